@@ -1,0 +1,80 @@
+# `make demo` and `make test` need python3 (3.11 or newer) and nothing else; the rest is fetched.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := requirements/dev.txt
+STAMP := $(VENV)/.installed
+SPARK_STAMP := $(VENV)/.installed-spark
+PIP_COMPILE := .cache/lock-venv/bin/pip-compile
+# No flag that would write an index's address into a lock file.
+LOCK_FLAGS := --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
+	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format unit live bench spark lock upgrade clean
+.NOTPARALLEL:
+
+help:  ## Show this list.
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: $(STAMP)  ## Start Kafka and the gateway, show what they do, serve until Ctrl-C (ONCE=1: end).
+	@$(BIN)/python -m devkit.demo $(if $(filter-out 0,$(ONCE)),--once)
+
+test: check unit live  ## Everything that CI runs: check, then all tests, on a real Kafka.
+
+check: $(STAMP)  ## Format, lint, types and import contracts.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)  ## Format the code and fix what the linter can fix.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+unit: $(STAMP)  ## Tests that need no Kafka.
+	$(PYTEST) -n 2 --dist loadfile -m "not live"
+
+live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
+	$(PYTEST) -v -m live
+
+bench: $(STAMP)  ## Measure the gateway beside its peers; prints a table, writes JSON.
+	$(BIN)/python -m bench
+
+spark: $(SPARK_STAMP)  ## Add Spark to .venv (a 400 MB download).
+
+lock: $(PIP_COMPILE) $(STAMP)  ## Write the lock files again, with the versions they have.
+	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) --extra dev -o $(LOCK) pyproject.toml
+	$(PIP_COMPILE) $(LOCK_FLAGS) -c $(LOCK) -o requirements/runtime.txt pyproject.toml
+	$(PIP_COMPILE) $(LOCK_FLAGS) --extra spark -c $(LOCK) -o requirements/spark.txt pyproject.toml
+	$(BIN)/python -m devkit.maven
+
+upgrade: UPGRADE := --upgrade
+upgrade: lock  ## Write the lock files again, with the newest versions.
+
+clean:  ## Remove what was installed, downloaded and cached.
+	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
+		build dist *.egg-info
+
+$(STAMP): $(LOCK) pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "Python 3.11 or newer is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)."; \
+		echo "Name another one with: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
+	@echo "Making $(VENV) from $(LOCK)"
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r $(LOCK)
+	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
+		--no-index -e .
+	@touch $@
+
+$(SPARK_STAMP): $(STAMP) requirements/spark.txt
+	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes \
+		--no-build-isolation -r requirements/spark.txt
+	@touch $@
+
+$(PIP_COMPILE):
+	$(PYTHON) -m venv .cache/lock-venv
+	.cache/lock-venv/bin/python -m pip install --quiet --disable-pip-version-check pip-tools==7.6.2

@@ -1,0 +1,280 @@
+"""A real Apache Kafka in KRaft mode, for the demo, the tests and the bench.
+
+``python -m devkit.broker`` starts one broker, prints its address and runs until Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import shutil
+import tempfile
+import threading
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from devkit.broker_config import NodePlan, properties_text, server_properties
+from devkit.java import fetch_java, java_command
+from devkit.ports import free_port
+from devkit.process import ManagedProcess
+from devkit.waiting import DeadlineError, progress, wait_until
+
+KAFKA_VERSION = "4.3.1"
+
+_CONTROLLER_ID = 1
+_START_SECONDS = 60.0
+_START_TRIES = 3
+_PORT_TAKEN = "Address already in use"
+
+# The serial collector stays small, the C1 compiler starts fastest; the log says when.
+_BROKER_OPTIONS = (
+    "-XX:+UseSerialGC",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+)
+_QUICK_START_OPTIONS = ("-XX:TieredStopAtLevel=1",)
+
+
+class BrokerError(Exception):
+    """A broker did not start; the message holds the end of its log."""
+
+
+class KafkaCluster:
+    """Brokers on this machine, node 1 being their only controller, so node 1 cannot be stopped.
+
+    ``nodes`` brokers have the ids 1 and up. Ports are chosen free, data lies in a temporary
+    directory that goes away with ``stop``, which also runs at exit. ``overrides`` are broker
+    settings. ``quick_start`` gives up half of Java's top speed for a quicker start: the bench
+    turns it off. Not thread-safe; nothing here needs an event loop.
+    """
+
+    def __init__(
+        self,
+        nodes: int = 1,
+        *,
+        overrides: Mapping[str, str] | None = None,
+        heap: str = "512m",
+        quick_start: bool = True,
+    ) -> None:
+        self._first_ids = range(1, nodes + 1)
+        self._overrides = dict(overrides or {})
+        self._options = (
+            f"-Xmx{heap}",
+            *_BROKER_OPTIONS,
+            *(_QUICK_START_OPTIONS if quick_start else ()),
+        )
+        self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        self._directory: Path | None = None
+        self._plans: dict[int, NodePlan] = {}
+        self._processes: dict[int, ManagedProcess] = {}
+
+    # --- life ---
+
+    def start(self) -> Self:
+        """Start all brokers and wait until every one answers. Raises BrokerError."""
+        atexit.register(self.stop)
+        try:
+            fetch_java()
+            with progress(f"starting Apache Kafka {KAFKA_VERSION}"):
+                self._start_first_nodes()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """End every broker at once and remove its data. May be called again."""
+        atexit.unregister(self.stop)
+        for process in self._processes.values():
+            process.kill()
+        self._processes.clear()
+        self._plans.clear()
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # --- brokers ---
+
+    def add_broker(self, node_id: int) -> str:
+        """Start one more broker and wait until it has joined; returns its address."""
+        if node_id in self._plans:
+            raise ValueError(f"node {node_id} is part of the cluster already")
+        with progress(f"adding broker {node_id}"):
+            self._start_node(self._plan(node_id))
+        return self._plans[node_id].address
+
+    def stop_broker(self, node_id: int) -> None:
+        """Stop a broker as an operator does: it hands its leaderships over, then ends."""
+        self._refuse_controller(node_id)
+        with progress(f"stopping broker {node_id}"):
+            self._processes.pop(node_id).terminate(seconds=30)
+
+    def kill_broker(self, node_id: int) -> None:
+        """End a broker with no warning, as ``kill -9`` does."""
+        self._refuse_controller(node_id)
+        self._processes.pop(node_id).kill()
+
+    def restart_broker(self, node_id: int) -> None:
+        """Start a stopped broker again, or stop and start it, with its data and its port."""
+        if node_id in self._processes:
+            # The controller's own clean stop waits for a quorum that it takes part in.
+            self._processes.pop(node_id).terminate(seconds=30)
+        with progress(f"restarting broker {node_id}"):
+            self._launch(self._plans[node_id])
+            self._await_node(self._plans[node_id])
+
+    def _refuse_controller(self, node_id: int) -> None:
+        if node_id == _CONTROLLER_ID and len(self._plans) > 1:
+            raise ValueError(f"node {node_id} is the only controller: the others need it")
+
+    # --- what is running ---
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` of every running broker, joined by commas."""
+        return ",".join(self.addresses[node_id] for node_id in sorted(self._processes))
+
+    @property
+    def addresses(self) -> dict[int, str]:
+        """``host:port`` of every broker that was ever started, by node id."""
+        return {node_id: plan.address for node_id, plan in self._plans.items()}
+
+    @property
+    def running(self) -> list[int]:
+        """The node ids of the brokers that run."""
+        return sorted(self._processes)
+
+    def process_id(self, node_id: int) -> int:
+        """The process id of a running broker."""
+        return self._processes[node_id].command_pid
+
+    def log_tail(self, node_id: int, lines: int = 40) -> str:
+        """The last lines of a broker's log."""
+        return self._processes[node_id].tail(lines)
+
+    def admin(self) -> AdminClient:
+        """A client that talks to the brokers themselves."""
+        return AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+
+    def topics(self, *, internal: bool = False) -> set[str]:
+        """The flat names that the brokers store, without Kafka's own unless ``internal``."""
+        names = set(self.admin().list_topics(timeout=30).topics)
+        return names if internal else {name for name in names if not name.startswith("__")}
+
+    def live_brokers(self) -> set[int]:
+        """The node ids that the cluster's metadata names."""
+        return set(self.admin().list_topics(timeout=30).brokers)
+
+    # --- inside ---
+
+    def _start_first_nodes(self) -> None:
+        controller = self._plan(_CONTROLLER_ID)
+        others = [self._plan(node_id) for node_id in self._first_ids[1:]]
+        self._start_node(controller)
+        # The others may start together: each waits for the controller by itself.
+        for plan in others:
+            self._prepare(plan)
+            self._launch(plan)
+        for plan in others:
+            self._await_or_move(plan)
+
+    def _plan(self, node_id: int) -> NodePlan:
+        if self._directory is None:
+            self._directory = Path(tempfile.mkdtemp(prefix="kafka-gateway-broker-"))
+        directory = self._directory / f"node-{node_id}"
+        controller_port = free_port() if node_id == _CONTROLLER_ID else None
+        plan = NodePlan(node_id, free_port(), controller_port, directory)
+        self._plans[node_id] = plan
+        return plan
+
+    def _start_node(self, plan: NodePlan) -> None:
+        self._prepare(plan)
+        self._launch(plan)
+        self._await_or_move(plan)
+
+    def _await_or_move(self, plan: NodePlan) -> None:
+        """Wait for a broker; one whose port was taken meanwhile is started on another."""
+        for tries_left in reversed(range(_START_TRIES)):
+            try:
+                return self._await_node(plan)
+            except BrokerError:
+                if not tries_left or _PORT_TAKEN not in plan.log_path.read_text():
+                    raise
+            self._processes.pop(plan.node_id).kill()
+            shutil.rmtree(plan.directory)
+            plan = self._plan(plan.node_id)
+            self._prepare(plan)
+            self._launch(plan)
+        return None
+
+    def _prepare(self, plan: NodePlan) -> None:
+        """Write the configuration and format the data directory."""
+        plan.directory.mkdir()
+        voters = [self._plans[_CONTROLLER_ID]]
+        properties = server_properties(plan, voters, min(len(self._first_ids), 3), self._overrides)
+        plan.properties_path.write_text(properties_text(properties))
+        arguments = ["format", f"--cluster-id={self._cluster_id}", "-c", str(plan.properties_path)]
+        log_path = plan.directory / "format.log"
+        command = java_command("kafka.tools.StorageTool", arguments)
+        with ManagedProcess(f"format of node {plan.node_id}", command, log_path) as process:
+            wait_until(lambda: not process.running, process.name, _START_SECONDS)
+            if process.returncode != 0:
+                raise BrokerError(f"{process.name} failed\n{process.tail()}")
+
+    def _launch(self, plan: NodePlan) -> None:
+        name = f"Kafka broker {plan.node_id}"
+        command = java_command("kafka.Kafka", [str(plan.properties_path)], options=self._options)
+        self._processes[plan.node_id] = ManagedProcess(name, command, plan.log_path)
+
+    def _await_node(self, plan: NodePlan) -> None:
+        """Wait until the broker answers, and names itself. Raises BrokerError."""
+        process = self._processes[plan.node_id]
+        client = AdminClient(
+            {
+                "bootstrap.servers": plan.address,
+                "log_level": 0,
+                "reconnect.backoff.ms": 20,
+                "reconnect.backoff.max.ms": 50,
+            }
+        )
+
+        def ready() -> bool:
+            if not process.running:
+                raise BrokerError(f"{process.name} ended by itself\n{process.tail()}")
+            with suppress(KafkaException):
+                return plan.node_id in client.list_topics(timeout=0.5).brokers
+            return False
+
+        try:
+            wait_until(ready, process.name, _START_SECONDS, poll=0.02)
+        except DeadlineError as error:
+            raise BrokerError(f"{error}\n{process.tail()}") from error
+
+
+def main() -> None:
+    """Start one broker, print its address, and serve until Ctrl-C."""
+    with KafkaCluster() as cluster, suppress(KeyboardInterrupt):
+        print(cluster.bootstrap_servers, flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""What a broker of a test cluster is configured with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlan:
+    """One node: its id, its ports, its directory. The controller has a port for that as well."""
+
+    node_id: int
+    port: int
+    controller_port: int | None
+    directory: Path
+
+    @property
+    def address(self) -> str:
+        """Where clients reach it."""
+        return f"{HOST}:{self.port}"
+
+    @property
+    def properties_path(self) -> Path:
+        """Its configuration file."""
+        return self.directory / "server.properties"
+
+    @property
+    def log_path(self) -> Path:
+        """What it prints."""
+        return self.directory / "server.log"
+
+
+def server_properties(
+    node: NodePlan, voters: Sequence[NodePlan], replicas: int, overrides: Mapping[str, str]
+) -> dict[str, str]:
+    """The configuration of ``node``, with Kafka's defaults where a test has no reason against.
+
+    ``replicas`` is the replication factor of new topics and of Kafka's internal ones;
+    ``overrides`` go before everything.
+    """
+    listeners = [f"PLAINTEXT://{node.address}"]
+    roles = ["broker"]
+    if node.controller_port is not None:
+        listeners.append(f"CONTROLLER://{HOST}:{node.controller_port}")
+        roles.append("controller")
+    quorum = [f"{voter.node_id}@{HOST}:{voter.controller_port}" for voter in voters]
+    return {
+        "process.roles": ",".join(roles),
+        "node.id": str(node.node_id),
+        "controller.quorum.voters": ",".join(quorum),
+        "listeners": ",".join(listeners),
+        "advertised.listeners": f"PLAINTEXT://{node.address}",
+        "controller.listener.names": "CONTROLLER",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "log.dirs": str(node.directory / "data"),
+        "auto.create.topics.enable": "true",
+        "num.partitions": "1",
+        **_replication(replicas),
+        **_HASTE,
+        **overrides,
+    }
+
+
+def _replication(replicas: int) -> dict[str, str]:
+    factor, in_sync = str(replicas), "1"
+    return {
+        "default.replication.factor": factor,
+        "offsets.topic.replication.factor": factor,
+        "transaction.state.log.replication.factor": factor,
+        "transaction.state.log.min.isr": in_sync,
+        "share.coordinator.state.topic.replication.factor": factor,
+        "share.coordinator.state.topic.min.isr": in_sync,
+    }
+
+
+# One machine, a few topics, and someone waiting.
+_HASTE = {
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.num.partitions": "5",
+    "share.coordinator.state.topic.num.partitions": "5",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.heartbeat.interval.ms": "1000",
+    "group.consumer.min.heartbeat.interval.ms": "500",
+    "num.network.threads": "2",
+    "num.io.threads": "4",
+    "log.cleaner.dedupe.buffer.size": "4194304",
+    "controlled.shutdown.enable": "true",
+    # A stopped broker is missed after 3 s, not 9.
+    "broker.heartbeat.interval.ms": "500",
+    "broker.session.timeout.ms": "3000",
+    "leader.imbalance.check.interval.seconds": "5",
+}
+
+
+def properties_text(properties: Mapping[str, str]) -> str:
+    """A Java properties file; no value here needs escaping."""
+    return "".join(f"{key}={value}\n" for key, value in properties.items())

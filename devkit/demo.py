@@ -1,0 +1,208 @@
+"""``make demo``: a real Kafka, the gateway in front of it, and what clients see through it.
+
+``python -m devkit.demo`` serves until Ctrl-C; with ``--once`` it ends after the tour. The exit
+status is 0 unless something was not as it should be.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from devkit import tour
+from devkit.broker import KAFKA_VERSION, BrokerError, KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayError, GatewayProcess
+from devkit.java import JavaError, write_tool_scripts
+from devkit.maven import MavenError
+from devkit.paths import PROJECT_ROOT, cache_dir
+from devkit.tour import Sight, TourError
+from devkit.waiting import DeadlineError
+
+NAMESPACES = ("team-a", "org:apache:kafka")
+
+COLON = Listener("colon", "every namespace, names with colons: team-a:orders")
+HOME = Listener("home", "team-a is home, so bare names are its topics: orders", home="team-a")
+LEGAL = Listener("legal", "every namespace, names without colons: team-a..orders", spelling="legal")
+LISTENERS = (COLON, HOME, LEGAL)
+
+_EXPECTED = (
+    BrokerError,
+    DeadlineError,
+    GatewayError,
+    JavaError,
+    KafkaException,
+    MavenError,
+    TourError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """One topic: its logical name, the broker's name, the values written to it."""
+
+    logical: str
+    flat: str
+    values: tuple[str, ...]
+
+
+def main(args: Sequence[str]) -> int:
+    """Run the demo; returns the exit status."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return _run(once="--once" in args)
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 130
+    except _EXPECTED as error:
+        print(f"the demo failed: {error}", file=sys.stderr)
+        return 1
+
+
+def _run(*, once: bool) -> int:
+    started = time.monotonic()
+    with KafkaCluster() as kafka:
+        _say(f"Apache Kafka {KAFKA_VERSION} serves at {kafka.bootstrap_servers}")
+        with GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES) as gateway:
+            _say(f"kafka-gateway stands before it, with the namespaces {', '.join(NAMESPACES)}")
+            _show_tour(kafka, gateway)
+            _say(f"\nFrom the start to here: {time.monotonic() - started:.1f} s")
+            _show_addresses(gateway)
+            if not once:
+                _say("\nServing until Ctrl-C.")
+                _serve(gateway)
+    return 0
+
+
+def _show_tour(kafka: KafkaCluster, gateway: GatewayProcess) -> None:
+    stored = [_write(kafka, gateway, name) for name in ("team-a:orders", "org:apache:kafka:orders")]
+    _say(
+        "\nWhat a client wrote at the listener `colon`, and the topic that appeared on the broker:"
+    )
+    _table(
+        ("topic", "values", "flat name on the broker"),
+        [(topic.logical, _join(topic.values), topic.flat) for topic in stored],
+    )
+    team_a, kafka_orders = stored
+    sights = [
+        _read(gateway, COLON, team_a.logical, team_a),
+        _read(gateway, COLON, kafka_orders.logical, kafka_orders),
+        _read(gateway, HOME, "orders", team_a),
+        _read(gateway, LEGAL, team_a.flat, team_a),
+        _read(gateway, LEGAL, kafka_orders.flat, kafka_orders),
+    ]
+    direct = [
+        tour.consume("the broker itself", kafka.bootstrap_servers, topic.flat, len(topic.values))
+        for topic in stored
+    ]
+    _say("\nWhat consumers of one group read, each at its listener, and the broker's own answer:")
+    _table(
+        ("listener", "topic", "values"),
+        [(sight.listener, sight.topic, _join(sight.values)) for sight in (*sights, *direct)],
+    )
+    _say("\nWhat each one lists:")
+    _table(("listener", "topics", "groups"), _listings(kafka, gateway))
+
+
+def _write(kafka: KafkaCluster, gateway: GatewayProcess, logical: str) -> Stored:
+    servers = gateway.bootstrap_servers(COLON.name)
+    flat = tour.new_topic(kafka.topics, lambda: tour.create_topic(servers, logical))
+    values = tuple(f"{logical} {number}" for number in (1, 2))
+    tour.produce(servers, logical, values)
+    return Stored(logical, flat, values)
+
+
+def _read(gateway: GatewayProcess, listener: Listener, topic: str, stored: Stored) -> Sight:
+    servers = gateway.bootstrap_servers(listener.name)
+    sight = tour.consume(listener.name, servers, topic, len(stored.values))
+    if sight.values != stored.values:
+        raise TourError(f"{listener.name}: {topic} held {sight.values}, not {stored.values}")
+    return sight
+
+
+def _listings(kafka: KafkaCluster, gateway: GatewayProcess) -> list[tuple[str, str, str]]:
+    asked = [(listener.name, gateway.bootstrap_servers(listener.name)) for listener in LISTENERS]
+    asked.append(("the broker itself", kafka.bootstrap_servers))
+    return [
+        (name, _join(sorted(tour.list_topics(servers))), _join(sorted(tour.list_groups(servers))))
+        for name, servers in asked
+    ]
+
+
+def _show_addresses(gateway: GatewayProcess) -> None:
+    _say("")
+    for listener in LISTENERS:
+        address = gateway.bootstrap_servers(listener.name)
+        _say(f"bootstrap.servers={address}  # {listener.about}")
+    _say("\nTo paste into another terminal:")
+    for line in _lines_to_paste(gateway):
+        _say(line)
+
+
+def _lines_to_paste(gateway: GatewayProcess) -> list[str]:
+    python = shlex.quote(_shortest(Path(sys.executable)))
+    topics = shlex.quote(_shortest(write_tool_scripts(cache_dir() / "bin") / "kafka-topics"))
+    colon, home, legal = (gateway.bootstrap_servers(listener.name) for listener in LISTENERS)
+    confluent = (
+        "from confluent_kafka import Producer; "
+        f"p = Producer({{'bootstrap.servers': '{colon}'}}); "
+        "p.produce('team-a:orders', 'pasted'); print(p.flush(10), 'left to send')"
+    )
+    aiokafka = (
+        r"import asyncio, aiokafka\n"
+        r"async def read():\n"
+        rf"  async with aiokafka.AIOKafkaConsumer(\'orders\', bootstrap_servers=\'{home}\', "
+        r"auto_offset_reset=\'earliest\') as c: print(await c.getone())\n"
+        r"asyncio.run(read())"
+    )
+    return [
+        f'{python} -c "{confluent}"',
+        f"{python} -c $'{aiokafka}'",
+        f"{topics} --bootstrap-server {legal} --describe",
+    ]
+
+
+def _serve(gateway: GatewayProcess) -> None:
+    pause = threading.Event()
+    try:
+        while gateway.process.running:
+            pause.wait(0.5)
+    except KeyboardInterrupt:
+        _say("\nstopping")
+        return
+    raise GatewayError(f"the gateway ended by itself\n{gateway.process.tail()}")
+
+
+def _shortest(path: Path) -> str:
+    """A path as it is said from the current directory."""
+    relative = os.path.relpath(path)
+    return relative if not relative.startswith("..") else str(path)
+
+
+def _join(parts: Sequence[str]) -> str:
+    return ", ".join(parts) or "-"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+    for row in (head, ["-" * width for width in widths], *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        _say("  " + "  ".join(cells).rstrip())
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+if __name__ == "__main__":
+    os.chdir(PROJECT_ROOT)
+    sys.exit(main(sys.argv[1:]))

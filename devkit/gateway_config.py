@@ -1,0 +1,81 @@
+"""Gateway configurations for one machine, as the demo, the tests and the bench use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from devkit.ports import free_port, free_ports
+
+HOST = "127.0.0.1"
+# Node ids that get a port of their own: three brokers and a fourth that joins, and some more.
+NODE_IDS = range(1, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One listener: how it is configured, and what it is in a few words."""
+
+    name: str
+    about: str
+    spelling: str = "colon"
+    home: str = ""
+    escape: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayPlan:
+    """A configuration, and the addresses in it that others need."""
+
+    config: dict[str, Any]
+    bootstrap_servers: Mapping[str, str]
+    metrics_port: int
+
+
+def plan_gateway(
+    brokers: str,
+    listeners: Sequence[Listener],
+    namespaces: Sequence[str],
+    *,
+    traffic_log_directory: str,
+    workers: int = 1,
+    overrides: Mapping[str, Any] | None = None,
+) -> GatewayPlan:
+    """A configuration with free ports; ``brokers`` is ``host:port`` joined by commas.
+
+    ``overrides`` replace top-level keys.
+    """
+    metrics_port = free_port()
+    entries = []
+    for listener in listeners:
+        # The first port is the bootstrap address, the others stand for one broker each.
+        ports = free_ports(1 + len(NODE_IDS))
+        entry: dict[str, Any] = {
+            "name": listener.name,
+            "bind": HOST,
+            "port": ports[0],
+            "broker_base_port": ports[1],
+            "advertised_host": HOST,
+            "spelling": listener.spelling,
+        }
+        if listener.home:
+            entry |= {"home": listener.home, "escape": listener.escape}
+        entries.append(entry)
+    config: dict[str, Any] = {
+        "clusters": [
+            {
+                "name": "main",
+                "bootstrap_servers": brokers.split(","),
+                "node_ids": [f"{NODE_IDS[0]}-{NODE_IDS[-1]}"],
+            }
+        ],
+        "namespaces": list(namespaces),
+        "listeners": entries,
+        "workers": workers,
+        "metrics": {"host": HOST, "port": metrics_port},
+        "traffic_log": {"directory": traffic_log_directory},
+        **(overrides or {}),
+    }
+    addresses = {entry["name"]: f"{HOST}:{entry['port']}" for entry in entries}
+    return GatewayPlan(config, addresses, metrics_port)

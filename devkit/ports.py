@@ -1,0 +1,55 @@
+"""Free TCP ports for processes that cannot choose their own.
+
+A port is only known to be free when it is asked for; whoever starts a process on it retries with
+another one when the process finds it taken. The ports lie below the range from which operating
+systems take the local ports of outgoing connections, so a passing client does not take one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+
+_LOWEST = 10_240
+_HIGHEST = 32_767
+_TRIES = 1_000
+
+# Two calls in a row must not answer alike: the first one's process may not listen yet.
+_given: set[int] = set()
+
+
+class NoFreePortError(Exception):
+    """No free port, or no block of them, was found."""
+
+
+def free_port() -> int:
+    """One port that nothing listens on, on any address, and that was not given before."""
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> range:
+    """``count`` consecutive ports that nothing listens on, none of them given before.
+
+    Raises NoFreePortError if there is no such block.
+    """
+    for _ in range(_TRIES):
+        first = random.randint(_LOWEST, _HIGHEST - count + 1)
+        block = range(first, first + count)
+        if _given.isdisjoint(block) and all(map(_is_free, block)):
+            _given.update(block)
+            return block
+    raise NoFreePortError(f"no block of {count} free ports between {_LOWEST} and {_HIGHEST}")
+
+
+def _is_free(port: int) -> bool:
+    # A socket on the wildcard address meets a listener on any one address. SO_REUSEADDR, as
+    # servers set it, so that connections of an earlier listener that still close do not count.
+    with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True

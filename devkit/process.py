@@ -1,0 +1,127 @@
+"""Child processes that cannot outlive the process that started them."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from devkit import guard
+from devkit.waiting import wait_until
+
+_TAIL_BYTES = 16_384
+_GUARD_SECONDS = 10.0
+
+
+class ProcessError(Exception):
+    """A child process did not start, ended too early or did not end."""
+
+
+class ManagedProcess:
+    """One command, its output in a file, ended for sure when this process ends.
+
+    The command runs under ``devkit.guard``; it may be started from any thread.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log_path: Path,
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
+        self.name = name
+        self.log_path = log_path
+        # -I -S: no site-packages and no user settings, so that the guard starts at once.
+        guarded = [sys.executable, "-I", "-S", guard.__file__, *command]
+        with log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                guarded,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=env,
+                cwd=cwd,
+                # Ctrl-C in the terminal is for this process, which ends its children in order.
+                start_new_session=True,
+            )
+
+    @property
+    def command_pid(self) -> int:
+        """The process id of the running command. Raises ProcessError if it has ended."""
+
+        def children() -> list[psutil.Process]:
+            if not self.running:
+                raise ProcessError(f"{self.name} has ended")
+            with contextlib.suppress(psutil.NoSuchProcess):
+                return psutil.Process(self._process.pid).children()
+            return []
+
+        # The guard may have started only just now.
+        return wait_until(children, f"the start of {self.name}", _GUARD_SECONDS)[0].pid
+
+    @property
+    def returncode(self) -> int | None:
+        """The exit status, None while the command runs; 128 + the signal that ended it."""
+        return self._process.poll()
+
+    @property
+    def running(self) -> bool:
+        """Whether the command still runs."""
+        return self._process.poll() is None
+
+    def terminate(self, seconds: float = 20.0) -> int:
+        """Send SIGTERM and wait; returns the exit status. After ``seconds`` it is killed.
+
+        Raises ProcessError if it had to be killed, with the end of its output.
+        """
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+        try:
+            status = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise ProcessError(
+                f"{self.name} did not end within {seconds:g} s of SIGTERM\n{self.tail()}"
+            ) from None
+        self._close()
+        return status
+
+    def kill(self) -> None:
+        """End it at once, as ``kill -9`` does, with what it started."""
+        self._close()
+        self._process.wait()
+
+    def _close(self) -> None:
+        # The end of the guard's standard input is its order to kill the command.
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    def tail(self, lines: int = 40) -> str:
+        """The last lines of the output."""
+        with self.log_path.open("rb") as log:
+            log.seek(max(0, self.log_path.stat().st_size - _TAIL_BYTES))
+            text = log.read().decode(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.running:
+            self.kill()
+        else:
+            self._close()

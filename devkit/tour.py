@@ -1,0 +1,129 @@
+"""What the demo does with real clients, and what they and the broker then say.
+
+Nothing here computes a flat name: which topic on the broker stands behind a logical name is
+learnt from the broker, whose listing grows by it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from devkit.waiting import progress, wait_until
+
+_SECONDS = 30.0
+GROUP = "demo-app"
+
+
+class TourError(Exception):
+    """A client did not see what it should have seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What one client consumed: the topic as it named it, and the values."""
+
+    listener: str
+    topic: str
+    values: tuple[str, ...]
+
+
+def create_topic(servers: str, topic: str) -> None:
+    """Create a topic with one partition through ``servers``. Raises KafkaException."""
+    admin = _admin(servers)
+    for future in admin.create_topics([NewTopic(topic, 1)]).values():
+        future.result(_SECONDS)
+
+
+def list_topics(servers: str) -> set[str]:
+    """The topics that a client of ``servers`` sees, without Kafka's internal ones."""
+    topics = _admin(servers).list_topics(timeout=_SECONDS).topics
+    return {name for name in topics if not name.startswith("__")}
+
+
+def list_groups(servers: str) -> set[str]:
+    """The consumer groups that ``servers`` lists."""
+    admin = _admin(servers)
+    answer = admin.list_consumer_groups().result(_SECONDS)
+    if answer.errors:
+        raise TourError(f"listing groups: {answer.errors}")
+    return {group.group_id for group in answer.valid}
+
+
+def new_topic(broker_topics: Callable[[], set[str]], create: Callable[[], None]) -> str:
+    """Run ``create`` and return the one topic that the broker then stores and did not before."""
+    before = broker_topics()
+    create()
+    fresh = wait_until(lambda: broker_topics() - before, "a new topic on the broker", _SECONDS)
+    if len(fresh) != 1:
+        raise TourError(f"one new topic was expected on the broker, these came: {sorted(fresh)}")
+    return fresh.pop()
+
+
+def produce(servers: str, topic: str, values: Sequence[str]) -> None:
+    """Produce ``values`` and wait for every acknowledgement."""
+    problems: list[str] = []
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            problems.append(str(error))
+        elif message.topic() != topic:
+            problems.append(f"acknowledged for {message.topic()}")
+
+    producer = Producer({**_client(servers), "linger.ms": 0})
+    for value in values:
+        producer.produce(topic, value.encode(), on_delivery=delivered)
+    with progress(f"producing to {topic}"):
+        left = producer.flush(_SECONDS)
+    if left or problems:
+        raise TourError(f"producing to {topic}: {left} unacknowledged, errors: {problems}")
+
+
+def consume(listener: str, servers: str, topic: str, count: int) -> Sight:
+    """Consume ``count`` records of ``topic`` as a member of the group ``demo-app``."""
+    consumer = Consumer(
+        {
+            **_client(servers),
+            "group.id": GROUP,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+        }
+    )
+    consumer.subscribe([topic])
+    values: list[str] = []
+    deadline = time.monotonic() + _SECONDS
+    try:
+        with progress(f"consuming {topic} at {listener}"):
+            while len(values) < count:
+                if time.monotonic() > deadline:
+                    raise TourError(f"{listener}: {len(values)} records of {count} from {topic}")
+                message = consumer.poll(0.2)
+                if message is not None:
+                    values.append(_value_of(message, topic))
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return Sight(listener, topic, tuple(values))
+
+
+def _client(servers: str) -> dict[str, str | int | float | bool]:
+    # Errors only: a connection that ends is no news in a demo that ends.
+    return {"bootstrap.servers": servers, "log_level": 3}
+
+
+def _admin(servers: str) -> AdminClient:
+    return AdminClient(_client(servers))
+
+
+def _value_of(message: Message, topic: str) -> str:
+    error = message.error()
+    if error is not None:
+        raise TourError(f"consuming {topic}: {error}")
+    if message.topic() != topic:
+        raise TourError(f"consuming {topic}: a record of {message.topic()} came")
+    return (message.value() or b"").decode()

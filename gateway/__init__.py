@@ -1,0 +1,1 @@
+"""The gateway: names, rules, sessions, connections, and the processes around them."""

@@ -1,0 +1,35 @@
+"""ApiVersions (API 18, KIP-511): cut to what is decided; the client's software is noted."""
+
+from __future__ import annotations
+
+from gateway.apis import generic
+from gateway.coverage import DECIDED_VERSIONS
+from gateway.exchange import Exchange, Outcome
+from gateway.rules import api_versions
+from gateway.state import ConnectionState
+from protocol.splice import Edit
+
+INVALID_REQUEST = 42
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Forwarded as it is, the client's name with it; the broker refuses a malformed one."""
+    plan = exchange.plan
+    generic.request_spans(plan, buf, start, end)
+    try:
+        name, version = api_versions.client_software(plan.version, buf[start:end])
+    except api_versions.InvalidClientSoftware:
+        name, version = api_versions.UNKNOWN_SOFTWARE
+    if (name, version) != (state.source.software_name, state.source.software_version):
+        state.note_software(name, version)
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    return []
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """What the broker serves and the gateway has decided."""
+    return api_versions.cut(exchange.plan.version, buf[start:end], DECIDED_VERSIONS)

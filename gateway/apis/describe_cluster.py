@@ -1,0 +1,34 @@
+"""DescribeCluster (API 60): brokers at the gateway's addresses; controllers are not shown."""
+
+from __future__ import annotations
+
+from gateway.apis import generic
+from gateway.exchange import Answer, Exchange, Outcome
+from gateway.rules import describe_cluster
+from gateway.rules.broker_addresses import hidden_nodes
+from gateway.state import ConnectionState
+from protocol.splice import Edit
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Forwarded when it asks for brokers (KIP-919 lets it ask for controllers)."""
+    plan = exchange.plan
+    generic.request_spans(plan, buf, start, end)
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    refusal = describe_cluster.refusal(plan.version, buf[start:end])
+    return [] if refusal is None else Answer(refusal)
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Leave out brokers without an address here, put the gateway's for the rest."""
+    plan = exchange.plan
+    spans = generic.response_spans(plan, buf, start, end)
+    hidden = hidden_nodes(spans, state.addresses)
+    if not hidden:
+        return generic.restore(state, exchange, buf, start, end, spans)
+    body = describe_cluster.drop_brokers(plan.version, buf[start:end], hidden)
+    return generic.restored_body(state, exchange, body)

@@ -1,0 +1,147 @@
+"""Fetch (API 1): sessions belong to their connection, record bytes pass (KIP-227).
+
+A broker serves any session to whoever names its id, so an id that was not given to this
+connection never reaches it. A full fetch with a denied partition is sent without a session and
+its errors are put before the broker's topics; an incremental one is told that its session is
+gone, and comes back as a full one.
+"""
+
+from __future__ import annotations
+
+from gateway.apis import generic
+from gateway.exchange import Answer, Exchange, Forward, Outcome
+from gateway.fetch_stream import FetchStream, error_topics, size_change
+from gateway.rules import partial
+from gateway.rules.error_response import error_response
+from gateway.rules.rename import Refusals
+from gateway.state import ConnectionState, FetchSession
+from protocol.entities import Kind
+from protocol.splice import Edit, splice
+from protocol.walkers import Span
+
+SESSION_ID = int(Kind.SESSION_ID)
+SESSION_EPOCH = int(Kind.SESSION_EPOCH)
+MAX_BYTES = int(Kind.MAX_BYTES)
+TOPIC_ID = int(Kind.TOPIC_ID)
+
+FETCH_SESSION_ID_NOT_FOUND = 70
+FINAL_EPOCH = -1
+LAST_BY_NAME = 12
+COLLECT_LIMIT = 4 * 1024 * 1024
+"""Where names of several lengths are restored the response is collected, so it is asked for in
+pieces of at most this many bytes; one batch larger than that still comes whole (KIP-74)."""
+
+_COLLECT_LIMIT_BYTES = COLLECT_LIMIT.to_bytes(4, "big")
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Check the session, rename or check the topics, and decide how the response will be read."""
+    spans = generic.request_spans(exchange.plan, buf, start, end)
+    session_id, epoch = _session_of(spans)
+    spelled: dict[bytes, bytes] = {}
+    session: FetchSession | None = None
+    if session_id:
+        session = (state.fetch_sessions or {}).get(session_id)
+        if session is None:
+            return _session_gone(state, exchange, buf[start:end])
+        if epoch > 0:
+            spelled = session.spelled
+    renamer = generic.renamer_for(state, exchange)
+    renamer.spelled = exchange.spelled = spelled
+    renamer.add(spans)
+    lead = _first_topic(state, spelled, spans) or (session.lead if session else b"")
+    exchange.flow = state.flow(1, exchange.plan.version, lead)
+    if renamer.refusals is not None:
+        return _refuse(state, exchange, buf[start:end], renamer.refusals, session_id, epoch)
+    if session_id and epoch == FINAL_EPOCH and state.fetch_sessions:
+        state.fetch_sessions.pop(session_id, None)
+    edits = renamer.edits
+    if _streams(exchange, spelled):
+        exchange.stream = FetchStream(state, exchange)
+        return edits
+    return sorted(edits + _smaller(spans))
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """A response that was collected because its names change by different lengths."""
+    spans = generic.response_spans(exchange.plan, buf, start, end)
+    session_id = next((span[3] for span in spans if span[0] == SESSION_ID), 0)
+    lead = exchange.flow.flat.encode() if exchange.flow else b""
+    state.fetch_session_opened(session_id, exchange.spelled or {}, lead)
+    return generic.restore(state, exchange, buf, start, end, spans)
+
+
+def _session_of(spans: list[Span]) -> tuple[int, int]:
+    session_id, epoch = 0, FINAL_EPOCH
+    for kind, _, _, value in spans:
+        if kind == SESSION_ID:
+            session_id = value
+        elif kind == SESSION_EPOCH:
+            return session_id, value
+    return session_id, epoch
+
+
+def _first_topic(state: ConnectionState, spelled: dict[bytes, bytes], spans: list[Span]) -> bytes:
+    for flat in spelled:
+        return flat
+    for kind, _, _, value in spans:
+        if kind == TOPIC_ID:
+            return state.worker.cluster.index.name_of(value) or b""
+    return b""
+
+
+def _streams(exchange: Exchange, spelled: dict[bytes, bytes]) -> bool:
+    """Whether the response's new size can be told from its topic count: by id nothing changes,
+    by name it can if restoring changes each name's length by the same."""
+    flexible = exchange.plan.flexible
+    return exchange.plan.version > LAST_BY_NAME or size_change(spelled, flexible) is not None
+
+
+def _smaller(spans: list[Span]) -> list[tuple[int, int, bytes]]:
+    for kind, start, stop, value in spans:
+        if kind == MAX_BYTES and value > COLLECT_LIMIT:
+            return [(start, stop, _COLLECT_LIMIT_BYTES)]
+    return []
+
+
+def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
+    plan = exchange.plan
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    return Answer(error_response(1, plan.version, body, FETCH_SESSION_ID_NOT_FOUND))
+
+
+def _refuse(
+    state: ConnectionState,
+    exchange: Exchange,
+    body: bytes,
+    refusals: Refusals,
+    session_id: int,
+    epoch: int,
+) -> Outcome:
+    again = generic.look_again(exchange, refusals)
+    if again is not None:
+        return again
+    generic.note_denials(state, exchange, refusals)
+    if session_id and state.fetch_sessions:
+        state.fetch_sessions.pop(session_id, None)
+    if session_id and epoch > 0:
+        return _session_gone(state, exchange, body)
+    plan = exchange.plan
+    split = partial.split(1, plan.version, body, refusals.topics, refusals.aliases)
+    errors = partial.merge(split.kept, None)
+    if split.body is None:
+        return Answer(errors)
+    spans = generic.request_spans(plan, split.body, 0, len(split.body))
+    renamer = generic.renamer_for(state, exchange)
+    renamer.add(spans)
+    edits = renamer.edits
+    if _streams(exchange, renamer.spelled):
+        exchange.stream = FetchStream(state, exchange, error_topics(plan, errors))
+    else:
+        edits = sorted(edits + _smaller(spans))
+        exchange.then(lambda answer: partial.merge(split.kept, answer))
+    return Forward(plan, splice(split.body, 0, len(split.body), edits))

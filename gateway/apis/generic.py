@@ -1,0 +1,227 @@
+"""Requests that only carry names: rename, and answer for what is denied."""
+
+from __future__ import annotations
+
+import logging
+
+from gateway.decision import Denied
+from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh
+from gateway.flows import Denial
+from gateway.plans import Plan
+from gateway.rules import group_lists, partial
+from gateway.rules.broker_addresses import endpoint_edits
+from gateway.rules.error_response import error_response
+from gateway.rules.error_text import text_edits
+from gateway.rules.rename import Refusals, RequestRenamer, ResponseRenamer
+from gateway.state import ConnectionState
+from protocol.entities import Kind
+from protocol.errors import ProtocolError
+from protocol.splice import Edit, splice
+from protocol.walkers import Span
+
+log = logging.getLogger(__name__)
+
+NAMESPACE_RULE = "namespace"
+TOPIC_NAME = int(Kind.TOPIC_NAME)
+TOPIC_ID = int(Kind.TOPIC_ID)
+SIZED = int(Kind.SIZED)
+
+
+class TrailingBytes(ProtocolError):
+    """A request goes on after its last field, at ``stop``.
+
+    Kafka ignores such bytes and librdkafka 2.x sends some (3 in Metadata v13); the session
+    decides the request again without them, so that nothing unread reaches the broker.
+    """
+
+    def __init__(self, stop: int) -> None:
+        super().__init__("a request has bytes after its end")
+        self.stop = stop
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Rename what the request names; the handler of every API without one of its own."""
+    spans = request_spans(exchange.plan, buf, start, end)
+    renamer = renamer_for(state, exchange)
+    renamer.add(spans)
+    count_topics(state, exchange)
+    if renamer.refusals is not None:
+        return refuse(state, exchange, buf[start:end], renamer.refusals)
+    return renamer.edits
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Restore what the response names, its addresses and its texts; drop what may not be seen."""
+    spans = response_spans(exchange.plan, buf, start, end)
+    return restore(state, exchange, buf, start, end, spans)
+
+
+def restore(
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    start: int,
+    end: int,
+    spans: list[Span],
+    protocol_type: bytes | None = b"consumer",
+) -> list[Edit] | bytes:
+    """As :func:`response`, for spans that the caller has walked and looked at."""
+    plan = exchange.plan
+    renamer = ResponseRenamer(state.view, plan.flexible, exchange.spelled)
+    renamer.add(spans, protocol_type)
+    count_errors(exchange, renamer.errors)
+    if renamer.hidden:
+        body = partial.drop(plan.api_key, plan.version, buf[start:end], renamer.hidden)
+        return restored_body(state, exchange, body)
+    edits = renamer.edits
+    more = endpoint_edits(spans, state.addresses, plan.flexible)
+    more += text_edits(spans, renamer.shown, state.view, state.worker.cluster.index, plan.flexible)
+    if more:
+        edits = sorted(edits + more)
+    sized = [(span[1], span[2], span[3]) for span in spans if span[0] == SIZED]
+    return splice(buf, start, end, edits, sized) if sized and edits else edits
+
+
+def restored_body(state: ConnectionState, exchange: Exchange, body: bytes) -> bytes:
+    """The whole body in the client's names, after entries were dropped from it."""
+    return whole(body, response(state, exchange, body, 0, len(body)))
+
+
+def whole(body: bytes, result: list[Edit] | bytes) -> bytes:
+    """A response body with the edits that were decided for it."""
+    return result if isinstance(result, bytes) else splice(body, 0, len(body), result)
+
+
+def request_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
+    """Walk a whole request body. Raises TrailingBytes for bytes that go on after it."""
+    spans: list[Span] = []
+    stop = plan.request_walk(buf, start, end, spans)
+    if stop != end:
+        raise TrailingBytes(stop)
+    return spans
+
+
+def response_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
+    """Walk a whole response body. Raises ProtocolError for bytes that go on after it."""
+    spans: list[Span] = []
+    stop = plan.response_walk(buf, start, end, spans)
+    if stop != end:
+        raise ProtocolError(
+            f"{plan.name} v{plan.version} response has {end - stop} bytes after its end"
+        )
+    return spans
+
+
+def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
+    """A renamer for this request, whose spellings the exchange keeps for the response."""
+    spelled: dict[bytes, bytes] = {}
+    exchange.spelled = spelled
+    return RequestRenamer(state.view, state.worker.cluster.index, exchange.plan.flexible, spelled)
+
+
+def refuse(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals) -> Outcome:
+    """Forward what may be, keep the errors of the rest for the response; first look again at
+    the cluster or the catalog when that could change the decision."""
+    again = look_again(exchange, refusals)
+    if again is not None:
+        return again
+    note_denials(state, exchange, refusals)
+    plan = exchange.plan
+    if refusals.ids:
+        return _refuse_ids(state, exchange, body, refusals)
+    split = partial.split(plan.api_key, plan.version, body, refusals.topics, refusals.aliases)
+    if split.body is None:
+        return Answer(partial.merge(split.kept, None))
+    exchange.then(lambda answer: partial.merge(split.kept, answer))
+    return forward_renamed(state, exchange, split.body)
+
+
+def look_again(exchange: Exchange, refusals: Refusals) -> Refresh | None:
+    """What to read anew, once, before "does not exist" is said (DESIGN: Catalog)."""
+    if exchange.refreshed:
+        return None
+    if refusals.unknown_ids:
+        return Refresh.TOPICS
+    if any(denied.rule == NAMESPACE_RULE for denied in refusals.topics.values()):
+        return Refresh.CATALOG
+    return None
+
+
+def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
+    """Rename a body in logical names, all of whose items are allowed by now, and send it."""
+    renamer = renamer_for(state, exchange)
+    renamer.add(request_spans(exchange.plan, body, 0, len(body)))
+    if renamer.refusals is not None:
+        raise ProtocolError(f"{exchange.plan.name}: a refused item was left in the request")
+    return Forward(exchange.plan, splice(body, 0, len(body), renamer.edits))
+
+
+def answer_error(exchange: Exchange, body: bytes, denied: Denied) -> Answer:
+    """Refuse the whole request with one error."""
+    plan = exchange.plan
+    return Answer(error_response(plan.api_key, plan.version, body, denied.code, denied.message))
+
+
+def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals) -> None:
+    """Count and log what was denied: an event each for the traffic log, a line for the log."""
+    plan = exchange.plan
+    flow = state.flow(plan.api_key, plan.version, b"")
+    for items in (refusals.topics, refusals.ids):
+        for resource, denied in items.items():
+            flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
+            shown = resource.decode(errors="replace") if denied.code != 100 else resource.hex()
+            event = Denial(
+                state.source,
+                plan.api_key,
+                plan.version,
+                denied.rule,
+                denied.code,
+                shown,
+                denied.message,
+            )
+            state.worker.denied(event)
+            log.debug(
+                "%s denied %s %r: %s", state.source.client_address, plan.name, shown, denied.message
+            )
+
+
+def count_topics(state: ConnectionState, exchange: Exchange) -> None:
+    """Give the exchange its flow: that of the topic that was named first, if any."""
+    plan = exchange.plan
+    names = exchange.spelled
+    if not names:
+        exchange.flow = state.flow(plan.api_key, plan.version, b"")
+        return
+    first, *others = names
+    exchange.flow = state.flow(plan.api_key, plan.version, first)
+    if others:
+        exchange.others = [state.flow(plan.api_key, plan.version, flat) for flat in others]
+
+
+def count_errors(exchange: Exchange, codes: list[int]) -> None:
+    """Count the error codes of a response on the exchange's flow."""
+    if codes and exchange.flow is not None:
+        errors = exchange.flow.errors
+        for code in codes:
+            errors[code] = errors.get(code, 0) + 1
+
+
+def _refuse_ids(
+    state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals
+) -> Outcome:
+    plan = exchange.plan
+    if group_lists.group_shape(plan.api_key, plan.version) is None:
+        return answer_error(exchange, body, next(iter(refusals.ids.values())))
+    split = group_lists.split(plan.api_key, plan.version, body, refusals.ids)
+    if split.body is None:
+        return Answer(group_lists.merge(split.kept, None))
+    exchange.then(lambda answer: group_lists.merge(split.kept, answer))
+    rest = split.body
+    outcome = exchange.plan.on_request(state, exchange, rest, 0, len(rest))
+    if isinstance(outcome, list):
+        return Forward(plan, splice(rest, 0, len(rest), outcome))
+    return outcome

@@ -1,0 +1,188 @@
+"""Groups: coordinators, the classic protocol's embedded names, listings, KIP-848 heartbeats."""
+
+from __future__ import annotations
+
+from gateway.apis import generic
+from gateway.decision import Denied
+from gateway.exchange import Answer, Exchange, Outcome
+from gateway.rules import consumer_group_heartbeat as heartbeat
+from gateway.rules import list_groups
+from gateway.rules.broker_addresses import hidden_nodes
+from gateway.rules.find_coordinator import hide_nodes
+from gateway.rules.rename import CONSUMER, RequestRenamer, ResponseRenamer
+from gateway.state import ConnectionState
+from protocol.entities import Kind
+from protocol.splice import Edit
+from protocol.walkers import Span
+
+KEY_TYPE = int(Kind.KEY_TYPE)
+COORDINATOR_KEY = int(Kind.COORDINATOR_KEY)
+GROUP_ID = int(Kind.GROUP_ID)
+PROTOCOL_TYPE = int(Kind.PROTOCOL_TYPE)
+TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
+
+GROUP_KEY = 0
+TRANSACTION_KEY = 1
+INVALID_REQUEST = 42
+
+GROUP_TYPES_LIMIT = 1_000
+"""Groups per connection whose protocol type is remembered; a connection rarely has two."""
+
+
+def find_coordinator(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Keys are group or transactional ids by their type, which may stand behind them."""
+    plan = exchange.plan
+    spans = generic.request_spans(plan, buf, start, end)
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    key_type = next((span[3] for span in spans if span[0] == KEY_TYPE), GROUP_KEY)
+    if key_type not in (GROUP_KEY, TRANSACTION_KEY):
+        denied = Denied(
+            INVALID_REQUEST, f"Coordinators of key type {key_type} are not served here.", "access"
+        )
+        return generic.answer_error(exchange, buf[start:end], denied)
+    renamer = generic.renamer_for(state, exchange)
+    renamer.add(_typed(spans, key_type))
+    if renamer.refusals is not None:
+        return generic.refuse(state, exchange, buf[start:end], renamer.refusals)
+    return renamer.edits
+
+
+def find_coordinator_response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Restore the keys; a coordinator without an address here is not available."""
+    plan = exchange.plan
+    spans = generic.response_spans(plan, buf, start, end)
+    hidden = hidden_nodes(spans, state.addresses)
+    if hidden:
+        buf = hide_nodes(plan.version, buf[start:end], hidden)
+        start, end = 0, len(buf)
+        spans = generic.response_spans(plan, buf, start, end)
+        return generic.whole(
+            buf, generic.restore(state, exchange, buf, start, end, _typed(spans, GROUP_KEY))
+        )
+    return generic.restore(state, exchange, buf, start, end, _typed(spans, GROUP_KEY))
+
+
+def join_group(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Rename the subscription; remember the group's protocol type and how topics were spelled."""
+    spans = generic.request_spans(exchange.plan, buf, start, end)
+    protocol_type = next((span[3] for span in spans if span[0] == PROTOCOL_TYPE), CONSUMER)
+    exchange.request = protocol_type
+    _remember_type(state, spans, protocol_type)
+    return _member_request(state, exchange, buf, start, end, spans, protocol_type)
+
+
+def sync_group(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Rename the leader's assignments; before v5 only JoinGroup said the protocol type."""
+    spans = generic.request_spans(exchange.plan, buf, start, end)
+    group = next((span[3] for span in spans if span[0] == GROUP_ID), b"")
+    remembered = (state.protocol_types or {}).get(group, CONSUMER)
+    named = next((span[3] for span in spans if span[0] == PROTOCOL_TYPE), None)
+    exchange.request = named or remembered
+    return _member_request(state, exchange, buf, start, end, spans, named or remembered)
+
+
+def member_response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """JoinGroup and SyncGroup: names come back as this client subscribed to them."""
+    spans = generic.response_spans(exchange.plan, buf, start, end)
+    exchange.spelled = state.spelled
+    protocol_type = exchange.request
+    assert isinstance(protocol_type, bytes)
+    return generic.restore(state, exchange, buf, start, end, spans, protocol_type)
+
+
+def list_groups_response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Only the groups of this view, without its home's prefix."""
+    plan = exchange.plan
+    spans = generic.response_spans(plan, buf, start, end)
+    renamer = ResponseRenamer(state.view, plan.flexible, None)
+    renamer.add(spans)
+    if not renamer.hidden_ids:
+        generic.count_errors(exchange, renamer.errors)
+        return renamer.edits
+    view = state.view
+    body = list_groups.keep(
+        plan.version, buf[start:end], lambda group: view.id_to_client(group) is not None
+    )
+    return generic.restored_body(state, exchange, body)
+
+
+def consumer_group_heartbeat(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """KIP-848: a regex is evaluated here, over the names this client may see. Topics that cannot
+    exist are left out of a subscription, as Kafka lets a consumer name what does not exist."""
+    plan, worker = exchange.plan, state.worker
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    outcome = worker.regexes.on_request(
+        plan.version,
+        buf[start:end],
+        state.listing(),
+        worker.cluster.index.version,
+        scope=state.view.settings.listener,
+    )
+    if isinstance(outcome, heartbeat.Answer):
+        return Answer(outcome.body)
+    exchange.request = outcome.sent
+    body = heartbeat.without_names(plan.version, outcome.body, lambda name: _unknown(state, name))
+    return generic.forward_renamed(state, exchange, body)
+
+
+def consumer_group_heartbeat_response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Learn the member id (v0) or that the membership has ended; nothing in it is renamed."""
+    plan = exchange.plan
+    if isinstance(exchange.request, heartbeat.Sent):
+        state.worker.regexes.on_response(plan.version, exchange.request, buf[start:end])
+    return generic.response(state, exchange, buf, start, end)
+
+
+def _typed(spans: list[Span], key_type: int) -> list[Span]:
+    """The spans with coordinator keys as what they are."""
+    kind = TRANSACTIONAL_ID if key_type == TRANSACTION_KEY else GROUP_ID
+    return [
+        (kind, span[1], span[2], span[3]) if span[0] == COORDINATOR_KEY else span for span in spans
+    ]
+
+
+def _member_request(
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    start: int,
+    end: int,
+    spans: list[Span],
+    protocol_type: bytes,
+) -> Outcome:
+    renamer: RequestRenamer = generic.renamer_for(state, exchange)
+    renamer.add(spans, protocol_type)
+    exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
+    if renamer.refusals is not None:
+        return generic.refuse(state, exchange, buf[start:end], renamer.refusals)
+    if renamer.spelled:
+        state.spelled = (state.spelled or {}) | renamer.spelled
+    return renamer.edits
+
+
+def _remember_type(state: ConnectionState, spans: list[Span], protocol_type: bytes) -> None:
+    group = next((span[3] for span in spans if span[0] == GROUP_ID), b"")
+    types = state.protocol_types
+    if types is None or len(types) >= GROUP_TYPES_LIMIT:
+        types = state.protocol_types = {}
+    types[group] = protocol_type
+
+
+def _unknown(state: ConnectionState, name: str) -> bool:
+    return isinstance(state.view.resolve(name.encode()), Denied)

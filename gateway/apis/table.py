@@ -1,0 +1,81 @@
+"""Which handler serves which API; everything not named here is ``generic``."""
+
+from __future__ import annotations
+
+from gateway.apis import (
+    admin,
+    api_versions,
+    describe_cluster,
+    fetch,
+    generic,
+    groups,
+    metadata,
+    produce,
+)
+from gateway.coverage import COVERAGE
+from gateway.plans import Plan, RequestHandler, ResponseHandler
+
+_REQUESTS: dict[str, RequestHandler] = {
+    "Produce": produce.request,
+    "Fetch": fetch.request,
+    "Metadata": metadata.request,
+    "FindCoordinator": groups.find_coordinator,
+    "JoinGroup": groups.join_group,
+    "SyncGroup": groups.sync_group,
+    "ApiVersions": api_versions.request,
+    "CreateTopics": admin.create_topics,
+    "DescribeConfigs": admin.configs_request,
+    "AlterConfigs": admin.configs_request,
+    "IncrementalAlterConfigs": admin.configs_request,
+    "DescribeCluster": describe_cluster.request,
+    "ConsumerGroupHeartbeat": groups.consumer_group_heartbeat,
+    "DescribeTopicPartitions": metadata.describe_request,
+}
+
+_RESPONSES: dict[str, ResponseHandler] = {
+    "Fetch": fetch.response,
+    "Metadata": metadata.response,
+    "FindCoordinator": groups.find_coordinator_response,
+    "JoinGroup": groups.member_response,
+    "SyncGroup": groups.member_response,
+    "ListGroups": groups.list_groups_response,
+    "ApiVersions": api_versions.response,
+    "CreateTopics": admin.create_topics_response,
+    "DeleteTopics": admin.delete_topics_response,
+    "DescribeConfigs": admin.configs_response,
+    "AlterConfigs": admin.configs_response,
+    "IncrementalAlterConfigs": admin.configs_response,
+    "DescribeCluster": describe_cluster.response,
+    "ConsumerGroupHeartbeat": groups.consumer_group_heartbeat_response,
+    "DescribeTopicPartitions": metadata.describe_response,
+}
+
+_PLANS: dict[int, Plan] = {}
+
+
+def plan_of(api_key: int, version: int) -> Plan | None:
+    """The plan of one API at one version; None when the gateway has not decided it."""
+    plan = _PLANS.get(api_key << 16 | version)
+    return plan if plan is not None else _make(api_key, version)
+
+
+def _make(api_key: int, version: int) -> Plan | None:
+    api = COVERAGE.get(api_key)
+    if api is None or not api.first <= version <= api.last:
+        return None
+    plan = Plan(
+        api_key,
+        version,
+        _REQUESTS.get(api.name, generic.request),
+        _RESPONSES.get(api.name, generic.response),
+        plan_of,
+    )
+    _PLANS[plan.key] = plan
+    return plan
+
+
+def any_plan() -> Plan:
+    """Some plan: for an exchange that is answered here and whose plan is never asked."""
+    plan = plan_of(18, 0)
+    assert plan is not None
+    return plan

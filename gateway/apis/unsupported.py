@@ -1,0 +1,45 @@
+"""What the gateway has not decided: UNSUPPORTED_VERSION where Kafka has an answer for it."""
+
+from __future__ import annotations
+
+from struct import Struct
+
+from gateway.flows import NO_TOPIC
+from gateway.rules.api_versions import unsupported_version
+from gateway.rules.undecided import undecided_response
+from gateway.state import ConnectionState
+from protocol.errors import ProtocolError
+from protocol.headers import read_request_header, response_header, response_header_version
+
+API_VERSIONS = 18
+PRODUCE = 0
+UNSUPPORTED_VERSION = 35
+
+_HEAD = Struct(">hhih")
+
+
+def answer(state: ConnectionState, buf: bytes, start: int, end: int) -> bytes:
+    """The whole payload (header and body) that answers an undecided request.
+
+    ``start`` is where its header begins. Empty for a Produce request without a response. Raises
+    ProtocolError, which ends the connection, for an API or version that Kafka 4.3 does not know
+    either, or whose response has no field to say it in.
+    """
+    api_key, version, correlation_id, client_id_size = _HEAD.unpack_from(buf, start)
+    flow = state.flow(api_key, version, b"")
+    flow.requests += 1
+    flow.led += 1
+    flow.errors[UNSUPPORTED_VERSION] = flow.errors.get(UNSUPPORTED_VERSION, 0) + 1
+    flow.namespace = NO_TOPIC
+    if api_key == API_VERSIONS:
+        # KIP-511: a client that is too new is told in version 0, which every client reads.
+        return response_header(correlation_id, 0) + unsupported_version()
+    if api_key == PRODUCE and 0 <= version < 3:
+        body_at, header_version = start + _HEAD.size + max(client_id_size, 0), 0
+    else:
+        body_at = read_request_header(buf, start, end)[4]
+        header_version = response_header_version(api_key, version)
+    body = undecided_response(api_key, version, buf[body_at:end])
+    if body is None:
+        raise ProtocolError(f"API key {api_key} version {version} is not served here")
+    return response_header(correlation_id, header_version) + body if body else b""

@@ -1,0 +1,119 @@
+"""What one Metadata response says of a cluster: its brokers and its topics.
+
+Pure: request and response bodies in, a ``Listing`` out.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from protocol import messages
+from protocol.primitives import compact_string, legacy_string
+
+Address = tuple[str, int]
+
+_FIRST_FLEXIBLE_VERSION = 9
+_CONTROLLER_BYTES = 4
+# Error codes of a topic that is not there, or has no name a topic can have.
+_NO_SUCH_TOPIC = frozenset({3, 17})
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A cluster as one broker knows it.
+
+    ``brokers``: node id -> (host, port) of the listener that was asked. ``topics``: (flat name,
+    16-byte id), the id None before Metadata v10. ``cluster_id`` is None before v2.
+    """
+
+    cluster_id: str | None
+    controller_id: int
+    brokers: dict[int, Address]
+    topics: Sequence[tuple[bytes, bytes | None]]
+
+
+def all_topics_request(version: int) -> Any:
+    """A Metadata request for every topic: a null array, which before v1 was an empty one."""
+    message = messages.message_class("MetadataRequest", version)
+    if version == 0:
+        return messages.build(message, topics=())
+    if version < 4:
+        return messages.build(message, topics=None)
+    return messages.build(message, topics=None, allow_auto_topic_creation=False)
+
+
+def read_listing(version: int, body: bytes) -> Listing:
+    """Reads a MetadataResponse body. Raises ProtocolError if it is not one."""
+    response = messages.parse("MetadataResponse", version, body)
+    return Listing(
+        cluster_id=getattr(response, "cluster_id", None),
+        controller_id=int(getattr(response, "controller_id", -1)),
+        brokers={
+            int(broker.node_id): (broker.host, int(broker.port)) for broker in response.brokers
+        },
+        topics=[
+            (topic.name.encode(), _id_bytes(getattr(topic, "topic_id", None)))
+            for topic in response.topics
+            if topic.name is not None and int(topic.error_code) not in _NO_SUCH_TOPIC
+        ],
+    )
+
+
+class ListingReader:
+    """``read_listing`` that does not read again what it has read last.
+
+    5,000 topics of 6 partitions take 30 ms to read, and most of the time nothing has changed.
+    Brokers of a KRaft cluster make up a controller for every response, any of them: that may
+    differ.
+    """
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._before_controller = b""
+        self._after_controller = b""
+        self._listing: Listing | None = None
+
+    def read(self, version: int, body: bytes) -> Listing:
+        """Reads a MetadataResponse body. Raises ProtocolError if it is not one."""
+        if self._listing is not None and version == self._version and self._is_like_last(body):
+            start = len(self._before_controller)
+            controller = int.from_bytes(body[start : start + _CONTROLLER_BYTES], "big", signed=True)
+            return replace(self._listing, controller_id=controller)
+        listing = read_listing(version, body)
+        position = _controller_position(version, body, listing)
+        self._listing = None if position is None else listing
+        if position is not None:
+            self._version = version
+            self._before_controller = body[:position]
+            self._after_controller = body[position + _CONTROLLER_BYTES :]
+        return listing
+
+    def _is_like_last(self, body: bytes) -> bool:
+        before, after = self._before_controller, self._after_controller
+        return (
+            len(body) == len(before) + _CONTROLLER_BYTES + len(after)
+            and body.startswith(before)
+            and body.endswith(after)
+        )
+
+
+def _controller_position(version: int, body: bytes, listing: Listing) -> int | None:
+    """Where the controller id stands, which is right behind the cluster id (v2+).
+
+    None where these bytes are found elsewhere too, or there is no cluster id.
+    """
+    if listing.cluster_id is None:
+        return None
+    string = compact_string if version >= _FIRST_FLEXIBLE_VERSION else legacy_string
+    cluster_id = string(listing.cluster_id.encode())
+    controller = listing.controller_id.to_bytes(_CONTROLLER_BYTES, "big", signed=True)
+    if body.count(cluster_id + controller) != 1:
+        return None
+    return body.index(cluster_id + controller) + len(cluster_id)
+
+
+def _id_bytes(topic_id: uuid.UUID | None) -> bytes | None:
+    return None if topic_id is None else topic_id.bytes

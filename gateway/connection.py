@@ -1,0 +1,288 @@
+"""One client connection and its broker connection, as callbacks on the event loop.
+
+Callback protocols, no streams: no task, timer or timeout per request. The broker connection is
+made when the client's first bytes arrive, so that health checks and port scans cost the broker
+nothing. What one side cannot take stops the reading of the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, cast
+
+from gateway.cluster_link import ClusterUnreachable
+from gateway.exchange import Refresh
+from gateway.framing import Buffer
+from gateway.session import Session
+from protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from gateway.server import Server
+
+log = logging.getLogger(__name__)
+
+JOIN_LIMIT = 32 * 1024
+"""Bytes up to which what leaves in one turn is joined into one write."""
+
+WRITE_HIGH = 256 * 1024
+"""Bytes waiting for a slow reader at which the other side is no longer read."""
+
+
+class Connection(asyncio.Protocol):
+    """The client's side. ``node_id`` is the broker it is for; None on a bootstrap port."""
+
+    __slots__ = (
+        "_broker",
+        "_broker_full",
+        "_client_full",
+        "_early",
+        "_paused",
+        "_server",
+        "_task",
+        "_transport",
+        "closing",
+        "listener",
+        "node_id",
+        "session",
+    )
+
+    def __init__(
+        self, server: Server, listener: str, node_id: int | None, session: Session
+    ) -> None:
+        self._server = server
+        self.listener = listener
+        self.node_id = node_id
+        self.session = session
+        self.closing = False
+        self._transport: asyncio.Transport | None = None
+        self._broker: BrokerSide | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._early: bytes = b""
+        self._paused = False
+        self._client_full = False
+        self._broker_full = False
+
+    # -- the client's transport ---------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Admit the client; nothing is sent to a broker yet."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(WRITE_HIGH)
+        peer = transport.get_extra_info("peername")
+        self.session.state.source.client_address = _address_text(peer)
+        self._server.opened(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Requests, or pieces of them."""
+        if self._broker is None:
+            self._early += data
+            if self._task is None:
+                self._task = self._server.spawn(self._connect())
+            self._balance()
+            return
+        try:
+            self.session.client_data(data)
+        except ProtocolError as error:
+            self.close(f"client sent what is not Kafka: {error}")
+            return
+        self._flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client went away (or was sent away)."""
+        self.close(f"client connection failed: {exc}" if exc else "client closed", quietly=not exc)
+        self._server.closed(self)
+
+    def pause_writing(self) -> None:
+        """The client reads slowly: read less from the broker."""
+        self._client_full = True
+        self._balance()
+
+    def resume_writing(self) -> None:
+        """The client has caught up."""
+        self._client_full = False
+        self._balance()
+
+    # -- the broker's transport ---------------------------------------------------------------
+
+    def broker_connected(self, broker: BrokerSide) -> None:
+        """The broker connection is there: send what has come so far."""
+        self._broker = broker
+        self._task = None
+        early, self._early = self._early, b""
+        if self.closing:
+            broker.close()
+        elif early:
+            self.data_received(early)
+        self._balance()
+
+    def broker_data(self, data: bytes) -> None:
+        """Responses, or pieces of them."""
+        try:
+            self.session.broker_data(data)
+        except ProtocolError as error:
+            self.close(f"broker sent what is not Kafka: {error}")
+            return
+        self._flush()
+        if self.closing and self.session.quiet:
+            self.close("drained", quietly=True)
+
+    def broker_full(self, full: bool) -> None:
+        """The broker reads slowly, or has caught up."""
+        self._broker_full = full
+        self._balance()
+
+    def broker_lost(self, exc: Exception | None) -> None:
+        """The broker went away: so does the client, who knows how to come back."""
+        reason = f"broker connection failed: {exc}" if exc else "broker closed"
+        self.close(reason, quietly=not exc and self.session.quiet)
+
+    # -- both ---------------------------------------------------------------------------------
+
+    @property
+    def client_address(self) -> str:
+        """``host:port`` of the client, for logs."""
+        return self.session.state.source.client_address
+
+    def finish(self) -> None:
+        """Read no more requests; close as soon as what is under way has been answered."""
+        self.closing = True
+        if self.session.quiet or self._broker is None:
+            self.close("drained", quietly=True)
+        else:
+            self._balance()
+
+    def close(self, reason: str, *, quietly: bool = False) -> None:
+        """End both sides, with one log line that names client and reason."""
+        transport, self._transport = self._transport, None
+        if transport is None:
+            return
+        self._server.note_close(self, reason, quietly=quietly)
+        transport.close()
+        if self._task is not None:
+            self._task.cancel()
+        if self._broker is not None:
+            self._broker.close()
+
+    def _flush(self) -> None:
+        """Write what the session made, and look after what it waits for."""
+        session = self.session
+        if session.to_broker:
+            if self._broker is not None:
+                self._broker.write(session.to_broker)
+            session.to_broker.clear()
+        if session.to_client:
+            if self._transport is not None:
+                _write(self._transport, session.to_client)
+            session.to_client.clear()
+        if session.state.flows is not None:
+            self._server.busy.add(self)
+        if session.waiting is not None and self._task is None:
+            self._task = self._server.spawn(self._refresh(session.waiting))
+        self._balance()
+
+    def _balance(self) -> None:
+        """Read from each side only while the other, and the session, can take it."""
+        hold = (
+            self._broker_full
+            or self._task is not None
+            or self.session.saturated
+            or (self.closing and self.session.quiet)
+        )
+        if hold is not self._paused and self._transport is not None:
+            self._paused = hold
+            if hold:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+        if self._broker is not None:
+            self._broker.hold(self._client_full)
+
+    async def _connect(self) -> None:
+        try:
+            await self._server.connect_broker(self)
+        except (OSError, ClusterUnreachable) as error:
+            self._task = None
+            self.close(f"no broker connection: {error}")
+
+    async def _refresh(self, what: Refresh) -> None:
+        await self._server.refresh(what)
+        self._task = None
+        if self._transport is None:
+            return
+        try:
+            self.session.resume()
+        except ProtocolError as error:
+            self.close(f"client sent what is not Kafka: {error}")
+            return
+        self._flush()
+
+
+class BrokerSide(asyncio.Protocol):
+    """The broker's side of a connection."""
+
+    __slots__ = ("_connection", "_held", "_transport")
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._transport: asyncio.Transport | None = None
+        self._held = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Connected: the client's side goes on."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(WRITE_HIGH)
+        self._connection.broker_connected(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Responses, or pieces of them."""
+        self._connection.broker_data(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The broker went away."""
+        self._transport = None
+        self._connection.broker_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The broker reads slowly."""
+        self._connection.broker_full(True)
+
+    def resume_writing(self) -> None:
+        """The broker has caught up."""
+        self._connection.broker_full(False)
+
+    def write(self, pieces: list[Buffer]) -> None:
+        """Send what the session made."""
+        if self._transport is not None:
+            _write(self._transport, pieces)
+
+    def hold(self, held: bool) -> None:
+        """Stop or go on reading."""
+        if held is not self._held and self._transport is not None:
+            self._held = held
+            if held:
+                self._transport.pause_reading()
+            else:
+                self._transport.resume_reading()
+
+    def close(self) -> None:
+        """End the broker connection."""
+        if self._transport is not None:
+            self._transport.close()
+
+
+def _address_text(peer: object) -> str:
+    """``host:port`` of a socket address; IPv6 hosts in brackets."""
+    if not isinstance(peer, tuple) or len(peer) < 2:
+        return "unknown"
+    host, port = peer[:2]
+    return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+
+
+def _write(transport: asyncio.Transport, pieces: list[Buffer]) -> None:
+    if len(pieces) == 1:
+        transport.write(pieces[0])
+    elif sum(map(len, pieces)) <= JOIN_LIMIT:
+        transport.write(b"".join(pieces))
+    else:
+        transport.writelines(pieces)

@@ -1,0 +1,40 @@
+"""What a rule says of one item (a topic, a group, a resource) of one request.
+
+A rule is a function of (request, view, catalog snapshot); it does no I/O. An item is either
+resolved (forwarded, under the name the broker knows) or denied (answered with a Kafka error).
+What no rule has decided is denied.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """A topic this view may reach.
+
+    ``flat`` is the broker's name, UTF-8 without a length prefix; ``flat_legacy`` and
+    ``flat_compact`` are the same name as it stands on the wire, prefixed with an int16 length
+    and with an unsigned varint of length + 1, ready to be spliced. ``namespace`` is the tier
+    path (``org:apache:kafka``; ``""`` is the default namespace), ``logical`` the full colon name.
+    """
+
+    namespace: str
+    logical: str
+    flat: bytes
+    flat_legacy: bytes
+    flat_compact: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """An item that is answered with ``code``, a Kafka protocol error code.
+
+    ``message`` is a sentence for the client, in logical names only; it reaches the client where
+    the response has a field for it, and the log always. ``rule`` names the rule that decided.
+    """
+
+    code: int
+    message: str
+    rule: str

@@ -1,0 +1,112 @@
+"""One request on its way to the broker and back, and what a handler may say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from gateway.flows import Flow
+from protocol.splice import Edit
+
+if TYPE_CHECKING:
+    from gateway.fetch_stream import FetchStream
+    from gateway.plans import Plan
+
+
+class Exchange:
+    """A request in flight. Its response is matched by order and checked by correlation id.
+
+    ``plan`` is the API and version on the wire to the broker, ``client_plan`` what the client
+    sent. ``spelled`` maps the flat names that the request named to the client's own spelling.
+    ``answer`` is a whole frame that the gateway made itself; ``silent`` requests have no
+    response (acks=0). ``stream`` walks a Fetch response as it arrives. ``refreshed`` says that
+    the request is decided again after a refresh. ``request`` is the handler's own.
+    Times are of the monotonic clock, in seconds; ``size`` is the request frame's, in bytes.
+    """
+
+    __slots__ = (
+        "_after",
+        "answer",
+        "answered",
+        "arrived",
+        "client_plan",
+        "correlation_id",
+        "flow",
+        "others",
+        "plan",
+        "refreshed",
+        "request",
+        "response_size",
+        "sent",
+        "silent",
+        "size",
+        "spelled",
+        "stream",
+    )
+
+    def __init__(self, plan: Plan, correlation_id: int, arrived: float, size: int) -> None:
+        self.plan = plan
+        self.client_plan = plan
+        self.correlation_id = correlation_id
+        self.arrived = arrived
+        self.sent = arrived
+        self.answered = arrived
+        self.size = size
+        self.response_size = 0
+        self.silent = False
+        self.refreshed = False
+        self.spelled: dict[bytes, bytes] | None = None
+        self.answer: bytes | None = None
+        self.stream: FetchStream | None = None
+        self.flow: Flow | None = None
+        self.others: list[Flow] | None = None
+        self.request: object = None
+        self._after: list[Callable[[bytes], bytes]] | None = None
+
+    def then(self, finish: Callable[[bytes], bytes]) -> None:
+        """Do ``finish`` to the restored response body, before all that was asked for earlier.
+
+        So errors kept for denied items are merged before an older version's form is made.
+        """
+        if self._after is None:
+            self._after = []
+        self._after.append(finish)
+
+    @property
+    def has_finish(self) -> bool:
+        """Whether the response body has to be made whole for :meth:`finish`."""
+        return self._after is not None
+
+    def finish(self, body: bytes) -> bytes:
+        """The response body as the client gets it."""
+        for step in reversed(self._after or ()):
+            body = step(body)
+        return body
+
+
+class Refresh(Enum):
+    """What must be read anew before a request can be decided."""
+
+    TOPICS = "topics"
+    CATALOG = "catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Send ``body`` (flat names, whole) instead, at ``plan``'s version."""
+
+    plan: Plan
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Do not ask the broker; ``body`` is the response body (logical names) before ``finish``."""
+
+    body: bytes
+
+
+Outcome = list[Edit] | Forward | Answer | Refresh
+"""What a request handler decides: edits to splice (none: as it is), or one of the rest."""

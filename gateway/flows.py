@@ -1,0 +1,119 @@
+"""Flows: what one client did with one topic through one API, counted until the next collection.
+
+The hot path adds to a :class:`Flow` that its connection already holds: integers only, no labels,
+no formatting. Once a second the worker collects the flows of every connection that was busy,
+adds them to the metrics and to the traffic log's window, and the connection starts afresh, so
+an idle connection holds none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LATENCY_BUCKETS = 26
+"""Latency histograms are log2: index i counts the requests whose microseconds have bit length i,
+so bucket i ends below 2**i us; the last one takes everything from about 33 s up."""
+
+NO_TOPIC = "(none)"
+"""The namespace label of a request that names no topic."""
+
+
+@dataclass(slots=True)
+class FlowSource:
+    """Who is on the other side of one client connection.
+
+    ``client_address`` is ``host:port``. ``software_name`` and ``software_version`` are KIP-511's,
+    empty until the client has sent an ApiVersions request of version 3 or later.
+    """
+
+    listener: str
+    principal: str
+    client_id: str
+    software_name: str
+    software_version: str
+    client_address: str
+
+
+class Flow:
+    """Counts since the last collection, for one (source, api, version, topic).
+
+    ``requests`` counts every request that named this topic, ``led`` those in which it came first:
+    a request with three topics is three ``requests`` and one ``led``. Bytes are frame bytes for
+    the topic that came first, record bytes for the others; ``bytes_in`` is from the client.
+    ``errors`` maps a Kafka error code to how often the broker (or the gateway) answered it,
+    ``denials`` a rule's name to how often it denied. ``gateway_us`` and ``broker_us`` are
+    histograms as :data:`LATENCY_BUCKETS` says, filled for ``led`` requests only.
+    """
+
+    __slots__ = (
+        "acks0",
+        "acks1",
+        "acks_all",
+        "api_key",
+        "batches",
+        "broker_us",
+        "bytes_in",
+        "bytes_out",
+        "denials",
+        "errors",
+        "flat",
+        "gateway_us",
+        "idempotent",
+        "led",
+        "logical",
+        "namespace",
+        "partitions",
+        "records",
+        "requests",
+        "source",
+        "transactional",
+        "version",
+    )
+
+    def __init__(
+        self,
+        source: FlowSource,
+        api_key: int,
+        version: int,
+        namespace: str,
+        logical: str,
+        flat: str,
+    ) -> None:
+        self.source = source
+        self.api_key = api_key
+        self.version = version
+        self.namespace = namespace
+        self.logical = logical
+        self.flat = flat
+        self.requests = 0
+        self.led = 0
+        self.partitions = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.records = 0
+        self.batches = 0
+        self.acks0 = 0
+        self.acks1 = 0
+        self.acks_all = 0
+        self.idempotent = 0
+        self.transactional = 0
+        self.errors: dict[int, int] = {}
+        self.denials: dict[str, int] = {}
+        self.gateway_us = [0] * LATENCY_BUCKETS
+        self.broker_us = [0] * LATENCY_BUCKETS
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """One item refused by a rule: an event of its own in the traffic log, never aggregated.
+
+    ``resource`` is what the client asked for, as it spelled it.
+    """
+
+    source: FlowSource
+    api_key: int
+    version: int
+    rule: str
+    code: int
+    resource: str
+    message: str

@@ -1,0 +1,34 @@
+"""Counting finished exchanges on the flows they belong to. Integers only; see gateway.flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gateway.exchange import Exchange
+from gateway.flows import LATENCY_BUCKETS
+
+_LAST = LATENCY_BUCKETS - 1
+_MICROSECONDS = 1_000_000
+
+
+def count_exchanges(done: Iterable[Exchange], now: float) -> None:
+    """Count each exchange whose response has been written by ``now`` (monotonic seconds).
+
+    The broker's time is from the request's leaving to the response's (last) arrival, the
+    gateway's is all the rest.
+    """
+    for exchange in done:
+        flow = exchange.flow
+        if flow is None:
+            continue
+        flow.requests += 1
+        flow.led += 1
+        flow.bytes_in += exchange.size
+        flow.bytes_out += exchange.response_size
+        broker = exchange.answered - exchange.sent
+        own = now - exchange.arrived - broker
+        flow.broker_us[min(int(broker * _MICROSECONDS).bit_length(), _LAST)] += 1
+        flow.gateway_us[min(int(own * _MICROSECONDS).bit_length(), _LAST)] += 1
+        if exchange.others is not None:
+            for other in exchange.others:
+                other.requests += 1

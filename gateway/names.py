@@ -1,0 +1,188 @@
+"""Names: logical (``org:apache:kafka:orders``) to flat (``org.apache.kafka..orders``) and back.
+
+The encoding (docs/names.md has the rationale): tiers are encoded and joined by ``.``, then comes
+``..``, then the topic as it is. Inside a tier ``.`` becomes ``-.``, a single ``-`` before a letter
+or digit stays, every other run of ``-`` is doubled. A name of the default namespace is its own
+flat name. The encoding is total on valid names, injective, reversible, and two names of different
+namespaces stay apart even after Kafka's folding of ``.`` and ``_``.
+
+Pure functions over ``str``; which namespaces exist is the catalog's business, not this module's.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+MAX_FLAT_LENGTH = 249
+"""Kafka's limit for a topic name (org.apache.kafka.common.internals.Topic)."""
+
+DELIMITER = ":"
+"""KIP-37's delimiter: between tiers and before the topic."""
+
+END_OF_NAMESPACE = ".."
+
+TIER = re.compile(r"[a-zA-Z0-9.-]+\Z")
+"""One tier of a namespace, as KIP-37 allows it."""
+
+TOPIC = re.compile(r"[a-zA-Z0-9._-]+\Z")
+"""What Kafka allows in a topic name; ``.`` and ``..`` alone are refused besides."""
+
+RESERVED_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+RESERVED_PREFIX = "__kafka_gateway"
+
+_DASHES = re.compile(r"-+")
+_PIECE = re.compile(r"(-+)|(\.)|([a-zA-Z0-9]+)")
+
+
+class InvalidName(ValueError):
+    """A name that no namespace and no Kafka can hold; the text says why, for the client."""
+
+
+class LogicalName(NamedTuple):
+    """A namespace (tier path, ``""`` for the default one) and the topic in it."""
+
+    namespace: str
+    topic: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}{DELIMITER}{self.topic}" if self.namespace else self.topic
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a flat topic name, group or transactional id is the gateway's or Kafka's own."""
+    return name in RESERVED_TOPICS or name.startswith(RESERVED_PREFIX)
+
+
+def check_namespace(namespace: str) -> None:
+    """Raise :class:`InvalidName` unless every tier of a non-empty path is well formed."""
+    for tier in namespace.split(DELIMITER):
+        if not TIER.match(tier):
+            shown = tier or "(empty)"
+            raise InvalidName(
+                f"tier '{shown}' of namespace '{namespace}' is not one or more of [a-zA-Z0-9.-]"
+            )
+
+
+def check_topic(topic: str) -> None:
+    """Raise :class:`InvalidName` unless Kafka would take ``topic``, length aside."""
+    if topic in {"", ".", ".."}:
+        shown = topic or "(empty)"
+        raise InvalidName(f"topic name '{shown}' is not allowed")
+    if not TOPIC.match(topic):
+        raise InvalidName(f"topic name '{topic}' holds characters other than [a-zA-Z0-9._-]")
+
+
+def parents(namespace: str) -> list[str]:
+    """The namespace and all above it, outermost first, the default one left out.
+
+    >>> parents("org:apache:kafka")
+    ['org', 'org:apache', 'org:apache:kafka']
+    """
+    tiers = namespace.split(DELIMITER) if namespace else []
+    return [DELIMITER.join(tiers[:count]) for count in range(1, len(tiers) + 1)]
+
+
+def flat_prefix(namespace: str) -> str:
+    """What the flat names of a namespace begin with: its encoded tiers and ``..``.
+
+    >>> flat_prefix("org:apache:v1.2")
+    'org.apache.v1-.2..'
+    """
+    if not namespace:
+        return ""
+    tiers = namespace.split(DELIMITER)
+    return ".".join(map(_encode_tier, tiers)) + END_OF_NAMESPACE
+
+
+def encode(name: LogicalName) -> str:
+    """The flat name. Raises :class:`InvalidName` when it is not valid or longer than 249."""
+    if name.namespace:
+        check_namespace(name.namespace)
+    check_topic(name.topic)
+    prefix = flat_prefix(name.namespace)
+    flat = prefix + name.topic
+    if len(flat) > MAX_FLAT_LENGTH:
+        room = max(0, MAX_FLAT_LENGTH - len(prefix))
+        where = f"namespace '{name.namespace}'" if name.namespace else "the default namespace"
+        raise InvalidName(
+            f"topic name '{name.topic}' has {len(name.topic)} characters; "
+            f"{where} leaves {room} of Kafka's {MAX_FLAT_LENGTH} for the topic"
+        )
+    return flat
+
+
+def decode(flat: str) -> LogicalName:
+    """The logical name a flat name spells; the default namespace where it spells no other.
+
+    Whether that namespace exists is not asked: see the catalog. Only what :func:`encode` gives
+    is decoded, so ``encode(decode(flat)) == flat`` for every flat name.
+    """
+    split = _read_namespace(flat)
+    if split is None:
+        return LogicalName("", flat)
+    namespace, rest = split
+    if not TOPIC.match(rest) or rest in {".", ".."}:
+        return LogicalName("", flat)
+    return LogicalName(namespace, rest)
+
+
+def fold(flat: str) -> str:
+    """Kafka's metric-name folding: names equal after it collide (Topic.hasCollisionChars)."""
+    return flat.replace(".", "_")
+
+
+def _encode_tier(tier: str) -> str:
+    def dashes(run: re.Match[str]) -> str:
+        following = tier[run.end() : run.end() + 1]
+        lone = len(run[0]) == 1 and following.isalnum()
+        return run[0] if lone else run[0] * 2
+
+    return _DASHES.sub(dashes, tier).replace(".", "-.")
+
+
+def _read_namespace(flat: str) -> tuple[str, str] | None:
+    """Read ``tiers..rest`` off the left; None when the text is not what an encoding gives.
+
+    After a run of dashes: an odd run and a dot hold an escaped dot, an even run before a dot
+    leaves the dot to end the tier, a single dash before a letter or digit is itself.
+    """
+    tiers: list[str] = []
+    tier: list[str] = []
+    at = 0
+    while at < len(flat):
+        piece = _PIECE.match(flat, at)
+        if piece is None:
+            return None
+        at = piece.end()
+        if piece[3]:
+            tier.append(piece[3])
+        elif piece[1]:
+            read = _read_dashes(len(piece[1]), flat[at : at + 1])
+            if read is None:
+                return None
+            text, taken = read
+            tier.append(text)
+            at += taken
+        else:
+            if not tier:
+                return None
+            tiers.append("".join(tier))
+            tier = []
+            if flat[at : at + 1] == ".":
+                return DELIMITER.join(tiers), flat[at + 1 :]
+    return None
+
+
+def _read_dashes(count: int, following: str) -> tuple[str, int] | None:
+    """What a run of ``count`` dashes spells, and how many characters after it are taken."""
+    if following == ".":
+        if count == 1:
+            return ".", 1
+        # An escaped dot needs its own dash; the dashes before it stand in doubled runs.
+        return ("-" * (count // 2) + ("." if count % 2 else ""), count % 2)
+    if not following.isalnum():
+        return None
+    if count == 1:
+        return "-", 0
+    return None if count % 2 or count == 2 else ("-" * (count // 2), 0)

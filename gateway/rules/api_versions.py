@@ -1,0 +1,86 @@
+"""ApiVersions: what the gateway has decided, and who the client says it is (KIP-511)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from gateway.rules.api_keys import ApiKey
+from gateway.rules.error_codes import UNSUPPORTED_VERSION
+from gateway.rules.nested import element_class, make
+from protocol import messages
+
+_RESPONSE = "ApiVersionsResponse"
+OWN_VERSIONS = (0, 4)
+"""The versions of ApiVersions itself that the gateway reads."""
+
+LEGACY_CREATE_TOPICS = 2
+"""The version of CreateTopics that versions 0 and 1 are translated to."""
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+UNKNOWN_SOFTWARE = ("unknown", "unknown")
+"""What Kafka calls a client that sends no name (before v3)."""
+
+
+class InvalidClientSoftware(Exception):
+    """A client software name or version that Kafka answers with INVALID_REQUEST."""
+
+
+def cut(version: int, response_body: bytes, decided: Mapping[int, tuple[int, int]]) -> bytes:
+    """A broker's ApiVersionsResponse, cut to what the gateway has ``decided``, by API key.
+
+    An API appears with the versions that both know, and not at all where there is none. Two
+    minimums differ: CreateTopics goes down to the decided one where the broker serves v2, since
+    older requests are translated, and Produce keeps the broker's, because librdkafka takes a
+    broker that does not advertise Produce v0 for one it does not know (KIP-896). Features are
+    kept. A response with UNSUPPORTED_VERSION is in version 0's form, whatever was asked. Raises
+    ProtocolError.
+    """
+    if response_body[:2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
+        version = 0
+    response = messages.parse(_RESPONSE, version, response_body)
+    shared = (_shared(entry, decided) for entry in response.api_keys)
+    api_keys = tuple(entry for entry in shared if entry is not None)
+    return messages.write(replace(response, api_keys=api_keys))
+
+
+def unsupported_version(own: tuple[int, int] = OWN_VERSIONS) -> bytes:
+    """The answer to an ApiVersions request of an unknown version: version 0's form (KIP-511)."""
+    response_class = messages.message_class(_RESPONSE, 0)
+    entry = make(
+        element_class(response_class, "api_keys"),
+        {"api_key": ApiKey.API_VERSIONS.value, "min_version": own[0], "max_version": own[1]},
+    )
+    values = {"error_code": UNSUPPORTED_VERSION, "api_keys": (entry,)}
+    return messages.write(make(response_class, values))
+
+
+def client_software(version: int, request_body: bytes) -> tuple[str, str]:
+    """The client's software name and version; UNKNOWN_SOFTWARE before v3.
+
+    Raises InvalidClientSoftware where Kafka refuses them, ProtocolError for an unreadable body.
+    """
+    if version < 3:
+        return UNKNOWN_SOFTWARE
+    request = messages.parse("ApiVersionsRequest", version, request_body)
+    name, software_version = request.client_software_name, request.client_software_version
+    for value in (name, software_version):
+        if not _SOFTWARE.fullmatch(value):
+            raise InvalidClientSoftware("client software name or version is not valid (KIP-511)")
+    return name, software_version
+
+
+def _shared(entry: Any, decided: Mapping[int, tuple[int, int]]) -> Any | None:
+    if entry.api_key not in decided:
+        return None
+    first, last = decided[entry.api_key]
+    lowest, highest = max(first, entry.min_version), min(last, entry.max_version)
+    if entry.api_key == ApiKey.PRODUCE:
+        lowest = entry.min_version
+    elif entry.api_key == ApiKey.CREATE_TOPICS and entry.min_version <= LEGACY_CREATE_TOPICS:
+        lowest = first
+    if highest < max(lowest, first):
+        return None
+    return replace(entry, min_version=lowest, max_version=highest)

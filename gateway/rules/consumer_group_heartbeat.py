@@ -1,0 +1,240 @@
+"""ConsumerGroupHeartbeat (KIP-848): subscriptions by regular expression, evaluated here.
+
+A broker would evaluate a client's expression over flat names of every namespace. So the gateway
+evaluates it over the names that the client may see and subscribes it to those by name, again
+whenever that set of names has changed. Version 0 has no expressions and passes as it is.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from gateway.rules.api_keys import ApiKey
+from gateway.rules.error_codes import (
+    FENCED_INSTANCE_ID,
+    FENCED_MEMBER_EPOCH,
+    INVALID_REGULAR_EXPRESSION,
+    UNKNOWN_MEMBER_ID,
+    UNRELEASED_INSTANCE_ID,
+)
+from gateway.rules.error_response import error_response
+from gateway.rules.topic_regex import InvalidTopicRegex, TopicRegex
+from protocol import messages
+
+FIRST_WITH_REGEX: Final = 1
+JOINING_EPOCH: Final = 0
+"""A member (re)joins with epoch 0 and its full state; it leaves with a negative epoch."""
+
+MEMBERSHIP_ENDED: Final = frozenset(
+    {UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID}
+)
+"""Errors after which a member is none, until it joins again with its full state."""
+
+MAX_MEMBERS: Final = 10_000
+MAX_EVALUATIONS: Final = 100
+
+MemberKey = tuple[Hashable, str, str]
+"""The scope, the group id and the member id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a forwarded heartbeat subscribes its member to, for when the broker has accepted it.
+
+    ``names`` is None where the gateway put no names in.
+    """
+
+    member: MemberKey
+    names: tuple[str, ...] | None
+    names_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Send ``body``; hand ``sent``, if there is one, to ``on_response`` with the response."""
+
+    body: bytes
+    sent: Sent | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Do not ask the broker; ``body`` is the response body."""
+
+    body: bytes
+
+
+@dataclass(slots=True)
+class _Member:
+    """A member's subscription: the client's ``names`` and ``regex``, and the names that the broker
+    has ``accepted`` for them (None: none yet), evaluated at ``names_version``."""
+
+    names: tuple[str, ...] = ()
+    regex: TopicRegex | None = None
+    accepted: tuple[str, ...] | None = None
+    names_version: int = 0
+
+
+class RegexSubscriptions:
+    """What a worker knows of the subscriptions of group members: memory only, bounded.
+
+    The longest unheard member is forgotten first; it is fenced when it comes again, as a member
+    that joined through another worker is, and so joins anew with its full state.
+    """
+
+    def __init__(self, max_members: int = MAX_MEMBERS) -> None:
+        self._max_members = max_members
+        self._members: OrderedDict[MemberKey, _Member] = OrderedDict()
+        self._fenced: OrderedDict[MemberKey, None] = OrderedDict()
+        self._evaluations: OrderedDict[tuple[Hashable, str], tuple[int, tuple[str, ...]]]
+        self._evaluations = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def on_request(
+        self,
+        version: int,
+        body: bytes,
+        names: Sequence[str],
+        names_version: int,
+        scope: Hashable = None,
+    ) -> Forward | Answer:
+        """Decide a heartbeat, in the client's names.
+
+        ``names`` are the topics that the client may see, in its spelling; ``names_version`` changes
+        whenever they may have. ``scope`` is what they depend on (the listener, the principal): it
+        keeps members apart that only seem to be in one group. Raises ProtocolError.
+        """
+        if version < FIRST_WITH_REGEX:
+            return Forward(body, None)
+        request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
+        key = (scope, request.group_id, request.member_id)
+        if request.member_epoch < JOINING_EPOCH:
+            self._forget(key)
+            return Forward(body, None)
+        member = _Member() if request.member_epoch == JOINING_EPOCH else self._known(key, request)
+        if member is None:
+            why = "The subscription of this member is not known here; it must join again."
+            return _refused(version, body, FENCED_MEMBER_EPOCH, why)
+        had_regex = member.regex is not None
+        try:
+            _take_over(member, request)
+        except InvalidTopicRegex as error:
+            why = f"SubscribedTopicRegex '{request.subscribed_topic_regex}' is not valid: {error}."
+            return _refused(version, body, INVALID_REGULAR_EXPRESSION, why)
+        self._remember(key, member)
+        if member.regex is None and not had_regex:
+            return Forward(body, Sent(key, None, names_version))
+        says_so = _is_given(request) or request.member_epoch == JOINING_EPOCH
+        current = member.accepted is not None and member.names_version == names_version
+        if current and not says_so:
+            return Forward(body, Sent(key, None, names_version))
+        wanted = self._wanted(member, names, names_version, scope)
+        if wanted == member.accepted and not says_so:
+            member.names_version = names_version
+            return Forward(body, Sent(key, None, names_version))
+        # Until the broker says so nobody knows what it holds; a failure is sent again.
+        member.accepted = None
+        request = replace(request, subscribed_topic_names=wanted, subscribed_topic_regex=None)
+        return Forward(messages.write(request), Sent(key, wanted, names_version))
+
+    def on_response(self, version: int, sent: Sent | None, body: bytes) -> None:
+        """Learn from the broker's response to a forwarded heartbeat. Raises ProtocolError."""
+        if sent is None:
+            return
+        code = messages.parse("ConsumerGroupHeartbeatResponse", version, body).error_code
+        member = self._members.get(sent.member)
+        if code in MEMBERSHIP_ENDED:
+            self._forget(sent.member)
+        elif not code and member is not None and sent.names is not None:
+            member.accepted = sent.names
+            member.names_version = sent.names_version
+
+    def _known(self, key: MemberKey, request: Any) -> _Member | None:
+        """The member, if this worker can tell what it is subscribed to.
+
+        One that comes again after it was fenced has no use for that: it passes as a member without
+        an expression, so that it is not fenced for ever.
+        """
+        member = self._members.get(key)
+        if member is not None:
+            return member
+        complete = (
+            request.subscribed_topic_names is not None
+            and request.subscribed_topic_regex is not None
+        )
+        if complete or key in self._fenced:
+            return _Member()
+        self._fenced[key] = None
+        _bound(self._fenced, self._max_members)
+        return None
+
+    def _remember(self, key: MemberKey, member: _Member) -> None:
+        self._fenced.pop(key, None)
+        self._members[key] = member
+        self._members.move_to_end(key)
+        _bound(self._members, self._max_members)
+
+    def _forget(self, key: MemberKey) -> None:
+        self._members.pop(key, None)
+        self._fenced.pop(key, None)
+
+    def _wanted(
+        self, member: _Member, names: Sequence[str], names_version: int, scope: Hashable
+    ) -> tuple[str, ...]:
+        """The names to subscribe to: the client's own and what its expression matches, sorted."""
+        if member.regex is None:
+            return tuple(sorted(set(member.names)))
+        matches = self._matches(member.regex, names, names_version, scope)
+        return tuple(sorted({*member.names, *matches}))
+
+    def _matches(
+        self, regex: TopicRegex, names: Sequence[str], names_version: int, scope: Hashable
+    ) -> tuple[str, ...]:
+        """Evaluated once for all members of a group, which mostly have the same expression."""
+        key = (scope, regex.pattern)
+        known = self._evaluations.get(key)
+        if known is None or known[0] != names_version:
+            known = (names_version, regex.matching(names))
+            self._evaluations[key] = known
+            _bound(self._evaluations, MAX_EVALUATIONS)
+        self._evaluations.move_to_end(key)
+        return known[1]
+
+
+def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> bytes:
+    """A heartbeat without the subscribed names that are ``unknown``. Raises ProtocolError."""
+    request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
+    names = request.subscribed_topic_names or ()
+    known = tuple(name for name in names if not unknown(name))
+    if len(known) == len(names):
+        return body
+    return messages.write(replace(request, subscribed_topic_names=known))
+
+
+def _take_over(member: _Member, request: Any) -> None:
+    """What the heartbeat says of the subscription; null means unchanged, an empty expression that
+    there is none any more. An invalid expression changes nothing."""
+    if request.subscribed_topic_regex is not None:
+        pattern = request.subscribed_topic_regex
+        member.regex = TopicRegex(pattern) if pattern else None
+    if request.subscribed_topic_names is not None:
+        member.names = tuple(request.subscribed_topic_names)
+
+
+def _is_given(request: Any) -> bool:
+    return request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+
+
+def _refused(version: int, body: bytes, code: int, message: str) -> Answer:
+    api_key = ApiKey.CONSUMER_GROUP_HEARTBEAT
+    return Answer(error_response(api_key, version, body, code, message))
+
+
+def _bound(entries: OrderedDict[Any, Any], most: int) -> None:
+    while len(entries) > most:
+        entries.popitem(last=False)

@@ -1,0 +1,162 @@
+"""Partial answers where the items are not topics: groups, coordinator keys, config resources.
+
+The same as ``partial`` for arrays of items that have no parts: ``split_items`` takes refused items
+out of a request, ``merge_items`` puts their errors into its response, in the request's order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Generic, TypeVar
+
+from gateway.decision import Denied
+from gateway.rules.api_keys import ApiKey
+from gateway.rules.error_codes import INVALID_REQUEST
+from gateway.rules.nested import element_class, make
+from protocol import messages
+from protocol.schema import request_name, response_name
+
+Key = TypeVar("Key", bound=Hashable)
+"""What names an item: its id as raw bytes, or a number and raw bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemShape:
+    """Versions ``first`` to ``last`` of one API.
+
+    ``asked`` is the request's array and ``asked_by`` the fields that name one of its elements
+    (none: the elements are the names); ``answered`` and ``answered_by`` are the response's.
+    ``error_values`` is what stands beside the error code of an answer.
+    """
+
+    api_key: ApiKey
+    first: int
+    last: int
+    asked: str
+    asked_by: tuple[str, ...]
+    answered: str
+    answered_by: tuple[str, ...]
+    error_values: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AskedItem(Generic[Key]):
+    """One item of a request: ``denied``, or answered with the broker's entry for ``forwarded``."""
+
+    key: Key
+    forwarded: Key
+    denied: Denied | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeptItems(Generic[Key]):
+    """What ``merge_items`` needs to know of the request."""
+
+    shape: ItemShape
+    version: int
+    items: tuple[AskedItem[Key], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSplit(Generic[Key]):
+    """``body`` is the request that is left, None when nothing is; ``kept`` is for the merge."""
+
+    body: bytes | None
+    kept: KeptItems[Key]
+
+
+def split_items(
+    shape: ItemShape,
+    version: int,
+    body: bytes,
+    denied: Mapping[Key, Denied],
+    aliases: Mapping[Key, Key] = MappingProxyType({}),
+) -> ItemSplit[Key]:
+    """Take the refused items out of a request.
+
+    ``aliases`` maps the second spelling of an item to the first: where it asks for the same it is
+    answered with a copy, else INVALID_REQUEST. Raises ProtocolError.
+    """
+    request = messages.parse(request_name(shape.api_key), version, body)
+    entries = getattr(request, shape.asked)
+    keys: list[Key] = [_key(entry, shape.asked_by) for entry in entries]
+    by_key = dict(zip(keys, entries, strict=True))
+    left, items = [], []
+    for key, entry in zip(keys, entries, strict=True):
+        first = aliases.get(key, key)
+        why = denied.get(key) or denied.get(first)
+        if why is None and first != key and not _same(shape, entry, by_key[first]):
+            message = "This is already in the request, under another spelling of its name."
+            why = Denied(INVALID_REQUEST, message, "spelling")
+        items.append(AskedItem(key, first, why))
+        if why is None and first == key:
+            left.append(entry)
+    kept = KeptItems(shape, version, tuple(items))
+    if not left:
+        return ItemSplit(None, kept)
+    return ItemSplit(messages.write(replace(request, **{shape.asked: tuple(left)})), kept)
+
+
+def refuse_all_items(shape: ItemShape, version: int, body: bytes, why: Denied) -> bytes:
+    """The response that answers every item of a request with ``why``. Raises ProtocolError."""
+    request = messages.parse(request_name(shape.api_key), version, body)
+    keys: list[Hashable] = [_key(entry, shape.asked_by) for entry in getattr(request, shape.asked)]
+    items = tuple(AskedItem(key, key, why) for key in keys)
+    return merge_items(KeptItems(shape, version, items), None)
+
+
+def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
+    """Put what was kept into a response; ``body`` is None when nothing was forwarded.
+
+    What the broker answered without being asked stays, at the end. Raises ProtocolError.
+    """
+    shape = kept.shape
+    name = response_name(shape.api_key)
+    if body is None:
+        response = messages.build(messages.message_class(name, kept.version))
+    else:
+        response = messages.parse(name, kept.version, body)
+    entry_class = element_class(type(response), shape.answered)
+    answers: dict[Any, list[Any]] = {}
+    for entry in getattr(response, shape.answered):
+        answers.setdefault(_key(entry, shape.answered_by), []).append(entry)
+    firsts = {key: entries[0] for key, entries in answers.items()}
+    merged = []
+    for item in kept.items:
+        if item.denied is not None:
+            merged.append(_error_entry(shape, entry_class, item.key, item.denied))
+        elif item.key != item.forwarded:
+            if (entry := firsts.get(item.forwarded)) is not None:
+                merged.append(replace(entry, **_names(shape.answered_by, item.key)))
+        elif entries := answers.get(item.key):
+            merged.append(entries.pop(0))
+    merged += [entry for entries in answers.values() for entry in entries]
+    return messages.write(replace(response, **{shape.answered: tuple(merged)}))
+
+
+def _key(entry: Any, names: tuple[str, ...]) -> Any:
+    if not names:
+        return entry.encode()
+    values = [getattr(entry, name) for name in names]
+    raw = tuple(v.encode() if isinstance(v, str) else int(v) for v in values)
+    return raw[0] if len(raw) == 1 else raw
+
+
+def _names(names: tuple[str, ...], key: Any) -> dict[str, Any]:
+    values = key if isinstance(key, tuple) else (key,)
+    plain = (v.decode() if isinstance(v, bytes) else v for v in values)
+    return dict(zip(names, plain, strict=True))
+
+
+def _same(shape: ItemShape, second: Any, first: Any) -> bool:
+    """Whether two spellings ask for the same."""
+    if not shape.asked_by:
+        return True
+    return bool(replace(second, **_names(shape.asked_by, _key(first, shape.asked_by))) == first)
+
+
+def _error_entry(shape: ItemShape, entry_class: type, key: Any, why: Denied) -> Any:
+    values = {"error_code": why.code, "error_message": why.message or None, **shape.error_values}
+    return make(entry_class, values | _names(shape.answered_by, key))

@@ -1,0 +1,238 @@
+"""Rename: spans of a request to edits with flat names, spans of a response to edits back.
+
+The only place where names change. The same functions serve both the hot path and what is left
+of a request after the cold path took its denied items out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from gateway.decision import Denied
+from gateway.topic_ids import TopicIndex
+from gateway.view import View
+from protocol.entities import Kind
+from protocol.primitives import compact_string, legacy_string
+from protocol.splice import Edit
+from protocol.subscription import rewrite_assignment, rewrite_subscription
+from protocol.walkers import Span
+
+TOPIC_NAME = int(Kind.TOPIC_NAME)
+TOPIC_ID = int(Kind.TOPIC_ID)
+GROUP_ID = int(Kind.GROUP_ID)
+TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
+PROTOCOL_TYPE = int(Kind.PROTOCOL_TYPE)
+SUBSCRIPTION = int(Kind.SUBSCRIPTION)
+ASSIGNMENT = int(Kind.ASSIGNMENT)
+ERROR_CODE = int(Kind.ERROR_CODE)
+
+UNKNOWN_TOPIC_ID = 100
+CONSUMER = b"consumer"
+NO_ID = bytes(16)
+
+
+@dataclass(slots=True)
+class Refusals:
+    """The items of one request that may not be forwarded as they are.
+
+    ``topics`` maps raw names (or 16 id bytes), ``ids`` raw group and transactional ids to why.
+    ``aliases`` maps a second spelling of a topic to the first one. ``unknown_ids`` are topic ids
+    this worker has not heard of: they are denied, but worth one look at the cluster first.
+    """
+
+    topics: dict[bytes, Denied] = field(default_factory=dict)
+    ids: dict[bytes, Denied] = field(default_factory=dict)
+    aliases: dict[bytes, bytes] = field(default_factory=dict)
+    unknown_ids: bool = False
+
+
+class RequestRenamer:
+    """Edits for one request; ``spelled`` collects flat name -> the client's spelling."""
+
+    __slots__ = ("_flexible", "_index", "_view", "edits", "refusals", "spelled")
+
+    def __init__(
+        self, view: View, index: TopicIndex, flexible: bool, spelled: dict[bytes, bytes]
+    ) -> None:
+        self._view = view
+        self._index = index
+        self._flexible = flexible
+        self.spelled = spelled
+        self.edits: list[Edit] = []
+        self.refusals: Refusals | None = None
+
+    def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
+        """Decide each span, in order; what is refused makes no edit.
+
+        ``protocol_type`` is the group's where no span says it.
+        """
+        for kind, start, stop, value in spans:
+            if value is None:
+                continue
+            if kind == TOPIC_NAME:
+                self._topic(start, stop, value)
+            elif kind == TOPIC_ID:
+                if value != NO_ID:
+                    self._topic_id(value)
+            elif kind == GROUP_ID:
+                self._id(start, stop, value, self._view.group_to_broker)
+            elif kind == TRANSACTIONAL_ID:
+                self._id(start, stop, value, self._view.transactional_id_to_broker)
+            elif kind == PROTOCOL_TYPE:
+                protocol_type = value
+            elif kind == SUBSCRIPTION and protocol_type == CONSUMER:
+                self._embedded(start, stop, value, rewrite_subscription)
+            elif kind == ASSIGNMENT and protocol_type == CONSUMER:
+                self._embedded(start, stop, value, rewrite_assignment)
+
+    def group(self, start: int, stop: int, value: bytes) -> None:
+        """A group id that the walker cannot know as one (a coordinator key)."""
+        self._id(start, stop, value, self._view.group_to_broker)
+
+    def transactional_id(self, start: int, stop: int, value: bytes) -> None:
+        """A transactional id that the walker cannot know as one (a coordinator key)."""
+        self._id(start, stop, value, self._view.transactional_id_to_broker)
+
+    def _topic(self, start: int, stop: int, value: bytes) -> None:
+        found = self._view.resolve(value)
+        if isinstance(found, Denied):
+            self._refused().topics[value] = found
+            return
+        flat = found.flat
+        first = self.spelled.setdefault(flat, value)
+        if first != value:
+            self._refused().aliases[value] = first
+        elif flat != value:
+            new = found.flat_compact if self._flexible else found.flat_legacy
+            self.edits.append((start, stop, new))
+
+    def _topic_id(self, value: bytes) -> None:
+        flat = self._index.name_of(value)
+        if flat is None:
+            refused = self._refused()
+            refused.unknown_ids = True
+            refused.topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
+        elif self._view.spell(flat) is None:
+            self._refused().topics[value] = Denied(
+                UNKNOWN_TOPIC_ID, "Unknown topic id.", "access"
+            )
+
+    def _id(
+        self, start: int, stop: int, value: bytes, resolve: Callable[[bytes], bytes | Denied]
+    ) -> None:
+        found = resolve(value)
+        if isinstance(found, Denied):
+            self._refused().ids[value] = found
+        elif found != value:
+            self.edits.append((start, stop, wire_string(found, self._flexible)))
+
+    def _embedded(
+        self,
+        start: int,
+        stop: int,
+        value: bytes,
+        rewrite: Callable[[bytes, Callable[[bytes], bytes | None]], bytes],
+    ) -> None:
+        """Names inside a member's bytes; a topic that cannot exist is left out, not refused:
+        Kafka lets a consumer subscribe to what does not exist."""
+        if not value:
+            return
+        new = rewrite(value, self._flat_or_nothing)
+        if new != value:
+            self.edits.append((start, stop, wire_bytes(new, self._flexible)))
+
+    def _flat_or_nothing(self, name: bytes) -> bytes | None:
+        found = self._view.resolve(name)
+        if isinstance(found, Denied):
+            return None
+        self.spelled[found.flat] = name
+        return found.flat
+
+    def _refused(self) -> Refusals:
+        if self.refusals is None:
+            self.refusals = Refusals()
+        return self.refusals
+
+
+class ResponseRenamer:
+    """Edits for one response: the names the request spelled, else the listener's spelling.
+
+    ``hidden`` collects flat topic names and ``hidden_ids`` group ids that the view may not see;
+    the caller drops their entries. ``errors`` collects the error codes met.
+    """
+
+    __slots__ = ("_flexible", "_spelled", "_view", "edits", "errors", "hidden", "hidden_ids")
+
+    def __init__(self, view: View, flexible: bool, spelled: dict[bytes, bytes] | None) -> None:
+        self._view = view
+        self._flexible = flexible
+        self._spelled = spelled or {}
+        self.edits: list[Edit] = []
+        self.errors: list[int] = []
+        self.hidden: set[bytes] = set()
+        self.hidden_ids: set[bytes] = set()
+
+    def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
+        """Decide each span, in order. ``protocol_type`` is the group's where no span says it."""
+        for kind, start, stop, value in spans:
+            if value is None:
+                continue
+            if kind == TOPIC_NAME:
+                self._topic(start, stop, value)
+            elif kind == ERROR_CODE:
+                self.errors.append(value)
+            elif kind in (GROUP_ID, TRANSACTIONAL_ID):
+                self.id(start, stop, value)
+            elif kind == PROTOCOL_TYPE:
+                protocol_type = value
+            elif kind == SUBSCRIPTION and protocol_type == CONSUMER:
+                self._embedded(start, stop, value, rewrite_subscription)
+            elif kind == ASSIGNMENT and protocol_type == CONSUMER:
+                self._embedded(start, stop, value, rewrite_assignment)
+
+    def id(self, start: int, stop: int, value: bytes) -> None:
+        """A group or transactional id of the broker's."""
+        shown = self._view.id_to_client(value)
+        if shown is None:
+            if value:
+                self.hidden_ids.add(value)
+        elif shown != value:
+            self.edits.append((start, stop, wire_string(shown, self._flexible)))
+
+    def shown(self, flat: bytes) -> bytes | None:
+        """A flat name as this response spells it."""
+        spelled = self._spelled.get(flat)
+        return spelled if spelled is not None else self._view.spell(flat)
+
+    def _topic(self, start: int, stop: int, value: bytes) -> None:
+        if not value:
+            return
+        shown = self.shown(value)
+        if shown is None:
+            self.hidden.add(value)
+        elif shown != value:
+            self.edits.append((start, stop, wire_string(shown, self._flexible)))
+
+    def _embedded(
+        self,
+        start: int,
+        stop: int,
+        value: bytes,
+        rewrite: Callable[[bytes, Callable[[bytes], bytes | None]], bytes],
+    ) -> None:
+        if not value:
+            return
+        new = rewrite(value, self.shown)
+        if new != value:
+            self.edits.append((start, stop, wire_bytes(new, self._flexible)))
+
+
+def wire_string(value: bytes, flexible: bool) -> bytes:
+    """A string as it stands on the wire, with its length."""
+    return compact_string(value) if flexible else legacy_string(value)
+
+
+def wire_bytes(value: bytes, flexible: bool) -> bytes:
+    """A bytes field as it stands on the wire: int32 length, or a compact string's form."""
+    return compact_string(value) if flexible else len(value).to_bytes(4, "big") + value

@@ -1,0 +1,180 @@
+"""What a connection and its worker hold between requests; rules and handlers read it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from gateway.catalog.source import Catalog
+from gateway.flows import NO_TOPIC, Denial, Flow, FlowSource
+from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
+from gateway.topic_ids import TopicIndex
+from gateway.view import View
+from gateway.virtual_brokers import ListenerAddresses
+
+MAX_DENIALS = 10_000
+"""Denial events kept between two collections (a second apart); more are counted as dropped."""
+
+
+class ClusterFacts(Protocol):
+    """What handlers may ask of the cluster without waiting (gateway/cluster.py keeps it)."""
+
+    index: TopicIndex
+    api_versions: dict[int, tuple[int, int]]
+
+
+SESSIONS_PER_CONNECTION = 16
+"""Java's client keeps one per broker connection; whoever opens more loses the oldest."""
+
+
+class Listings:
+    """What each view lists, kept until the cluster's topics change."""
+
+    def __init__(self) -> None:
+        self._made: dict[View, tuple[int, list[str]]] = {}
+
+    def of(self, view: View, index: TopicIndex) -> list[str]:
+        """The listed names in the view's spelling, sorted."""
+        made = self._made.get(view)
+        if made is None or made[0] != index.version:
+            names = sorted(
+                shown.decode()
+                for flat in index.names()
+                if view.lists(flat) and (shown := view.spell(flat)) is not None
+            )
+            made = self._made[view] = (index.version, names)
+        return made[1]
+
+
+@dataclass(slots=True)
+class WorkerState:
+    """Shared by all connections of one worker process."""
+
+    catalog: Catalog
+    cluster: ClusterFacts
+    max_request_bytes: int
+    listings: Listings = field(default_factory=Listings)
+    regexes: RegexSubscriptions = field(default_factory=RegexSubscriptions)
+    denials: list[Denial] = field(default_factory=list)
+    denials_dropped: int = 0
+
+    def denied(self, denial: Denial) -> None:
+        """Keep a denial event for the next collection, or count it as dropped."""
+        if len(self.denials) < MAX_DENIALS:
+            self.denials.append(denial)
+        else:
+            self.denials_dropped += 1
+
+
+class FetchSession:
+    """A fetch session that a broker gave this connection (KIP-227).
+
+    ``spelled`` maps the flat names ever added to it to the client's spelling: an incremental
+    response names partitions that its own request did not. ``lead`` is the flat name that its
+    requests are counted under when they name none.
+    """
+
+    __slots__ = ("lead", "spelled")
+
+    def __init__(self, spelled: dict[bytes, bytes], lead: bytes) -> None:
+        self.spelled = spelled
+        self.lead = lead
+
+
+class ConnectionState:
+    """One client connection's side of the rules. Containers are made when first needed, so that
+    an idle connection stays small.
+
+    ``fetch_sessions`` holds the sessions given to this connection, by id. ``spelled`` is how
+    this client spelled the topics it subscribed to, for the assignments that come later.
+    ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
+    that do not repeat it.
+    """
+
+    __slots__ = (
+        "_client_id",
+        "addresses",
+        "earlier",
+        "fetch_sessions",
+        "flows",
+        "protocol_types",
+        "source",
+        "spelled",
+        "view",
+        "worker",
+    )
+
+    def __init__(
+        self, worker: WorkerState, view: View, addresses: ListenerAddresses, source: FlowSource
+    ) -> None:
+        self.worker = worker
+        self.view = view
+        self.addresses = addresses
+        self.source = source
+        self.flows: dict[tuple[int, int, bytes], Flow] | None = None
+        self.earlier: list[Flow] | None = None
+        self._client_id: bytes | None = None
+        self.fetch_sessions: dict[int, FetchSession] | None = None
+        self.spelled: dict[bytes, bytes] | None = None
+        self.protocol_types: dict[bytes, bytes] | None = None
+
+    def note_client_id(self, client_id: bytes | None) -> None:
+        """Count from here on under this client id (it comes with every request)."""
+        if client_id == self._client_id:
+            return
+        self._client_id = client_id
+        shown = client_id.decode(errors="replace") if client_id else ""
+        self._become(replace(self.source, client_id=shown))
+
+    def note_software(self, name: str, version: str) -> None:
+        """Count from here on under this client software (KIP-511)."""
+        self._become(replace(self.source, software_name=name, software_version=version))
+
+    def _become(self, source: FlowSource) -> None:
+        """A flow belongs to one source, so what was counted so far is put aside."""
+        self.source = source
+        if self.flows:
+            self.earlier = [*(self.earlier or ()), *self.flows.values()]
+            self.flows = None
+
+    def flow(self, api_key: int, version: int, flat: bytes) -> Flow:
+        """The flow that counts one topic (``b""``: none) through one API; made at first use."""
+        flows = self.flows
+        if flows is None:
+            flows = self.flows = {}
+        key = (api_key, version, flat)
+        found = flows.get(key)
+        if found is None:
+            found = flows[key] = self._new_flow(api_key, version, flat)
+        return found
+
+    def listing(self) -> list[str]:
+        """The topics that a listing shows to this view, in its spelling, sorted."""
+        return self.worker.listings.of(self.view, self.worker.cluster.index)
+
+    def fetch_session_opened(
+        self, session_id: int, spelled: dict[bytes, bytes], lead: bytes
+    ) -> None:
+        """Note a session that a broker gave this connection (0: it gave none)."""
+        sessions = self.fetch_sessions
+        if not session_id or (sessions is not None and session_id in sessions):
+            return
+        if sessions is None:
+            sessions = self.fetch_sessions = {}
+        if len(sessions) >= SESSIONS_PER_CONNECTION:
+            del sessions[next(iter(sessions))]
+        sessions[session_id] = FetchSession(spelled, lead)
+
+    def take_flows(self) -> Collection[Flow]:
+        """The flows since the last call; the connection starts afresh."""
+        flows, self.flows = self.flows, None
+        earlier, self.earlier = self.earlier, None
+        return [*(earlier or ()), *(flows.values() if flows else ())]
+
+    def _new_flow(self, api_key: int, version: int, flat: bytes) -> Flow:
+        if not flat:
+            return Flow(self.source, api_key, version, NO_TOPIC, "", "")
+        text = flat.decode(errors="replace")
+        name = self.view.snapshot.owner(text)
+        return Flow(self.source, api_key, version, name.namespace, str(name), text)

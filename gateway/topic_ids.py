@@ -1,0 +1,170 @@
+"""What topics a cluster has, and which id each has: name to id and id to name (KIP-516).
+
+No I/O: it is filled by listings (``replace``) and, between two listings, by what passes through
+the gateway (``learn``, ``forget``). Names are the broker's (flat), UTF-8 without a length
+prefix; ids are the 16 bytes of the wire. Brokers older than Kafka 2.8 give no ids: their topics
+are known by name only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
+
+ID_LENGTH = 16
+_NO_ID = bytes(ID_LENGTH)
+# Gone topics whose id is still understood, and deleted ids that a late listing cannot bring back.
+_RETIRED_LIMIT = 10_000
+_DELETED_LIMIT = 10_000
+
+
+class TopicIndex:
+    """The topics of one cluster, as of the last listing and what was learnt since.
+
+    ``name_of`` also answers for topics that went a while ago: Kafka never reuses an id, so the
+    answer cannot be wrong, and a client that still asks by the old id gets the broker's own
+    UNKNOWN_TOPIC_ID instead of a guess. ``exists``, ``id_of`` and ``names`` know only topics
+    that are there.
+
+    A broker's listing may lag behind what the cluster has just answered (in KRaft, brokers follow
+    the metadata log each at its own pace), so what was learnt or forgotten less than
+    ``settle_time`` seconds before a listing was asked for is stronger than the listing.
+
+    ``version`` grows whenever the set of names changes, and only then; what was computed from
+    the names (the matches of a regex, a listing) is good as long as it has not moved.
+    """
+
+    __slots__ = (
+        "_clock",
+        "_deleted_ids",
+        "_id_of",
+        "_name_of",
+        "_recent",
+        "_retired",
+        "_settle_time",
+        "version",
+    )
+
+    def __init__(
+        self, settle_time: float = 1.0, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """``clock`` tells seconds from any fixed point."""
+        self.version = 0
+        self._id_of: dict[bytes, bytes | None] = {}
+        self._name_of: dict[bytes, bytes] = {}
+        # As ordered sets, oldest first: both are cut to their limits from the front.
+        self._retired: OrderedDict[bytes, None] = OrderedDict()
+        self._deleted_ids: OrderedDict[bytes, None] = OrderedDict()
+        self._settle_time = settle_time
+        self._clock = clock
+        self._recent: dict[bytes, float] = {}  # name -> when it was learnt or forgotten last
+
+    def name_of(self, topic_id: bytes) -> bytes | None:
+        """The flat name that has, or lately had, this id; None if the id is not known."""
+        return self._name_of.get(topic_id)
+
+    def id_of(self, flat: bytes) -> bytes | None:
+        """The id of an existing topic; None if there is no such topic or no id is known."""
+        return self._id_of.get(flat)
+
+    def exists(self, flat: bytes) -> bool:
+        """Whether the topic was in the last listing or was learnt since."""
+        return flat in self._id_of
+
+    def names(self) -> Collection[bytes]:
+        """The flat names of all topics: a live, read-only view, in no particular order.
+
+        It changes with the index: copy it before anything is awaited.
+        """
+        return self._id_of.keys()
+
+    def mark(self) -> float:
+        """This moment, for ``replace``: to be taken before the listing is asked for."""
+        return self._clock()
+
+    def learn(self, flat: bytes, topic_id: bytes | None) -> None:
+        """Adds a topic seen in a response that passes (CreateTopics v7+, Metadata v10+).
+
+        ``topic_id`` is None, or 16 zero bytes, where the version at hand carries none: an id
+        that is known already is kept then. A deleted id is not learnt again.
+        """
+        known = self._id_of.get(flat)
+        topic_id = known if topic_id is None or topic_id == _NO_ID else topic_id
+        if flat in self._id_of and topic_id == known:
+            return
+        if topic_id in self._deleted_ids:
+            return
+        self._note(flat)
+        if flat not in self._id_of:
+            self.version += 1
+        self._set(flat, topic_id)
+
+    def forget(self, flat: bytes, topic_id: bytes | None = None) -> None:
+        """Removes a topic that was deleted through the gateway.
+
+        With ``topic_id`` (DeleteTopics v6+ answers with it) it is exact: a topic that has been
+        created anew under the name stays or may come, and no listing brings the deleted one back.
+        """
+        if topic_id is None or topic_id == _NO_ID:
+            self._note(flat)
+        else:
+            self._deleted_ids[topic_id] = None
+            if len(self._deleted_ids) > _DELETED_LIMIT:
+                self._deleted_ids.popitem(last=False)
+            if self._id_of.get(flat) not in (None, topic_id):
+                return
+        if flat in self._id_of:
+            self._remove(flat)
+            self.version += 1
+
+    def replace(
+        self, listing: Iterable[tuple[bytes, bytes | None]], mark: float | None = None
+    ) -> None:
+        """Makes the (name, id) pairs of a whole listing the content of the index.
+
+        ``mark`` was taken before the listing was asked for. Without one the listing is taken to
+        be newer than anything learnt or forgotten.
+        """
+        settled = self._clock() if mark is None else mark - self._settle_time
+        newer = {name for name, at in self._recent.items() if at > settled}
+        wanted = {
+            name: None if topic_id == _NO_ID else topic_id
+            for name, topic_id in listing
+            if name not in newer and topic_id not in self._deleted_ids
+        }
+        gone = [name for name in self._id_of if name not in wanted and name not in newer]
+        names_before = len(self._id_of)
+        for name in gone:
+            self._remove(name)
+        for name, topic_id in wanted.items():
+            self._set(name, topic_id)
+        if gone or len(self._id_of) != names_before:
+            self.version += 1
+        # A later listing is asked for later: what has settled now has settled then.
+        self._recent = {name: self._recent[name] for name in newer}
+
+    def _note(self, flat: bytes) -> None:
+        self._recent[flat] = self._clock()
+
+    def _set(self, flat: bytes, topic_id: bytes | None) -> None:
+        known = self._id_of.get(flat)
+        self._id_of[flat] = topic_id
+        if known == topic_id:
+            return
+        if known is not None:
+            self._retire(known)
+        if topic_id is not None:
+            self._name_of[topic_id] = flat
+            self._retired.pop(topic_id, None)
+
+    def _remove(self, flat: bytes) -> None:
+        topic_id = self._id_of.pop(flat)
+        if topic_id is not None:
+            self._retire(topic_id)
+
+    def _retire(self, topic_id: bytes) -> None:
+        self._retired[topic_id] = None
+        if len(self._retired) > _RETIRED_LIMIT:
+            oldest, _ = self._retired.popitem(last=False)
+            del self._name_of[oldest]

@@ -1,0 +1,11 @@
+"""What can be wrong with bytes that claim to be Kafka's."""
+
+from __future__ import annotations
+
+
+class ProtocolError(Exception):
+    """The bytes are not what their API and version say."""
+
+
+class TruncatedError(ProtocolError):
+    """The bytes end too early; with more of them the same call may succeed."""

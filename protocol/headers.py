@@ -1,0 +1,85 @@
+"""Request and response headers.
+
+Request header 1 holds API key, version, correlation id and client id; 2 adds tagged fields.
+Response header 0 holds the correlation id; 1 adds tagged fields. The client id is a legacy
+string in both, and an ApiVersions response has header 0 always (KIP-511), so that a client
+that is too new can read it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from struct import Struct
+from typing import Any, Final
+
+from protocol.errors import ProtocolError, TruncatedError
+from protocol.schema import message_class, request_name, response_name
+from protocol.steps import skip_tags
+
+API_VERSIONS: Final = 18
+_API_VERSIONS_FLEXIBLE_SINCE: Final = 3
+_REQUEST: Final = Struct(">hhih")
+_CORRELATION_ID: Final = Struct(">i")
+
+
+@cache
+def request_header_version(api_key: int, version: int) -> int:
+    """1 or 2. Raises ProtocolError for an API key or version that is not known; ApiVersions is
+    known at every version, because a client may always send a newer one (KIP-511)."""
+    if api_key == API_VERSIONS and version >= _API_VERSIONS_FLEXIBLE_SINCE:
+        return 2
+    return _header_version(request_name(api_key), version)
+
+
+@cache
+def response_header_version(api_key: int, version: int) -> int:
+    """0 or 1. Raises ProtocolError for an API key or version that is not known."""
+    if api_key == API_VERSIONS:
+        return 0
+    return _header_version(response_name(api_key), version)
+
+
+def read_request_header(buf: bytes, pos: int, end: int) -> tuple[int, int, int, bytes | None, int]:
+    """Read the header that starts at ``pos``, the first byte after the frame's size.
+
+    Returns (API key, version, correlation id, client id, position of the body). Raises
+    TruncatedError, or ProtocolError for a header whose layout is not known.
+    """
+    start = pos + _REQUEST.size
+    if start > end:
+        raise TruncatedError("a request ends inside its header")
+    api_key, version, correlation_id, length = _REQUEST.unpack_from(buf, pos)
+    client_id: bytes | None = None
+    if length >= 0:
+        pos = start + length
+        if pos > end:
+            raise TruncatedError("a request ends inside its client id")
+        client_id = buf[start:pos]
+    elif length == -1:
+        pos = start
+    else:
+        raise ProtocolError(f"a client id has a length of {length}")
+    if request_header_version(api_key, version) == 2:
+        if pos < end and not buf[pos]:
+            pos += 1
+        else:
+            pos = skip_tags(buf, pos, end)
+    return api_key, version, correlation_id, client_id, pos
+
+
+def response_body_pos(buf: bytes, pos: int, end: int, header_version: int) -> int:
+    """Where the body of a response begins; ``pos`` is the first byte after the frame's size."""
+    pos += _CORRELATION_ID.size
+    if pos > end:
+        raise TruncatedError("a response ends inside its header")
+    return skip_tags(buf, pos, end) if header_version else pos
+
+
+def response_header(correlation_id: int, header_version: int) -> bytes:
+    """A response header without tagged fields."""
+    return _CORRELATION_ID.pack(correlation_id) + (b"\x00" if header_version else b"")
+
+
+def _header_version(name: str, version: int) -> int:
+    cls: Any = message_class(name, version)
+    return int(cls.__header_schema__.__version__)

@@ -1,0 +1,189 @@
+"""Walkers: compiled functions that find the wanted fields in the bytes of a message.
+
+``walker(message, version, kinds)`` gives ``walk(buf, pos, end, out) -> pos``: it walks the body
+that starts at ``pos``, appends a span for each field of a wanted kind, and returns where the body
+ends, which is at most ``end`` (which is at most ``len(buf)``). Unknown tagged fields are skipped.
+It raises TruncatedError where the body goes on past ``end``, ProtocolError where it is nonsense;
+``out`` then holds spans of what stood before. ``buf`` may hold other frames after ``end``.
+
+``python -m protocol.walkers ProduceRequest 9 [KIND ...]`` prints the source.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from struct import Struct
+from struct import error as StructError
+from typing import Any
+
+from protocol import steps
+from protocol.codegen import Generator
+from protocol.entities import ALL_KINDS, Kind
+from protocol.errors import ProtocolError, TruncatedError
+from protocol.primitives import read_uvarint
+from protocol.schema import FieldSpec, StructSpec, message_spec
+from protocol.source import Source
+
+Span = tuple[int, int, int, Any]
+"""(kind, start, stop, value): ``start..stop`` is the whole field, its length prefix included,
+which is what a splice replaces; ``Kind`` says what the values are, and what the positions of
+RECORDS and SIZED are. Spans come in the order of the wire."""
+
+Walker = Callable[[bytes, int, int, list[Span]], int]
+
+_GLOBALS = {
+    "ProtocolError": ProtocolError,
+    "StructError": StructError,
+    "TruncatedError": TruncatedError,
+    "compact": steps.compact,
+    "nullable_compact": steps.nullable_compact,
+    "read_uvarint": read_uvarint,
+    "refuse_length": steps.refuse_length,
+    "skip_tags": steps.skip_tags,
+    "Struct": Struct,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Walkers of the units of a message that carries records, for bodies that arrive in pieces.
+
+    A body is ``prefix``, then for each topic ``topic_head``, its partitions and ``topic_tail``,
+    then ``tail``; a partition is ``partition_head``, the record bytes, which nothing walks, and
+    ``partition_tail``. The last span of ``prefix`` and ``topic_head`` is the COUNT of the topics
+    and partitions (-1 if null), that of ``partition_head`` is RECORDS; they are emitted even if
+    these kinds are not wanted. Each raises TruncatedError when its unit has not wholly arrived:
+    call it again from the same position with more bytes, and with an empty ``out``.
+    """
+
+    prefix: Walker
+    topic_head: Walker
+    partition_head: Walker
+    partition_tail: Walker
+    topic_tail: Walker
+    tail: Walker
+
+
+@cache
+def walker(message: str, version: int, kinds: frozenset[Kind]) -> Walker:
+    """The walker of a message's body. Raises ProtocolError for an unknown message or version."""
+    walk: Walker = _compile(walker_source(message, version, kinds), message, version)["walk"]
+    return walk
+
+
+def walker_source(message: str, version: int, kinds: frozenset[Kind] = ALL_KINDS) -> str:
+    """The source that ``walker`` compiles."""
+    structs: dict[str, str] = {}
+    source = Source(structs)
+    Generator(message, kinds, source).struct(message_spec(message, version).body)
+    return _module(structs, [source.function("walk")], message, version)
+
+
+@cache
+def segments(message: str, version: int, kinds: frozenset[Kind]) -> Segments:
+    """The units of a ProduceRequest, FetchResponse or ShareFetchResponse.
+
+    Raises ProtocolError for any other message, and for an unknown version.
+    """
+    functions = _compile(segments_source(message, version, kinds), message, version)
+    return Segments(**{name: functions[name] for name in Segments.__slots__})
+
+
+def segments_source(message: str, version: int, kinds: frozenset[Kind] = ALL_KINDS) -> str:
+    """The source that ``segments`` compiles."""
+    body = message_spec(message, version).body
+    topics, topic = _array_with_records(message, body, 2)
+    partitions, partition = _array_with_records(message, topic, 1)
+    records = next(field for field in partition.fields if field.type == "records")
+    kinds |= {Kind.RECORDS}
+    structs: dict[str, str] = {}
+    functions: list[list[str]] = []
+
+    def unit(name: str, write: Callable[[Generator], None]) -> None:
+        source = Source(structs)
+        write(Generator(message, kinds, source))
+        functions.append(source.function(name))
+
+    def head(struct: StructSpec, array: FieldSpec) -> Callable[[Generator], None]:
+        def write(generator: Generator) -> None:
+            generator.fields(struct.fields[: struct.fields.index(array)], struct.flexible)
+            generator.count(array, struct.flexible, emitted=True)
+
+        return write
+
+    def tail(struct: StructSpec, last: FieldSpec) -> Callable[[Generator], None]:
+        def write(generator: Generator) -> None:
+            generator.fields(struct.fields[struct.fields.index(last) + 1 :], struct.flexible)
+            generator.tail(struct)
+
+        return write
+
+    def partition_head(generator: Generator) -> None:
+        before = partition.fields[: partition.fields.index(records)]
+        generator.fields(before, partition.flexible)
+        generator.records(records, partition.flexible, skip=False)
+
+    unit("prefix", head(body, topics))
+    unit("topic_head", head(topic, partitions))
+    unit("partition_head", partition_head)
+    unit("partition_tail", tail(partition, records))
+    unit("topic_tail", tail(topic, partitions))
+    unit("tail", tail(body, topics))
+    return _module(structs, functions, message, version)
+
+
+def _array_with_records(
+    message: str, struct: StructSpec, depth: int
+) -> tuple[FieldSpec, StructSpec]:
+    """The array of structs that leads to the records, ``depth`` arrays below ``struct``."""
+    for field in struct.fields:
+        inner = field.struct
+        if inner is not None and field.array and _has_records(inner, depth - 1):
+            return field, inner
+    raise ProtocolError(f"{message} carries no records")
+
+
+def _has_records(struct: StructSpec, depth: int) -> bool:
+    if depth == 0:
+        return any(field.type == "records" for field in struct.fields)
+    return any(
+        field.struct is not None and field.array and _has_records(field.struct, depth - 1)
+        for field in struct.fields
+    )
+
+
+def _module(structs: dict[str, str], functions: list[list[str]], message: str, version: int) -> str:
+    lines = [f'EARLY = "{message} v{version} ends early"']
+    lines += [f'{name} = Struct("{fmt}").unpack_from' for fmt, name in structs.items()]
+    for function in functions:
+        lines += ["", "", *function]
+    return "\n".join(lines) + "\n"
+
+
+def _compile(source: str, message: str, version: int) -> dict[str, Any]:
+    namespace: dict[str, Any] = dict(_GLOBALS)
+    code = compile(source, f"<walker {message} v{version}>", "exec")
+    # The source is generated from kio's schema alone; nothing that came over a wire is in it.
+    exec(code, namespace)  # noqa: S102
+    return namespace
+
+
+def _main(arguments: list[str]) -> int:
+    if len(arguments) < 2 or not arguments[1].isdigit():
+        sys.stderr.write("usage: python -m protocol.walkers MESSAGE VERSION [KIND ...]\n")
+        return 2
+    message, version, *names = arguments
+    try:
+        kinds = frozenset(Kind[name] for name in names) if names else ALL_KINDS
+        sys.stdout.write(walker_source(message, int(version), kinds))
+    except (KeyError, ProtocolError) as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main(sys.argv[1:]))

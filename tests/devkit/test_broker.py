@@ -1,0 +1,106 @@
+"""devkit.broker: a real broker starts, works, moves and ends."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from devkit import broker as broker_module
+from devkit import java
+from devkit.broker import BrokerError, KafkaCluster
+from devkit.broker_config import HOST
+from devkit.paths import PROJECT_ROOT
+from devkit.ports import free_port
+from devkit.waiting import wait_until
+
+pytestmark = pytest.mark.live
+
+
+def test_one_broker_serves_kafkas_own_tools_and_leaves_nothing() -> None:
+    with KafkaCluster() as cluster:
+        server = ["--bootstrap-server", cluster.bootstrap_servers]
+        created = java.run_java(java.TOPICS, [*server, "--create", "--topic", "orders"])
+        assert created.returncode == 0, created.stderr
+        assert created.lines == ["Created topic orders."]
+        assert cluster.topics() == {"orders"}
+        assert cluster.live_brokers() == {1}
+        pid = cluster.process_id(1)
+        directory = Path(*_data_directory(pid).parts[:-2])
+        assert directory.is_dir()
+    assert not psutil.pid_exists(pid)
+    assert not directory.exists()
+
+
+def test_brokers_join_stop_and_come_back_where_they_were() -> None:
+    with KafkaCluster(nodes=2) as cluster:
+        before = cluster.addresses
+        joined = cluster.add_broker(4)
+        assert cluster.live_brokers() == {1, 2, 4}
+        assert cluster.bootstrap_servers == f"{before[1]},{before[2]},{joined}"
+        cluster.stop_broker(2)
+        assert cluster.running == [1, 4]
+        wait_until(lambda: cluster.live_brokers() == {1, 4}, "the broker's end to be seen", 30)
+        cluster.restart_broker(2)
+        assert cluster.live_brokers() == {1, 2, 4}
+        assert cluster.addresses[2] == before[2]
+        cluster.kill_broker(4)
+        wait_until(lambda: cluster.live_brokers() == {1, 2}, "the broker's death to be seen", 30)
+        with pytest.raises(ValueError, match="only controller"):
+            cluster.stop_broker(1)
+
+
+def test_a_port_that_was_taken_meanwhile_costs_another_try(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server((HOST, 0)) as server:
+        ports = iter([free_port(), server.getsockname()[1]])
+        monkeypatch.setattr(broker_module, "free_port", lambda: next(ports, None) or free_port())
+        with KafkaCluster() as cluster:
+            assert cluster.live_brokers() == {1}
+            assert cluster.addresses[1] != f"{HOST}:{server.getsockname()[1]}"
+
+
+def test_a_broker_that_cannot_start_shows_its_log() -> None:
+    cluster = KafkaCluster(overrides={"num.network.threads": "none"})
+    with pytest.raises(BrokerError, match=r"(?s)format of node 1.*num\.network\.threads"):
+        cluster.start()
+    assert cluster.running == []
+
+
+def test_a_killed_owner_takes_its_broker_along() -> None:
+    code = (
+        "from devkit.broker import KafkaCluster; import threading;"
+        "k = KafkaCluster().start(); print(k.process_id(1), flush=True); threading.Event().wait()"
+    )
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PROJECT_ROOT) as owner:
+        assert owner.stdout is not None
+        pid = int(owner.stdout.readline())
+        assert psutil.pid_exists(pid)
+        owner.kill()
+    wait_until(lambda: not psutil.pid_exists(pid), "the end of the broker", 10)
+
+
+def test_a_broker_outlives_the_thread_that_started_it() -> None:
+    cluster = KafkaCluster()
+    try:
+        starter = threading.Thread(target=cluster.start)
+        starter.start()
+        starter.join()
+        assert cluster.live_brokers() == {1}
+    finally:
+        cluster.stop()
+
+
+def _data_directory(pid: int) -> Path:
+    properties = Path(psutil.Process(pid).cmdline()[-1])
+    match = re.search(r"^log\.dirs=(.*)$", properties.read_text(), re.MULTILINE)
+    assert match
+    return Path(match.group(1))

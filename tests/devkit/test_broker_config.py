@@ -1,0 +1,32 @@
+"""devkit.broker_config."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from devkit.broker_config import NodePlan, properties_text, server_properties
+
+_CONTROLLER = NodePlan(1, 9092, 9093, Path("/data/node-1"))
+_BROKER = NodePlan(2, 9094, None, Path("/data/node-2"))
+
+
+def test_the_first_node_is_broker_and_controller() -> None:
+    properties = server_properties(_CONTROLLER, [_CONTROLLER], 1, {})
+    assert properties["process.roles"] == "broker,controller"
+    assert properties["listeners"] == "PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093"
+    assert properties["controller.quorum.voters"] == "1@127.0.0.1:9093"
+    assert properties["advertised.listeners"] == "PLAINTEXT://127.0.0.1:9092"
+
+
+def test_another_node_is_a_broker_alone_and_knows_the_controller() -> None:
+    properties = server_properties(_BROKER, [_CONTROLLER], 3, {})
+    assert properties["process.roles"] == "broker"
+    assert properties["listeners"] == "PLAINTEXT://127.0.0.1:9094"
+    assert properties["controller.quorum.voters"] == "1@127.0.0.1:9093"
+    assert properties["offsets.topic.replication.factor"] == "3"
+
+
+def test_overrides_come_first() -> None:
+    properties = server_properties(_BROKER, [_CONTROLLER], 1, {"num.partitions": "4"})
+    assert "num.partitions=4\n" in properties_text(properties)
+    assert "num.partitions=1\n" not in properties_text(properties)

@@ -1,0 +1,47 @@
+"""devkit.gateway_config."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from devkit.gateway_config import NODE_IDS, Listener, plan_gateway
+
+_LISTENERS = (
+    Listener("colon", "all"),
+    Listener("home", "one", home="team-a", escape=True),
+    Listener("legal", "all", spelling="legal"),
+)
+
+
+def test_every_listener_has_ports_of_its_own() -> None:
+    plan = plan_gateway("h:1,h:2", _LISTENERS, ["team-a"], traffic_log_directory="/log")
+    blocks = [
+        [entry["port"], *(entry["broker_base_port"] + place for place in range(len(NODE_IDS)))]
+        for entry in plan.config["listeners"]
+    ]
+    ports = [*chain.from_iterable(blocks), plan.metrics_port]
+    assert len(set(ports)) == len(ports) == 3 * (1 + len(NODE_IDS)) + 1
+    assert plan.bootstrap_servers["home"] == f"127.0.0.1:{blocks[1][0]}"
+
+
+def test_the_configuration_says_what_was_asked_for() -> None:
+    plan = plan_gateway(
+        "h:1,h:2",
+        _LISTENERS,
+        ["team-a", "org"],
+        traffic_log_directory="/log",
+        workers=3,
+        overrides={"max_request_bytes": 1000},
+    )
+    config = plan.config
+    assert config["clusters"] == [
+        {"name": "main", "bootstrap_servers": ["h:1", "h:2"], "node_ids": ["1-8"]}
+    ]
+    assert config["namespaces"] == ["team-a", "org"]
+    assert config["workers"] == 3
+    assert config["max_request_bytes"] == 1000
+    assert config["traffic_log"] == {"directory": "/log"}
+    colon, home, legal = config["listeners"]
+    assert "home" not in colon
+    assert (home["home"], home["escape"]) == ("team-a", True)
+    assert legal["spelling"] == "legal"

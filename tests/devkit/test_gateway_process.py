@@ -1,0 +1,69 @@
+"""devkit.gateway_process: the gateway starts, serves, stops, and says why when it does not."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from devkit import gateway_config, gateway_process
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayError, GatewayProcess
+from devkit.ports import free_port, free_ports
+
+pytestmark = pytest.mark.live
+
+_LISTENERS = (Listener("colon", "all"),)
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[KafkaCluster]:
+    with KafkaCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def gateway(kafka: KafkaCluster) -> GatewayProcess:
+    return GatewayProcess(kafka.bootstrap_servers, _LISTENERS, ["team-a"])
+
+
+def test_it_serves_and_stops_clean(gateway: GatewayProcess) -> None:
+    with gateway:
+        assert gateway.get("/readyz")[0] == 200
+        assert "kafka_gateway_" in gateway.metrics()
+        pid = gateway.process.command_pid
+        directory = gateway.traffic_log_directory
+        assert directory.is_dir()
+    assert not psutil.pid_exists(pid)
+    assert not directory.exists()
+
+
+def test_a_port_that_was_taken_meanwhile_costs_another_try(
+    gateway: GatewayProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = server.getsockname()[1]
+        first = iter([range(taken, taken + 9)])
+        monkeypatch.setattr(
+            gateway_config, "free_ports", lambda count: next(first, None) or free_ports(count)
+        )
+        with gateway:
+            assert gateway.bootstrap_servers("colon") != f"127.0.0.1:{taken}"
+
+
+def test_a_refused_configuration_shows_what_the_gateway_says() -> None:
+    overrides = {"no_such_key": 1}
+    brokers = f"127.0.0.1:{free_port()}"
+    gateway = GatewayProcess(brokers, _LISTENERS, [], overrides=overrides)
+    with pytest.raises(GatewayError, match=r"(?s)ended with status [1-9].*no_such_key"):
+        gateway.start()
+
+
+def test_without_the_command_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(GatewayError, match="run make"):
+        gateway_process.gateway_command()

@@ -1,0 +1,32 @@
+"""devkit.ports."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from devkit import ports
+from devkit.ports import NoFreePortError, free_port, free_ports
+
+
+def test_a_block_is_consecutive_and_can_be_bound() -> None:
+    block = free_ports(5)
+    assert list(block) == list(range(block[0], block[0] + 5))
+    for port in block:
+        with socket.create_server(("127.0.0.1", port)):
+            pass
+
+
+def test_no_port_is_given_twice() -> None:
+    given = [free_port() for _ in range(50)]
+    assert len(set(given)) == 50
+
+
+def test_a_port_that_something_listens_on_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = server.getsockname()[1]
+        monkeypatch.setattr(ports, "_LOWEST", taken)
+        monkeypatch.setattr(ports, "_HIGHEST", taken)
+        with pytest.raises(NoFreePortError):
+            free_port()

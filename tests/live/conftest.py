@@ -1,0 +1,88 @@
+"""A real Kafka and a real gateway for the live tests. No broker is a failure, never a skip."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayProcess
+
+# The namespaces that the gateway of the live tests is seeded with.
+NAMESPACES = ("team-a", "team-b", "org:apache:kafka")
+
+LISTENERS = (
+    Listener("colon", "every namespace, names with colons"),
+    Listener("home-a", "team-a is home", home="team-a"),
+    Listener("home-b", "team-b is home", home="team-b"),
+    Listener("legal", "every namespace, names in the legal spelling", spelling="legal"),
+)
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of this directory is a live test."""
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(pytest.mark.live)
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaCluster]:
+    """One broker for the whole session."""
+    with KafkaCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
+    """One gateway in front of it, with the listeners ``colon``, ``home-a``, ``home-b``, ``legal``.
+
+    The session ends with a clean stop, which is a test of its own.
+    """
+    with GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def colon(gateway: GatewayProcess) -> str:
+    """The address where every namespace is seen, in colon names."""
+    return gateway.bootstrap_servers("colon")
+
+
+@pytest.fixture(scope="session")
+def home_a(gateway: GatewayProcess) -> str:
+    """The address where team-a is home."""
+    return gateway.bootstrap_servers("home-a")
+
+
+@pytest.fixture(scope="session")
+def home_b(gateway: GatewayProcess) -> str:
+    """The address where team-b is home."""
+    return gateway.bootstrap_servers("home-b")
+
+
+@pytest.fixture(scope="session")
+def legal(gateway: GatewayProcess) -> str:
+    """The address where every namespace is seen, in the legal spelling."""
+    return gateway.bootstrap_servers("legal")
+
+
+@pytest.fixture
+def topics_on_broker(kafka: KafkaCluster) -> Callable[[], set[str]]:
+    """Asks the broker itself for the flat names that it stores, but for Kafka's own."""
+    return kafka.topics
+
+
+@pytest.fixture
+def unique(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """Names that no other test has: ``unique("orders")`` is ``orders-<test>-<n>``."""
+    test = re.sub(r"[^a-zA-Z0-9]+", "-", request.node.name).strip("-")
+    numbers = itertools.count(1)
+    return lambda stem: f"{stem}-{test}-{next(numbers)}"

@@ -1,0 +1,61 @@
+"""Merging a response's topics with what was kept of the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.decision import Denied
+from gateway.rules.answered_topics import merge_topics
+from gateway.rules.api_keys import ApiKey
+from gateway.rules.asked_topics import AskedTopic
+from gateway.rules.topic_shapes import topic_shape
+from protocol import messages
+from tests.rules.samples import Asked, ask, serve
+
+SHAPE = topic_shape(ApiKey.LIST_OFFSETS, 7)
+DENIED = Denied(29, "not yours", "access")
+
+
+def response(*asked: Asked) -> Any:
+    assert SHAPE is not None
+    return messages.parse("ListOffsetsResponse", 7, serve(SHAPE, 7, ask(SHAPE, 7, asked)))
+
+
+def merged(holder: Any, *asked: AskedTopic) -> list[tuple[str, list[int]]]:
+    assert SHAPE is not None
+    topics = merge_topics(SHAPE, asked, holder).topics
+    return [(t.name, [p.partition_index for p in t.partitions]) for t in topics]
+
+
+def plain(name: str, *partitions: int) -> AskedTopic:
+    return AskedTopic(name, None, partitions, forwarded=name)
+
+
+def test_what_the_broker_left_out_stays_out() -> None:
+    assert merged(response(Asked("b")), plain("a", 0, 3), plain("b", 0, 3)) == [("b", [0, 3])]
+
+
+def test_what_nobody_asked_for_comes_last() -> None:
+    holder = response(Asked("extra"), Asked("a"))
+    assert merged(holder, plain("a", 0, 3)) == [("a", [0, 3]), ("extra", [0, 3])]
+
+
+def test_a_topic_asked_for_twice_gets_both_answers() -> None:
+    holder = response(Asked("a", partitions=(1,)), Asked("b"), Asked("a", partitions=(2,)))
+    both = merged(holder, plain("a", 1), plain("a", 2))
+    assert sorted(both) == [("a", [1]), ("a", [2]), ("b", [0, 3])]
+    once = response(Asked("a", partitions=(1,)))
+    assert merged(once, plain("a", 1), plain("a", 1)) == [("a", [1])]
+
+
+def test_a_shared_entry_is_cut_to_what_each_spelling_asked_for() -> None:
+    holder = response(Asked("a", partitions=(0, 1, 2)))
+    first = AskedTopic("a", None, (0, 1), forwarded="a", shared=True)
+    second = AskedTopic("A", None, (1, 2), None, "a", {1: DENIED}, shared=True)
+    assert merged(holder, first, second) == [("a", [0, 1]), ("A", [2, 1])]
+
+
+def test_all_topics_pass() -> None:
+    assert SHAPE is not None
+    holder = response(Asked("a"))
+    assert merge_topics(SHAPE, None, holder) is holder

@@ -1,0 +1,122 @@
+"""ApiVersions: the versions both sides know, and KIP-511's client software."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.coverage import DECIDED_VERSIONS
+from gateway.rules import api_versions
+from gateway.rules.api_versions import InvalidClientSoftware
+from gateway.rules.nested import element_class, make
+from protocol import messages
+from protocol.errors import ProtocolError
+
+Ranges = dict[int, tuple[int, int]]
+
+
+def served(version: int, ranges: Ranges, **values: object) -> bytes:
+    cls = messages.message_class("ApiVersionsResponse", version)
+    entry = element_class(cls, "api_keys")
+    api_keys = tuple(
+        make(entry, {"api_key": key, "min_version": first, "max_version": last})
+        for key, (first, last) in ranges.items()
+    )
+    return messages.write(make(cls, {"api_keys": api_keys, **values}))
+
+
+def ranges_of(version: int, body: bytes) -> Ranges:
+    response = messages.parse("ApiVersionsResponse", version, body)
+    return {e.api_key: (e.min_version, e.max_version) for e in response.api_keys}
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_only_what_both_know_is_advertised(version: int) -> None:
+    broker = {1: (4, 18), 3: (0, 13), 8: (2, 9), 15: (0, 6), 27: (0, 1), 999: (0, 0)}
+    decided = {1: (4, 15), 3: (0, 13), 8: (5, 10), 15: (7, 9), 27: (2, 3), 60: (0, 2)}
+    cut = api_versions.cut(version, served(version, broker), decided)
+    assert ranges_of(version, cut) == {1: (4, 15), 3: (0, 13), 8: (5, 9)}
+
+
+def test_a_kafka_4_broker() -> None:
+    broker = {0: (0, 13), 1: (4, 18), 19: (2, 7), 24: (0, 5)}
+    cut = api_versions.cut(4, served(4, broker), DECIDED_VERSIONS)
+    assert ranges_of(4, cut) == {0: (0, 13), 1: (4, 15), 19: (0, 7), 24: (0, 3)}
+
+
+def test_create_topics_is_not_translated_to_what_the_broker_lacks() -> None:
+    decided = {19: (0, 7)}
+    assert ranges_of(4, api_versions.cut(4, served(4, {19: (0, 1)}), decided)) == {19: (0, 1)}
+    assert ranges_of(4, api_versions.cut(4, served(4, {19: (5, 9)}), decided)) == {19: (5, 7)}
+
+
+def test_produce_without_a_served_version_is_not_advertised() -> None:
+    assert ranges_of(4, api_versions.cut(4, served(4, {0: (0, 2)}), {0: (3, 13)})) == {}
+
+
+def test_features_are_kept() -> None:
+    cls = messages.message_class("ApiVersionsResponse", 4)
+    feature = make(
+        element_class(cls, "supported_features"),
+        {"name": "group.version", "min_version": 0, "max_version": 1},
+    )
+    finalized = make(
+        element_class(cls, "finalized_features"),
+        {"name": "group.version", "min_version_level": 1, "max_version_level": 1},
+    )
+    body = served(
+        4,
+        {3: (0, 13)},
+        supported_features=(feature,),
+        finalized_features=(finalized,),
+        finalized_features_epoch=12,
+    )
+    response = messages.parse("ApiVersionsResponse", 4, api_versions.cut(4, body, {3: (0, 13)}))
+    assert response.supported_features == (feature,)
+    assert response.finalized_features == (finalized,)
+    assert response.finalized_features_epoch == 12
+
+
+def test_a_broker_that_does_not_know_the_version_answers_in_version_0() -> None:
+    body = served(0, {18: (0, 3)}, error_code=35)
+    cut = api_versions.cut(4, body, DECIDED_VERSIONS)
+    assert ranges_of(0, cut) == {18: (0, 3)}
+    assert messages.parse("ApiVersionsResponse", 0, cut).error_code == 35
+
+
+def test_the_answer_to_an_unknown_version_names_what_is_known() -> None:
+    body = api_versions.unsupported_version((0, 3))
+    assert body[:2] == b"\x00\x23"
+    assert ranges_of(0, body) == {18: (0, 3)}
+
+
+def software(version: int, name: str, software_version: str) -> bytes:
+    cls = messages.message_class("ApiVersionsRequest", version)
+    values = {"client_software_name": name, "client_software_version": software_version}
+    return messages.write(make(cls, values))
+
+
+@pytest.mark.parametrize("version", [3, 4])
+def test_the_client_says_who_it_is(version: int) -> None:
+    body = software(version, "apache-kafka-java", "4.3.1")
+    assert api_versions.client_software(version, body) == ("apache-kafka-java", "4.3.1")
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_an_old_client_does_not(version: int) -> None:
+    assert api_versions.client_software(version, b"") == ("unknown", "unknown")
+
+
+@pytest.mark.parametrize(
+    ("name", "software_version"),
+    [("", "1"), ("a", ""), ("-a", "1"), ("a-", "1"), ("a b", "1"), ("a", "1\n"), ("a", "é")],
+)
+def test_kip_511_limits_what_it_may_say(name: str, software_version: str) -> None:
+    with pytest.raises(InvalidClientSoftware):
+        api_versions.client_software(3, software(3, name, software_version))
+
+
+def test_garbage_is_a_protocol_error() -> None:
+    with pytest.raises(ProtocolError):
+        api_versions.client_software(3, b"\x09")
+    with pytest.raises(ProtocolError):
+        api_versions.cut(4, b"\x00", DECIDED_VERSIONS)

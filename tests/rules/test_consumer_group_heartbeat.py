@@ -1,0 +1,304 @@
+"""KIP-848 heartbeats: expressions become names, for members this worker knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gateway.rules.consumer_group_heartbeat import (
+    Answer,
+    Forward,
+    RegexSubscriptions,
+    Sent,
+    without_names,
+)
+from gateway.rules.nested import make
+from protocol import messages
+from protocol.errors import ProtocolError
+
+NAMES = ("a:orders", "a:orders.old", "a:users", "b:orders")
+UNKNOWN_MEMBER_ID = 25
+NOT_COORDINATOR = 16
+FENCED_MEMBER_EPOCH = 110
+INVALID_REGULAR_EXPRESSION = 128
+LEAVE = -1
+LEAVE_FOR_A_WHILE = -2
+
+Names = tuple[str, ...]
+
+
+def heartbeat(
+    epoch: int,
+    names: Names | None = None,
+    regex: str | None = None,
+    member: str = "m",
+    version: int = 1,
+) -> bytes:
+    cls = messages.message_class("ConsumerGroupHeartbeatRequest", version)
+    values = {
+        "group_id": "g",
+        "member_id": member,
+        "member_epoch": epoch,
+        "subscribed_topic_names": names,
+        "subscribed_topic_regex": regex,
+        "topic_partitions": None,
+    }
+    return messages.write(make(cls, values))
+
+
+def response(code: int = 0, version: int = 1) -> bytes:
+    cls = messages.message_class("ConsumerGroupHeartbeatResponse", version)
+    return messages.write(make(cls, {"error_code": code, "assignment": None}))
+
+
+def forwarded(outcome: Forward | Answer) -> Any:
+    assert isinstance(outcome, Forward)
+    return messages.parse("ConsumerGroupHeartbeatRequest", 1, outcome.body)
+
+
+def answered(outcome: Forward | Answer) -> Any:
+    assert isinstance(outcome, Answer)
+    return messages.parse("ConsumerGroupHeartbeatResponse", 1, outcome.body)
+
+
+class Client:
+    """A member whose heartbeats go to one worker and its broker."""
+
+    def __init__(self, worker: RegexSubscriptions, member: str = "m", scope: str = "") -> None:
+        self.worker = worker
+        self.member = member
+        self.scope = scope
+        self.names: Names = NAMES
+        self.names_version = 1
+
+    def beat(
+        self, epoch: int, names: Names | None = None, regex: str | None = None, code: int = 0
+    ) -> Any:
+        """What reaches the broker, or what the gateway answers; the broker answers ``code``."""
+        body = heartbeat(epoch, names, regex, self.member)
+        outcome = self.worker.on_request(1, body, self.names, self.names_version, self.scope)
+        if isinstance(outcome, Answer):
+            return answered(outcome)
+        self.worker.on_response(1, outcome.sent, response(code))
+        return forwarded(outcome)
+
+    def topics_change(self, *names: str) -> None:
+        self.names = names
+        self.names_version += 1
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(RegexSubscriptions())
+
+
+def test_an_expression_goes_on_as_names(client: Client) -> None:
+    request = client.beat(0, (), "a:orders.*")
+    assert request.subscribed_topic_names == ("a:orders", "a:orders.old")
+    assert request.subscribed_topic_regex is None
+    assert (request.group_id, request.member_id, request.member_epoch) == ("g", "m", 0)
+
+
+def test_an_expression_that_matches_nothing_subscribes_to_nothing(client: Client) -> None:
+    assert client.beat(0, None, "c:.*").subscribed_topic_names == ()
+
+
+def test_names_and_an_expression_are_joined(client: Client) -> None:
+    request = client.beat(0, ("a:users", "not:there"), "a:.*")
+    assert request.subscribed_topic_names == ("a:orders", "a:orders.old", "a:users", "not:there")
+
+
+def test_nothing_is_sent_again_while_nothing_changes(client: Client) -> None:
+    client.beat(0, (), "a:.*")
+    outcome = client.worker.on_request(1, heartbeat(1), NAMES, 1, "")
+    assert isinstance(outcome, Forward)
+    assert outcome.body == heartbeat(1)
+
+
+def test_a_new_topic_is_subscribed_to(client: Client) -> None:
+    client.beat(0, (), "a:orders.*")
+    client.topics_change(*NAMES, "a:orders.new")
+    assert client.beat(1).subscribed_topic_names == ("a:orders", "a:orders.new", "a:orders.old")
+    assert client.beat(2).subscribed_topic_names is None
+    client.topics_change("a:orders")
+    assert client.beat(2).subscribed_topic_names == ("a:orders",)
+
+
+def test_a_topic_that_does_not_match_changes_nothing(client: Client) -> None:
+    client.beat(0, (), "a:orders.*")
+    client.topics_change(*NAMES, "a:other")
+    assert client.beat(1).subscribed_topic_names is None
+
+
+def test_what_the_broker_did_not_accept_is_sent_again(client: Client) -> None:
+    client.beat(0, (), "a:orders.*")
+    client.topics_change("a:orders")
+    assert client.beat(1, code=NOT_COORDINATOR).subscribed_topic_names == ("a:orders",)
+    assert client.beat(1).subscribed_topic_names == ("a:orders",)
+    assert client.beat(1).subscribed_topic_names is None
+
+
+def test_a_response_that_never_comes_is_sent_again(client: Client) -> None:
+    client.beat(0, (), "a:orders.*")
+    client.topics_change("a:orders")
+    client.worker.on_request(1, heartbeat(1), client.names, client.names_version, "")
+    assert client.beat(1).subscribed_topic_names == ("a:orders",)
+
+
+def test_the_expression_changes(client: Client) -> None:
+    client.beat(0, ("a:users",), "a:orders")
+    assert client.beat(1, None, "b:.*").subscribed_topic_names == ("a:users", "b:orders")
+
+
+def test_the_names_change_beside_an_expression(client: Client) -> None:
+    client.beat(0, ("a:users",), "b:.*")
+    assert client.beat(1, ("a:orders",)).subscribed_topic_names == ("a:orders", "b:orders")
+
+
+def test_an_empty_expression_ends_it(client: Client) -> None:
+    client.beat(0, ("a:users",), "a:.*")
+    request = client.beat(1, None, "")
+    assert request.subscribed_topic_names == ("a:users",)
+    client.topics_change("a:new")
+    assert client.beat(1).subscribed_topic_names is None
+
+
+def test_from_an_expression_to_names(client: Client) -> None:
+    client.beat(0, (), "a:.*")
+    assert client.beat(1, ("b:orders",), "").subscribed_topic_names == ("b:orders",)
+
+
+@pytest.mark.parametrize("regex", [None, ""])
+def test_a_member_without_an_expression_passes_as_it_is(regex: str | None) -> None:
+    worker = RegexSubscriptions()
+    for epoch, names in ((0, ("a:users",)), (1, None), (1, ("b:orders",))):
+        body = heartbeat(epoch, names, regex)
+        outcome = worker.on_request(1, body, NAMES, epoch)
+        assert isinstance(outcome, Forward)
+        assert outcome.body == body
+
+
+def test_version_0_passes_as_it_is() -> None:
+    worker = RegexSubscriptions()
+    for epoch in (0, 5, LEAVE):
+        body = heartbeat(epoch, ("a:users",), member="", version=0)
+        assert worker.on_request(0, body, NAMES, 1) == Forward(body, None)
+    worker.on_response(0, None, b"not looked at")
+    assert len(worker) == 0
+
+
+@pytest.mark.parametrize("regex", ["a:(", "[", r"(a)\1"])
+def test_an_invalid_expression(client: Client, regex: str) -> None:
+    refused = client.beat(0, (), regex)
+    assert int(refused.error_code) == INVALID_REGULAR_EXPRESSION
+    assert regex in refused.error_message
+    client.beat(0, (), "a:users")
+    assert int(client.beat(1, (), regex).error_code) == INVALID_REGULAR_EXPRESSION
+    client.topics_change("b:orders")
+    assert client.beat(1).subscribed_topic_names == ()
+
+
+def test_an_unknown_member_is_fenced_once(client: Client) -> None:
+    refused = client.beat(7)
+    assert int(refused.error_code) == FENCED_MEMBER_EPOCH
+    assert refused.error_message
+    assert client.beat(7) == forwarded(Forward(heartbeat(7), None))
+    assert client.beat(7).member_epoch == 7
+
+
+def test_a_fenced_member_joins_again(client: Client) -> None:
+    assert int(client.beat(7).error_code) == FENCED_MEMBER_EPOCH
+    assert client.beat(0, (), "b:.*").subscribed_topic_names == ("b:orders",)
+    client.topics_change("b:new", "b:orders")
+    assert client.beat(8).subscribed_topic_names == ("b:new", "b:orders")
+
+
+def test_an_unknown_member_that_tells_all_is_not_fenced(client: Client) -> None:
+    assert client.beat(7, ("a:users",), "b:.*").subscribed_topic_names == ("a:users", "b:orders")
+
+
+@pytest.mark.parametrize("code", [UNKNOWN_MEMBER_ID, FENCED_MEMBER_EPOCH])
+def test_an_error_that_ends_the_membership_is_remembered(client: Client, code: int) -> None:
+    client.beat(0, (), "a:.*")
+    client.beat(1, code=code)
+    assert len(client.worker) == 0
+    assert client.beat(0, (), "b:.*").subscribed_topic_names == ("b:orders",)
+
+
+@pytest.mark.parametrize("epoch", [LEAVE, LEAVE_FOR_A_WHILE])
+def test_a_member_that_leaves_is_forgotten(client: Client, epoch: int) -> None:
+    client.beat(0, (), "a:.*")
+    assert client.beat(epoch).member_epoch == epoch
+    assert len(client.worker) == 0
+    assert client.beat(0, (), "b:.*").subscribed_topic_names == ("b:orders",)
+
+
+def test_a_leaving_member_need_not_be_known(client: Client) -> None:
+    assert client.beat(LEAVE).member_epoch == LEAVE
+
+
+def test_joining_anew_starts_afresh(client: Client) -> None:
+    client.beat(0, ("a:users",), "a:.*")
+    assert client.beat(0, (), "b:.*").subscribed_topic_names == ("b:orders",)
+    client.beat(0, ("a:users",))
+    client.topics_change("b:new")
+    assert client.beat(1).subscribed_topic_names is None
+
+
+def test_members_of_different_scopes_are_different() -> None:
+    worker = RegexSubscriptions()
+    one, other = Client(worker, scope="one"), Client(worker, scope="other")
+    other.names = ("z:orders",)
+    assert one.beat(0, (), ".*orders").subscribed_topic_names == ("a:orders", "b:orders")
+    assert other.beat(0, (), ".*orders").subscribed_topic_names == ("z:orders",)
+    other.beat(LEAVE)
+    assert len(worker) == 1
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    worker = RegexSubscriptions(max_members=2)
+    clients = [Client(worker, member) for member in "abc"]
+    for one in clients:
+        one.beat(0, (), "a:.*")
+    assert len(worker) == 2
+    assert int(clients[0].beat(1).error_code) == FENCED_MEMBER_EPOCH
+    assert clients[2].beat(1).subscribed_topic_names is None
+    for member in range(5):
+        Client(worker, f"unknown {member}").beat(1)
+    assert int(clients[0].beat(1).error_code) == FENCED_MEMBER_EPOCH
+
+
+def test_a_busy_member_is_not_the_first_to_go() -> None:
+    worker = RegexSubscriptions(max_members=2)
+    busy, idle, new = (Client(worker, member) for member in ("busy", "idle", "new"))
+    busy.beat(0, (), "a:.*")
+    idle.beat(0, (), "a:.*")
+    busy.beat(1)
+    new.beat(0, (), "a:.*")
+    assert busy.beat(1).subscribed_topic_names is None
+    assert int(idle.beat(1).error_code) == FENCED_MEMBER_EPOCH
+
+
+def test_a_late_response_to_a_forgotten_member_is_ignored() -> None:
+    worker = RegexSubscriptions()
+    worker.on_response(1, Sent(("", "g", "gone"), ("a:users",), 1), response())
+    assert len(worker) == 0
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_unknown_names_are_left_out(version: int) -> None:
+    body = heartbeat(0, ("a:users", "x:users"), version=version)
+    left = without_names(version, body, lambda name: name.startswith("x:"))
+    assert left == heartbeat(0, ("a:users",), version=version)
+    assert without_names(version, left, lambda _: False) == left
+    unchanged = heartbeat(1, version=version)
+    assert without_names(version, unchanged, lambda _: True) == unchanged
+
+
+def test_garbage_is_a_protocol_error() -> None:
+    worker = RegexSubscriptions()
+    with pytest.raises(ProtocolError):
+        worker.on_request(1, b"\xff", NAMES, 1)
+    with pytest.raises(ProtocolError):
+        worker.on_response(1, Sent(("", "g", "m"), None, 1), b"\xff")

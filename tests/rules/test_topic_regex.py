@@ -1,0 +1,32 @@
+"""RE2 over topic names: whole matches, in linear time."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.rules.topic_regex import InvalidTopicRegex, TopicRegex
+
+
+def test_a_name_matches_as_a_whole() -> None:
+    names = ["a:orders", "a:orders.old", "b:orders", "a:", "a:Orders"]
+    assert TopicRegex("a:orders").matching(names) == ("a:orders",)
+    assert TopicRegex("a:.*").matching(names) == ("a:orders", "a:orders.old", "a:", "a:Orders")
+    assert TopicRegex("(?i).*orders").matching(names) == ("a:orders", "b:orders", "a:Orders")
+    assert TopicRegex("a:|b:").matching(names) == ("a:",)
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "a{2,1}", r"(?<=a)b", r"(a)\1", "(a{1000}){1000}"])
+def test_what_re2_cannot_read_is_invalid(pattern: str) -> None:
+    with pytest.raises(InvalidTopicRegex) as raised:
+        TopicRegex(pattern)
+    assert str(raised.value)
+    assert not str(raised.value).startswith("b'")
+
+
+def test_an_expression_that_takes_too_much_memory_is_invalid() -> None:
+    with pytest.raises(InvalidTopicRegex):
+        TopicRegex("((((.{100}){10}){10}){10})")
+
+
+def test_no_expression_takes_exponential_time() -> None:
+    assert TopicRegex("(a|aa)*(a*)*b").matching(["a" * 249]) == ()

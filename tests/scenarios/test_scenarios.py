@@ -1,0 +1,90 @@
+"""Scenarios: one request of one API, for each of its versions, from the client to the client.
+
+Each YAML file in this folder is about one API. A scenario says what the ``client`` sends, what
+the ``broker`` sees (null: nothing), what it ``reply``s, and what the client ``gets``; only what
+is written is compared. See entities.py for how messages are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gateway.coverage import COVERAGE
+from protocol import messages
+from tests.scenarios.entities import difference, entity
+from tests.session.pair import Pair
+
+HERE = Path(__file__).parent
+VIEW_KEYS = ("home", "spelling", "escape", "namespaces", "topics", "node_ids")
+KEYS = {"title", "versions", "client", "broker", "reply", "gets", "sent_as", *VIEW_KEYS}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One scenario at one version."""
+
+    api: str
+    version: int
+    steps: dict[str, Any]
+
+
+def scenarios() -> Iterator[Any]:
+    for path in sorted(HERE.glob("*.yaml")):
+        document = yaml.safe_load(path.read_text())
+        api = document["api"]
+        for steps in document["scenarios"]:
+            unknown = steps.keys() - KEYS
+            assert not unknown, f"{path.name}: unknown keys {unknown}"
+            for version in versions(api, steps.get("versions")):
+                name = f"{api}-v{version}-{steps['title']}".replace(" ", "-")
+                yield pytest.param(Scenario(api, version, steps), id=name)
+
+
+def versions(api: str, text: str | int | None) -> range:
+    """``"1-9"``, ``"7-"`` or ``3``; all decided versions when nothing is said."""
+    row = next(row for row in COVERAGE.values() if row.name == api)
+    if text is None:
+        return range(row.first, row.last + 1)
+    first, dash, last = str(text).partition("-")
+    end = (int(last) if last else row.last) if dash else int(first)
+    return range(int(first), end + 1)
+
+
+@pytest.mark.parametrize("scenario", scenarios())
+def test_scenario(scenario: Scenario) -> None:
+    steps, version = scenario.steps, scenario.version
+    pair = Pair(**{key: steps[key] for key in VIEW_KEYS if key in steps})
+    request_class = messages.message_class(f"{scenario.api}Request", version)
+    seen = pair.ask(scenario.api, version, entity(request_class, steps["client"]))
+    expected = steps.get("broker", steps["client"])
+    if expected is None:
+        assert seen is None, f"the broker was asked {seen}"
+        got = pair.answer(scenario.api, version)
+    else:
+        assert seen is not None, "the broker was not asked"
+        wrong = difference(expected, seen)
+        assert not wrong, f"the broker saw {wrong}"
+        sent_as = steps.get("sent_as", version)
+        response_class = messages.message_class(f"{scenario.api}Response", sent_as)
+        reply = entity(response_class, steps["reply"])
+        got = pair.reply(scenario.api, version, reply, sent=sent_as)
+    wrong = difference(steps["gets"], got)
+    assert not wrong, f"the client got {wrong}"
+
+
+def test_every_decided_api_has_scenarios_for_every_version() -> None:
+    told: dict[str, set[int]] = {}
+    for parameter in scenarios():
+        scenario = parameter.values[0]
+        told.setdefault(scenario.api, set()).add(scenario.version)
+    missing = {
+        row.name: sorted(set(range(row.first, row.last + 1)) - told.get(row.name, set()))
+        for row in COVERAGE.values()
+    }
+    assert not {name: found for name, found in missing.items() if found}
