@@ -101,10 +101,10 @@ def _show_tour(kafka: KafkaCluster, gateway: GatewayProcess) -> None:
         _read(gateway, LEGAL, kafka_orders.flat, kafka_orders),
     ]
     direct = [
-        tour.consume("the broker itself", kafka.bootstrap_servers, topic.flat, len(topic.values))
+        tour.consume("broker", kafka.bootstrap_servers, topic.flat, len(topic.values))
         for topic in stored
     ]
-    _say("\nWhat consumers of one group read, each at its listener, and the broker's own answer:")
+    _say("\nWhat consumer groups read at each listener, and what one reads off the broker itself:")
     _table(
         ("listener", "topic", "values"),
         [(sight.listener, sight.topic, _join(sight.values)) for sight in (*sights, *direct)],
@@ -131,7 +131,7 @@ def _read(gateway: GatewayProcess, listener: Listener, topic: str, stored: Store
 
 def _listings(kafka: KafkaCluster, gateway: GatewayProcess) -> list[tuple[str, str, str]]:
     asked = [(listener.name, gateway.bootstrap_servers(listener.name)) for listener in LISTENERS]
-    asked.append(("the broker itself", kafka.bootstrap_servers))
+    asked.append(("broker", kafka.bootstrap_servers))
     return [
         (name, _join(sorted(tour.list_topics(servers))), _join(sorted(tour.list_groups(servers))))
         for name, servers in asked

@@ -74,7 +74,8 @@ def plan_gateway(
         "listeners": entries,
         "workers": workers,
         "metrics": {"host": HOST, "port": metrics_port},
-        "traffic_log": {"directory": traffic_log_directory},
+        # A test that waits for a flow record waits for the end of a window.
+        "traffic_log": {"directory": traffic_log_directory, "window_seconds": 1},
         **(overrides or {}),
     }
     addresses = {entry["name"]: f"{HOST}:{entry['port']}" for entry in entries}

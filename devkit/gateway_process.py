@@ -112,19 +112,19 @@ class GatewayProcess:
     @property
     def plan(self) -> GatewayPlan:
         """Its configuration and addresses."""
-        assert self._plan is not None, "the gateway was not started"  # noqa: S101
+        assert self._plan is not None, "the gateway was not started"
         return self._plan
 
     @property
     def process(self) -> ManagedProcess:
         """Its process: the supervisor, whose children are the workers."""
-        assert self._process is not None, "the gateway does not run"  # noqa: S101
+        assert self._process is not None, "the gateway does not run"
         return self._process
 
     @property
     def traffic_log_directory(self) -> Path:
         """Where it writes its flow records."""
-        assert self._directory is not None, "the gateway does not run"  # noqa: S101
+        assert self._directory is not None, "the gateway does not run"
         return self._directory / "traffic"
 
     def bootstrap_servers(self, listener: str) -> str:
@@ -150,7 +150,7 @@ class GatewayProcess:
             connection.close()
 
     def _start(self, tries: int) -> None:
-        assert self._directory is not None  # noqa: S101
+        assert self._directory is not None
         brokers = self._brokers if isinstance(self._brokers, str) else self._brokers()
         traffic_log = self._directory / "traffic"
         traffic_log.mkdir(exist_ok=True)

@@ -17,7 +17,6 @@ from confluent_kafka.cimpl import NewTopic
 from devkit.waiting import progress, wait_until
 
 _SECONDS = 30.0
-GROUP = "demo-app"
 
 
 class TourError(Exception):
@@ -85,11 +84,11 @@ def produce(servers: str, topic: str, values: Sequence[str]) -> None:
 
 
 def consume(listener: str, servers: str, topic: str, count: int) -> Sight:
-    """Consume ``count`` records of ``topic`` as a member of the group ``demo-app``."""
+    """Consume and commit ``count`` records of ``topic`` as the group ``LISTENER-app``."""
     consumer = Consumer(
         {
             **_client(servers),
-            "group.id": GROUP,
+            "group.id": f"{listener}-app",
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
         }

@@ -90,7 +90,12 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client went away (or was sent away)."""
-        self.close(f"client connection failed: {exc}" if exc else "client closed", quietly=not exc)
+        if exc is not None:
+            self.close(f"client connection failed: {exc}")
+        elif self._early or self.session.mid_request:
+            self.close("client closed in the middle of a request")
+        else:
+            self.close("client closed", quietly=True)
         self._server.closed(self)
 
     def pause_writing(self) -> None:

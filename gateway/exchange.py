@@ -21,30 +21,25 @@ class Exchange:
     ``plan`` is the API and version on the wire to the broker, ``client_plan`` what the client
     sent. ``spelled`` maps the flat names that the request named to the client's own spelling.
     ``answer`` is a whole frame that the gateway made itself; ``silent`` requests have no
-    response (acks=0). ``stream`` walks a Fetch response as it arrives. ``refreshed`` says that
+    response (acks=0). A response that ``streams`` may pass in pieces; ``stream`` walks it then,
+    and puts the topics of ``extra`` (count, bytes) before the broker's. ``refreshed`` says that
     the request is decided again after a refresh. ``request`` is the handler's own.
     Times are of the monotonic clock, in seconds; ``size`` is the request frame's, in bytes.
     """
 
-    __slots__ = (
-        "_after",
-        "answer",
-        "answered",
-        "arrived",
-        "client_plan",
-        "correlation_id",
-        "flow",
-        "others",
-        "plan",
-        "refreshed",
-        "request",
-        "response_size",
-        "sent",
-        "silent",
-        "size",
-        "spelled",
-        "stream",
-    )
+    # What most exchanges never set stays here, in the class: one is made for every request.
+    response_size = 0
+    silent = False
+    refreshed = False
+    streams = False
+    spelled: dict[bytes, bytes] | None = None
+    answer: bytes | None = None
+    stream: FetchStream | None = None
+    extra: tuple[int, bytes] | None = None
+    flow: Flow | None = None
+    others: list[Flow] | None = None
+    request: object = None
+    _after: list[Callable[[bytes], bytes]] | None = None
 
     def __init__(self, plan: Plan, correlation_id: int, arrived: float, size: int) -> None:
         self.plan = plan
@@ -54,16 +49,6 @@ class Exchange:
         self.sent = arrived
         self.answered = arrived
         self.size = size
-        self.response_size = 0
-        self.silent = False
-        self.refreshed = False
-        self.spelled: dict[bytes, bytes] | None = None
-        self.answer: bytes | None = None
-        self.stream: FetchStream | None = None
-        self.flow: Flow | None = None
-        self.others: list[Flow] | None = None
-        self.request: object = None
-        self._after: list[Callable[[bytes], bytes]] | None = None
 
     def then(self, finish: Callable[[bytes], bytes]) -> None:
         """Do ``finish`` to the restored response body, before all that was asked for earlier.

@@ -19,7 +19,7 @@ from gateway.rules.rename import wire_string
 from protocol.entities import Kind
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.headers import response_body_pos
-from protocol.primitives import write_uvarint
+from protocol.primitives import MAX_INT32, write_uvarint
 from protocol.walkers import Span
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ ERROR_CODE = int(Kind.ERROR_CODE)
 SESSION_ID = int(Kind.SESSION_ID)
 COUNT = int(Kind.COUNT)
 RECORDS = int(Kind.RECORDS)
+
+NOT_ASKED = "Fetch response names a topic that was not asked for"
 
 UNIT_LIMIT = 1024 * 1024
 """Bytes: no head of a topic or partition is longer (the aborted transactions stand in it)."""
@@ -53,13 +55,12 @@ class Stage(IntEnum):
 class FetchStream:
     """Walks one Fetch response. ``left`` is what of its frame has not been passed on.
 
-    ``extra`` holds topics that the gateway answers itself, count and bytes, put before the
+    The topics that the gateway answers itself (the exchange's ``extra``) are put before the
     broker's own.
     """
 
     __slots__ = (
         "_exchange",
-        "_extra",
         "_flow",
         "_partitions",
         "_segments",
@@ -70,18 +71,12 @@ class FetchStream:
         "left",
     )
 
-    def __init__(
-        self,
-        state: ConnectionState,
-        exchange: Exchange,
-        extra: tuple[int, bytes] | None = None,
-    ) -> None:
+    def __init__(self, state: ConnectionState, exchange: Exchange) -> None:
         segments = exchange.plan.response_segments
         assert segments is not None
         self._state = state
         self._exchange = exchange
         self._segments = segments
-        self._extra = extra
         self._stage = Stage.PREFIX
         self._skip = 0
         self._topics = 0
@@ -113,14 +108,16 @@ class FetchStream:
         self._next_topic()
         flexible = self._exchange.plan.flexible
         change = self._topics * (size_change(self._exchange.spelled, flexible) or 0)
-        if self._extra is not None:
-            more, topics = self._extra
+        if self._exchange.extra is not None:
+            more, topics = self._exchange.extra
             new_count = _array_count(self._topics + more, flexible)
             change += len(topics) + len(new_count) - (stop - start)
             inserted = new_count + topics
         else:
             inserted = buf[start:stop]
-        if change or self._extra is not None:
+        if not 0 <= self._topics <= self.left or not 0 < size + change <= MAX_INT32:
+            raise ProtocolError(f"Fetch response has no room for {self._topics} topics")
+        if change or self._exchange.extra is not None:
             out.append((size + change).to_bytes(4, "big"))
             out.append(buf[frame + 4 : start] + inserted)
         else:
@@ -149,6 +146,8 @@ class FetchStream:
                     passed = self._topic(buf, passed, spans, out)
                 self._advance(spans)
                 at = stop
+                if self._skip > position + self.left - at:
+                    raise ProtocolError("Fetch response has records that go on after its end")
         except TruncatedError:
             self._require_more(position + self.left, at, limit)
         if at > passed:
@@ -212,14 +211,12 @@ class FetchStream:
             flat = value
             shown = exchange.spelled.get(flat) if exchange.spelled else None
             if shown is None:
-                raise ProtocolError("Fetch response names a topic that was not asked for")
+                raise ProtocolError(NOT_ASKED)
             if shown != flat:
                 out.append(slice_of(buf, passed, start))
                 out.append(wire_string(shown, exchange.plan.flexible))
                 passed = stop
-        self._flow = state.flow(exchange.plan.api_key, exchange.plan.version, flat)
-        if self._flow is not exchange.flow:
-            self._flow.requests += 1
+        self._flow = fetched_flow(state, exchange, flat)
         return passed
 
     def _partition(self, spans: list[Span]) -> None:
@@ -254,6 +251,14 @@ class FetchStream:
             raise ProtocolError("Fetch response ends in the middle of a field")
         if limit - at > UNIT_LIMIT:
             raise ProtocolError(f"Fetch response has a head longer than {UNIT_LIMIT} bytes")
+
+
+def fetched_flow(state: ConnectionState, exchange: Exchange, flat: bytes) -> Flow:
+    """The flow of a topic that a Fetch response holds; the request counts on its lead alone."""
+    flow = state.flow(exchange.plan.api_key, exchange.plan.version, flat)
+    if flow is not exchange.flow:
+        flow.requests += 1
+    return flow
 
 
 def size_change(spelled: Mapping[bytes, bytes] | None, flexible: bool) -> int | None:

@@ -72,10 +72,15 @@ def write_frame(
     if not edits:
         out.append(slice_of(buf, start, limit))
         return
+    at = start + 4
+    if len(edits) == 1 and limit - start <= SMALL:
+        begin, stop, new = edits[0]
+        size = SIZE.pack(end - at + len(new) - stop + begin)
+        out.append(size + buf[at:begin] + new + buf[stop:limit])
+        return
     change = 0
     for begin, stop, new in edits:
         change += len(new) - stop + begin
-    at = start + 4
     out.append(SIZE.pack(end - at + change))
     for begin, stop, new in edits:
         out.append(buf[at:begin])

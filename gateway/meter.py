@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gateway.exchange import Exchange
-from gateway.flows import LATENCY_BUCKETS
+from gateway.flows import LATENCY_BUCKETS, Flow
 
 _LAST = LATENCY_BUCKETS - 1
 _MICROSECONDS = 1_000_000
@@ -27,8 +27,18 @@ def count_exchanges(done: Iterable[Exchange], now: float) -> None:
         flow.bytes_out += exchange.response_size
         broker = exchange.answered - exchange.sent
         own = now - exchange.arrived - broker
-        flow.broker_us[min(int(broker * _MICROSECONDS).bit_length(), _LAST)] += 1
-        flow.gateway_us[min(int(own * _MICROSECONDS).bit_length(), _LAST)] += 1
+        try:
+            flow.broker_us[int(broker * _MICROSECONDS).bit_length()] += 1
+            flow.gateway_us[int(own * _MICROSECONDS).bit_length()] += 1
+        except IndexError:
+            _count_late(flow, broker, own)
         if exchange.others is not None:
             for other in exchange.others:
                 other.requests += 1
+
+
+def _count_late(flow: Flow, broker: float, own: float) -> None:
+    """Count a request one of whose times is beyond the histogram; the broker's may be counted."""
+    if int(broker * _MICROSECONDS).bit_length() > _LAST:
+        flow.broker_us[_LAST] += 1
+    flow.gateway_us[min(int(own * _MICROSECONDS).bit_length(), _LAST)] += 1

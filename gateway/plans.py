@@ -44,6 +44,7 @@ REQUEST_KINDS = frozenset(
         Kind.SESSION_EPOCH,
         Kind.MAX_BYTES,
         Kind.ACKS,
+        Kind.RECORDS,
     }
 )
 
@@ -67,6 +68,10 @@ RESPONSE_KINDS = frozenset(
         Kind.ERROR_TEXT,
         Kind.SIZED,
     }
+)
+
+FETCH_RESPONSE_KINDS = frozenset(
+    {Kind.TOPIC_NAME, Kind.TOPIC_ID, Kind.SESSION_ID, Kind.ERROR_CODE, Kind.RECORDS}
 )
 
 
@@ -111,13 +116,14 @@ class Plan:
         self.on_response = on_response
         self._find = find
         self.request_walk: Walker = walker(request, version, REQUEST_KINDS)
-        self.response_walk: Walker = walker(response, version, RESPONSE_KINDS)
+        kinds = FETCH_RESPONSE_KINDS if name == "Fetch" else RESPONSE_KINDS
+        self.response_walk: Walker = walker(response, version, kinds)
         self.request_segments: Segments | None = None
         self.response_segments: Segments | None = None
         if name == "Produce":
             self.request_segments = segments(request, version, REQUEST_KINDS)
         if name == "Fetch":
-            self.response_segments = segments(response, version, RESPONSE_KINDS)
+            self.response_segments = segments(response, version, FETCH_RESPONSE_KINDS)
 
     def at(self, version: int) -> Plan:
         """The plan of the same API at another decided version."""

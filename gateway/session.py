@@ -17,13 +17,16 @@ from time import monotonic
 
 from gateway.apis import produce, unsupported
 from gateway.apis.generic import TrailingBytes
-from gateway.apis.table import any_plan, plan_of
-from gateway.exchange import Answer, Exchange, Forward, Refresh
+from gateway.apis.table import PLANS, any_plan, plan_of
+from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh
+from gateway.fetch_stream import FetchStream
 from gateway.framing import ALL, SIZE, Buffer, Held, slice_of, write_frame
 from gateway.meter import count_exchanges
+from gateway.plans import Plan
 from gateway.state import ConnectionState
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.headers import read_request_header, response_body_pos, response_header
+from protocol.primitives import legacy_string
 from protocol.splice import splice
 
 _REQUEST_HEAD = Struct(">ihhi")
@@ -31,6 +34,9 @@ _RESPONSE_HEAD = Struct(">ii")
 
 MIN_REQUEST = 10
 """Bytes: API key, version, correlation id and the client id's length."""
+
+HEADER_SIZE = 12
+"""Bytes before the client id in a request frame: size, API key, version, correlation id."""
 
 MIN_RESPONSE = 4
 """Bytes: a correlation id."""
@@ -51,6 +57,7 @@ class Session:
     __slots__ = (
         "_broker_held",
         "_client_held",
+        "_client_id",
         "_done",
         "_fresh",
         "_in_flight",
@@ -69,6 +76,7 @@ class Session:
         self.waiting: Refresh | None = None
         self._in_flight: deque[Exchange] | None = None  # made at first use: idle ones are many
         self._client_held = Held()
+        self._client_id = b"\xff"  # what no client id begins with: int16 length and bytes
         self._broker_held = Held()
         self._stream_left = 0
         self._refreshed = False
@@ -84,6 +92,11 @@ class Session:
     def quiet(self) -> bool:
         """Whether nothing is under way, so that a drain may close the connection."""
         return not self._in_flight and not self._stream_left and self.waiting is None
+
+    @property
+    def mid_request(self) -> bool:
+        """Whether a request has begun to arrive and the rest of it has not."""
+        return self.waiting is None and bool(self._stream_left or len(self._client_held))
 
     # -- client to broker ---------------------------------------------------------------------
 
@@ -131,18 +144,30 @@ class Session:
     def _request(self, buf: bytes, position: int, end: int, arrived: float) -> bool:
         """Decide one whole request; False when it has to wait."""
         size, api_key, version, correlation_id = _REQUEST_HEAD.unpack_from(buf, position)
-        plan = plan_of(api_key, version)
+        plan = PLANS.get(api_key << 16 | version) or plan_of(api_key, version)
         if plan is None:
             self._answer_undecided(buf, position, end, arrived)
             return True
         exchange = Exchange(plan, correlation_id, arrived, size + 4)
-        exchange.refreshed = self._refreshed
-        start = self._body_of_request(buf, position, end)
+        if self._refreshed:
+            exchange.refreshed = True
+        start = self._body_of_request(plan, buf, position, end)
         try:
             outcome = plan.on_request(self.state, exchange, buf, start, end)
         except TrailingBytes as more:
             whole = SIZE.pack(more.stop - position - 4) + buf[position + 4 : more.stop]
             return self._request(whole, 0, len(whole), arrived)
+        if type(outcome) is list:
+            self._refreshed = False
+            write_frame(self.to_broker, buf, position, end, end, outcome)
+            self._expect(exchange)
+            return True
+        return self._special(exchange, buf, position, start, outcome)
+
+    def _special(
+        self, exchange: Exchange, buf: bytes, position: int, start: int, outcome: Outcome
+    ) -> bool:
+        """Do what a handler decided beyond edits; False when the request has to wait."""
         if isinstance(outcome, Refresh):
             self.waiting = outcome
             return False
@@ -150,11 +175,9 @@ class Session:
         if isinstance(outcome, Answer):
             self._answer(exchange, _response_payload(exchange, exchange.finish(outcome.body)))
             return True
-        if isinstance(outcome, Forward):
-            exchange.plan = outcome.plan
-            self._forward(buf, position, start, outcome)
-        else:
-            write_frame(self.to_broker, buf, position, end, end, outcome)
+        assert isinstance(outcome, Forward)
+        exchange.plan = outcome.plan
+        self._forward(buf, position, start, outcome)
         self._expect(exchange)
         return True
 
@@ -172,23 +195,31 @@ class Session:
             return end - position
         exchange = Exchange(plan, correlation_id, arrived, size + 4)
         try:
-            start = self._body_of_request(buf, position, limit)
+            start = self._body_of_request(plan, buf, position, limit)
             head = produce.head(self.state, exchange, buf, start, limit)
         except TruncatedError:
             return limit - position + 1 if limit - position < HEAD_LIMIT else end - position
         if head is None:
             return end - position
-        edits, records_at = head
-        if records_at > end:
-            raise ProtocolError("Produce request ends before its records")
+        edits, records_end = head
+        if records_end > end:
+            raise ProtocolError(produce.RECORDS_TOO_LONG)
         write_frame(self.to_broker, buf, position, limit, end, edits)
         self._stream_left = end - limit
         self._expect(exchange)
         return 0
 
-    def _body_of_request(self, buf: bytes, position: int, end: int) -> int:
+    def _body_of_request(self, plan: Plan, buf: bytes, position: int, end: int) -> int:
         """Where the body begins; notes a client id that is new on this connection."""
+        start = position + HEADER_SIZE + len(self._client_id)
+        if buf.startswith(self._client_id, position + HEADER_SIZE) and start < end:
+            # The client id of the request before, as it nearly always is.
+            if not plan.request_header_flexible:
+                return start
+            if not buf[start]:
+                return start + 1
         _, _, _, client_id, start = read_request_header(buf, position + 4, end)
+        self._client_id = legacy_string(client_id)
         self.state.note_client_id(client_id)
         return start
 
@@ -237,7 +268,8 @@ class Session:
                 raise ProtocolError("the broker answered a request that was not sent")
             exchange = queue[0]
             step, wanted = self._read_response(exchange, buf, position)
-            whole = step > position if exchange.stream is None else exchange.stream.done
+            stream = exchange.stream
+            whole = step > position if stream is None else stream.done
             position = step
             if not whole:
                 break
@@ -253,9 +285,8 @@ class Session:
         Returns where to go on, and how many bytes from there make another look worthwhile.
         """
         limit = len(buf)
-        stream = exchange.stream
-        if stream is not None and stream.started:
-            at = stream.feed(buf, position, self.to_client)
+        if exchange.stream is not None:
+            at = exchange.stream.feed(buf, position, self.to_client)
             return at, limit - at + 1
         if limit - position < 4 + MIN_RESPONSE:
             return position, 4 + MIN_RESPONSE
@@ -267,8 +298,11 @@ class Session:
             raise ProtocolError(f"the broker answered {correlation_id}, not {expected}")
         exchange.response_size = size + 4
         end = position + 4 + size
-        if stream is not None:
+        if exchange.streams and (end > limit or exchange.extra is not None):
+            stream = FetchStream(self.state, exchange)
             at = stream.start(buf, position, size, self.to_client)
+            if stream.started:
+                exchange.stream = stream
             return at, limit - at + 1
         if end > limit:
             return position, end - position

@@ -149,6 +149,11 @@ class ConnectionState:
             found = flows[key] = self._new_flow(api_key, version, flat)
         return found
 
+    def owned_topic(self, topic_id: bytes) -> bytes | None:
+        """The flat name behind a topic id, if this view may see it; None if not, or unknown."""
+        flat = self.worker.cluster.index.name_of(topic_id)
+        return flat if flat is not None and self.view.spell(flat) is not None else None
+
     def listing(self) -> list[str]:
         """The topics that a listing shows to this view, in its spelling, sorted."""
         return self.worker.listings.of(self.view, self.worker.cluster.index)

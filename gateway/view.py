@@ -174,7 +174,10 @@ class View:
             if not self.settings.escape:
                 return None
         legal = self.settings.spelling == "legal"
-        shown = encode(name) if legal else str(name)
+        try:
+            shown = encode(name) if legal else str(name)
+        except InvalidName:
+            return None
         if home:
             shown = (END_OF_NAMESPACE if legal else DELIMITER) + shown
         elif not name.namespace and self.snapshot.spelled(shown) != name:

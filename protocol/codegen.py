@@ -27,12 +27,19 @@ from protocol.source import Source
 
 
 class Generator:
-    """Writes the walking of fields of one message to a ``Source``."""
+    """Writes the walking of fields of one message to a ``Source``.
 
-    def __init__(self, message: str, kinds: frozenset[Kind], source: Source) -> None:
+    Tagged fields that hold nothing wanted are skipped by their size, unless ``whole`` says that
+    every byte is to be looked at.
+    """
+
+    def __init__(
+        self, message: str, kinds: frozenset[Kind], source: Source, whole: bool = False
+    ) -> None:
         self._message = message
         self._kinds = kinds
         self._source = source
+        self._whole = whole
         self._depth = 0
 
     def struct(self, spec: StructSpec) -> None:
@@ -44,7 +51,7 @@ class Generator:
         """Walk the tagged fields of a struct, if its version has any."""
         if not spec.flexible:
             return
-        wanted = [field for field in spec.tagged if self._wants(field)]
+        wanted = [field for field in spec.tagged if self._whole or self._wants(field)]
         if wanted:
             self._tagged(wanted)
             return

@@ -22,7 +22,7 @@ from kio.static.protocol import Entity
 from protocol.errors import ProtocolError
 from protocol.schema import StructSpec, field_type, message_class, message_spec
 from protocol.unknown_tags import without_unknown_tags
-from protocol.walkers import Walker, walker
+from protocol.walkers import Walker, validator
 
 __all__ = ["build", "message_class", "parse", "write"]
 
@@ -61,7 +61,7 @@ def parse(message: str, version: int, body: bytes) -> Any:
     UTF-8, a time out of range).
     """
     reader = _reader(message, version)
-    # Walked first, because the walker bounds every count before anything is made of it.
+    # Walked first, because this bounds every count before anything is made of it.
     end = reader.walk(body, 0, len(body), [])
     if end != len(body):
         raise ProtocolError(f"{message} v{version} has {len(body) - end} bytes after its end")
@@ -99,7 +99,7 @@ def build(cls: type[_E], **values: object) -> _E:
 def _reader(message: str, version: int) -> _Reader:
     cls: Any = message_class(message, version)
     spec = message_spec(message, version).body
-    return _Reader(walker(message, version, frozenset()), entity_reader(cls), spec)
+    return _Reader(validator(message, version), entity_reader(cls), spec)
 
 
 @cache

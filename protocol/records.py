@@ -37,7 +37,7 @@ def batch_facts(buf: bytes, start: int, end: int) -> BatchFacts | None:
         return None
     attributes = _ATTRIBUTES.unpack_from(buf, start + _ATTRIBUTES_AT)[0]
     return BatchFacts(
-        _COUNT.unpack_from(buf, start + _COUNT_AT)[0],
+        max(_COUNT.unpack_from(buf, start + _COUNT_AT)[0], 0),
         _PRODUCER_ID.unpack_from(buf, start + _PRODUCER_ID_AT)[0] >= 0,
         bool(attributes & _TRANSACTIONAL),
     )

@@ -18,7 +18,8 @@ _INT16: Final = Struct(">h")
 
 
 def without_unknown_tags(body: bytes, spec: StructSpec) -> bytes:
-    """``body``, which a walker has found well-formed, without the tagged fields not in ``spec``."""
+    """A body without the tagged fields that are not in ``spec``. A ``walkers.validator`` must have
+    passed it: lengths are believed here."""
     return _Copy(body).struct(0, spec)[0]
 
 

@@ -74,11 +74,22 @@ def walker(message: str, version: int, kinds: frozenset[Kind]) -> Walker:
     return walk
 
 
-def walker_source(message: str, version: int, kinds: frozenset[Kind] = ALL_KINDS) -> str:
+@cache
+def validator(message: str, version: int) -> Walker:
+    """A walker that emits nothing and looks at the content of every known tagged field too, so
+    that a reader which trusts lengths and counts can follow."""
+    source = walker_source(message, version, frozenset(), whole=True)
+    walk: Walker = _compile(source, message, version)["walk"]
+    return walk
+
+
+def walker_source(
+    message: str, version: int, kinds: frozenset[Kind] = ALL_KINDS, whole: bool = False
+) -> str:
     """The source that ``walker`` compiles."""
     structs: dict[str, str] = {}
     source = Source(structs)
-    Generator(message, kinds, source).struct(message_spec(message, version).body)
+    Generator(message, kinds, source, whole).struct(message_spec(message, version).body)
     return _module(structs, [source.function("walk")], message, version)
 
 

@@ -10,19 +10,25 @@ from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.exchange import Answer, Exchange, Forward, Outcome
-from gateway.fetch_stream import FetchStream, error_topics, size_change
+from gateway.fetch_stream import NOT_ASKED, error_topics, fetched_flow, size_change
 from gateway.rules import partial
 from gateway.rules.error_response import error_response
-from gateway.rules.rename import Refusals
+from gateway.rules.rename import Refusals, wire_string
 from gateway.state import ConnectionState, FetchSession
 from protocol.entities import Kind
+from protocol.errors import ProtocolError
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
 SESSION_ID = int(Kind.SESSION_ID)
 SESSION_EPOCH = int(Kind.SESSION_EPOCH)
 MAX_BYTES = int(Kind.MAX_BYTES)
+TOPIC_NAME = int(Kind.TOPIC_NAME)
 TOPIC_ID = int(Kind.TOPIC_ID)
+ERROR_CODE = int(Kind.ERROR_CODE)
+RECORDS = int(Kind.RECORDS)
+
+FETCH = 1
 
 FETCH_SESSION_ID_NOT_FOUND = 70
 FINAL_EPOCH = -1
@@ -59,7 +65,7 @@ def request(
         state.fetch_sessions.pop(session_id, None)
     edits = renamer.edits
     if _streams(exchange, spelled):
-        exchange.stream = FetchStream(state, exchange)
+        exchange.streams = True
         return edits
     return sorted(edits + _smaller(spans))
 
@@ -67,12 +73,34 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """A response that was collected because its names change by different lengths."""
-    spans = generic.response_spans(exchange.plan, buf, start, end)
-    session_id = next((span[3] for span in spans if span[0] == SESSION_ID), 0)
-    lead = exchange.flow.flat.encode() if exchange.flow else b""
-    state.fetch_session_opened(session_id, exchange.spelled or {}, lead)
-    return generic.restore(state, exchange, buf, start, end, spans)
+    """A response that is here as a whole: most small ones are, and those that had to be collected
+    because their names change by different lengths."""
+    plan = exchange.plan
+    spelled = exchange.spelled or {}
+    edits: list[Edit] = []
+    flow = lead = exchange.flow or state.flow(FETCH, plan.version, b"")
+    session_id = 0
+    for kind, at, stop, value in generic.response_spans(plan, buf, start, end):
+        if kind == RECORDS:
+            flow.partitions += 1
+            if flow is not lead:
+                flow.bytes_out += value
+        elif kind == TOPIC_NAME:
+            shown = spelled.get(value)
+            if shown is None:
+                raise ProtocolError(NOT_ASKED)
+            if shown != value:
+                edits.append((at, stop, wire_string(shown, plan.flexible)))
+            flow = fetched_flow(state, exchange, value)
+        elif kind == TOPIC_ID:
+            flow = fetched_flow(state, exchange, state.owned_topic(value) or b"")
+        elif kind == SESSION_ID:
+            session_id = value
+        elif kind == ERROR_CODE:
+            flow.errors[value] = flow.errors.get(value, 0) + 1
+    if session_id:
+        state.fetch_session_opened(session_id, spelled, lead.flat.encode())
+    return edits
 
 
 def _session_of(spans: list[Span]) -> tuple[int, int]:
@@ -140,7 +168,8 @@ def _refuse(
     renamer.add(spans)
     edits = renamer.edits
     if _streams(exchange, renamer.spelled):
-        exchange.stream = FetchStream(state, exchange, error_topics(plan, errors))
+        exchange.streams = True
+        exchange.extra = error_topics(plan, errors)
     else:
         edits = sorted(edits + _smaller(spans))
         exchange.then(lambda answer: partial.merge(split.kept, answer))

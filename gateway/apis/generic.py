@@ -8,7 +8,7 @@ from gateway.decision import Denied
 from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.flows import Denial
 from gateway.plans import Plan
-from gateway.rules import group_lists, partial
+from gateway.rules import group_lists, metadata, partial
 from gateway.rules.broker_addresses import endpoint_edits
 from gateway.rules.error_response import error_response
 from gateway.rules.error_text import text_edits
@@ -25,6 +25,7 @@ NAMESPACE_RULE = "namespace"
 TOPIC_NAME = int(Kind.TOPIC_NAME)
 TOPIC_ID = int(Kind.TOPIC_ID)
 SIZED = int(Kind.SIZED)
+_NO_TOPIC_AT_ALL = metadata.PLACEHOLDER.encode()
 
 
 class TrailingBytes(ProtocolError):
@@ -73,15 +74,20 @@ def restore(
     plan = exchange.plan
     renamer = ResponseRenamer(state.view, plan.flexible, exchange.spelled)
     renamer.add(spans, protocol_type)
-    count_errors(exchange, renamer.errors)
+    if renamer.errors:
+        count_errors(exchange, renamer.errors)
     if renamer.hidden:
-        body = partial.drop(plan.api_key, plan.version, buf[start:end], renamer.hidden)
+        try:
+            body = partial.drop(plan.api_key, plan.version, buf[start:end], renamer.hidden)
+        except KeyError:
+            raise ProtocolError(f"{plan.name} response names what was not asked for") from None
         return restored_body(state, exchange, body)
-    edits = renamer.edits
-    more = endpoint_edits(spans, state.addresses, plan.flexible)
-    more += text_edits(spans, renamer.shown, state.view, state.worker.cluster.index, plan.flexible)
-    if more:
-        edits = sorted(edits + more)
+    if not renamer.more:
+        return renamer.edits
+    edits = renamer.edits + endpoint_edits(spans, state.addresses, plan.flexible)
+    index = state.worker.cluster.index
+    edits += text_edits(spans, renamer.shown, state.view, index, plan.flexible)
+    edits.sort()
     sized = [(span[1], span[2], span[3]) for span in spans if span[0] == SIZED]
     return splice(buf, start, end, edits, sized) if sized and edits else edits
 
@@ -154,7 +160,8 @@ def look_again(exchange: Exchange, refusals: Refusals) -> Refresh | None:
 def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
     """Rename a body in logical names, all of whose items are allowed by now, and send it."""
     renamer = renamer_for(state, exchange)
-    renamer.add(request_spans(exchange.plan, body, 0, len(body)))
+    spans = request_spans(exchange.plan, body, 0, len(body))
+    renamer.add([span for span in spans if span[3] != _NO_TOPIC_AT_ALL])
     if renamer.refusals is not None:
         raise ProtocolError(f"{exchange.plan.name}: a refused item was left in the request")
     return Forward(exchange.plan, splice(body, 0, len(body), renamer.edits))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.decision import Denied
-from gateway.exchange import Answer, Exchange, Outcome
+from gateway.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.rules import consumer_group_heartbeat as heartbeat
-from gateway.rules import list_groups
+from gateway.rules import list_groups, partial
 from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.find_coordinator import hide_nodes
 from gateway.rules.rename import CONSUMER, RequestRenamer, ResponseRenamer
@@ -19,6 +19,7 @@ KEY_TYPE = int(Kind.KEY_TYPE)
 COORDINATOR_KEY = int(Kind.COORDINATOR_KEY)
 GROUP_ID = int(Kind.GROUP_ID)
 PROTOCOL_TYPE = int(Kind.PROTOCOL_TYPE)
+TOPIC_ID = int(Kind.TOPIC_ID)
 TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
 
 GROUP_KEY = 0
@@ -92,8 +93,10 @@ def sync_group(
 def member_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """JoinGroup and SyncGroup: names come back as this client subscribed to them."""
+    """JoinGroup and SyncGroup: names come back as this client subscribed to them. The members of
+    a group have one protocol type, so the request's holds, whatever the response says."""
     spans = generic.response_spans(exchange.plan, buf, start, end)
+    spans = [span for span in spans if span[0] != PROTOCOL_TYPE]
     exchange.spelled = state.spelled
     protocol_type = exchange.request
     assert isinstance(protocol_type, bytes)
@@ -122,9 +125,18 @@ def consumer_group_heartbeat(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """KIP-848: a regex is evaluated here, over the names this client may see. Topics that cannot
-    exist are left out of a subscription, as Kafka lets a consumer name what does not exist."""
+    exist are left out of a subscription, as Kafka lets a consumer name what does not exist, and
+    of the partitions that it owns: their topic is gone."""
     plan, worker = exchange.plan, state.worker
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    spans = generic.request_spans(plan, buf, start, end)
+    renamer = generic.renamer_for(state, exchange)
+    renamer.add([span for span in spans if span[0] in (GROUP_ID, TOPIC_ID)])
+    refusals = renamer.refusals
+    if refusals is not None and refusals.ids:
+        return generic.refuse(state, exchange, buf[start:end], refusals)
+    if refusals is not None and refusals.unknown_ids and not exchange.refreshed:
+        return Refresh.TOPICS
     outcome = worker.regexes.on_request(
         plan.version,
         buf[start:end],
@@ -136,7 +148,28 @@ def consumer_group_heartbeat(
         return Answer(outcome.body)
     exchange.request = outcome.sent
     body = heartbeat.without_names(plan.version, outcome.body, lambda name: _unknown(state, name))
+    if refusals is not None:
+        body = heartbeat.without_partitions(plan.version, body, refusals.topics)
     return generic.forward_renamed(state, exchange, body)
+
+
+def offset_fetch_response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Restore the names; v10 answers "all" by ids alone, so foreign ones are dropped here."""
+    plan, index = exchange.plan, state.worker.cluster.index
+    spans = generic.response_spans(plan, buf, start, end)
+    hidden = {
+        value
+        for kind, _, _, value in spans
+        if kind == TOPIC_ID
+        and (flat := index.name_of(value)) is not None
+        and state.view.spell(flat) is None
+    }
+    if not hidden:
+        return generic.restore(state, exchange, buf, start, end, spans)
+    body = partial.drop(plan.api_key, plan.version, buf[start:end], hidden)
+    return generic.restored_body(state, exchange, body)
 
 
 def consumer_group_heartbeat_response(

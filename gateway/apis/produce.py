@@ -8,8 +8,10 @@ even have arrived. Otherwise the whole request is walked (collected by the sessi
 from __future__ import annotations
 
 from gateway.apis import generic
+from gateway.decision import Denied
 from gateway.exchange import Exchange, Outcome
 from gateway.flows import Flow
+from gateway.rules.rename import wire_string
 from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
@@ -17,16 +19,21 @@ from protocol.records import batch_facts
 from protocol.splice import Edit
 from protocol.walkers import Span
 
-TOPIC_ID = int(Kind.TOPIC_ID)
 TOPIC_NAME = int(Kind.TOPIC_NAME)
+TOPIC_ID = int(Kind.TOPIC_ID)
+TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
 ACKS = int(Kind.ACKS)
 RECORDS = int(Kind.RECORDS)
+
+PRODUCE = 0
+
+RECORDS_TOO_LONG = "Produce request ends before its records"
 
 
 def head(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> tuple[list[Edit], int] | None:
-    """Edits for everything before the records and where the records begin, in a request with one
+    """Edits for everything before the records and where the records end, in a request with one
     topic and one partition; None when the whole request is needed: it has more of them, or
     something in it is refused. Raises TruncatedError while the head has not arrived."""
     segments = exchange.plan.request_segments
@@ -39,12 +46,8 @@ def head(
     if spans[-1][3] != 1:
         return None
     at = segments.partition_head(buf, at, end, spans)
-    renamer = generic.renamer_for(state, exchange)
-    renamer.add(spans)
-    if renamer.refusals is not None:
-        return None
-    _count(state, exchange, buf, end, spans)
-    return renamer.edits, at
+    edits = _rename(state, exchange, buf, end, spans)
+    return None if edits is None else (edits, at + spans[-1][3])
 
 
 def request(
@@ -53,64 +56,134 @@ def request(
     """A whole request: by its head if that is enough, else span by span."""
     short = head(state, exchange, buf, start, end)
     if short is not None:
+        if short[1] > end:
+            raise ProtocolError(RECORDS_TOO_LONG)
         return short[0]
     spans = generic.request_spans(exchange.plan, buf, start, end)
-    renamer = generic.renamer_for(state, exchange)
-    renamer.add(spans)
-    _count(state, exchange, buf, end, spans)
-    if renamer.refusals is None:
-        return renamer.edits
-    outcome = generic.refuse(state, exchange, buf[start:end], renamer.refusals)
-    if exchange.silent and not isinstance(outcome, list):
-        # acks=0 has no response to carry the error: Kafka closes the connection.
-        first = next(iter((renamer.refusals.topics | renamer.refusals.ids).values()), None)
-        why = first.message if first else "two spellings of one topic"
-        raise ProtocolError(f"Produce with acks=0 was refused: {why}")
-    return outcome
+    edits = _rename(state, exchange, buf, end, spans)
+    return edits if edits is not None else _refuse(state, exchange, buf, start, end, spans)
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Restore the names; whatever else a response holds is left to the generic handler."""
+    plan = exchange.plan
+    spans = generic.response_spans(plan, buf, start, end)
+    spelled = exchange.spelled or {}
+    edits: list[Edit] = []
+    for kind, at, stop, value in spans:
+        if kind == TOPIC_NAME and value in spelled:
+            shown = spelled[value]
+            if shown != value:
+                edits.append((at, stop, wire_string(shown, plan.flexible)))
+        elif kind != TOPIC_ID and value is not None:
+            return generic.restore(state, exchange, buf, start, end, spans)
+    return edits
+
+
+def _rename(
+    state: ConnectionState, exchange: Exchange, buf: bytes, end: int, spans: list[Span]
+) -> list[Edit] | None:
+    """Edits for the spans, counted on the flow of each topic; None where something is refused.
+
+    What :class:`gateway.rules.rename.RequestRenamer` decides, in one loop: this is the hottest
+    path of all.
+    """
+    plan = exchange.plan
+    resolve, flexible = state.view.resolve, plan.flexible
+    edits: list[Edit] = []
+    spelled: dict[bytes, bytes] = {}
+    batches: list[tuple[bytes, int, int]] = []
+    flat = b""
+    acks = -1
+    for kind, start, stop, value in spans:
+        if kind == TOPIC_NAME:
+            found = resolve(value)
+            if isinstance(found, Denied):
+                return None
+            flat = found.flat
+            if spelled.setdefault(flat, value) != value:
+                return None
+            if flat != value:
+                new = found.flat_compact if flexible else found.flat_legacy
+                edits.append((start, stop, new))
+        elif kind == RECORDS:
+            batches.append((flat, stop, min(end, stop + value)))
+        elif kind == ACKS:
+            acks = value
+        elif kind == TOPIC_ID:
+            owned = state.owned_topic(value)
+            if owned is None:
+                return None
+            flat = owned
+        elif kind == TRANSACTIONAL_ID and value is not None:
+            renamer = generic.renamer_for(state, exchange)
+            renamer.transactional_id(start, stop, value)
+            if renamer.refusals is not None:
+                return None
+            edits += renamer.edits
+    exchange.spelled = spelled
+    _count(state, exchange, buf, batches, acks)
+    return edits
 
 
 def _count(
-    state: ConnectionState, exchange: Exchange, buf: bytes, end: int, spans: list[Span]
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    batches: list[tuple[bytes, int, int]],
+    acks: int,
 ) -> None:
-    """Count the request on the flow of each topic it names, batch header by batch header."""
-    plan = exchange.plan
-    acks = -1
-    flow: Flow | None = None
+    """Count each partition's batch (flat topic, where it begins, where it ends) on its flow."""
+    version = exchange.plan.version
     lead: Flow | None = None
-    for kind, _, stop, value in spans:
-        if kind == RECORDS:
-            if flow is None:
-                continue
-            flow.partitions += 1
-            facts = batch_facts(buf, stop, min(end, stop + value))
-            if facts is not None:
-                flow.records += facts.records
-                flow.batches += 1
-                flow.idempotent += facts.idempotent
-                flow.transactional += facts.transactional
-        elif kind in (TOPIC_NAME, TOPIC_ID):
-            flow = _flow_of(state, exchange, kind, value)
-            if lead is None:
-                lead = flow
-            elif flow is not lead:
-                exchange.others = [*(exchange.others or ()), flow]
-        elif kind == ACKS:
-            acks = value
-    exchange.silent = acks == 0
-    exchange.flow = lead or state.flow(plan.api_key, plan.version, b"")
-    if acks == 0:
-        exchange.flow.acks0 += 1
-    elif acks == 1:
-        exchange.flow.acks1 += 1
-    else:
-        exchange.flow.acks_all += 1
+    for flat, start, end in batches:
+        flow = state.flow(PRODUCE, version, flat)
+        if lead is None:
+            lead = flow
+        elif flow is not lead and flow not in (exchange.others or ()):
+            exchange.others = [*(exchange.others or ()), flow]
+        flow.partitions += 1
+        facts = batch_facts(buf, start, end)
+        if facts is not None:
+            flow.records += facts[0]
+            flow.batches += 1
+            flow.idempotent += facts[1]
+            flow.transactional += facts[2]
+    exchange.flow = lead or state.flow(PRODUCE, version, b"")
+    _count_acks(exchange, exchange.flow, acks)
 
 
-def _flow_of(state: ConnectionState, exchange: Exchange, kind: int, value: bytes) -> Flow:
-    plan = exchange.plan
-    if kind == TOPIC_ID:
-        flat = state.worker.cluster.index.name_of(value)
+def _count_acks(exchange: Exchange, flow: Flow, acks: int) -> None:
+    if acks == -1:
+        flow.acks_all += 1
+    elif acks == 0:
+        exchange.silent = True
+        flow.acks0 += 1
     else:
-        found = state.view.resolve(value)
-        flat = getattr(found, "flat", None)
-    return state.flow(plan.api_key, plan.version, flat or b"")
+        flow.acks1 += 1
+
+
+def _refuse(
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    start: int,
+    end: int,
+    spans: list[Span],
+) -> Outcome:
+    """Keep the errors of what is refused; acks=0 has no response to carry them."""
+    exchange.flow = state.flow(PRODUCE, exchange.plan.version, b"")
+    renamer = generic.renamer_for(state, exchange)
+    renamer.add(spans)
+    refusals = renamer.refusals
+    assert refusals is not None
+    outcome = generic.refuse(state, exchange, buf[start:end], refusals)
+    silent = any(kind == ACKS and value == 0 for kind, _, _, value in spans)
+    if silent and generic.look_again(exchange, refusals) is None:
+        first = next(iter((refusals.topics | refusals.ids).values()), None)
+        why = first.message if first else "two spellings of one topic"
+        # As Kafka does, so that the producer finds out at all.
+        raise ProtocolError(f"Produce with acks=0 was refused: {why}")
+    return outcome

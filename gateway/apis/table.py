@@ -33,8 +33,10 @@ _REQUESTS: dict[str, RequestHandler] = {
 }
 
 _RESPONSES: dict[str, ResponseHandler] = {
+    "Produce": produce.response,
     "Fetch": fetch.response,
     "Metadata": metadata.response,
+    "OffsetFetch": groups.offset_fetch_response,
     "FindCoordinator": groups.find_coordinator_response,
     "JoinGroup": groups.member_response,
     "SyncGroup": groups.member_response,
@@ -50,12 +52,13 @@ _RESPONSES: dict[str, ResponseHandler] = {
     "DescribeTopicPartitions": metadata.describe_response,
 }
 
-_PLANS: dict[int, Plan] = {}
+PLANS: dict[int, Plan] = {}
+"""Plans made so far, by key: ``api_key << 16 | version``."""
 
 
 def plan_of(api_key: int, version: int) -> Plan | None:
     """The plan of one API at one version; None when the gateway has not decided it."""
-    plan = _PLANS.get(api_key << 16 | version)
+    plan = PLANS.get(api_key << 16 | version)
     return plan if plan is not None else _make(api_key, version)
 
 
@@ -70,7 +73,7 @@ def _make(api_key: int, version: int) -> Plan | None:
         _RESPONSES.get(api.name, generic.response),
         plan_of,
     )
-    _PLANS[plan.key] = plan
+    PLANS[plan.key] = plan
     return plan
 
 

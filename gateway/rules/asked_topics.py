@@ -119,6 +119,8 @@ def divide(
 def _asked(entry: Any, topics: Topics, refusal: Refusal) -> AskedTopic:
     name: str | None = getattr(entry, topics.name, None) if topics.name else entry
     topic_id: UUID | None = getattr(entry, TOPIC_ID, None)
+    if topic_id is not None:
+        name = name or None  # Java's client puts an empty one beside an id
     return AskedTopic(
         name,
         topic_id,

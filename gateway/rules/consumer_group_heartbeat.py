@@ -8,7 +8,7 @@ whenever that set of names has changed. Version 0 has no expressions and passes 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -214,6 +214,17 @@ def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> 
     if len(known) == len(names):
         return body
     return messages.write(replace(request, subscribed_topic_names=known))
+
+
+def without_partitions(version: int, body: bytes, topic_ids: Collection[bytes]) -> bytes:
+    """A heartbeat that owns no partition of these topics (16 bytes each). Raises ProtocolError."""
+    request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
+    owned = tuple(
+        topic
+        for topic in request.topic_partitions or ()
+        if topic.topic_id is None or topic.topic_id.bytes not in topic_ids
+    )
+    return messages.write(replace(request, topic_partitions=owned))
 
 
 def _take_over(member: _Member, request: Any) -> None:

@@ -27,6 +27,9 @@ SUBSCRIPTION = int(Kind.SUBSCRIPTION)
 ASSIGNMENT = int(Kind.ASSIGNMENT)
 ERROR_CODE = int(Kind.ERROR_CODE)
 
+MORE = frozenset({int(Kind.HOST), int(Kind.ERROR_TEXT), int(Kind.SIZED)})
+"""Kinds of a response that :class:`ResponseRenamer` leaves to others."""
+
 UNKNOWN_TOPIC_ID = 100
 CONSUMER = b"consumer"
 NO_ID = bytes(16)
@@ -95,6 +98,9 @@ class RequestRenamer:
         self._id(start, stop, value, self._view.transactional_id_to_broker)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
+        # Java's client puts an empty name beside a topic id; a broker refuses one that stands alone.
+        if not value:
+            return
         found = self._view.resolve(value)
         if isinstance(found, Denied):
             self._refused().topics[value] = found
@@ -114,9 +120,7 @@ class RequestRenamer:
             refused.unknown_ids = True
             refused.topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
         elif self._view.spell(flat) is None:
-            self._refused().topics[value] = Denied(
-                UNKNOWN_TOPIC_ID, "Unknown topic id.", "access"
-            )
+            self._refused().topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "access")
 
     def _id(
         self, start: int, stop: int, value: bytes, resolve: Callable[[bytes], bytes | Denied]
@@ -159,10 +163,20 @@ class ResponseRenamer:
     """Edits for one response: the names the request spelled, else the listener's spelling.
 
     ``hidden`` collects flat topic names and ``hidden_ids`` group ids that the view may not see;
-    the caller drops their entries. ``errors`` collects the error codes met.
+    the caller drops their entries. ``errors`` collects the error codes met; ``more`` says that
+    there are addresses, texts or sized fields, which others look after.
     """
 
-    __slots__ = ("_flexible", "_spelled", "_view", "edits", "errors", "hidden", "hidden_ids")
+    __slots__ = (
+        "_flexible",
+        "_spelled",
+        "_view",
+        "edits",
+        "errors",
+        "hidden",
+        "hidden_ids",
+        "more",
+    )
 
     def __init__(self, view: View, flexible: bool, spelled: dict[bytes, bytes] | None) -> None:
         self._view = view
@@ -172,6 +186,7 @@ class ResponseRenamer:
         self.errors: list[int] = []
         self.hidden: set[bytes] = set()
         self.hidden_ids: set[bytes] = set()
+        self.more = False
 
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
         """Decide each span, in order. ``protocol_type`` is the group's where no span says it."""
@@ -182,6 +197,8 @@ class ResponseRenamer:
                 self._topic(start, stop, value)
             elif kind == ERROR_CODE:
                 self.errors.append(value)
+            elif kind in MORE:
+                self.more = True
             elif kind in (GROUP_ID, TRANSACTIONAL_ID):
                 self.id(start, stop, value)
             elif kind == PROTOCOL_TYPE:

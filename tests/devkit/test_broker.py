@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import subprocess
@@ -74,13 +75,17 @@ def test_a_broker_that_cannot_start_shows_its_log() -> None:
     assert cluster.running == []
 
 
-def test_a_killed_owner_takes_its_broker_along() -> None:
+def test_a_killed_owner_takes_its_broker_along(tmp_path: Path) -> None:
     code = (
         "from devkit.broker import KafkaCluster; import threading;"
         "k = KafkaCluster().start(); print(k.process_id(1), flush=True); threading.Event().wait()"
     )
     command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=PROJECT_ROOT) as owner:
+    # Who is killed cannot tidy up: what it leaves, it leaves in this test's directory.
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, cwd=PROJECT_ROOT, env=env
+    ) as owner:
         assert owner.stdout is not None
         pid = int(owner.stdout.readline())
         assert psutil.pid_exists(pid)

@@ -32,7 +32,7 @@ def test_once_ends_after_the_tour() -> None:
     assert ["colon", "team-a:orders", written] in rows
     assert ["home", "orders", written] in rows
     assert ["legal", "team-a..orders", written] in rows
-    assert ["the broker itself", "team-a..orders", written] in rows
+    assert ["broker", "team-a..orders", written] in rows
     listed = {row[0]: row[1] for row in rows if len(row) == 3}
     assert listed["home"] == "orders"
     assert re.findall(r"^bootstrap\.servers=\S+:\d+  # \w.*$", ended.stdout, re.MULTILINE)

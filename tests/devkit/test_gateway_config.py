@@ -31,7 +31,7 @@ def test_the_configuration_says_what_was_asked_for() -> None:
         ["team-a", "org"],
         traffic_log_directory="/log",
         workers=3,
-        overrides={"max_request_bytes": 1000},
+        overrides={"drain_seconds": 3},
     )
     config = plan.config
     assert config["clusters"] == [
@@ -39,8 +39,8 @@ def test_the_configuration_says_what_was_asked_for() -> None:
     ]
     assert config["namespaces"] == ["team-a", "org"]
     assert config["workers"] == 3
-    assert config["max_request_bytes"] == 1000
-    assert config["traffic_log"] == {"directory": "/log"}
+    assert config["drain_seconds"] == 3
+    assert config["traffic_log"]["directory"] == "/log"
     colon, home, legal = config["listeners"]
     assert "home" not in colon
     assert (home["home"], home["escape"]) == ("team-a", True)

@@ -39,9 +39,7 @@ def expected(message: str, version: int, entity: Any, kinds: frozenset[Kind]) ->
     return list(_struct(message, message_spec(message, version).body, entity, kinds))
 
 
-def renamed(
-    message: str, version: int, entity: Any, rename: Callable[[Kind, str], str]
-) -> Any:
+def renamed(message: str, version: int, entity: Any, rename: Callable[[Kind, str], str]) -> Any:
     """The entity with each string of a kind in ``STRINGS`` renamed."""
 
     def one(field: FieldSpec, value: Any) -> Any:

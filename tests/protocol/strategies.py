@@ -66,17 +66,20 @@ def messages_of(case: Case) -> st.SearchStrategy[Any]:
 
 
 @cache
-def entities(cls: type[Any]) -> st.SearchStrategy[Any]:
+def entities(cls: Any) -> st.SearchStrategy[Any]:
     """Entities of one of kio's classes."""
     hints = get_type_hints(cls)
-    return st.builds(cls, **{field.name: _values(field, hints[field.name]) for field in fields(cls)})
+    return st.builds(
+        cls, **{field.name: _values(field, hints[field.name]) for field in fields(cls)}
+    )
 
 
 def _values(field: Field[Any], annotation: object) -> st.SearchStrategy[Any]:
     inner, nullable, array = field_type(annotation)
+    of_structs = is_dataclass(inner)
     scalar: st.SearchStrategy[Any]
-    scalar = entities(inner) if is_dataclass(inner) else _SCALARS[field.metadata["kafka_type"]]
-    values = _arrays(scalar, is_dataclass(inner)) if array else scalar
+    scalar = entities(inner) if of_structs else _SCALARS[field.metadata["kafka_type"]]
+    values = _arrays(scalar, of_structs) if array else scalar
     # kio cannot write null in a tagged field; it leaves the field out if null is its default.
     if nullable and (field.metadata.get("tag") is None or field.default is None):
         values = st.none() | values

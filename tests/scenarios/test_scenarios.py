@@ -56,7 +56,7 @@ def versions(api: str, text: str | int | None) -> range:
     return range(int(first), end + 1)
 
 
-@pytest.mark.parametrize("scenario", scenarios())
+@pytest.mark.parametrize("scenario", list(scenarios()))
 def test_scenario(scenario: Scenario) -> None:
     steps, version = scenario.steps, scenario.version
     pair = Pair(**{key: steps[key] for key in VIEW_KEYS if key in steps})

@@ -1,0 +1,192 @@
+"""The configuration's models: every key, its type and its default, as frozen pydantic models.
+
+docs/configuration.md describes every key; what keys mean together stands in ``config_rules``.
+"""
+
+# No `from __future__ import annotations`: pydantic reads the annotations at run time.
+
+import re
+import socket
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+)
+
+from gateway.names import MAX_FLAT_LENGTH, check_namespace, flat_prefix
+from gateway.virtual_brokers import NodeIdRanges
+
+MAX_PORT = 65_535
+
+_NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
+
+
+class _Model(BaseModel):
+    """Strict: ``yes`` is no number and ``5`` no name, so that YAML's guesses surface."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Address(NamedTuple):
+    """A host name or address, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse_address(text: object) -> Address:
+    """``host:port`` or ``[v6]:port``. Raises ValueError with one sentence."""
+    if isinstance(text, str):
+        host, colon, port = text.rpartition(":")
+        bare = host.removeprefix("[").removesuffix("]")
+        bracketed = host == f"[{bare}]"
+        if colon and bare and port.isascii() and port.isdigit() and (bracketed or ":" not in bare):
+            if len(port) <= 5 and 1 <= int(port) <= MAX_PORT:
+                return Address(bare, int(port))
+            raise ValueError(f"port {port[:16]} of '{text}' is not within 1-{MAX_PORT}; correct it")
+    raise ValueError(f"'{text}' is not HOST:PORT; write it like broker-1.example:9092")
+
+
+def _node_id_text(value: object) -> object:
+    """YAML reads a lone node id as a number."""
+    return str(value) if type(value) is int else value
+
+
+def _node_ids(value: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        NodeIdRanges.parse(value)
+    except ValueError as error:
+        raise ValueError(f'{str(error).partition(";")[0]}; write it like ["1-3", 10]') from None
+    return value
+
+
+def _name(value: str) -> str:
+    if not _NAME.match(value):
+        raise ValueError(f"'{value}' is no name; use 1 to 64 of letters, digits, '.', '_' and '-'")
+    return value
+
+
+def _namespace(value: str) -> str:
+    try:
+        check_namespace(value)
+    except ValueError as error:
+        raise ValueError(f"{error}; write it like org:apache:kafka") from None
+    if len(flat_prefix(value)) >= MAX_FLAT_LENGTH:
+        raise ValueError(
+            f"'{value}' leaves none of Kafka's {MAX_FLAT_LENGTH} characters for a topic; shorten it"
+        )
+    return value
+
+
+def _port(value: int) -> int:
+    if value == 0:
+        raise ValueError("port 0 is any port, but clients must be told which; choose one")
+    if not 1 <= value <= MAX_PORT:
+        raise ValueError(f"port {value} is not within 1-{MAX_PORT}; choose another")
+    return value
+
+
+def _default_gateway_id() -> str:
+    return _NOT_IN_NAMES.sub("-", socket.gethostname())[:64] or "gateway"
+
+
+def _default_advertised_host(listener: dict[str, Any]) -> str:
+    return str(listener["bind"])
+
+
+def _default_broker_base_port(listener: dict[str, Any]) -> int:
+    return int(listener["port"]) + 1
+
+
+BootstrapServer = Annotated[Address, PlainValidator(parse_address), PlainSerializer(str)]
+NodeId = Annotated[str, BeforeValidator(_node_id_text)]
+NodeIds = Annotated[tuple[NodeId, ...], AfterValidator(_node_ids)]
+Name = Annotated[str, AfterValidator(_name)]
+Namespace = Annotated[str, AfterValidator(_namespace)]
+Host = Annotated[str, Field(min_length=1, max_length=253)]
+Port = Annotated[int, AfterValidator(_port)]
+Directory = Annotated[Path, Field(strict=False)]
+
+
+class Cluster(_Model):
+    """One backing cluster. ``node_ids`` has a place, hence a port, for every broker it may get."""
+
+    name: Name
+    bootstrap_servers: Annotated[tuple[BootstrapServer, ...], Field(min_length=1)]
+    node_ids: NodeIds
+
+
+class Listener(_Model):
+    """One way in: a bootstrap port, a port per broker, and how names look there."""
+
+    name: Name
+    bind: Host = "127.0.0.1"
+    port: Port
+    advertised_host: Host = Field(default_factory=_default_advertised_host)
+    broker_base_port: Port = Field(default_factory=_default_broker_base_port)
+    spelling: Literal["colon", "legal"] = "colon"
+    home: Namespace | None = None
+    escape: bool = False
+
+
+class MetricsSettings(_Model):
+    """The HTTP port of /metrics, /livez and /readyz, and a bound for its label values."""
+
+    host: Host = "127.0.0.1"
+    port: Port = 9404
+    max_namespaces: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+
+
+class TrafficLogSettings(_Model):
+    """Where flow records go. Sizes are bytes before compression, counts are per worker."""
+
+    enabled: bool = True
+    directory: Directory = Path("traffic")
+    window_seconds: Annotated[int, Field(ge=1, le=3_600)] = 10
+    max_file_bytes: Annotated[int, Field(ge=4_096)] = 64 * 1024 * 1024
+    max_files: Annotated[int, Field(ge=1)] = 24
+    max_queued_records: Annotated[int, Field(ge=100)] = 50_000
+
+
+class CatalogSettings(_Model):
+    """``max_staleness``: seconds after which an old snapshot of the catalog fails closed."""
+
+    max_staleness: Annotated[float, Field(gt=0)] = 30.0
+
+
+class Config(_Model):
+    """One gateway: all of its worker processes share it."""
+
+    gateway_id: Name = Field(default_factory=_default_gateway_id)
+    clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)]
+    namespaces: tuple[Namespace, ...] = ()
+    listeners: Annotated[tuple[Listener, ...], Field(min_length=1)]
+    workers: Annotated[int, Field(ge=1, le=256)] = 1
+    max_request_bytes: Annotated[int, Field(ge=1_024, le=2**31 - 1)] = Field(
+        100 * 1024 * 1024, alias="socket.request.max.bytes"
+    )
+    drain_seconds: Annotated[float, Field(ge=0, le=3_600)] = 10.0
+    metrics: MetricsSettings = MetricsSettings()
+    traffic_log: TrafficLogSettings = TrafficLogSettings()
+    catalog: CatalogSettings = CatalogSettings()
+
+    def to_json(self) -> str:
+        """One line that :meth:`from_json` reads back: how workers are given it."""
+        return self.model_dump_json(by_alias=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Config":
+        """The reverse of :meth:`to_json`."""
+        return cls.model_validate_json(text)

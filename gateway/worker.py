@@ -1,0 +1,180 @@
+"""One worker process: a server on its own event loop, and once a second a report.
+
+``python -m gateway.worker`` is started by the supervisor, which gives it a socket
+(``worker_channel``) and blocks SIGINT and SIGTERM until the worker can handle them. SIGTERM, or
+the end of the supervisor, means: accept no more, drain, report what is left, exit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import uvloop
+
+from gateway import exit_codes
+from gateway.cluster_link import ClusterUnreachable
+from gateway.config import Config
+from gateway.logs import set_up_logging
+from gateway.server import Server
+from gateway.traffic_log import TrafficLog
+from gateway.traffic_record import Origin
+from gateway.worker_channel import Failed, Ready, WorkerChannel, WorkerReport, receive_config
+
+log = logging.getLogger(__name__)
+
+REPORT_SECONDS = 1.0
+_PAGE = resource.getpagesize()
+_STATM = Path("/proc/self/statm")
+
+
+class ServerLike(Protocol):
+    """What a worker needs of :class:`gateway.server.Server`."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def drain(self, seconds: float) -> None: ...
+    def collect(self) -> WorkerReport: ...
+
+
+class Worker:
+    """Starts a server, reports on it, and ends it. ``traffic_log`` is None where it is off."""
+
+    def __init__(
+        self,
+        server: ServerLike,
+        traffic_log: TrafficLog | None,
+        channel: WorkerChannel,
+        stopping: asyncio.Event,
+    ) -> None:
+        self._server = server
+        self._traffic_log = traffic_log
+        self._channel = channel
+        self._stopping = stopping
+
+    async def run(self, drain_seconds: float, report_seconds: float = REPORT_SECONDS) -> int:
+        """Serve until told to stop; returns the exit status."""
+        failed = await self._start()
+        if failed is not None:
+            return failed
+        if not self._stopping.is_set():
+            self._channel.send(Ready())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await self._report_until(stopping, report_seconds)
+        draining = asyncio.create_task(self._server.drain(drain_seconds))
+        await self._report_until(draining, report_seconds)
+        await draining
+        self._report(last=True)
+        return exit_codes.OK
+
+    async def _start(self) -> int | None:
+        """None, or the exit status when there is nothing to serve."""
+        try:
+            if self._traffic_log is not None:
+                self._traffic_log.start()
+        except OSError as error:
+            return self._fail(f"the traffic log cannot be written: {error}", exit_codes.CONFIG)
+        starting = asyncio.create_task(self._server.start())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait([starting])
+            await self._server.stop()
+            return exit_codes.OK
+        try:
+            starting.result()
+        except ClusterUnreachable as error:
+            return self._fail(str(error), exit_codes.UNAVAILABLE)
+        except OSError as error:
+            return self._fail(f"cannot listen: {error.strerror or error}", exit_codes.CONFIG)
+        return None
+
+    def _fail(self, reason: str, status: int) -> int:
+        self._channel.send(Failed(reason))
+        return status
+
+    async def _report_until(self, done: asyncio.Task[object], seconds: float) -> None:
+        while not done.done():
+            self._report()
+            await asyncio.wait([done], timeout=seconds)
+
+    def _report(self, *, last: bool = False) -> None:
+        report = self._server.collect()
+        gauges = {**report.gauges, **process_gauges()}
+        counters = dict(report.counters)
+        if self._traffic_log is not None:
+            self._traffic_log.add(report.flows, report.denials)
+            if last:
+                self._traffic_log.close()
+            gauges["traffic_log_queued_records"] = self._traffic_log.queued
+            counters |= self._traffic_log.take_counters()
+        self._channel.report(replace(report, gauges=gauges, counters=counters))
+
+
+def process_gauges() -> dict[str, float]:
+    """CPU seconds and resident bytes of this process."""
+    gauges = {"cpu_seconds": time.process_time()}
+    with suppress(OSError):  # only Linux has it
+        gauges["resident_bytes"] = float(_STATM.read_text().split()[1]) * _PAGE
+    return gauges
+
+
+def raise_file_limit() -> None:
+    """Every client takes two descriptors; the usual soft limit of 1,024 is soon reached."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # a system may allow less than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
+    """Run one worker; returns the exit status."""
+    stopping = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    link = await WorkerChannel.open(channel, on_closed=stopping.set)
+    traffic_log = None
+    if config.traffic_log.enabled:
+        traffic_log = TrafficLog(config.traffic_log, Origin(config.gateway_id, worker_id))
+    worker = Worker(Server(config, worker_id), traffic_log, link, stopping)
+    try:
+        return await worker.run(config.drain_seconds)
+    finally:
+        await link.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The process; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="gateway.worker")
+    parser.add_argument("--worker-id", type=int, required=True)
+    parser.add_argument("--channel-fd", type=int, required=True)
+    parser.add_argument("--log-level", default="INFO")
+    options = parser.parse_args(arguments)
+    set_up_logging(options.worker_id, options.log_level)
+    raise_file_limit()
+    channel = socket.socket(fileno=options.channel_fd)
+    os.set_inheritable(options.channel_fd, False)  # noqa: FBT003 - its signature
+    try:
+        config = Config.from_json(receive_config(channel))
+    except ConnectionError as error:
+        log.error("%s", error)
+        return exit_codes.FAILED
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve(config, options.worker_id, channel))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

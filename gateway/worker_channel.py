@@ -1,0 +1,202 @@
+"""Between a worker and its supervisor: newline-delimited JSON over an inherited socket pair.
+
+The supervisor sends one line, the configuration, so that a worker which is restarted works as
+its siblings do, whatever the file says by then. The worker sends that it is ready, or why it
+cannot start; then, once a second, how things stand and what has been counted. Each line holds
+increments that stand on their own: a worker that dies in the middle of one loses that line only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeAlias
+
+from gateway.counts import Counts, Row
+from gateway.flows import LATENCY_BUCKETS, Denial, Flow
+
+MAX_LINE = 1024 * 1024
+"""Bytes of the longest line that is read."""
+
+MAX_CONFIG = 64 * 1024 * 1024
+
+ROWS_PER_LINE = 500
+"""A label value has at most some 250 bytes, so that a line stays far below ``MAX_LINE``."""
+
+WRITE_HIGH = 4 * MAX_LINE
+"""Bytes waiting for a supervisor that does not read; beyond it counts wait in the worker."""
+
+CLOSE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    """What a server has counted since its last report, and how things stand.
+
+    ``connections`` are open connections by listener. ``gauges`` are states, ``counters`` are
+    counts since the last report: family to label value to count.
+    """
+
+    flows: Sequence[Flow] = ()
+    denials: Sequence[Denial] = ()
+    connections: Mapping[str, int] = field(default_factory=dict)
+    gauges: Mapping[str, int | float] = field(default_factory=dict)
+    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The worker listens on all its ports."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The worker cannot start; ``reason`` is one sentence for the operator."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How things stand in the worker, as in :class:`WorkerReport`."""
+
+    connections: Mapping[str, int]
+    gauges: Mapping[str, int | float]
+
+
+@dataclass(frozen=True, slots=True)
+class Increments:
+    """What has been counted since the last line."""
+
+    rows: Sequence[Row]
+
+
+Message: TypeAlias = Ready | Failed | State | Increments
+
+
+def encode_message(message: Message) -> bytes:
+    """One line."""
+    match message:
+        case Ready():
+            content: dict[str, object] = {"ready": True}
+        case Failed(reason):
+            content = {"failed": reason}
+        case State(connections, gauges):
+            content = {"connections": dict(connections), "gauges": dict(gauges)}
+        case Increments(rows):
+            content = {"rows": list(rows)}
+    return json.dumps(content, separators=(",", ":")).encode() + b"\n"
+
+
+def decode_message(line: bytes) -> Message:
+    """The reverse of :func:`encode_message`. Raises ValueError for anything else."""
+    content = json.loads(line)
+    match content:
+        case {"ready": True}:
+            return Ready()
+        case {"failed": str(reason)}:
+            return Failed(reason)
+        case {"connections": dict(connections), "gauges": dict(gauges)}:
+            if all(isinstance(value, int | float) for value in (connections | gauges).values()):
+                return State(connections, gauges)
+        case {"rows": list(rows)}:
+            return Increments([_row(row) for row in rows])
+    raise ValueError("a line that is no message")
+
+
+def _row(row: object) -> Row:
+    match row:
+        case [str(family), list(labels), int(count)] if _are_labels(labels):
+            return family, tuple(labels), count
+        case [str(family), list(labels), list(buckets)] if _are_labels(labels):
+            if len(buckets) == LATENCY_BUCKETS and all(isinstance(n, int) for n in buckets):
+                return family, tuple(labels), buckets
+    raise ValueError("a row that is no count")
+
+
+def _are_labels(labels: Sequence[object]) -> bool:
+    return all(isinstance(label, str | int) for label in labels)
+
+
+def increments(rows: Iterable[Row]) -> Iterator[Increments]:
+    """The rows in as many messages as their lines need."""
+    rest = iter(rows)
+    while chunk := list(islice(rest, ROWS_PER_LINE)):
+        yield Increments(chunk)
+
+
+def receive_config(channel: socket.socket) -> bytes:
+    """The supervisor's one line. Blocks; raises ConnectionError when it ends before the line."""
+    received = bytearray()
+    while not received.endswith(b"\n"):
+        piece = channel.recv(65_536)
+        if not piece or len(received) > MAX_CONFIG:
+            raise ConnectionError("the supervisor gave no configuration")
+        received += piece
+    return bytes(received)
+
+
+class WorkerChannel(asyncio.Protocol):
+    """The worker's end. ``on_closed`` is called when the supervisor's end is gone."""
+
+    def __init__(self, on_closed: Callable[[], None]) -> None:
+        self._on_closed = on_closed
+        self._transport: asyncio.WriteTransport | None = None
+        self._counts = Counts()
+        self._full = False
+        self._lost = asyncio.get_running_loop().create_future()
+
+    @classmethod
+    async def open(cls, channel: socket.socket, on_closed: Callable[[], None]) -> WorkerChannel:
+        """Take over the inherited socket."""
+        channel.setblocking(False)
+        loop = asyncio.get_running_loop()
+        _, protocol = await loop.create_unix_connection(lambda: cls(on_closed), sock=channel)
+        return protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Set how much may wait for the supervisor."""
+        assert isinstance(transport, asyncio.WriteTransport)
+        transport.set_write_buffer_limits(WRITE_HIGH)
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The supervisor is gone, or this end was closed."""
+        self._transport = None
+        if not self._lost.done():
+            self._lost.set_result(None)
+        self._on_closed()
+
+    def pause_writing(self) -> None:
+        """The supervisor does not read: keep counting, send nothing."""
+        self._full = True
+
+    def resume_writing(self) -> None:
+        """The supervisor has caught up."""
+        self._full = False
+
+    def send(self, message: Ready | Failed) -> None:
+        """Tell the supervisor how the start went."""
+        if self._transport is not None:
+            self._transport.write(encode_message(message))
+
+    def report(self, report: WorkerReport) -> None:
+        """Send what was counted, or add it to what is sent when the supervisor reads again."""
+        self._counts.add_flows(report.flows)
+        self._counts.add_counters(report.counters)
+        if self._transport is None or self._full:
+            return
+        self._transport.write(encode_message(State(report.connections, report.gauges)))
+        for message in increments(self._counts.take()):
+            self._transport.write(encode_message(message))
+
+    async def close(self) -> None:
+        """Send what is left, for :data:`CLOSE_SECONDS` at most."""
+        if self._transport is None:
+            return
+        self._transport.close()
+        await asyncio.wait([self._lost], timeout=CLOSE_SECONDS)

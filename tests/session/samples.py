@@ -1,0 +1,139 @@
+"""Messages of every decided API and version with something in every field."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping
+from typing import Any, get_type_hints
+from uuid import UUID
+
+from gateway.coverage import COVERAGE
+from protocol import messages
+from protocol.entities import Kind, kind_of
+from protocol.schema import FieldSpec, StructSpec, field_type, message_spec
+from tests.scenarios.entities import consumer_protocol
+
+BY_ID_ONLY = {"Produce": 13, "Fetch": 13, "OffsetCommit": 10, "OffsetFetch": 10}
+"""The first version that names topics by id and no more by name."""
+
+BROKER_HOST = "kafka-9.internal"
+
+_BY_TYPE: Mapping[str, object] = {
+    "bool": True,
+    "bytes": b"bytes",
+    "records": b"records",
+    "string": "text",
+    "timedelta_i32": datetime.timedelta(seconds=1),
+    "timedelta_i64": datetime.timedelta(seconds=1),
+    "float64": 1.0,
+    "int8": 1,
+    "int16": 1,
+    "int32": 1,
+    "int64": 1,
+    "uint16": 1,
+}
+
+
+def decided() -> Iterator[tuple[str, int]]:
+    """(API, version) of everything that is decided."""
+    for row in COVERAGE.values():
+        for version in range(row.first, row.last + 1):
+            yield row.name, version
+
+
+def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -> Any:
+    """A request about one topic, named by id where there is no other way."""
+    by_id = version >= BY_ID_ONLY.get(api, 1000) or api == "ConsumerGroupHeartbeat"
+    values = {
+        **_names(topic, topic_id if by_id else None),
+        Kind.GROUP_ID: "app",
+        Kind.TRANSACTIONAL_ID: "tx",
+        Kind.COORDINATOR_KEY: "app",
+        Kind.KEY_TYPE: 0,
+        Kind.ACKS: acks,
+        Kind.SESSION_ID: 0,
+        Kind.SESSION_EPOCH: -1,
+        Kind.REGEX: ".*",
+        Kind.MAX_BYTES: 1 << 20,
+    }
+    return filled(f"{api}Request", version, values)
+
+
+def response(
+    api: str,
+    version: int,
+    topic: str,
+    topic_id: UUID,
+    prefix: str,
+    *,
+    members_topic: str = "",
+    text: str = "",
+) -> Any:
+    """A response about one topic (a flat name) with addresses in it.
+
+    ``prefix`` stands before ids. Members of groups know ``members_topic``, if given, and the
+    error text is one with the topic and an address, if not given.
+    """
+    values = {
+        **_names(topic, topic_id),
+        **_members(members_topic or topic),
+        Kind.GROUP_ID: f"{prefix}app",
+        Kind.TRANSACTIONAL_ID: f"{prefix}tx",
+        Kind.COORDINATOR_KEY: f"{prefix}app",
+        Kind.SESSION_ID: 0,
+        Kind.HOST: BROKER_HOST,
+        Kind.PORT: 9092,
+        Kind.ERROR_TEXT: text or f"Topic '{topic}' is on {BROKER_HOST}:9092, not on {topic}.",
+    }
+    return filled(f"{api}Response", version, values)
+
+
+def filled(message: str, version: int, values: Mapping[Kind, object]) -> Any:
+    """A message with one element in every array and these values, by what a field carries."""
+    cls = messages.message_class(message, version)
+    return _struct(message, cls, message_spec(message, version).body, values)
+
+
+def _names(topic: str, topic_id: UUID | None) -> dict[Kind, object]:
+    return {
+        **_members(topic),
+        Kind.TOPIC_NAME: topic,
+        Kind.TOPIC_ID: topic_id,
+        Kind.RESOURCE_TYPE: 2,
+        Kind.RESOURCE_NAME: topic,
+    }
+
+
+def _members(topic: str) -> dict[Kind, object]:
+    partitions = [{"topic": topic, "partitions": [0]}]
+    subscription = {"topics": [topic], "owned_partitions": partitions}
+    return {
+        Kind.PROTOCOL_TYPE: "consumer",
+        Kind.SUBSCRIPTION: consumer_protocol("ConsumerProtocolSubscription", subscription),
+        Kind.ASSIGNMENT: consumer_protocol(
+            "ConsumerProtocolAssignment", {"assigned_partitions": partitions}
+        ),
+    }
+
+
+def _struct(message: str, cls: type, spec: StructSpec, values: Mapping[Kind, object]) -> Any:
+    hints = get_type_hints(cls)
+    chosen: dict[str, object] = {}
+    for field in (*spec.fields, *spec.tagged):
+        inner = field_type(hints[field.name])[0]
+        value = _value(message, field, inner, values)
+        if value is not _ABSENT:
+            chosen[field.name] = (value,) if field.array else value
+    return messages.build(cls, **chosen)
+
+
+_ABSENT = object()
+
+
+def _value(message: str, field: FieldSpec, inner: type, values: Mapping[Kind, object]) -> Any:
+    if field.struct is not None:
+        return _struct(message, inner, field.struct, values)
+    kind = kind_of(message, field)
+    if kind is not None and kind in values:
+        return values[kind]
+    return _BY_TYPE.get(field.type, _ABSENT)

@@ -1,0 +1,64 @@
+"""Nothing flat, foreign or of the brokers' network reaches a client, from any field of any API."""
+
+from __future__ import annotations
+
+import pytest
+
+from protocol.errors import ProtocolError
+from tests.session import samples
+from tests.session.pair import Pair, request_frame, response_frame, topic_id
+
+FOREIGN = "team-b..secret"
+OWN = "team-a..orders"
+CASES = [pytest.param(*case, id=f"{case[0]}-v{case[1]}") for case in samples.decided()]
+
+ANSWERS_WHAT_WAS_ASKED = {"Fetch", "DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs"}
+"""Nothing can be left out of these responses: a topic that was not asked for ends the connection."""
+
+
+def exchanged(pair: Pair, api: str, version: int, topic: str, flat: str, number: int) -> bytes:
+    """What the client gets when it asks for ``topic`` and the broker tells of ``flat``."""
+    pair.send(request_frame(api, version, samples.request(api, version, topic, topic_id(1))))
+    sent = pair.to_broker()
+    assert sent, "the broker was not asked"
+    sent_as = int.from_bytes(sent[6:8], "big")
+    reply = samples.response(api, sent_as, flat, topic_id(number), "team-a..")
+    pair.session.broker_data(response_frame(api, sent_as, reply))
+    return pair.to_client()
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+def test_foreign_topics_of_a_response_are_not_shown(api: str, version: int) -> None:
+    pair = Pair(home="team-a", topics=[OWN, FOREIGN])
+    try:
+        seen = exchanged(pair, api, version, "orders", FOREIGN, 2)
+    except ProtocolError:
+        assert api in ANSWERS_WHAT_WAS_ASKED
+        seen = pair.to_client()
+    assert FOREIGN.encode() not in seen
+    assert b"secret" not in seen
+    assert b"internal" not in seen
+
+
+@pytest.mark.parametrize("spelling", ["colon", "legal"])
+@pytest.mark.parametrize(("api", "version"), CASES)
+def test_own_topics_are_shown_without_flat_names(api: str, version: int, spelling: str) -> None:
+    home = spelling == "colon"
+    pair = Pair(
+        home="team-a" if home else "",
+        spelling="colon" if home else "legal",
+        topics=[OWN, FOREIGN],
+    )
+    seen = exchanged(pair, api, version, "orders" if home else OWN, OWN, 1)
+    assert seen
+    assert b"internal" not in seen
+    if home:
+        assert b"team-a" not in seen
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+def test_requests_carry_flat_names_alone(api: str, version: int) -> None:
+    pair = Pair(topics=["team-a..orders"])
+    asked = samples.request(api, version, "team-a:orders", topic_id(1))
+    pair.send(request_frame(api, version, asked))
+    assert b"team-a:" not in pair.to_broker()

@@ -1,0 +1,210 @@
+"""Produce: what goes on before its records have come, what is collected, what is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from gateway.exchange import Refresh
+from gateway.flows import Flow
+from gateway.rules.nested import element_class, make
+from protocol import messages
+from protocol.errors import ProtocolError
+from tests.session.pair import Pair, frames, request_frame, topic_id
+
+OWN = "team-a..orders"
+RECORDS = bytes(range(256)) * 400
+
+
+def batch(records: int, *, producer_id: int = -1, transactional: bool = False) -> bytes:
+    """A record batch of magic 2, as far as its header goes, and some bytes."""
+    attributes = 0x10 if transactional else 0
+    return (
+        bytes(16)
+        + b"\x02"
+        + bytes(4)
+        + attributes.to_bytes(2, "big")
+        + bytes(20)
+        + producer_id.to_bytes(8, "big", signed=True)
+        + bytes(6)
+        + records.to_bytes(4, "big")
+        + b"the records themselves"
+    )
+
+
+def produce(
+    topics: Mapping[str, list[bytes | None]], version: int = 9, acks: int = -1, **values: object
+) -> Any:
+    """A request with these records for partitions 0, 1, ... of each topic (a name or an id)."""
+    cls = messages.message_class("ProduceRequest", version)
+    topic = element_class(cls, "topic_data")
+    partition = element_class(topic, "partition_data")
+    data = tuple(
+        make(
+            topic,
+            {
+                "name": name,
+                "topic_id": topic_id(int(name)) if name.isdigit() else None,
+                "partition_data": tuple(
+                    make(partition, {"index": index, "records": records})
+                    for index, records in enumerate(batches)
+                ),
+            },
+        )
+        for name, batches in topics.items()
+    )
+    return messages.build(cls, acks=acks, topic_data=data, **values)
+
+
+def flows(pair: Pair) -> dict[str, Flow]:
+    return {flow.flat: flow for flow in pair.session.state.take_flows()}
+
+
+@pytest.mark.parametrize("version", [3, 9, 12])
+def test_the_head_goes_on_before_the_records_have_come(version: int) -> None:
+    pair = Pair()
+    frame = request_frame("Produce", version, produce({"team-a:orders": [RECORDS]}, version))
+    head = frame.index(RECORDS) + 10
+    pair.send(frame[:head])
+    first = pair.to_broker()
+    assert b"team-a..orders" in first
+    assert first.endswith(RECORDS[:10])
+    pair.send(frame[head : head + 1000])
+    assert pair.to_broker() == frame[head : head + 1000]
+    pair.send(frame[head + 1000 :])
+    rest = pair.to_broker()
+    whole = request_frame("Produce", version, produce({OWN: [RECORDS]}, version))
+    assert first + frame[head : head + 1000] + rest == whole
+
+
+def test_by_topic_id_nothing_changes() -> None:
+    pair = Pair(topics=[OWN])
+    frame = request_frame("Produce", 13, produce({"1": [RECORDS]}, 13))
+    pair.send(frame[:200])
+    assert pair.to_broker() == frame[:200]
+    pair.send(frame[200:])
+    assert pair.to_broker() == frame[200:]
+
+
+def test_what_follows_a_streamed_request_in_one_read() -> None:
+    pair = Pair()
+    frame = request_frame("Produce", 9, produce({"team-a:orders": [RECORDS]}))
+    pair.send(frame[:200])
+    pair.send(frame[200:] + frame[:150])
+    sent = pair.to_broker()
+    first = sent[: 4 + int.from_bytes(sent[:4], "big")]
+    longer = len("team-a..orders") - len("team-a:orders")
+    assert sent[len(first) :] == sent[: 150 + longer]
+
+
+def test_several_topics_are_collected() -> None:
+    pair = Pair()
+    frame = request_frame("Produce", 9, produce({"team-a:orders": [RECORDS], "team-b:x": [b"b"]}))
+    pair.send(frame[:-1])
+    assert pair.to_broker() == b""
+    pair.send(frame[-1:])
+    expected = request_frame("Produce", 9, produce({OWN: [RECORDS], "team-b..x": [b"b"]}))
+    assert pair.to_broker() == expected
+
+
+def test_several_partitions_are_collected() -> None:
+    pair = Pair()
+    frame = request_frame("Produce", 9, produce({"team-a:orders": [RECORDS, b"b", None]}))
+    pair.send(frame[:-1])
+    assert pair.to_broker() == b""
+    pair.send(frame[-1:])
+    assert pair.to_broker() == request_frame("Produce", 9, produce({OWN: [RECORDS, b"b", None]}))
+
+
+def test_the_same_topic_twice_passes_as_it_does_without_a_gateway() -> None:
+    pair = Pair()
+    once = produce({"team-a:orders": [b"a"]})
+    twice = messages.build(type(once), acks=-1, topic_data=once.topic_data * 2)
+    sent = pair.ask("Produce", 9, twice)
+    assert [topic.name for topic in sent.topic_data] == [OWN, OWN]
+
+
+def test_without_acks_nothing_is_expected() -> None:
+    pair = Pair()
+    frame = request_frame("Produce", 9, produce({"team-a:orders": [RECORDS]}, acks=0))
+    pair.send(frame[:300])
+    pair.send(frame[300:] + frame)
+    assert len(frames(pair.to_broker())) == 2
+    assert pair.session.quiet
+    flow = flows(pair)[OWN]
+    assert (flow.acks0, flow.led) == (2, 2)
+
+
+def test_a_refusal_without_acks_ends_the_connection() -> None:
+    pair = Pair()
+    with pytest.raises(ProtocolError, match="acks=0"):
+        pair.send(request_frame("Produce", 9, produce({"nowhere:x": [b"a"]}, acks=0)))
+    assert pair.to_broker() == b""
+
+
+def test_a_refusal_without_acks_looks_at_the_catalog_first() -> None:
+    pair = Pair()
+    pair.session.client_data(request_frame("Produce", 9, produce({"nowhere:x": [b"a"]}, acks=0)))
+    assert pair.session.waiting is Refresh.CATALOG
+    with pytest.raises(ProtocolError, match="acks=0"):
+        pair.session.resume()
+
+
+def test_a_refused_request_is_collected_and_answered() -> None:
+    pair = Pair()
+    frame = request_frame("Produce", 9, produce({"nowhere:x": [RECORDS]}))
+    pair.send(frame[:500])
+    pair.send(frame[500:-1])
+    assert pair.to_broker() == b""
+    assert pair.to_client() == b""
+    pair.send(frame[-1:])
+    assert pair.to_broker() == b""
+    (topic,) = pair.answer("Produce", 9).responses
+    assert (topic.name, topic.partition_responses[0].error_code) == ("nowhere:x", 3)
+
+
+def test_records_that_claim_to_go_on_after_the_frame() -> None:
+    pair = Pair()
+    frame = bytearray(request_frame("Produce", 3, produce({"team-a:orders": [b"abc"]}, 3)))
+    at = frame.index(b"\x00\x00\x00\x03abc")
+    frame[at : at + 4] = (1 << 30).to_bytes(4, "big")
+    with pytest.raises(ProtocolError):
+        pair.send(bytes(frame))
+
+
+def test_records_batches_and_acks_are_counted() -> None:
+    pair = Pair()
+    idempotent = batch(7, producer_id=5)
+    transactional = batch(2, producer_id=5, transactional=True)
+    pair.send(request_frame("Produce", 9, produce({"team-a:orders": [batch(3)]}, acks=1)))
+    pair.send(
+        request_frame(
+            "Produce", 9, produce({"team-a:orders": [idempotent, transactional, None], "x": [b""]})
+        )
+    )
+    counted = flows(pair)
+    flow = counted[OWN]
+    assert (flow.records, flow.batches, flow.partitions) == (12, 3, 4)
+    assert (flow.idempotent, flow.transactional) == (2, 1)
+    assert (flow.acks0, flow.acks1, flow.acks_all) == (0, 1, 1)
+    assert (flow.namespace, flow.logical) == ("team-a", "team-a:orders")
+    assert (counted["x"].records, counted["x"].partitions, counted["x"].led) == (0, 1, 0)
+
+
+def test_a_batch_whose_header_has_not_come_is_counted_all_the_same() -> None:
+    pair = Pair()
+    frame = request_frame("Produce", 9, produce({"team-a:orders": [batch(3) + RECORDS]}))
+    pair.send(frame[: frame.index(RECORDS)])
+    pair.send(frame[frame.index(RECORDS) :])
+    assert flows(pair)[OWN].records == 3
+
+
+def test_a_refused_request_is_counted_once_however_often_it_is_decided() -> None:
+    pair = Pair()
+    entity = produce({"team-a:orders": [batch(3)], "nowhere:x": [batch(1)]})
+    pair.send(request_frame("Produce", 9, entity))
+    counted = flows(pair)
+    assert sum(flow.acks_all for flow in counted.values()) <= 1
+    assert sum(flow.records for flow in counted.values()) <= 4

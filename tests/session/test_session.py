@@ -1,0 +1,431 @@
+"""The session itself: frames, their order, what waits and what ends a connection."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from gateway.exchange import Refresh
+from gateway.rules.nested import make
+from gateway.session import MAX_IN_FLIGHT
+from protocol import messages
+from protocol.errors import ProtocolError
+from protocol.headers import response_header, response_header_version
+from protocol.schema import api_key_of, message_spec
+from tests.session import samples
+from tests.session.pair import (
+    CLIENT_ID,
+    Pair,
+    frames,
+    raw_frame,
+    request_frame,
+    response_frame,
+    topic_id,
+)
+
+OWN = "team-a..orders"
+
+
+def correlation_ids(data: bytes) -> list[int]:
+    """The correlation ids of the responses in ``data``, in order."""
+    return [int.from_bytes(payload[:4], "big") for payload in frames(data)]
+
+
+def heartbeat(correlation_id: int, group: str = "app") -> bytes:
+    entity = messages.build(messages.message_class("HeartbeatRequest", 4), group_id=group)
+    return request_frame("Heartbeat", 4, entity, correlation_id)
+
+
+def heartbeat_response(correlation_id: int) -> bytes:
+    entity = messages.build(messages.message_class("HeartbeatResponse", 4))
+    return response_frame("Heartbeat", 4, entity, correlation_id)
+
+
+def metadata(correlation_id: int, name: str | None) -> bytes:
+    cls = messages.message_class("MetadataRequest", 12)
+    topics = None if name is None else samples.request("Metadata", 12, name, topic_id(1)).topics
+    return request_frame("Metadata", 12, messages.build(cls, topics=topics), correlation_id)
+
+
+RESERVED = "__kafka_gateway"
+
+
+def test_pipelined_requests_go_on_in_one_read_and_in_order() -> None:
+    pair = Pair(home="team-a")
+    pair.send(heartbeat(1) + heartbeat(2) + heartbeat(3))
+    assert len(frames(pair.to_broker())) == 3
+    pair.session.broker_data(heartbeat_response(1) + heartbeat_response(2))
+    assert correlation_ids(pair.to_client()) == [1, 2]
+    pair.session.broker_data(heartbeat_response(3))
+    assert correlation_ids(pair.to_client()) == [3]
+
+
+def test_local_answers_wait_for_the_responses_before_them() -> None:
+    pair = Pair()
+    pair.send(heartbeat(1) + heartbeat(2, RESERVED) + heartbeat(3) + heartbeat(4, RESERVED))
+    assert len(frames(pair.to_broker())) == 2
+    assert pair.to_client() == b""
+    pair.session.broker_data(heartbeat_response(1))
+    assert correlation_ids(pair.to_client()) == [1, 2]
+    pair.session.broker_data(heartbeat_response(3))
+    assert correlation_ids(pair.to_client()) == [3, 4]
+
+
+def test_a_local_answer_with_nothing_before_it_goes_at_once() -> None:
+    pair = Pair()
+    pair.send(heartbeat(1, RESERVED))
+    assert correlation_ids(pair.to_client()) == [1]
+    assert pair.session.quiet
+
+
+def test_quiet_means_nothing_is_under_way() -> None:
+    pair = Pair()
+    assert pair.session.quiet
+    pair.send(heartbeat(1))
+    assert not pair.session.quiet
+    pair.session.broker_data(heartbeat_response(1))
+    assert pair.session.quiet
+
+
+CUT_APIS = [
+    ("Produce", 9),
+    ("Produce", 13),
+    ("Metadata", 0),
+    ("Metadata", 12),
+    ("Fetch", 12),
+    ("JoinGroup", 5),
+    ("FindCoordinator", 6),
+    ("CreateTopics", 1),
+    ("ApiVersions", 4),
+]
+
+
+def conversation(cuts: tuple[int, int]) -> list[tuple[bytes, bytes]]:
+    """What broker and client get of each API when both directions are cut at these places."""
+    seen = []
+    for api, version in CUT_APIS:
+        pair = Pair(topics=[OWN])
+        asked = samples.request(api, version, "team-a:orders", topic_id(1))
+        request = request_frame(api, version, asked) + request_frame(api, version, asked, 8)
+        for begin, end in pairwise((0, min(cuts[0], len(request)), len(request))):
+            pair.send(request[begin:end])
+        to_broker = pair.to_broker()
+        sent_as = int.from_bytes(to_broker[6:8], "big")
+        reply = samples.response(api, sent_as, OWN, topic_id(1), "")
+        response = response_frame(api, sent_as, reply) + response_frame(api, sent_as, reply, 8)
+        for begin, end in pairwise((0, min(cuts[1], len(response)), len(response))):
+            pair.session.broker_data(response[begin:end])
+        seen.append((to_broker, pair.to_client()))
+        assert pair.session.quiet
+    return seen
+
+
+def test_frames_cut_anywhere_give_the_same_bytes() -> None:
+    whole = conversation((1 << 20, 1 << 20))
+    assert all(to_broker and to_client for to_broker, to_client in whole)
+    for cut in range(1, 420):
+        assert conversation((cut, cut)) == whole, f"cut at {cut}"
+
+
+@pytest.mark.parametrize(("api", "version"), CUT_APIS)
+def test_single_bytes_give_the_same_bytes(api: str, version: int) -> None:
+    asked = samples.request(api, version, "team-a:orders", topic_id(1))
+    request = request_frame(api, version, asked)
+    whole, bytewise = Pair(topics=[OWN]), Pair(topics=[OWN])
+    whole.send(request)
+    for value in request:
+        bytewise.send(bytes((value,)))
+    to_broker = bytewise.to_broker()
+    assert to_broker == whole.to_broker()
+    sent_as = int.from_bytes(to_broker[6:8], "big")
+    response = response_frame(
+        api, sent_as, samples.response(api, sent_as, OWN, topic_id(1), "")
+    )
+    whole.session.broker_data(response)
+    for value in response:
+        bytewise.session.broker_data(bytes((value,)))
+    assert bytewise.to_client() == whole.to_client()
+
+
+def test_a_correlation_id_that_does_not_match_ends_the_connection() -> None:
+    pair = Pair()
+    pair.send(heartbeat(1))
+    with pytest.raises(ProtocolError, match="answered 2, not 1"):
+        pair.session.broker_data(heartbeat_response(2))
+    assert pair.to_client() == b""
+
+
+def test_an_unsolicited_response_ends_the_connection() -> None:
+    pair = Pair()
+    pair.send(heartbeat(1))
+    with pytest.raises(ProtocolError, match="not sent"):
+        pair.session.broker_data(heartbeat_response(1) + heartbeat_response(2))
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 0, 9, 100 * 1024 * 1024 + 1, 2**31 - 1])
+def test_request_sizes_that_cannot_be(size: int) -> None:
+    pair = Pair()
+    with pytest.raises(ProtocolError, match="request of"):
+        pair.send(size.to_bytes(4, "big", signed=True))
+
+
+@pytest.mark.parametrize("size", [-1, 0, 3, 2**31 - 1])
+def test_response_sizes_that_cannot_be(size: int) -> None:
+    pair = Pair()
+    pair.send(heartbeat(1))
+    with pytest.raises(ProtocolError, match="response of"):
+        pair.session.broker_data(size.to_bytes(4, "big", signed=True) + bytes(4))
+
+
+def test_bytes_after_the_end_of_a_request_do_not_reach_the_broker() -> None:
+    """librdkafka sends some in Metadata v13; Kafka ignores them."""
+    plain, longer = Pair(), Pair()
+    body = messages.write(samples.request("Metadata", 13, "team-a:orders", topic_id(1)))
+    plain.send(raw_frame(3, 13, body))
+    longer.send(raw_frame(3, 13, body + b"abc") + heartbeat(8))
+    sent = plain.to_broker()
+    assert longer.to_broker()[: len(sent)] == sent
+    assert not longer.session.quiet
+
+
+def test_bytes_after_the_end_of_a_response_end_the_connection() -> None:
+    pair = Pair()
+    pair.send(heartbeat(7))
+    response = heartbeat_response(7)
+    longer = (len(response) - 3).to_bytes(4, "big") + response[4:] + b"a"
+    with pytest.raises(ProtocolError, match="after its end"):
+        pair.session.broker_data(longer)
+
+
+def test_an_unknown_api_key_ends_the_connection() -> None:
+    pair = Pair()
+    unknown = (12).to_bytes(4, "big") + (999).to_bytes(2, "big") + bytes(10)
+    with pytest.raises(ProtocolError):
+        pair.send(unknown)
+    assert pair.to_broker() == b""
+
+
+def test_an_unknown_version_ends_the_connection() -> None:
+    pair = Pair()
+    unknown = (12).to_bytes(4, "big") + (3).to_bytes(2, "big") + (99).to_bytes(2, "big") + bytes(8)
+    with pytest.raises(ProtocolError):
+        pair.send(unknown)
+    assert pair.to_broker() == b""
+
+
+def test_an_api_that_is_not_decided_is_answered_where_it_can_be() -> None:
+    pair = Pair()
+    cls = messages.message_class("DescribeAclsRequest", 3)
+    got = pair.ask("DescribeAcls", 3, messages.build(cls))
+    assert got is None
+    answer = pair.answer("DescribeAcls", 3)
+    assert answer.error_code == 35
+    assert answer.error_message
+
+
+def test_a_version_that_is_not_decided_is_answered_where_it_can_be() -> None:
+    pair = Pair()
+    cls = messages.message_class("FetchRequest", 16)
+    assert pair.ask("Fetch", 16, messages.build(cls)) is None
+    assert pair.answer("Fetch", 16).error_code == 35
+
+
+def test_api_versions_too_new_gets_version_0s_form() -> None:
+    pair = Pair()
+    frame = (14).to_bytes(4, "big") + (18).to_bytes(2, "big") + (99).to_bytes(2, "big")
+    pair.send(frame + (5).to_bytes(4, "big") + (1).to_bytes(2, "big") + b"c" + bytes(3))
+    assert pair.to_broker() == b""
+    (payload,) = frames(pair.to_client())
+    assert payload[:4] == (5).to_bytes(4, "big")
+    answer = messages.parse("ApiVersionsResponse", 0, payload[4:])
+    assert answer.error_code == 35
+    assert [(k.api_key, k.min_version, k.max_version) for k in answer.api_keys] == [(18, 0, 4)]
+
+
+OLD_PRODUCE = (
+    b"\x00\x01"  # acks
+    b"\x00\x00\x03\xe8"  # timeout
+    b"\x00\x00\x00\x01"  # topics
+    b"\x00\x06orders"
+    b"\x00\x00\x00\x01"  # partitions
+    b"\x00\x00\x00\x05"  # number 5
+    b"\x00\x00\x00\x03abc"  # records
+)
+
+
+def old_produce(version: int, body: bytes) -> bytes:
+    header = bytes(3) + bytes((version,)) + bytes((0, 0, 0, 7)) + b"\xff\xff"
+    return (len(header) + len(body)).to_bytes(4, "big") + header + body
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_produce_before_version_3_is_refused(version: int) -> None:
+    pair = Pair()
+    pair.send(old_produce(version, OLD_PRODUCE))
+    assert pair.to_broker() == b""
+    (payload,) = frames(pair.to_client())
+    assert payload[:4] == (7).to_bytes(4, "big")
+    assert b"orders\x00\x00\x00\x01\x00\x00\x00\x05\x00\x23" in payload
+
+
+def test_produce_before_version_3_without_acks_is_not_answered() -> None:
+    pair = Pair()
+    pair.send(old_produce(2, b"\x00\x00" + OLD_PRODUCE[2:]))
+    assert pair.to_broker() == b""
+    assert pair.to_client() == b""
+    assert pair.session.quiet
+
+
+def test_what_was_counted_stays_with_the_client_id_that_did_it() -> None:
+    pair = Pair()
+    entity = messages.build(messages.message_class("HeartbeatRequest", 4), group_id="app")
+    pair.send(request_frame("Heartbeat", 4, entity, 1, b"first"))
+    pair.send(request_frame("Heartbeat", 4, entity, 2, b"second"))
+    pair.send(request_frame("Heartbeat", 4, entity, 3, b"second"))
+    pair.session.broker_data(b"".join(map(heartbeat_response, (1, 2, 3))))
+    counted = {flow.source.client_id: flow.led for flow in pair.session.state.take_flows()}
+    assert counted == {"first": 1, "second": 2}
+
+
+def test_the_client_software_is_noted() -> None:
+    pair = Pair()
+    cls = messages.message_class("ApiVersionsRequest", 3)
+    entity = messages.build(cls, client_software_name="kcat", client_software_version="1.7")
+    pair.ask("ApiVersions", 3, entity)
+    source = pair.session.state.source
+    assert (source.software_name, source.software_version) == ("kcat", "1.7")
+    assert source.client_id == CLIENT_ID.decode()
+
+
+def test_flows_count_bytes_and_errors() -> None:
+    pair = Pair()
+    request = heartbeat(1)
+    pair.send(request)
+    entity = make(messages.message_class("HeartbeatResponse", 4), {"error_code": 27})
+    response = response_frame("Heartbeat", 4, entity, 1)
+    pair.session.broker_data(response)
+    (flow,) = pair.session.state.take_flows()
+    assert (flow.requests, flow.led) == (1, 1)
+    assert (flow.bytes_in, flow.bytes_out) == (len(request), len(response))
+    assert flow.errors == {27: 1}
+    assert sum(flow.gateway_us) == sum(flow.broker_us) == 1
+    assert not pair.session.state.take_flows()
+
+
+def test_a_denial_is_counted_and_kept() -> None:
+    pair = Pair()
+    pair.send(metadata(1, "nowhere:x"))
+    (denial,) = pair.worker.denials
+    assert (denial.resource, denial.code, denial.rule) == ("nowhere:x", 3, "namespace")
+
+
+def test_saturated_until_responses_come() -> None:
+    pair = Pair()
+    for correlation_id in range(MAX_IN_FLIGHT):
+        assert not pair.session.saturated
+        pair.send(heartbeat(correlation_id))
+    assert pair.session.saturated
+    pair.session.broker_data(heartbeat_response(0))
+    assert not pair.session.saturated
+
+
+def test_a_request_that_waits_stops_those_behind_it() -> None:
+    pair = Pair(topics=[OWN])
+    session = pair.session
+    session.client_data(heartbeat(1) + metadata(2, None) + heartbeat(3))
+    assert session.waiting is Refresh.TOPICS
+    assert not session.quiet
+    assert len(frames(pair.to_broker())) == 1
+    fourth = heartbeat(4)
+    session.client_data(fourth[:7])
+    session.client_data(fourth[7:])
+    assert pair.to_broker() == b""
+    session.broker_data(heartbeat_response(1))
+    assert correlation_ids(pair.to_client()) == [1]
+    session.resume()
+    assert session.waiting is None
+    sent = frames(pair.to_broker())
+    assert [int.from_bytes(payload[4:8], "big") for payload in sent] == [2, 3, 4]
+
+
+def test_each_request_waits_for_itself() -> None:
+    pair = Pair(topics=[OWN])
+    session = pair.session
+    session.client_data(metadata(1, None) + metadata(2, None))
+    session.resume()
+    assert session.waiting is Refresh.TOPICS
+    assert len(frames(pair.to_broker())) == 1
+    session.resume()
+    assert session.waiting is None
+    assert len(frames(pair.to_broker())) == 1
+
+
+def test_a_name_of_an_unknown_namespace_is_looked_up_once_more() -> None:
+    pair = Pair()
+    pair.session.client_data(metadata(1, "nowhere:x"))
+    assert pair.session.waiting is Refresh.CATALOG
+    pair.session.resume()
+    assert pair.session.waiting is None
+    assert len(frames(pair.to_broker())) == 1
+
+
+def test_a_topic_that_came_meanwhile_is_found_after_the_refresh() -> None:
+    pair = Pair()
+    session = pair.session
+    asked = samples.request("Fetch", 13, "", topic_id(5))
+    session.client_data(request_frame("Fetch", 13, asked))
+    assert session.waiting is Refresh.TOPICS
+    pair.facts.index.learn(OWN.encode(), topic_id(5).bytes)
+    session.resume()
+    assert topic_id(5).bytes in pair.to_broker()
+
+
+TAG = b"\x01\x63\x05hello"
+"""Tagged fields: one, number 99, five bytes."""
+
+FLEXIBLE = [
+    (api, version)
+    for api, version in samples.decided()
+    if message_spec(f"{api}Request", version).flexible
+]
+
+
+def with_tag(entity: Any) -> bytes:
+    """The message with an unknown tagged field at its end and no known one."""
+    defaults = {f.name: f.default for f in fields(entity) if "tag" in f.metadata}
+    body = messages.write(replace(entity, **defaults))
+    assert body.endswith(b"\x00")
+    return body[:-1] + TAG
+
+
+@pytest.mark.parametrize(("api", "version"), FLEXIBLE)
+def test_unknown_tagged_fields_pass(api: str, version: int) -> None:
+    pair = Pair(topics=[OWN])
+    asked = samples.request(api, version, "team-a:orders", topic_id(1))
+    pair.send(raw_frame(api_key_of(f"{api}Request"), version, with_tag(asked)))
+    assert pair.to_broker()
+    header = response_header(7, response_header_version(api_key_of(f"{api}Request"), version))
+    payload = header + with_tag(samples.response(api, version, OWN, topic_id(1), ""))
+    pair.session.broker_data(len(payload).to_bytes(4, "big") + payload)
+    assert len(frames(pair.to_client())) == 1
+    assert pair.session.quiet
+
+
+def test_unknown_tagged_fields_break_no_partial_answer() -> None:
+    pair = Pair(topics=[OWN])
+    cls = messages.message_class("ListOffsetsRequest", 7)
+    names = ("nowhere:x", "team-a:orders")
+    topics = tuple(
+        samples.request("ListOffsets", 7, name, topic_id(1)).topics[0] for name in names
+    )
+    pair.send(raw_frame(2, 7, with_tag(messages.build(cls, topics=topics))))
+    assert b"team-a..orders" in pair.to_broker()
+    payload = response_header(7, 1) + with_tag(
+        samples.response("ListOffsets", 7, OWN, topic_id(1), "")
+    )
+    pair.session.broker_data(len(payload).to_bytes(4, "big") + payload)
+    answer = pair.answer("ListOffsets", 7)
+    assert [topic.name for topic in answer.topics] == ["nowhere:x", "team-a:orders"]
