@@ -4,12 +4,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.txt
+LOCK_STAMP := $(VENV)/.locked
 STAMP := $(VENV)/.installed
 SPARK_STAMP := $(VENV)/.installed-spark
 PIP_COMPILE := .cache/lock-venv/bin/pip-compile
 # No flag that would write an index's address into a lock file.
 LOCK_FLAGS := --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
@@ -58,21 +60,22 @@ clean:  ## Remove what was installed, downloaded and cached.
 	rm -rf $(VENV) .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
 		build dist *.egg-info
 
-$(STAMP): $(LOCK) pyproject.toml
+$(LOCK_STAMP): $(LOCK)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 		echo "Python 3.11 or newer is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 || true)."; \
 		echo "Name another one with: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; exit 1; }
 	@echo "Making $(VENV) from $(LOCK)"
 	@rm -rf $(VENV)
 	@$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes -r $(LOCK)
-	$(BIN)/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
-		--no-index -e .
+	$(PIP) --require-hashes -r $(LOCK)
+	@touch $@
+
+$(STAMP): $(LOCK_STAMP) pyproject.toml
+	$(PIP) --no-deps --no-build-isolation --no-index -e .
 	@touch $@
 
 $(SPARK_STAMP): $(STAMP) requirements/spark.txt
-	$(BIN)/python -m pip install --disable-pip-version-check --require-hashes \
-		--no-build-isolation -r requirements/spark.txt
+	$(PIP) --require-hashes --no-build-isolation -r requirements/spark.txt
 	@touch $@
 
 $(PIP_COMPILE):

@@ -78,12 +78,16 @@ class Refresh(Enum):
     CATALOG = "catalog"
 
 
-@dataclass(frozen=True, slots=True)
 class Forward:
     """Send ``body`` (flat names, whole) instead, at ``plan``'s version."""
 
-    plan: Plan
-    body: bytes
+    # No dataclass: a compiled one needs the types of its fields when its module is loaded, and
+    # Plan's module imports this one.
+    __slots__ = ("body", "plan")
+
+    def __init__(self, plan: Plan, body: bytes) -> None:
+        self.plan = plan
+        self.body = body
 
 
 @dataclass(frozen=True, slots=True)

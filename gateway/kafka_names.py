@@ -1,6 +1,7 @@
 """Kafka's own names for APIs and errors, for people who read metrics, logs and flow records.
 
-From the protocol guide (kafka.apache.org/protocol), Apache Kafka 4.3; a test compares them with kio.
+From the protocol guide (kafka.apache.org/protocol), Apache Kafka 4.3. A test compares
+them with kio's.
 """
 
 from __future__ import annotations

@@ -11,8 +11,10 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
+from time import monotonic
 from typing import Any
 
+from gateway.apis.table import prepare
 from gateway.catalog.source import Catalog, SeededCatalog
 from gateway.cluster import Cluster
 from gateway.cluster_link import ClusterUnreachable
@@ -30,6 +32,9 @@ log = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT = 10.0
 """Seconds a broker may take to accept a connection."""
+
+SILENT_SECONDS = 600.0
+"""Seconds a client may stay connected without a request (connections.max.idle.ms)."""
 
 BACKLOG = 1024
 ANONYMOUS = "User:ANONYMOUS"
@@ -49,6 +54,7 @@ class Server:
         self.state = WorkerState(self.catalog, self.cluster, config.max_request_bytes)
         self.busy: set[Connection] = set()
         self._connections: set[Connection] = set()
+        self._silent: dict[Connection, float] = {}
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepted: dict[str, int] = {}
@@ -61,6 +67,7 @@ class Server:
         Raises OSError with the address that cannot be bound, or the cluster's own error when no
         broker answers.
         """
+        prepare()
         await self.cluster.start()
         for listener in self._config.listeners:
             await self._listen(listener)
@@ -85,7 +92,11 @@ class Server:
         await self.stop()
 
     def collect(self) -> WorkerReport:
-        """What has been counted since the last call, and how things stand."""
+        """What has been counted since the last call, and how things stand.
+
+        Called once a second; sweeps out clients that never said anything, too.
+        """
+        self._sweep(monotonic())
         flows = [flow for connection in self.busy for flow in connection.session.state.take_flows()]
         self.busy.clear()
         open_by_listener = {listener.name: 0 for listener in self._config.listeners}
@@ -112,16 +123,25 @@ class Server:
             counters=counters,
         )
 
+    def _sweep(self, now: float) -> None:
+        """Close clients that have been silent from the start for Kafka's connections.max.idle.ms."""
+        for connection, since in list(self._silent.items()):
+            if now - since < SILENT_SECONDS:
+                break  # in the order they came
+            connection.close("client sent nothing", quietly=True)
+
     # -- what connections ask -----------------------------------------------------------------
 
     def opened(self, connection: Connection) -> None:
         """A client connected."""
         self._connections.add(connection)
+        self._silent[connection] = monotonic()
         self._accepted[connection.listener] = self._accepted.get(connection.listener, 0) + 1
 
     def closed(self, connection: Connection) -> None:
         """A client connection is gone; what it counted is collected with the next report."""
         self._connections.discard(connection)
+        self._silent.pop(connection, None)
 
     def note_close(self, connection: Connection, reason: str, *, quietly: bool) -> None:
         """Log and count why a connection ends."""
@@ -148,6 +168,7 @@ class Server:
         Raises OSError when there is no such broker or it does not accept.
         """
         node_id = connection.node_id
+        self._silent.pop(connection, None)  # from here on the broker's own idle limit holds
         if node_id is None:
             node_id, host, port = self.cluster.any_broker()
         elif node_id in self.cluster.brokers:

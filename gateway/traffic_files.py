@@ -61,9 +61,11 @@ class RollingFiles:
         self._append(lines)
 
     def close(self) -> None:
-        """Close the file; the next process compresses it."""
+        """Close the file; the next process compresses it. An empty one is removed."""
         if self._file is not None:
             os.close(self._file)
+            if self._path is not None and not self._size:
+                self._path.unlink(missing_ok=True)
         self._file = self._path = None
 
     def _append(self, lines: bytes) -> None:

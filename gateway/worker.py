@@ -68,6 +68,8 @@ class Worker:
         """Serve until told to stop; returns the exit status."""
         failed = await self._start()
         if failed is not None:
+            if self._traffic_log is not None:
+                self._traffic_log.close()
             return failed
         if not self._stopping.is_set():
             self._channel.send(Ready())
@@ -166,7 +168,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     set_up_logging(options.worker_id, options.log_level)
     raise_file_limit()
     channel = socket.socket(fileno=options.channel_fd)
-    os.set_inheritable(options.channel_fd, False)  # noqa: FBT003 - its signature
+    os.set_inheritable(options.channel_fd, False)
     try:
         config = Config.from_json(receive_config(channel))
     except ConnectionError as error:

@@ -14,7 +14,7 @@ import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from gateway.counts import Counts, Row
 from gateway.flows import LATENCY_BUCKETS, Denial, Flow
@@ -160,9 +160,9 @@ class WorkerChannel(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Set how much may wait for the supervisor."""
-        assert isinstance(transport, asyncio.WriteTransport)
-        transport.set_write_buffer_limits(WRITE_HIGH)
-        self._transport = transport
+        # uvloop's transports are write transports without saying so.
+        self._transport = cast(asyncio.WriteTransport, transport)
+        self._transport.set_write_buffer_limits(WRITE_HIGH)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The supervisor is gone, or this end was closed."""

@@ -130,8 +130,7 @@ class Generator:
         source.line(f"if buf[{start}] or buf[{source.at(offset + 1)}]:")
         source.line(f"    if {stop} > {source.end}:")
         source.line("        raise TruncatedError(EARLY)")
-        source.emits = True
-        source.line(f"    add(({int(Kind.ERROR_CODE)}, {start}, {stop}, {with_error}))")
+        source.line(f"    out.append(({int(Kind.ERROR_CODE)}, {start}, {stop}, {with_error}))")
 
     def _unpack(self, wanted: list[tuple[int, FieldSpec, Kind]], size: int) -> None:
         source = self._source
@@ -147,7 +146,7 @@ class Generator:
             start, stop = source.at(offset), source.at(offset + SIZES[field.type])
             if kind is Kind.ERROR_CODE:
                 source.line(f"if {name}:")
-                source.line(f"    add(({int(kind)}, {start}, {stop}, {name}))")
+                source.line(f"    out.append(({int(kind)}, {start}, {stop}, {name}))")
             else:
                 source.emit(kind, start, stop, name)
 
@@ -237,7 +236,7 @@ class Generator:
     def _elements(self, field: FieldSpec, flexible: bool) -> None:
         source = self._source
         source.assume_checked()
-        with source.block("for _ in range(n):"):
+        with source.loop():
             if field.struct is not None:
                 self.struct(field.struct)
             else:
@@ -269,7 +268,7 @@ class Generator:
         source.line(f"if n * 2 > {outer} - pos:")
         source.line("    raise TruncatedError(EARLY)")
         source.assume_checked()
-        with source.block("for _ in range(n):"):
+        with source.loop():
             source.line(f"tag, s = read_uvarint(buf, pos, {outer})")
             source.line(f"size, pos = read_uvarint(buf, s, {outer})")
             source.line(f"{inner} = pos + size")

@@ -7,7 +7,7 @@ fixed-size fields costs one addition, which the next length's own addition often
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from protocol.kinds import Kind
 
@@ -19,7 +19,6 @@ class Source:
 
     def __init__(self, structs: dict[str, str]) -> None:
         self.lines: list[str] = []
-        self.emits = False
         self.end = "end"
         self._structs = structs
         self._indent = 2
@@ -41,6 +40,13 @@ class Source:
         self.settle()
         self._indent -= 1
         self._checked = checked and self._checked
+
+    def loop(self) -> AbstractContextManager[None]:
+        """A block that is done ``n`` times. The number gets a name of its own, since the lines
+        inside change ``n`` and compiled code looks at the end of a range again each time."""
+        times = f"n_{self._indent}"
+        self.line(f"{times} = n")
+        return self.block(f"for _ in range({times}):")
 
     def at(self, distance: int = 0) -> str:
         """The expression for the present position, or for one ``distance`` bytes further."""
@@ -82,8 +88,7 @@ class Source:
 
     def emit(self, kind: Kind, start: str, stop: str, value: str) -> None:
         """Append a span."""
-        self.emits = True
-        self.line(f"add(({int(kind)}, {start}, {stop}, {value}))")
+        self.line(f"out.append(({int(kind)}, {start}, {stop}, {value}))")
 
     def unpack(self, fmt: str) -> str:
         """The name of ``unpack_from`` for a format."""
@@ -91,16 +96,13 @@ class Source:
 
     def function(self, name: str) -> list[str]:
         """The whole function's lines."""
-        head = [
-            f"def {name}(buf, pos, end, out):",
-            *(["    add = out.append"] if self.emits else []),
-            "    try:",
-        ]
         self.settle()
         self.check()
         self.line("return pos")
         return [
-            *head,
+            f"def {name}(buf: bytes, pos: int, end: int, out: list[Span]) -> int:",
+            "    n: int",  # what struct unpacks is of no type that a compiler could use
+            "    try:",
             *self.lines,
             "    except (IndexError, StructError):",
             "        raise TruncatedError(EARLY) from None",

@@ -12,9 +12,10 @@ It raises TruncatedError where the body goes on past ``end``, ProtocolError wher
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
 from struct import Struct
 from struct import error as StructError
 from typing import Any
@@ -23,6 +24,7 @@ from protocol import steps
 from protocol.codegen import Generator
 from protocol.entities import ALL_KINDS, Kind
 from protocol.errors import ProtocolError, TruncatedError
+from protocol.prebuilt import PREBUILT
 from protocol.primitives import read_uvarint
 from protocol.schema import FieldSpec, StructSpec, message_spec
 from protocol.source import Source
@@ -90,7 +92,7 @@ def walker_source(
     structs: dict[str, str] = {}
     source = Source(structs)
     Generator(message, kinds, source, whole).struct(message_spec(message, version).body)
-    return _module(structs, [source.function("walk")], message, version)
+    return _module(structs, [source.function("walk")], message)
 
 
 @cache
@@ -143,7 +145,7 @@ def segments_source(message: str, version: int, kinds: frozenset[Kind] = ALL_KIN
     unit("partition_tail", tail(partition, records))
     unit("topic_tail", tail(topic, partitions))
     unit("tail", tail(body, topics))
-    return _module(structs, functions, message, version)
+    return _module(structs, functions, message)
 
 
 def _array_with_records(
@@ -166,15 +168,24 @@ def _has_records(struct: StructSpec, depth: int) -> bool:
     )
 
 
-def _module(structs: dict[str, str], functions: list[list[str]], message: str, version: int) -> str:
-    lines = [f'EARLY = "{message} v{version} ends early"']
-    lines += [f'{name} = Struct("{fmt}").unpack_from' for fmt, name in structs.items()]
+def _module(structs: dict[str, str], functions: list[list[str]], message: str) -> str:
+    lines = ["from __future__ import annotations", "", f'EARLY: Final = "{message} ends early"']
+    lines += [f'{name}: Final = Struct("{fmt}").unpack_from' for fmt, name in structs.items()]
     for function in functions:
         lines += ["", "", *function]
     return "\n".join(lines) + "\n"
 
 
-def _compile(source: str, message: str, version: int) -> dict[str, Any]:
+def digest(source: str) -> str:
+    """What a source is known by among those compiled ahead of time."""
+    return sha256(source.encode()).hexdigest()
+
+
+def _compile(source: str, message: str, version: int) -> Mapping[str, Any]:
+    """The functions of a source; those compiled ahead of time if they are of just this source."""
+    prebuilt = PREBUILT.get(digest(source))
+    if prebuilt is not None:
+        return prebuilt
     namespace: dict[str, Any] = dict(_GLOBALS)
     code = compile(source, f"<walker {message} v{version}>", "exec")
     # The source is generated from kio's schema alone; nothing that came over a wire is in it.

@@ -28,6 +28,7 @@ def create_topics(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """Refuse topics that no namespace has room for; the broker's own checks follow."""
+    generic.request_spans(exchange.plan, buf, start, end)
     body = buf[start:end]
     version = exchange.plan.version
     if version < create_topics_legacy.TRANSLATED_TO:

@@ -57,6 +57,7 @@ def describe_request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """DescribeTopicPartitions: an empty list asks for all."""
+    generic.request_spans(exchange.plan, buf, start, end)
     version, body = exchange.plan.version, buf[start:end]
     if not describe_topic_partitions.wants_all(version, body):
         return generic.request(state, exchange, buf, start, end)

@@ -11,7 +11,7 @@ from gateway.apis import generic
 from gateway.decision import Denied
 from gateway.exchange import Exchange, Outcome
 from gateway.flows import Flow
-from gateway.rules.rename import wire_string
+from gateway.rules.rename import NO_ID, wire_string
 from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
@@ -101,7 +101,10 @@ def _rename(
         if kind == TOPIC_NAME:
             found = resolve(value)
             if isinstance(found, Denied):
-                return None
+                if value:
+                    return None
+                flat = b""  # names nothing: left to the broker, as RequestRenamer does
+                continue
             flat = found.flat
             if spelled.setdefault(flat, value) != value:
                 return None
@@ -114,9 +117,9 @@ def _rename(
             acks = value
         elif kind == TOPIC_ID:
             owned = state.owned_topic(value)
-            if owned is None:
+            if owned is None and value != NO_ID:
                 return None
-            flat = owned
+            flat = owned or b""
         elif kind == TRANSACTIONAL_ID and value is not None:
             renamer = generic.renamer_for(state, exchange)
             renamer.transactional_id(start, stop, value)

@@ -77,6 +77,17 @@ def _make(api_key: int, version: int) -> Plan | None:
     return plan
 
 
+def prepare() -> None:
+    """Make the plans of Produce and Fetch, so that no client's first record waits for them.
+
+    A plan takes some milliseconds: kio's module is loaded and walkers are generated.
+    """
+    for name in ("Produce", "Fetch"):
+        api = next(row for row in COVERAGE.values() if row.name == name)
+        for version in range(api.first, api.last + 1):
+            plan_of(api.key, version)
+
+
 def any_plan() -> Plan:
     """Some plan: for an exchange that is answered here and whose plan is never asked."""
     plan = plan_of(18, 0)

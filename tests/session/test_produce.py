@@ -126,6 +126,18 @@ def test_the_same_topic_twice_passes_as_it_does_without_a_gateway() -> None:
     assert [topic.name for topic in sent.topic_data] == [OWN, OWN]
 
 
+def test_an_empty_name_is_left_to_the_broker() -> None:
+    pair = Pair()
+    sent = pair.ask("Produce", 9, produce({"": [b"a"], "team-a:orders": [b"b"]}))
+    assert [topic.name for topic in sent.topic_data] == ["", OWN]
+
+
+def test_no_topic_id_is_left_to_the_broker() -> None:
+    pair = Pair(topics=[OWN])
+    sent = pair.ask("Produce", 13, produce({"0": [b"a"], "1": [b"b"]}, 13))
+    assert [topic.topic_id for topic in sent.topic_data] == [None, topic_id(1)]
+
+
 def test_without_acks_nothing_is_expected() -> None:
     pair = Pair()
     frame = request_frame("Produce", 9, produce({"team-a:orders": [RECORDS]}, acks=0))

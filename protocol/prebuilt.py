@@ -1,0 +1,17 @@
+"""Walkers compiled ahead of time, by the digest of their source: none, in the source tree.
+
+A compiled build (``python -m devkit.compiled``) has another module in the place of this one,
+with the hottest walkers. ``protocol.walkers`` takes one only where it would generate the very
+same source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+Function = Callable[[bytes, int, int, list[tuple[int, int, int, Any]]], int]
+
+PREBUILT: Final[Mapping[str, Mapping[str, Function]]] = MappingProxyType({})
+"""Digest of a source -> its functions by name."""

@@ -1,0 +1,1 @@
+"""Spark jobs over the traffic log. They import pyspark and this package, nothing else."""

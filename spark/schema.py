@@ -1,0 +1,92 @@
+"""The traffic log's schema, as Spark reads it.
+
+This is the job side of the contract that docs/traffic-log.md describes; a test compares it with
+the gateway's side. Both kinds of records have one schema: a column that a kind lacks is null.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+SCHEMA_VERSION: Final = 1
+"""The newest version that the jobs know; newer records may have columns that they ignore."""
+
+ColumnType = Literal["string", "integer", "long", "array<long>", "map<string,long>"]
+
+COLUMNS: Final[tuple[tuple[str, ColumnType], ...]] = (
+    ("kind", "string"),
+    ("schema_version", "integer"),
+    ("gateway_id", "string"),
+    ("worker_id", "integer"),
+    ("time_ms", "long"),
+    ("window_ms", "integer"),
+    ("listener", "string"),
+    ("principal", "string"),
+    ("client_id", "string"),
+    ("software_name", "string"),
+    ("software_version", "string"),
+    ("client_address", "string"),
+    ("connections", "integer"),
+    ("api", "string"),
+    ("api_key", "integer"),
+    ("api_version", "integer"),
+    ("namespace", "string"),
+    ("logical_topic", "string"),
+    ("flat_topic", "string"),
+    ("requests", "long"),
+    ("led_requests", "long"),
+    ("partitions", "long"),
+    ("bytes_in", "long"),
+    ("bytes_out", "long"),
+    ("records", "long"),
+    ("batches", "long"),
+    ("acks_0", "long"),
+    ("acks_1", "long"),
+    ("acks_all", "long"),
+    ("idempotent", "long"),
+    ("transactional", "long"),
+    ("errors", "map<string,long>"),
+    ("denials", "map<string,long>"),
+    ("gateway_us_log2", "array<long>"),
+    ("broker_us_log2", "array<long>"),
+    ("rule", "string"),
+    ("error_code", "integer"),
+    ("error", "string"),
+    ("resource", "string"),
+    ("message", "string"),
+)
+
+_NESTED: Final[dict[str, dict[str, Any]]] = {
+    "array<long>": {"type": "array", "elementType": "long", "containsNull": False},
+    "map<string,long>": {
+        "type": "map",
+        "keyType": "string",
+        "valueType": "long",
+        "valueContainsNull": False,
+    },
+}
+
+
+def schema_json() -> dict[str, Any]:
+    """The schema in the form in which Spark itself writes schemas down.
+
+    Every column may be null, so that a record which lacks one is quarantined by a job and not
+    lost in a parser.
+    """
+    return {
+        "type": "struct",
+        "fields": [
+            {"name": name, "type": _NESTED.get(kind, kind), "nullable": True, "metadata": {}}
+            for name, kind in COLUMNS
+        ],
+    }
+
+
+def traffic_log_schema() -> StructType:
+    """The schema for ``spark.read.schema(...).json(...)``."""
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(schema_json())

@@ -1,0 +1,277 @@
+"""gateway.config and gateway.config_models: what a file may say and how mistakes are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gateway.config import Address, Config, ConfigError, load_config, with_lines
+from gateway.config_errors import Problem
+from gateway.config_models import parse_address
+from tests.gateway import config_samples
+
+EXAMPLES = Path(__file__).parents[2] / "config"
+
+MINIMAL = """\
+clusters:
+  - name: main
+    bootstrap_servers: [broker-1:9092, "[::1]:9093"]
+    node_ids: ["1-3", 10]
+listeners:
+  - name: colon
+    port: 9192
+"""
+
+
+def load(directory: Path, text: str) -> Config:
+    path = directory / "g.yaml"
+    path.write_text(text)
+    return load_config(path)
+
+
+def refusals(directory: Path, text: str) -> list[str]:
+    """The lines of the error, without the file's name."""
+    with pytest.raises(ConfigError) as caught:
+        load(directory, text)
+    return [line.removeprefix(f"{directory / 'g.yaml'}:") for line in str(caught.value).split("\n")]
+
+
+def refusals_with(directory: Path, **overrides: Any) -> list[str]:
+    """The refusals of a valid file with these top-level keys, without their lines."""
+    text = yaml.safe_dump(config_samples.values(**overrides))
+    return [line.partition(": ")[2] for line in refusals(directory, text)]
+
+
+def test_defaults(tmp_path: Path) -> None:
+    config = load(tmp_path, MINIMAL)
+    (cluster,) = config.clusters
+    (listener,) = config.listeners
+    assert cluster.bootstrap_servers == (("broker-1", 9092), ("::1", 9093))
+    assert cluster.node_ids == ("1-3", "10")
+    assert (listener.bind, listener.advertised_host) == ("127.0.0.1", "127.0.0.1")
+    assert listener.broker_base_port == 9193
+    assert (listener.spelling, listener.home, listener.escape) == ("colon", None, False)
+    assert (config.namespaces, config.workers, config.drain_seconds) == ((), 1, 10)
+    assert config.max_request_bytes == 100 * 1024 * 1024
+    assert (config.metrics.host, config.metrics.port) == ("127.0.0.1", 9404)
+    assert config.traffic_log.enabled
+    assert config.gateway_id
+
+
+def test_everything_can_be_set(tmp_path: Path) -> None:
+    text = (
+        MINIMAL
+        + """\
+    bind: 10.0.0.1
+    advertised_host: kafka.example
+    broker_base_port: 9300
+    spelling: legal
+    home: org:apache
+    escape: true
+gateway_id: gw-1
+namespaces: ["org:apache:kafka"]
+workers: 2
+socket.request.max.bytes: 2048
+drain_seconds: 1.5
+metrics: {host: 127.0.0.2, port: 9405, max_namespaces: 5}
+traffic_log:
+  {enabled: false, directory: /log, window_seconds: 2, max_file_bytes: 5000, max_files: 3,
+   max_queued_records: 100}
+catalog: {max_staleness: 3}
+"""
+    )
+    config = load(tmp_path, text)
+    listener = config.listeners[0]
+    assert listener.model_dump() == {
+        "name": "colon",
+        "bind": "10.0.0.1",
+        "port": 9192,
+        "advertised_host": "kafka.example",
+        "broker_base_port": 9300,
+        "spelling": "legal",
+        "home": "org:apache",
+        "escape": True,
+    }
+    assert (config.gateway_id, config.workers, config.max_request_bytes) == ("gw-1", 2, 2048)
+    assert config.drain_seconds == 1.5
+    assert config.metrics.model_dump() == {"host": "127.0.0.2", "port": 9405, "max_namespaces": 5}
+    assert config.traffic_log.directory == Path("/log")
+    assert config.catalog.max_staleness == 3
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
+def test_examples_load_and_survive_the_way_to_a_worker(path: Path) -> None:
+    config = load_config(path)
+    assert "\n" not in config.to_json()
+    assert Config.from_json(config.to_json()) == config
+
+
+def test_the_examples_are_there() -> None:
+    names = {path.name for path in EXAMPLES.glob("*.yaml")}
+    assert names >= {"quickstart.yaml", "home-namespaces.yaml", "workers.yaml"}
+
+
+def test_the_quickstart_has_the_three_kinds_of_listeners() -> None:
+    config = load_config(EXAMPLES / "quickstart.yaml")
+    kinds = [(listener.spelling, listener.home) for listener in config.listeners]
+    assert kinds == [("colon", None), ("colon", "team-a"), ("legal", None)]
+
+
+def test_every_problem_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+    text = """\
+clusters:
+  - name: main
+    bootstrap_server: [a:1]
+    node_ids: ["3-1"]
+namespaces: [team-a, "te am"]
+listner: 1
+listeners:
+  - name: a
+    port: 9192
+    home: team-b
+  - name: a
+    port: 9190
+    spelling: blue
+  - name: c
+    port: 0
+workers: yes
+metrics:
+  port: 9192
+"""
+    assert refusals(tmp_path, text) == [
+        "2: clusters[0].bootstrap_servers: is missing; add it",
+        "3: clusters[0].bootstrap_server: unknown key 'bootstrap_server'; "
+        "did you mean 'bootstrap_servers'?",
+        '4: clusters[0].node_ids: node_ids 3-1 is reversed; write it like ["1-3", 10]',
+        "5: namespaces[1]: tier 'te am' of namespace 'te am' is not one or more of "
+        "[a-zA-Z0-9.-]; write it like org:apache:kafka",
+        "6: listner: unknown key 'listner'; did you mean 'listeners'?",
+        "13: listeners[1].spelling: must be 'colon' or 'legal', not 'blue'; choose one",
+        "15: listeners[2].port: port 0 is any port, but clients must be told which; choose one",
+        "16: workers: must be a whole number, not true; write it without quotes",
+        "18: metrics.port: the metrics port (9192) and the bootstrap port of listener 'a' (9192) "
+        "overlap; move one of them",
+    ]
+
+
+def test_a_file_without_anything_needed(tmp_path: Path) -> None:
+    assert refusals(tmp_path, "workers: 1") == [
+        "1: clusters: is missing; add it",
+        "1: listeners: is missing; add it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "refusal"),
+    [
+        ({"workers": 0}, "workers: must be at least 1, not 0; raise it"),
+        ({"workers": 257}, "workers: must be at most 256, not 257; lower it"),
+        ({"workers": "2"}, "workers: must be a whole number, not '2'; write it without quotes"),
+        ({"drain_seconds": -1}, "drain_seconds: must be at least 0, not -1; raise it"),
+        ({"drain_seconds": "x"}, "drain_seconds: must be a number, not 'x'; write it without quo"),
+        ({"drain_seconds": float("nan")}, "drain_seconds: input should be a finite number"),
+        ({"catalog": {"max_staleness": 0}}, "catalog.max_staleness: must be more than 0, not 0"),
+        ({"namespaces": [12]}, "namespaces[0]: must be text, not 12; put it in quotes"),
+        ({"namespaces": "team-a"}, "namespaces: must be a list, not 'team-a'; write it like [a, b"),
+        ({"namespaces": ["a:"]}, "namespaces[0]: tier '(empty)' of namespace 'a:' is not"),
+        ({"namespaces": ["a" * 247]}, f"namespaces[0]: '{'a' * 247}' leaves none of Kafka's 249"),
+        ({"listeners": []}, "listeners: is an empty list; add an item"),
+        ({"listeners": {"a": 1}}, "listeners: must be a list, not keys and values; write it like"),
+        ({"listeners": [1]}, "listeners[0]: must hold keys of its own, not 1; indent them"),
+        ({"metrics": None}, "metrics: must hold keys of its own, not nothing; indent them"),
+        ({"metrics": {"host": ""}}, "metrics.host: is empty; give it or leave it out"),
+        ({"metrics": {"host": "h" * 254}}, "metrics.host: has over 253 characters; shorten it"),
+        ({"metrics": {"port": 65536}}, "metrics.port: port 65536 is not within 1-65535; choose an"),
+        (
+            {"traffic_log": {"enabled": "on"}},
+            "traffic_log.enabled: must be true or false, not 'on'",
+        ),
+        ({"traffic_log": {"directory": 5}}, "traffic_log.directory: must be a path, not 5; put it"),
+        ({"gateway_id": "a/b"}, "gateway_id: 'a/b' is no name; use 1 to 64 of letters, digits"),
+        (
+            {"max_request_bytes": 1},
+            "max_request_bytes: unknown key 'max_request_bytes'; did you me",
+        ),
+        ({"port": 1}, "port: unknown key 'port' here; did you mean 'listeners.port'?"),
+        ({"zzz": 1}, "zzz: unknown key 'zzz'; the keys here are gateway_id, clusters, namespaces"),
+    ],
+)
+def test_refused_values(tmp_path: Path, overrides: dict[str, Any], refusal: str) -> None:
+    (line,) = refusals_with(tmp_path, **overrides)
+    assert line.startswith(refusal)
+    assert "; " in line or line.endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "refusal"),
+    [
+        ({"node_ids": []}, 'clusters[0].node_ids: node_ids names no node id; write it like ["1-3"'),
+        ({"node_ids": [True]}, "clusters[0].node_ids[0]: must be text, not true; put it in quotes"),
+        ({"node_ids": "1-3"}, "clusters[0].node_ids: must be a list, not '1-3'; write it like"),
+        ({"bootstrap_servers": []}, "clusters[0].bootstrap_servers: is an empty list; add an item"),
+        ({"bootstrap_servers": ["b"]}, "clusters[0].bootstrap_servers[0]: 'b' is not HOST:PORT; w"),
+        ({"name": "a b"}, "clusters[0].name: 'a b' is no name; use 1 to 64 of"),
+    ],
+)
+def test_refused_clusters(tmp_path: Path, cluster: dict[str, Any], refusal: str) -> None:
+    valid = {"name": "main", "bootstrap_servers": ["b:1"], "node_ids": ["1-3"]}
+    (line,) = refusals_with(tmp_path, clusters=[{**valid, **cluster}])
+    assert line.startswith(refusal)
+
+
+def test_a_port_by_default_depends_on_no_refused_value(tmp_path: Path) -> None:
+    assert refusals_with(tmp_path, listeners=[{"name": "a", "port": "x"}]) == [
+        "listeners[0].port: must be a whole number, not 'x'; write it without quotes"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("h:1", ("h", 1)),
+        ("127.0.0.1:65535", ("127.0.0.1", 65535)),
+        ("[fe80::1]:9092", ("fe80::1", 9092)),
+    ],
+)
+def test_addresses(text: str, address: tuple[str, int]) -> None:
+    assert parse_address(text) == address
+    assert str(parse_address(text)) == text
+    assert str(Address(*address)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "h",
+        ":1",
+        "h:",
+        "h:x",
+        "h:0",
+        "h:65536",
+        "h:123456",
+        "::1:9092",
+        "[::1]",
+        "h:+1",
+        "h:١",
+        5,
+    ],
+)
+def test_no_addresses(text: object) -> None:
+    with pytest.raises(ValueError, match=r"is not HOST:PORT; write|is not within 1-65535; correct"):
+        parse_address(text)
+
+
+def test_problems_found_later_get_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "g.yaml"
+    path.write_text(MINIMAL)
+    problems = [Problem(("listeners", 0, "port"), "p; q"), Problem(("metrics", "port"), "m; n")]
+    assert str(with_lines(path, problems)).split("\n") == [
+        f"{path}:1: metrics.port: m; n",
+        f"{path}:7: listeners[0].port: p; q",
+    ]
+    path.unlink()
+    assert str(with_lines(path, problems[:1])) == f"{path}: listeners[0].port: p; q"

@@ -1,0 +1,19 @@
+"""The gateway's processes, as the operating system sees them."""
+
+from __future__ import annotations
+
+import psutil
+
+from devkit.gateway_process import GatewayProcess
+
+
+def workers(gateway: GatewayProcess) -> list[psutil.Process]:
+    """The worker processes, which the supervisor has started."""
+    supervisor = psutil.Process(gateway.process.command_pid)
+    return [child for child in supervisor.children() if child.status() != psutil.STATUS_ZOMBIE]
+
+
+def memory(gateway: GatewayProcess) -> int:
+    """Resident bytes of the supervisor and its workers."""
+    supervisor = psutil.Process(gateway.process.command_pid)
+    return sum(process.memory_info().rss for process in [supervisor, *workers(gateway)])

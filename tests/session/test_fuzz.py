@@ -1,0 +1,153 @@
+"""Frames that are almost right, for every decided API and version, in both directions.
+
+Whatever arrives, a session raises ProtocolError or goes on; nothing else, and what it writes to
+the client holds nothing of another namespace and no address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from protocol.errors import ProtocolError
+from tests.session import samples
+from tests.session.pair import Pair, request_frame, response_frame, topic_id
+
+OWN = "team-a..orders"
+FOREIGN = "team-b..secret"
+CASES = [pytest.param(*case, id=f"{case[0]}-v{case[1]}") for case in samples.decided()]
+
+Mutation = Callable[[bytes], bytes]
+
+
+def framed(payload: bytes) -> bytes:
+    """The payload with the size that it has."""
+    return len(payload).to_bytes(4, "big") + payload
+
+
+@st.composite
+def mutations(draw: st.DrawFn) -> Mutation:
+    """Something that goes wrong with a frame."""
+    where = draw(st.floats(0, 1, exclude_max=True))
+    kind = draw(st.sampled_from(["flip", "byte", "cut", "shrink", "grow", "size", "number"]))
+    value = draw(st.integers(0, 255))
+    more = draw(st.binary(max_size=12))
+
+    def mutate(frame: bytes) -> bytes:
+        payload = bytearray(frame[4:])
+        at = int(where * len(payload))
+        if kind == "flip":
+            payload[at] ^= 1 << (value % 8)
+        elif kind == "byte":
+            payload[at] = value
+        elif kind == "cut":
+            return framed(bytes(payload[:at]))
+        elif kind == "shrink":
+            del payload[at : at + 1 + value % 8]
+        elif kind == "grow":
+            payload[at:at] = more
+        elif kind == "size":
+            return (len(payload) + value - 128).to_bytes(4, "big", signed=True) + frame[4:]
+        else:
+            payload[at : at + 4] = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff")[value % 2]
+        return framed(bytes(payload))
+
+    return mutate
+
+
+def pieces(frame: bytes, cut: float) -> tuple[bytes, bytes]:
+    at = int(cut * len(frame))
+    return frame[:at], frame[at:]
+
+
+def checked(pair: Pair) -> None:
+    """What the client has got so far holds nothing that it must not see."""
+    seen = pair.to_client()
+    assert FOREIGN.encode() not in seen
+    assert samples.BROKER_HOST.encode() not in seen
+
+
+def opaque(api: str, version: int, flat: str, number: int, prefix: str) -> Any:
+    """A response whose texts and embedded bytes hold nothing foreign: a mutation of what these
+    say is what another client, or a broker, might as well have said (see test_leaks.py)."""
+    return samples.response(
+        api, version, flat, topic_id(number), prefix, members_topic=OWN, text="an error text"
+    )
+
+
+MUTATED = st.lists(mutations(), min_size=1, max_size=3)
+CUT = st.floats(0, 1)
+QUICK = settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+def mutated(frame: bytes, mutate: list[Mutation]) -> bytes:
+    for one in mutate:
+        if len(frame) > 4:
+            frame = one(frame)
+    return frame
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+@QUICK
+@given(mutate=MUTATED, cut=CUT)
+def test_requests(api: str, version: int, mutate: list[Mutation], cut: float) -> None:
+    pair = Pair(home="team-a", topics=[OWN, FOREIGN])
+    frame = request_frame(api, version, samples.request(api, version, "orders", topic_id(1)))
+    with suppress(ProtocolError):
+        for piece in pieces(mutated(frame, mutate), cut):
+            pair.send(piece)
+    checked(pair)
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+@QUICK
+@given(mutate=MUTATED, cut=CUT, foreign=st.booleans())
+def test_responses(
+    api: str, version: int, mutate: list[Mutation], cut: float, foreign: bool
+) -> None:
+    pair = Pair(home="team-a", topics=[OWN, FOREIGN])
+    pair.send(request_frame(api, version, samples.request(api, version, "orders", topic_id(1))))
+    sent_as = int.from_bytes(pair.to_broker()[6:8], "big")
+    flat, number = (FOREIGN, 2) if foreign else (OWN, 1)
+    reply = opaque(api, sent_as, flat, number, "team-a..")
+    frame = response_frame(api, sent_as, reply)
+    with suppress(ProtocolError):
+        for piece in pieces(mutated(frame, mutate), cut):
+            pair.session.broker_data(piece)
+    checked(pair)
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+@QUICK
+@given(mutate=MUTATED)
+def test_partial_answers(api: str, version: int, mutate: list[Mutation]) -> None:
+    """The same on a legal listener, with a name that is denied."""
+    pair = Pair(spelling="legal", topics=[OWN, FOREIGN])
+    asked = samples.request(api, version, "nowhere:x", topic_id(9), acks=-1)
+    with suppress(ProtocolError):
+        pair.send(mutated(request_frame(api, version, asked), mutate))
+        reply = opaque(api, version, OWN, 1, "")
+        pair.session.broker_data(mutated(response_frame(api, version, reply), mutate))
+    assert samples.BROKER_HOST.encode() not in pair.to_client()
+
+
+@given(data=st.binary(max_size=200), cut=CUT)
+@settings(QUICK, max_examples=300)
+def test_garbage(data: bytes, cut: float) -> None:
+    pair = Pair(home="team-a")
+    with suppress(ProtocolError):
+        for piece in pieces(data, cut):
+            pair.send(piece)
+            pair.session.broker_data(piece)
+    checked(pair)
