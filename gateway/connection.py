@@ -115,7 +115,7 @@ class Connection(asyncio.Protocol):
         self._broker = broker
         self._task = None
         early, self._early = self._early, b""
-        if self.closing:
+        if self.closing or self._transport is None:
             broker.close()
         elif early:
             self.data_received(early)

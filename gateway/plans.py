@@ -75,6 +75,11 @@ FETCH_RESPONSE_KINDS = frozenset(
 )
 
 
+def response_kinds(name: str) -> frozenset[Kind]:
+    """What is looked for in the responses of an API."""
+    return FETCH_RESPONSE_KINDS if name == "Fetch" else RESPONSE_KINDS
+
+
 class Plan:
     """One API at one version. ``key`` is ``api_key << 16 | version``."""
 
@@ -116,14 +121,14 @@ class Plan:
         self.on_response = on_response
         self._find = find
         self.request_walk: Walker = walker(request, version, REQUEST_KINDS)
-        kinds = FETCH_RESPONSE_KINDS if name == "Fetch" else RESPONSE_KINDS
+        kinds = response_kinds(name)
         self.response_walk: Walker = walker(response, version, kinds)
         self.request_segments: Segments | None = None
         self.response_segments: Segments | None = None
         if name == "Produce":
             self.request_segments = segments(request, version, REQUEST_KINDS)
         if name == "Fetch":
-            self.response_segments = segments(response, version, FETCH_RESPONSE_KINDS)
+            self.response_segments = segments(response, version, kinds)
 
     def at(self, version: int) -> Plan:
         """The plan of the same API at another decided version."""

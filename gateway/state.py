@@ -24,6 +24,9 @@ class ClusterFacts(Protocol):
     api_versions: dict[int, tuple[int, int]]
 
 
+DENIED_REMEMBERED = 100
+"""Denied names per connection that are logged once; with more of them they are logged again."""
+
 SESSIONS_PER_CONNECTION = 16
 """Java's client keeps one per broker connection; whoever opens more loses the oldest."""
 
@@ -95,6 +98,7 @@ class ConnectionState:
     __slots__ = (
         "_client_id",
         "addresses",
+        "denied",
         "earlier",
         "fetch_sessions",
         "flows",
@@ -114,6 +118,7 @@ class ConnectionState:
         self.source = source
         self.flows: dict[tuple[int, int, bytes], Flow] | None = None
         self.earlier: list[Flow] | None = None
+        self.denied: set[bytes] | None = None
         self._client_id: bytes | None = None
         self.fetch_sessions: dict[int, FetchSession] | None = None
         self.spelled: dict[bytes, bytes] | None = None
@@ -153,6 +158,16 @@ class ConnectionState:
         """The flat name behind a topic id, if this view may see it; None if not, or unknown."""
         flat = self.worker.cluster.index.name_of(topic_id)
         return flat if flat is not None and self.view.spell(flat) is not None else None
+
+    def first_denial(self, resource: bytes) -> bool:
+        """Whether this connection is denied this for the first time, as far as it remembers."""
+        denied = self.denied
+        if denied is None or len(denied) >= DENIED_REMEMBERED:
+            denied = self.denied = set()
+        if resource in denied:
+            return False
+        denied.add(resource)
+        return True
 
     def listing(self) -> list[str]:
         """The topics that a listing shows to this view, in its spelling, sorted."""

@@ -174,7 +174,8 @@ def answer_error(exchange: Exchange, body: bytes, denied: Denied) -> Answer:
 
 
 def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals) -> None:
-    """Count and log what was denied: an event each for the traffic log, a line for the log."""
+    """Count and log what was denied: an event each for the traffic log, and a line for the log
+    when a connection asks for it first, since clients ask again and again."""
     plan = exchange.plan
     flow = state.flow(plan.api_key, plan.version, b"")
     for items in (refusals.topics, refusals.ids):
@@ -191,9 +192,9 @@ def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals)
                 denied.message,
             )
             state.worker.denied(event)
-            log.debug(
-                "%s denied %s %r: %s", state.source.client_address, plan.name, shown, denied.message
-            )
+            client = state.source.client_address
+            level = logging.WARNING if state.first_denial(resource) else logging.DEBUG
+            log.log(level, "%s denied %s of %r: %s", client, plan.name, shown, denied.message)
 
 
 def count_topics(state: ConnectionState, exchange: Exchange) -> None:

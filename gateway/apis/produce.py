@@ -11,7 +11,7 @@ from gateway.apis import generic
 from gateway.decision import Denied
 from gateway.exchange import Exchange, Outcome
 from gateway.flows import Flow
-from gateway.rules.rename import NO_ID, wire_string
+from gateway.rules.rename import wire_string
 from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
@@ -101,10 +101,7 @@ def _rename(
         if kind == TOPIC_NAME:
             found = resolve(value)
             if isinstance(found, Denied):
-                if value:
-                    return None
-                flat = b""  # names nothing: left to the broker, as RequestRenamer does
-                continue
+                return None
             flat = found.flat
             if spelled.setdefault(flat, value) != value:
                 return None
@@ -117,9 +114,9 @@ def _rename(
             acks = value
         elif kind == TOPIC_ID:
             owned = state.owned_topic(value)
-            if owned is None and value != NO_ID:
+            if owned is None:
                 return None
-            flat = owned or b""
+            flat = owned
         elif kind == TRANSACTIONAL_ID and value is not None:
             renamer = generic.renamer_for(state, exchange)
             renamer.transactional_id(start, stop, value)
@@ -181,9 +178,12 @@ def _refuse(
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
     refusals = renamer.refusals
-    assert refusals is not None
-    outcome = generic.refuse(state, exchange, buf[start:end], refusals)
     silent = any(kind == ACKS and value == 0 for kind, _, _, value in spans)
+    if refusals is None:
+        # An empty name or id names nothing: it is left to the broker to refuse it.
+        exchange.silent = silent
+        return renamer.edits
+    outcome = generic.refuse(state, exchange, buf[start:end], refusals)
     if silent and generic.look_again(exchange, refusals) is None:
         first = next(iter((refusals.topics | refusals.ids).values()), None)
         why = first.message if first else "two spellings of one topic"
