@@ -29,7 +29,7 @@ class ConfigError(Exception):
 
     def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
         self.path = path
-        self.problems = sorted(set(problems), key=lambda problem: problem.line)
+        self.problems = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
         super().__init__("\n".join(map(self._told, self.problems)))
 
     def _told(self, problem: Problem) -> str:

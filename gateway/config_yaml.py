@@ -18,7 +18,9 @@ from gateway.config_errors import Key, Problem
 MAX_VALUES = 100_000
 """Aliases can make a small file huge; no real one comes near."""
 
-_MERGE = "tag:yaml.org,2002:merge"
+_TAGS = "tag:yaml.org,2002:"
+_MERGE = f"{_TAGS}merge"
+_TEXT = f"{_TAGS}str"
 
 
 class UnreadableError(Exception):
@@ -112,7 +114,7 @@ class _Reader:
         values: dict[str, Any] = {}
         for name_node, value_node in node.value:
             name = name_node.value if isinstance(name_node, ScalarNode) else None
-            if name is None or name_node.tag != "tag:yaml.org,2002:str":
+            if name is None or name_node.tag != _TEXT:
                 self._problem(name_node, key, "has a key that is no text; put it in quotes")
                 continue
             inner = (*key, name)
@@ -135,7 +137,7 @@ class _Reader:
         try:
             return self._loader.construct_object(node)
         except (yaml.YAMLError, ValueError, OverflowError):
-            text = f"cannot be read as {node.tag.rpartition(':')[2]}; put it in quotes"
+            text = f"cannot be read as {node.tag.removeprefix(_TAGS)}; put it in quotes"
             self._problem(node, key, text)
             return None
 

@@ -29,6 +29,8 @@ class Exchange:
 
     # What most exchanges never set stays here, in the class: one is made for every request.
     response_size = 0
+    sent = 0.0
+    answered = 0.0
     silent = False
     refreshed = False
     streams = False
@@ -46,8 +48,6 @@ class Exchange:
         self.client_plan = plan
         self.correlation_id = correlation_id
         self.arrived = arrived
-        self.sent = arrived
-        self.answered = arrived
         self.size = size
 
     def then(self, finish: Callable[[bytes], bytes]) -> None:

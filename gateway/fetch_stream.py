@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gateway.flows import Flow
 from gateway.framing import Buffer, slice_of
@@ -19,7 +19,12 @@ from gateway.rules.rename import wire_string
 from protocol.entities import Kind
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.headers import response_body_pos
-from protocol.primitives import MAX_INT32, write_uvarint
+from protocol.primitives import (
+    MAX_INT32,
+    MAX_ONE_BYTE_LENGTH,
+    compact_string,
+    write_uvarint,
+)
 from protocol.walkers import Span
 
 if TYPE_CHECKING:
@@ -27,16 +32,16 @@ if TYPE_CHECKING:
     from gateway.plans import Plan
     from gateway.state import ConnectionState
 
-TOPIC_NAME = int(Kind.TOPIC_NAME)
-TOPIC_ID = int(Kind.TOPIC_ID)
-ERROR_CODE = int(Kind.ERROR_CODE)
-SESSION_ID = int(Kind.SESSION_ID)
-COUNT = int(Kind.COUNT)
-RECORDS = int(Kind.RECORDS)
+TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
+TOPIC_ID: Final = int(Kind.TOPIC_ID)
+ERROR_CODE: Final = int(Kind.ERROR_CODE)
+SESSION_ID: Final = int(Kind.SESSION_ID)
+COUNT: Final = int(Kind.COUNT)
+RECORDS: Final = int(Kind.RECORDS)
 
-NOT_ASKED = "Fetch response names a topic that was not asked for"
+NOT_ASKED: Final = "Fetch response names a topic that was not asked for"
 
-UNIT_LIMIT = 1024 * 1024
+UNIT_LIMIT: Final = 1024 * 1024
 """Bytes: no head of a topic or partition is longer (the aborted transactions stand in it)."""
 
 
@@ -265,11 +270,16 @@ def size_change(spelled: Mapping[bytes, bytes] | None, flexible: bool) -> int | 
     """By how many bytes each restored name changes the response; None where they differ."""
     if not spelled:
         return 0
-    changes = {
-        len(wire_string(shown, flexible)) - len(wire_string(flat, flexible))
-        for flat, shown in spelled.items()
-    }
-    return changes.pop() if len(changes) == 1 else None
+    change: int | None = None
+    for flat, shown in spelled.items():
+        own = len(shown) - len(flat)
+        if flexible and (len(shown) > MAX_ONE_BYTE_LENGTH or len(flat) > MAX_ONE_BYTE_LENGTH):
+            own = len(compact_string(shown)) - len(compact_string(flat))
+        if change is None:
+            change = own
+        elif own != change:
+            return None
+    return change
 
 
 def error_topics(plan: Plan, body: bytes) -> tuple[int, bytes]:

@@ -9,12 +9,13 @@ an idle connection holds none.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-LATENCY_BUCKETS = 26
+LATENCY_BUCKETS: Final = 26
 """Latency histograms are log2: index i counts the requests whose microseconds have bit length i,
 so bucket i ends below 2**i us; the last one takes everything from about 33 s up."""
 
-NO_TOPIC = "(none)"
+NO_TOPIC: Final = "(none)"
 """The namespace label of a request that names no topic."""
 
 

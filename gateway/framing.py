@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import Struct
+from typing import Final
 
 from protocol.splice import Edit
 
 Buffer = bytes | memoryview
 
-SIZE = Struct(">i")
+SIZE: Final = Struct(">i")
 
-SMALL = 16 * 1024
+SMALL: Final = 16 * 1024
 """Slices up to this many bytes are copied; longer ones are passed on as views."""
 
-ALL = 1 << 62
+ALL: Final = 1 << 62
 """Wanted by whoever will take the held bytes without waiting for more."""
 
 

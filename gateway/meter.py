@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from gateway.exchange import Exchange
 from gateway.flows import LATENCY_BUCKETS, Flow
 
-_LAST = LATENCY_BUCKETS - 1
-_MICROSECONDS = 1_000_000
+_LAST: Final = LATENCY_BUCKETS - 1
+_MICROSECONDS: Final = 1_000_000
 
 
 def count_exchanges(done: Iterable[Exchange], now: float) -> None:

@@ -66,6 +66,7 @@ RESPONSE_KINDS = frozenset(
         Kind.PORT,
         Kind.ERROR_CODE,
         Kind.ERROR_TEXT,
+        Kind.REGEX,
         Kind.SIZED,
     }
 )

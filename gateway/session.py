@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from struct import Struct
 from time import monotonic
+from typing import Final
 
 from gateway.apis import produce, unsupported
 from gateway.apis.generic import TrailingBytes
@@ -29,25 +30,25 @@ from protocol.headers import read_request_header, response_body_pos, response_he
 from protocol.primitives import legacy_string
 from protocol.splice import splice
 
-_REQUEST_HEAD = Struct(">ihhi")
-_RESPONSE_HEAD = Struct(">ii")
+_REQUEST_HEAD: Final = Struct(">ihhi")
+_RESPONSE_HEAD: Final = Struct(">ii")
 
-MIN_REQUEST = 10
+MIN_REQUEST: Final = 10
 """Bytes: API key, version, correlation id and the client id's length."""
 
-HEADER_SIZE = 12
+HEADER_SIZE: Final = 12
 """Bytes before the client id in a request frame: size, API key, version, correlation id."""
 
-MIN_RESPONSE = 4
+MIN_RESPONSE: Final = 4
 """Bytes: a correlation id."""
 
-MAX_RESPONSE = 1 << 30
+MAX_RESPONSE: Final = 1 << 30
 """Bytes: a response that claims to be longer is not believed."""
 
-HEAD_LIMIT = 64 * 1024
+HEAD_LIMIT: Final = 64 * 1024
 """Bytes of a Produce request that are looked at for its head before it is collected."""
 
-MAX_IN_FLIGHT = 1_000
+MAX_IN_FLIGHT: Final = 1_000
 """Requests sent and not answered at which no more are read from the client."""
 
 
@@ -138,7 +139,8 @@ class Session:
                 wanted = ALL
                 break
             position = end
-        self._client_held.keep(buf[position:], wanted)
+        if position < limit:
+            self._client_held.keep(buf[position:], wanted)
         self._sent()
 
     def _request(self, buf: bytes, position: int, end: int, arrived: float) -> bool:
@@ -247,7 +249,8 @@ class Session:
             for exchange in self._fresh:
                 exchange.sent = exchange.answered = now
             self._fresh.clear()
-        self._count()
+        if self._done:
+            self._count()
 
     # -- broker to client ---------------------------------------------------------------------
 
@@ -256,7 +259,8 @@ class Session:
         joined = self._broker_held.join(data)
         if joined is not None:
             self._read_responses(joined)
-            self._count()
+            if self._done:
+                self._count()
 
     def _read_responses(self, buf: bytes) -> None:
         position, limit = 0, len(buf)
@@ -277,7 +281,8 @@ class Session:
             self._done.append(queue.popleft())
             while queue and queue[0].answer is not None:
                 self._write_answer(queue.popleft())
-        self._broker_held.keep(buf[position:], wanted)
+        if position < limit:
+            self._broker_held.keep(buf[position:], wanted)
 
     def _read_response(self, exchange: Exchange, buf: bytes, position: int) -> tuple[int, int]:
         """Pass on one response, or what there is of a Fetch.
@@ -347,9 +352,8 @@ class Session:
         self._done.append(exchange)
 
     def _count(self) -> None:
-        if self._done:
-            count_exchanges(self._done, monotonic())
-            self._done.clear()
+        count_exchanges(self._done, monotonic())
+        self._done.clear()
 
 
 def _response_payload(exchange: Exchange, body: bytes) -> bytes:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Final, Protocol
 
 from gateway.catalog.source import Catalog
 from gateway.flows import NO_TOPIC, Denial, Flow, FlowSource
@@ -13,21 +13,40 @@ from gateway.topic_ids import TopicIndex
 from gateway.view import View
 from gateway.virtual_brokers import ListenerAddresses
 
-MAX_DENIALS = 10_000
+MAX_DENIALS: Final = 10_000
 """Denial events kept between two collections (a second apart); more are counted as dropped."""
 
 
 class ClusterFacts(Protocol):
     """What handlers may ask of the cluster without waiting (gateway/cluster.py keeps it)."""
 
-    index: TopicIndex
-    api_versions: dict[int, tuple[int, int]]
+    @property
+    def index(self) -> TopicIndex:
+        """Its topics."""
+        ...
+
+    @property
+    def brokers(self) -> Mapping[int, tuple[str, int]]:
+        """Host and port of each broker, by node id."""
+        ...
+
+    @property
+    def api_versions(self) -> Mapping[int, tuple[int, int]]:
+        """The versions that the broker asked last serves, by API key."""
+        ...
 
 
-DENIED_REMEMBERED = 100
+LOGGED_DENIALS: Final = 100
+"""Denials logged between two collections, a second apart; all are counted and written to the
+traffic log."""
+
+EARLIER_FLOWS: Final = 100
+"""Flows put aside per connection between two collections, when its client id changes."""
+
+DENIED_REMEMBERED: Final = 100
 """Denied names per connection that are logged once; with more of them they are logged again."""
 
-SESSIONS_PER_CONNECTION = 16
+SESSIONS_PER_CONNECTION: Final = 16
 """Java's client keeps one per broker connection; whoever opens more loses the oldest."""
 
 
@@ -62,12 +81,20 @@ class WorkerState:
     denials: list[Denial] = field(default_factory=list)
     denials_dropped: int = 0
 
-    def denied(self, denial: Denial) -> None:
-        """Keep a denial event for the next collection, or count it as dropped."""
-        if len(self.denials) < MAX_DENIALS:
-            self.denials.append(denial)
-        else:
+    def denied(self, denial: Denial) -> bool:
+        """Keep a denial event for the next collection, or count it as dropped.
+
+        Returns whether it is among the first since the last one, which may be logged.
+        """
+        if len(self.denials) >= MAX_DENIALS:
             self.denials_dropped += 1
+            return False
+        self.denials.append(denial)
+        return len(self.denials) <= LOGGED_DENIALS
+
+    def broker_hosts(self) -> frozenset[bytes]:
+        """The hosts of the cluster's brokers, as their addresses spell them."""
+        return frozenset(host.encode() for host, _ in self.cluster.brokers.values())
 
 
 class FetchSession:
@@ -125,8 +152,11 @@ class ConnectionState:
         self.protocol_types: dict[bytes, bytes] | None = None
 
     def note_client_id(self, client_id: bytes | None) -> None:
-        """Count from here on under this client id (it comes with every request)."""
-        if client_id == self._client_id:
+        """Count from here on under this client id (it comes with every request).
+
+        A client that changes it all the time is counted under the last one noted.
+        """
+        if client_id == self._client_id or len(self.earlier or ()) >= EARLIER_FLOWS:
             return
         self._client_id = client_id
         shown = client_id.decode(errors="replace") if client_id else ""

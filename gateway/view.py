@@ -7,7 +7,7 @@ hot path asks for the same few names again and again; a new catalog snapshot mak
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied, Resolved
@@ -24,16 +24,16 @@ from protocol.primitives import compact_string, legacy_string
 
 Spelling = Literal["colon", "legal"]
 
-UNKNOWN_TOPIC_OR_PARTITION = 3
-INVALID_GROUP_ID = 24
-GROUP_AUTHORIZATION_FAILED = 30
-INVALID_REQUEST = 42
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+UNKNOWN_TOPIC_OR_PARTITION: Final = 3
+INVALID_GROUP_ID: Final = 24
+GROUP_AUTHORIZATION_FAILED: Final = 30
+INVALID_REQUEST: Final = 42
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Final = 53
 
-CACHE_LIMIT = 100_000
+CACHE_LIMIT: Final = 100_000
 """Names kept per direction; a client that asks for more distinct ones starts the cache afresh."""
 
-MAX_ID_BYTES = 32_767
+MAX_ID_BYTES: Final = 32_767
 """The longest string of a non-flexible version (int16 length)."""
 
 

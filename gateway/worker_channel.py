@@ -94,7 +94,10 @@ def encode_message(message: Message) -> bytes:
 
 def decode_message(line: bytes) -> Message:
     """The reverse of :func:`encode_message`. Raises ValueError for anything else."""
-    content = json.loads(line)
+    try:
+        content = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"a line that is no message: {error}") from error
     match content:
         case {"ready": True}:
             return Ready()
@@ -141,13 +144,14 @@ def receive_config(channel: socket.socket) -> bytes:
 
 
 class WorkerChannel(asyncio.Protocol):
-    """The worker's end. ``on_closed`` is called when the supervisor's end is gone."""
+    """The worker's end. ``on_closed`` is called when the supervisor's end is gone; ``full`` is
+    whether the supervisor has not read what was sent."""
 
     def __init__(self, on_closed: Callable[[], None]) -> None:
         self._on_closed = on_closed
         self._transport: asyncio.WriteTransport | None = None
         self._counts = Counts()
-        self._full = False
+        self.full = False
         self._lost = asyncio.get_running_loop().create_future()
 
     @classmethod
@@ -173,11 +177,11 @@ class WorkerChannel(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """The supervisor does not read: keep counting, send nothing."""
-        self._full = True
+        self.full = True
 
     def resume_writing(self) -> None:
         """The supervisor has caught up."""
-        self._full = False
+        self.full = False
 
     def send(self, message: Ready | Failed) -> None:
         """Tell the supervisor how the start went."""
@@ -188,7 +192,7 @@ class WorkerChannel(asyncio.Protocol):
         """Send what was counted, or add it to what is sent when the supervisor reads again."""
         self._counts.add_flows(report.flows)
         self._counts.add_counters(report.counters)
-        if self._transport is None or self._full:
+        if self._transport is None or self.full:
             return
         self._transport.write(encode_message(State(report.connections, report.gauges)))
         for message in increments(self._counts.take()):

@@ -72,7 +72,9 @@ def response_body_pos(buf: bytes, pos: int, end: int, header_version: int) -> in
     pos += _CORRELATION_ID.size
     if pos > end:
         raise TruncatedError("a response ends inside its header")
-    return skip_tags(buf, pos, end) if header_version else pos
+    if not header_version:
+        return pos
+    return pos + 1 if pos < end and not buf[pos] else skip_tags(buf, pos, end)
 
 
 def response_header(correlation_id: int, header_version: int) -> bytes:

@@ -7,10 +7,16 @@ the length + 1; 0 is null).
 
 from __future__ import annotations
 
+from typing import Final
+
 from protocol.errors import ProtocolError, TruncatedError
 
-MAX_INT16 = 0x7FFF
-MAX_INT32 = 0x7FFFFFFF
+MAX_INT16: Final = 0x7FFF
+MAX_INT32: Final = 0x7FFFFFFF
+MAX_ONE_BYTE_LENGTH: Final = 0x7E
+"""The longest string that has a compact length of one byte."""
+
+_ONE_BYTE: Final = [bytes((value,)) for value in range(0x80)]
 
 
 def read_uvarint(buf: bytes, pos: int, end: int) -> tuple[int, int]:
@@ -37,7 +43,7 @@ def read_uvarint(buf: bytes, pos: int, end: int) -> tuple[int, int]:
 def write_uvarint(value: int) -> bytes:
     """``value`` (not negative) as an unsigned varint."""
     if value < 0x80:
-        return bytes((value,))
+        return _ONE_BYTE[value]
     out = bytearray()
     while value >= 0x80:
         out.append(value & 0x7F | 0x80)
@@ -66,4 +72,6 @@ def compact_string(value: bytes | None) -> bytes:
     """A string or bytes field as flexible messages write it."""
     if value is None:
         return b"\x00"
-    return write_uvarint(len(value) + 1) + value
+    size = len(value)
+    length = _ONE_BYTE[size + 1] if size <= MAX_ONE_BYTE_LENGTH else write_uvarint(size + 1)
+    return length + value

@@ -6,38 +6,26 @@ Layout: KIP-98 and https://kafka.apache.org/documentation/#recordbatch; all inte
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
+from typing import Final
 
-BATCH_HEADER_SIZE = 61
+BATCH_HEADER_SIZE: Final = 61
 """Bytes from the base offset through the record count."""
 
-_MAGIC_AT = 16
-_ATTRIBUTES = Struct(">h")
-_ATTRIBUTES_AT = 21
-_PRODUCER_ID = Struct(">q")
-_PRODUCER_ID_AT = 43
-_COUNT = Struct(">i")
-_COUNT_AT = 57
-_TRANSACTIONAL = 0x10
-_MAGIC_2 = 2
+_HEADER: Final = Struct(">16xb4xh20xq6xi")
+"""Magic, attributes, producer id, record count; what stands between them is skipped."""
+_TRANSACTIONAL: Final = 0x10
+_MAGIC_2: Final = 2
 
-
-class BatchFacts(NamedTuple):
-    """``records`` in the batch, whether its producer is idempotent, and transactional."""
-
-    records: int
-    idempotent: bool
-    transactional: bool
+BatchFacts = tuple[int, bool, bool]
+"""Records in the batch, whether its producer is idempotent, and transactional."""
 
 
 def batch_facts(buf: bytes, start: int, end: int) -> BatchFacts | None:
     """Read the batch that starts at ``start``; None if its header does not stand before ``end``
     or it is not of magic 2 (older formats have no such header)."""
-    if end - start < BATCH_HEADER_SIZE or buf[start + _MAGIC_AT] != _MAGIC_2:
+    if end - start < BATCH_HEADER_SIZE:
         return None
-    attributes = _ATTRIBUTES.unpack_from(buf, start + _ATTRIBUTES_AT)[0]
-    return BatchFacts(
-        max(_COUNT.unpack_from(buf, start + _COUNT_AT)[0], 0),
-        _PRODUCER_ID.unpack_from(buf, start + _PRODUCER_ID_AT)[0] >= 0,
-        bool(attributes & _TRANSACTIONAL),
-    )
+    magic, attributes, producer_id, records = _HEADER.unpack_from(buf, start)
+    if magic != _MAGIC_2:
+        return None
+    return records if records > 0 else 0, producer_id >= 0, attributes & _TRANSACTIONAL != 0

@@ -8,6 +8,8 @@ gone, and comes back as a full one.
 
 from __future__ import annotations
 
+from typing import Final
+
 from gateway.apis import generic
 from gateway.exchange import Answer, Exchange, Forward, Outcome
 from gateway.fetch_stream import NOT_ASKED, error_topics, fetched_flow, size_change
@@ -20,24 +22,24 @@ from protocol.errors import ProtocolError
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
-SESSION_ID = int(Kind.SESSION_ID)
-SESSION_EPOCH = int(Kind.SESSION_EPOCH)
-MAX_BYTES = int(Kind.MAX_BYTES)
-TOPIC_NAME = int(Kind.TOPIC_NAME)
-TOPIC_ID = int(Kind.TOPIC_ID)
-ERROR_CODE = int(Kind.ERROR_CODE)
-RECORDS = int(Kind.RECORDS)
+SESSION_ID: Final = int(Kind.SESSION_ID)
+SESSION_EPOCH: Final = int(Kind.SESSION_EPOCH)
+MAX_BYTES: Final = int(Kind.MAX_BYTES)
+TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
+TOPIC_ID: Final = int(Kind.TOPIC_ID)
+ERROR_CODE: Final = int(Kind.ERROR_CODE)
+RECORDS: Final = int(Kind.RECORDS)
 
-FETCH = 1
+FETCH: Final = 1
 
-FETCH_SESSION_ID_NOT_FOUND = 70
-FINAL_EPOCH = -1
-LAST_BY_NAME = 12
-COLLECT_LIMIT = 4 * 1024 * 1024
+FETCH_SESSION_ID_NOT_FOUND: Final = 70
+FINAL_EPOCH: Final = -1
+LAST_BY_NAME: Final = 12
+COLLECT_LIMIT: Final = 4 * 1024 * 1024
 """Where names of several lengths are restored the response is collected, so it is asked for in
 pieces of at most this many bytes; one batch larger than that still comes whole (KIP-74)."""
 
-_COLLECT_LIMIT_BYTES = COLLECT_LIMIT.to_bytes(4, "big")
+_COLLECT_LIMIT_BYTES: Final = COLLECT_LIMIT.to_bytes(4, "big")
 
 
 def request(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from gateway.decision import Denied
 from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh
@@ -11,7 +12,7 @@ from gateway.plans import Plan
 from gateway.rules import group_lists, metadata, partial
 from gateway.rules.broker_addresses import endpoint_edits
 from gateway.rules.error_response import error_response
-from gateway.rules.error_text import text_edits
+from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.rename import Refusals, RequestRenamer, ResponseRenamer
 from gateway.state import ConnectionState
 from protocol.entities import Kind
@@ -21,11 +22,11 @@ from protocol.walkers import Span
 
 log = logging.getLogger(__name__)
 
-NAMESPACE_RULE = "namespace"
-TOPIC_NAME = int(Kind.TOPIC_NAME)
-TOPIC_ID = int(Kind.TOPIC_ID)
-SIZED = int(Kind.SIZED)
-_NO_TOPIC_AT_ALL = metadata.PLACEHOLDER.encode()
+NAMESPACE_RULE: Final = "namespace"
+TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
+TOPIC_ID: Final = int(Kind.TOPIC_ID)
+SIZED: Final = int(Kind.SIZED)
+_NO_TOPIC_AT_ALL: Final = metadata.PLACEHOLDER.encode()
 
 
 class TrailingBytes(ProtocolError):
@@ -85,8 +86,12 @@ def restore(
     if not renamer.more:
         return renamer.edits
     edits = renamer.edits + endpoint_edits(spans, state.addresses, plan.flexible)
-    index = state.worker.cluster.index
-    edits += text_edits(spans, renamer.shown, state.view, index, plan.flexible)
+    worker = state.worker
+    edits += text_edits(
+        spans,
+        plan.flexible,
+        TextFacts(renamer.shown, state.view, worker.cluster.index, worker.broker_hosts()),
+    )
     edits.sort()
     sized = [(span[1], span[2], span[3]) for span in spans if span[0] == SIZED]
     return splice(buf, start, end, edits, sized) if sized and edits else edits
@@ -181,6 +186,7 @@ def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals)
     for items in (refusals.topics, refusals.ids):
         for resource, denied in items.items():
             flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
+            flow.errors[denied.code] = flow.errors.get(denied.code, 0) + 1
             shown = resource.decode(errors="replace") if denied.code != 100 else resource.hex()
             event = Denial(
                 state.source,
@@ -191,10 +197,9 @@ def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals)
                 shown,
                 denied.message,
             )
-            state.worker.denied(event)
-            client = state.source.client_address
-            level = logging.WARNING if state.first_denial(resource) else logging.DEBUG
-            log.log(level, "%s denied %s of %r: %s", client, plan.name, shown, denied.message)
+            if state.worker.denied(event) and state.first_denial(resource):
+                client = state.source.client_address
+                log.warning("%s denied %s of %r: %s", client, plan.name, shown, denied.message)
 
 
 def count_topics(state: ConnectionState, exchange: Exchange) -> None:

@@ -7,6 +7,8 @@ even have arrived. Otherwise the whole request is walked (collected by the sessi
 
 from __future__ import annotations
 
+from typing import Final
+
 from gateway.apis import generic
 from gateway.decision import Denied
 from gateway.exchange import Exchange, Outcome
@@ -19,15 +21,15 @@ from protocol.records import batch_facts
 from protocol.splice import Edit
 from protocol.walkers import Span
 
-TOPIC_NAME = int(Kind.TOPIC_NAME)
-TOPIC_ID = int(Kind.TOPIC_ID)
-TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
-ACKS = int(Kind.ACKS)
-RECORDS = int(Kind.RECORDS)
+TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
+TOPIC_ID: Final = int(Kind.TOPIC_ID)
+TRANSACTIONAL_ID: Final = int(Kind.TRANSACTIONAL_ID)
+ACKS: Final = int(Kind.ACKS)
+RECORDS: Final = int(Kind.RECORDS)
 
-PRODUCE = 0
+PRODUCE: Final = 0
 
-RECORDS_TOO_LONG = "Produce request ends before its records"
+RECORDS_TOO_LONG: Final = "Produce request ends before its records"
 
 
 def head(
@@ -53,12 +55,7 @@ def head(
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """A whole request: by its head if that is enough, else span by span."""
-    short = head(state, exchange, buf, start, end)
-    if short is not None:
-        if short[1] > end:
-            raise ProtocolError(RECORDS_TOO_LONG)
-        return short[0]
+    """A whole request."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     edits = _rename(state, exchange, buf, end, spans)
     return edits if edits is not None else _refuse(state, exchange, buf, start, end, spans)
@@ -91,7 +88,7 @@ def _rename(
     path of all.
     """
     plan = exchange.plan
-    resolve, flexible = state.view.resolve, plan.flexible
+    view, flexible = state.view, plan.flexible
     edits: list[Edit] = []
     spelled: dict[bytes, bytes] = {}
     batches: list[tuple[bytes, int, int]] = []
@@ -99,7 +96,7 @@ def _rename(
     acks = -1
     for kind, start, stop, value in spans:
         if kind == TOPIC_NAME:
-            found = resolve(value)
+            found = view.resolve(value)
             if isinstance(found, Denied):
                 return None
             flat = found.flat
@@ -138,12 +135,13 @@ def _count(
     """Count each partition's batch (flat topic, where it begins, where it ends) on its flow."""
     version = exchange.plan.version
     lead: Flow | None = None
+    others: list[Flow] = []
     for flat, start, end in batches:
         flow = state.flow(PRODUCE, version, flat)
         if lead is None:
             lead = flow
-        elif flow is not lead and flow not in (exchange.others or ()):
-            exchange.others = [*(exchange.others or ()), flow]
+        elif flow is not lead:
+            others.append(flow)
         flow.partitions += 1
         facts = batch_facts(buf, start, end)
         if facts is not None:
@@ -151,6 +149,8 @@ def _count(
             flow.batches += 1
             flow.idempotent += facts[1]
             flow.transactional += facts[2]
+    if others:
+        exchange.others = list(dict.fromkeys(others))
     exchange.flow = lead or state.flow(PRODUCE, version, b"")
     _count_acks(exchange, exchange.flow, acks)
 

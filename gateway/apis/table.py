@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gateway.apis import (
     admin,
     api_versions,
@@ -15,7 +17,7 @@ from gateway.apis import (
 from gateway.coverage import COVERAGE
 from gateway.plans import Plan, RequestHandler, ResponseHandler
 
-_REQUESTS: dict[str, RequestHandler] = {
+_REQUESTS: Final[dict[str, RequestHandler]] = {
     "Produce": produce.request,
     "Fetch": fetch.request,
     "Metadata": metadata.request,
@@ -32,7 +34,7 @@ _REQUESTS: dict[str, RequestHandler] = {
     "DescribeTopicPartitions": metadata.describe_request,
 }
 
-_RESPONSES: dict[str, ResponseHandler] = {
+_RESPONSES: Final[dict[str, ResponseHandler]] = {
     "Produce": produce.response,
     "Fetch": fetch.response,
     "Metadata": metadata.response,
@@ -52,7 +54,7 @@ _RESPONSES: dict[str, ResponseHandler] = {
     "DescribeTopicPartitions": metadata.describe_response,
 }
 
-PLANS: dict[int, Plan] = {}
+PLANS: Final[dict[int, Plan]] = {}
 """Plans made so far, by key: ``api_key << 16 | version``."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from gateway.flows import NO_TOPIC
+from gateway.kafka_names import API_NAMES
 from gateway.rules.api_versions import unsupported_version
 from gateway.rules.undecided import undecided_response
 from gateway.state import ConnectionState
@@ -14,6 +14,10 @@ from protocol.headers import read_request_header, response_header, response_head
 API_VERSIONS = 18
 PRODUCE = 0
 UNSUPPORTED_VERSION = 35
+
+UNKNOWN_API = -1
+UNKNOWN_VERSION = -1
+"""What is counted where the client could choose any number: flows must stay few."""
 
 _HEAD = Struct(">hhih")
 
@@ -26,11 +30,10 @@ def answer(state: ConnectionState, buf: bytes, start: int, end: int) -> bytes:
     either, or whose response has no field to say it in.
     """
     api_key, version, correlation_id, client_id_size = _HEAD.unpack_from(buf, start)
-    flow = state.flow(api_key, version, b"")
+    flow = state.flow(api_key if api_key in API_NAMES else UNKNOWN_API, UNKNOWN_VERSION, b"")
     flow.requests += 1
     flow.led += 1
     flow.errors[UNSUPPORTED_VERSION] = flow.errors.get(UNSUPPORTED_VERSION, 0) + 1
-    flow.namespace = NO_TOPIC
     if api_key == API_VERSIONS:
         # KIP-511: a client that is too new is told in version 0, which every client reads.
         return response_header(correlation_id, 0) + unsupported_version()

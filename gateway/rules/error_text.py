@@ -8,7 +8,8 @@ it, or withheld; a home's prefix is taken off group and transactional ids.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from gateway.topic_ids import TopicIndex
 from gateway.view import View
@@ -24,37 +25,43 @@ _ADDRESS = re.compile(rb"[a-zA-Z0-9._-]*[a-zA-Z0-9_-]:\d{2,5}\b")
 _NO_ADDRESS = b"(a broker)"
 
 
-def text_edits(
-    spans: Sequence[Span],
-    shown: Callable[[bytes], bytes | None],
-    view: View,
-    index: TopicIndex,
-    flexible: bool,
-) -> list[Edit]:
-    """Edits for the error texts among ``spans``; ``shown`` spells a flat name, None hides it."""
+@dataclass(frozen=True, slots=True)
+class TextFacts:
+    """What a text is read by: ``shown`` spells a flat name (None hides it), ``hosts`` are the
+    brokers' own."""
+
+    shown: Callable[[bytes], bytes | None]
+    view: View
+    index: TopicIndex
+    hosts: Collection[bytes]
+
+
+def text_edits(spans: Sequence[Span], flexible: bool, facts: TextFacts) -> list[Edit]:
+    """Edits for the error texts among ``spans``."""
     edits: list[Edit] = []
     for kind, start, stop, text in spans:
         if kind == ERROR_TEXT and text:
-            new = restored(text, shown, view, index)
+            new = restored(text, facts)
             if new != text:
                 edits.append((start, stop, compact_string(new) if flexible else legacy_string(new)))
     return edits
 
 
-def restored(
-    text: bytes, shown: Callable[[bytes], bytes | None], view: View, index: TopicIndex
-) -> bytes:
+def restored(text: bytes, facts: TextFacts) -> bytes:
     """The text in logical names. Addresses in it are withheld."""
+    shown, prefix = facts.shown, facts.view.id_prefix
 
     def one(match: re.Match[bytes]) -> bytes:
         token = match[0]
         # A name at a sentence's end has the full stop in its token.
         for name, rest in ((token, b""), (token.rstrip(b"."), b"." * token.endswith(b"."))):
-            if index.exists(name) or shown(name) not in (None, name):
+            if facts.index.exists(name) or shown(name) not in (None, name):
                 found = shown(name)
                 return (_WITHHELD if found is None else found) + rest
-        if view.id_prefix and token.startswith(view.id_prefix):
-            return token[len(view.id_prefix) :]
+            if name in facts.hosts:
+                return _NO_ADDRESS + rest
+        if prefix and token.startswith(prefix):
+            return token[len(prefix) :]
         return token
 
     return _TOKEN.sub(one, _ADDRESS.sub(_NO_ADDRESS, text))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from gateway.decision import Denied
 from gateway.topic_ids import TopicIndex
@@ -18,21 +19,22 @@ from protocol.splice import Edit
 from protocol.subscription import rewrite_assignment, rewrite_subscription
 from protocol.walkers import Span
 
-TOPIC_NAME = int(Kind.TOPIC_NAME)
-TOPIC_ID = int(Kind.TOPIC_ID)
-GROUP_ID = int(Kind.GROUP_ID)
-TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
-PROTOCOL_TYPE = int(Kind.PROTOCOL_TYPE)
-SUBSCRIPTION = int(Kind.SUBSCRIPTION)
-ASSIGNMENT = int(Kind.ASSIGNMENT)
-ERROR_CODE = int(Kind.ERROR_CODE)
+TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
+TOPIC_ID: Final = int(Kind.TOPIC_ID)
+GROUP_ID: Final = int(Kind.GROUP_ID)
+TRANSACTIONAL_ID: Final = int(Kind.TRANSACTIONAL_ID)
+PROTOCOL_TYPE: Final = int(Kind.PROTOCOL_TYPE)
+SUBSCRIPTION: Final = int(Kind.SUBSCRIPTION)
+ASSIGNMENT: Final = int(Kind.ASSIGNMENT)
+ERROR_CODE: Final = int(Kind.ERROR_CODE)
+REGEX: Final = int(Kind.REGEX)
 
-MORE = frozenset({int(Kind.HOST), int(Kind.ERROR_TEXT), int(Kind.SIZED)})
+MORE: Final = frozenset({int(Kind.HOST), int(Kind.ERROR_TEXT), int(Kind.SIZED)})
 """Kinds of a response that :class:`ResponseRenamer` leaves to others."""
 
-UNKNOWN_TOPIC_ID = 100
-CONSUMER = b"consumer"
-NO_ID = bytes(16)
+UNKNOWN_TOPIC_ID: Final = 100
+CONSUMER: Final = b"consumer"
+NO_ID: Final = bytes(16)
 
 
 @dataclass(slots=True)
@@ -98,7 +100,7 @@ class RequestRenamer:
         self._id(start, stop, value, self._view.transactional_id_to_broker)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
-        # Java's client puts an empty name beside a topic id; a broker refuses one that stands alone.
+        # Java's client puts an empty name beside a topic id; a broker refuses one standing alone.
         if not value:
             return
         found = self._view.resolve(value)
@@ -199,6 +201,9 @@ class ResponseRenamer:
                 self.errors.append(value)
             elif kind in MORE:
                 self.more = True
+            elif kind == REGEX:
+                # A member that joined the broker itself; its expression is over flat names.
+                self.edits.append((start, stop, wire_string(b"", self._flexible)))
             elif kind in (GROUP_ID, TRANSACTIONAL_ID):
                 self.id(start, stop, value)
             elif kind == PROTOCOL_TYPE:

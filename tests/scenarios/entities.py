@@ -25,9 +25,7 @@ def entity(cls: type, values: Mapping[str, Any]) -> Any:
     """An entity of ``cls`` with these values, as far as its version has the fields."""
     hints = get_type_hints(cls)
     names = {field.name for field in fields(cls)}
-    chosen = {
-        name: _value(hints[name], value) for name, value in values.items() if name in names
-    }
+    chosen = {name: _value(hints[name], value) for name, value in values.items() if name in names}
     return messages.build(cls, **chosen)
 
 

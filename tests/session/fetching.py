@@ -12,8 +12,9 @@ from tests.session.pair import topic_id
 
 
 def _topic(key: str | int) -> dict[str, str | UUID | None]:
-    named = isinstance(key, str)
-    return {"topic": key if named else None, "topic_id": None if named else topic_id(int(key))}
+    if isinstance(key, str):
+        return {"topic": key, "topic_id": None}
+    return {"topic": None, "topic_id": topic_id(key)}
 
 
 def request(

@@ -1,9 +1,8 @@
-"""A session between a client and a broker that are both the test: no sockets, no clock to wait for."""
+"""A session between a client and a broker that are both the test: no sockets, no waiting."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -28,6 +27,7 @@ NAMESPACES = ("team-a", "team-a:sub", "team-b", "org:apache:kafka")
 CLIENT_ID = b"test-client"
 HOST = "gateway.example"
 BASE_PORT = 9193
+BROKER_HOST = "broker-1.internal"
 
 
 def topic_id(number: int) -> UUID:
@@ -43,7 +43,8 @@ class Facts:
         self.index.replace(
             [(name.encode(), topic_id(n).bytes) for n, name in enumerate(topics, start=1)]
         )
-        self.api_versions: Mapping[int, tuple[int, int]] = MappingProxyType({})
+        self.api_versions: dict[int, tuple[int, int]] = {}
+        self.brokers = {1: (BROKER_HOST, 9092)}
 
 
 def request_frame(
@@ -141,7 +142,13 @@ class Pair:
         return messages.parse(request_name(api_key), seen_version, payload[body:])
 
     def reply(
-        self, name: str, version: int, entity: Any, correlation_id: int = 7, *, sent: int | None = None
+        self,
+        name: str,
+        version: int,
+        entity: Any,
+        correlation_id: int = 7,
+        *,
+        sent: int | None = None,
     ) -> Any:
         """Answer as the broker, at version ``sent`` if that is another; returns what the client
         sees, parsed at ``version``."""

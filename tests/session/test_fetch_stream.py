@@ -126,6 +126,6 @@ def test_a_response_whose_frame_is_too_short(cut: int | None) -> None:
     pair = asked(13, {1: [0]})
     frame = response_frame("Fetch", 13, fetching.response(13, {1: [RECORDS]}))
     frame = (len(frame) - 4 - 3).to_bytes(4, "big") + frame[4:-3]
-    with pytest.raises(ProtocolError, match="ends|go on"):
+    with pytest.raises(ProtocolError, match=r"ends|go on"):
         for piece in (frame[:cut], frame[cut:]) if cut else (frame,):
             pair.session.broker_data(piece)

@@ -11,6 +11,7 @@ from protocol import messages
 from tests.scenarios.entities import consumer_protocol, difference, entity
 from tests.session.pair import Pair
 
+FLAT_NAMES = ["team-a..orders", "org.apache.kafka..orders"]
 NAMES = {"legal": "org.apache.kafka..orders", "colon": "team-a:orders"}
 
 
@@ -37,10 +38,11 @@ def test_assignments_come_back_in_the_spelling_of_the_subscription(version: int)
     pair = Pair()
     subscribed = {"subscription": [NAMES["colon"], NAMES["legal"]]}
     pair.ask("JoinGroup", version, join(version, "consumer", subscribed))
-    flat = {"subscription": ["team-a..orders", "org.apache.kafka..orders"]}
-    members = [{"member_id": "m", "metadata": flat}]
+    members = [{"member_id": "m", "metadata": {"subscription": FLAT_NAMES}}]
     joined = pair.reply(
-        "JoinGroup", version, answer("JoinGroup", version, protocol_type="consumer", members=members)
+        "JoinGroup",
+        version,
+        answer("JoinGroup", version, protocol_type="consumer", members=members),
     )
     assert not difference({"members": [{"metadata": subscribed}]}, joined)
 

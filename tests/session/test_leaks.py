@@ -13,7 +13,7 @@ OWN = "team-a..orders"
 CASES = [pytest.param(*case, id=f"{case[0]}-v{case[1]}") for case in samples.decided()]
 
 ANSWERS_WHAT_WAS_ASKED = {"Fetch", "DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs"}
-"""Nothing can be left out of these responses: a topic that was not asked for ends the connection."""
+"""Nothing is left out of these: a topic that was not asked for ends the connection."""
 
 
 def exchanged(pair: Pair, api: str, version: int, topic: str, flat: str, number: int) -> bytes:

@@ -205,6 +205,14 @@ def test_records_batches_and_acks_are_counted() -> None:
     assert (counted["x"].records, counted["x"].partitions, counted["x"].led) == (0, 1, 0)
 
 
+def test_a_record_count_that_cannot_be_is_not_counted() -> None:
+    pair = Pair()
+    lie = batch(0).replace(bytes(4) + b"the", (1 << 31).to_bytes(4, "big") + b"the")
+    pair.send(request_frame("Produce", 9, produce({"team-a:orders": [lie]})))
+    flow = flows(pair)[OWN]
+    assert (flow.records, flow.batches) == (0, 1)
+
+
 def test_a_batch_whose_header_has_not_come_is_counted_all_the_same() -> None:
     pair = Pair()
     frame = request_frame("Produce", 9, produce({"team-a:orders": [batch(3) + RECORDS]}))

@@ -34,6 +34,18 @@ def correlation_ids(data: bytes) -> list[int]:
     return [int.from_bytes(payload[:4], "big") for payload in frames(data)]
 
 
+def quiet(pair: Pair) -> bool:
+    return pair.session.quiet
+
+
+def saturated(pair: Pair) -> bool:
+    return pair.session.saturated
+
+
+def waiting(pair: Pair) -> Refresh | None:
+    return pair.session.waiting
+
+
 def heartbeat(correlation_id: int, group: str = "app") -> bytes:
     entity = messages.build(messages.message_class("HeartbeatRequest", 4), group_id=group)
     return request_frame("Heartbeat", 4, entity, correlation_id)
@@ -78,16 +90,16 @@ def test_a_local_answer_with_nothing_before_it_goes_at_once() -> None:
     pair = Pair()
     pair.send(heartbeat(1, RESERVED))
     assert correlation_ids(pair.to_client()) == [1]
-    assert pair.session.quiet
+    assert quiet(pair)
 
 
 def test_quiet_means_nothing_is_under_way() -> None:
     pair = Pair()
-    assert pair.session.quiet
+    assert quiet(pair)
     pair.send(heartbeat(1))
-    assert not pair.session.quiet
+    assert not quiet(pair)
     pair.session.broker_data(heartbeat_response(1))
-    assert pair.session.quiet
+    assert quiet(pair)
 
 
 CUT_APIS = [
@@ -119,7 +131,7 @@ def conversation(cuts: tuple[int, int]) -> list[tuple[bytes, bytes]]:
         for begin, end in pairwise((0, min(cuts[1], len(response)), len(response))):
             pair.session.broker_data(response[begin:end])
         seen.append((to_broker, pair.to_client()))
-        assert pair.session.quiet
+        assert quiet(pair)
     return seen
 
 
@@ -141,9 +153,7 @@ def test_single_bytes_give_the_same_bytes(api: str, version: int) -> None:
     to_broker = bytewise.to_broker()
     assert to_broker == whole.to_broker()
     sent_as = int.from_bytes(to_broker[6:8], "big")
-    response = response_frame(
-        api, sent_as, samples.response(api, sent_as, OWN, topic_id(1), "")
-    )
+    response = response_frame(api, sent_as, samples.response(api, sent_as, OWN, topic_id(1), ""))
     whole.session.broker_data(response)
     for value in response:
         bytewise.session.broker_data(bytes((value,)))
@@ -180,7 +190,11 @@ def test_response_sizes_that_cannot_be(size: int) -> None:
         pair.session.broker_data(size.to_bytes(4, "big", signed=True) + bytes(4))
 
 
-@pytest.mark.parametrize(("api", "version"), list(samples.decided()))
+NOT_STREAMED = [case for case in samples.decided() if case[0] != "Produce"]
+"""What follows the records of a Produce request is left to the broker."""
+
+
+@pytest.mark.parametrize(("api", "version"), NOT_STREAMED)
 def test_bytes_after_the_end_of_a_request_do_not_reach_the_broker(api: str, version: int) -> None:
     """librdkafka sends some in Metadata v13; Kafka ignores them."""
     plain, longer = Pair(topics=[OWN]), Pair(topics=[OWN])
@@ -276,7 +290,7 @@ def test_produce_before_version_3_without_acks_is_not_answered() -> None:
     pair.send(old_produce(2, b"\x00\x00" + OLD_PRODUCE[2:]))
     assert pair.to_broker() == b""
     assert pair.to_client() == b""
-    assert pair.session.quiet
+    assert quiet(pair)
 
 
 def test_what_was_counted_stays_with_the_client_id_that_did_it() -> None:
@@ -325,19 +339,19 @@ def test_a_denial_is_counted_and_kept() -> None:
 def test_saturated_until_responses_come() -> None:
     pair = Pair()
     for correlation_id in range(MAX_IN_FLIGHT):
-        assert not pair.session.saturated
+        assert not saturated(pair)
         pair.send(heartbeat(correlation_id))
-    assert pair.session.saturated
+    assert saturated(pair)
     pair.session.broker_data(heartbeat_response(0))
-    assert not pair.session.saturated
+    assert not saturated(pair)
 
 
 def test_a_request_that_waits_stops_those_behind_it() -> None:
     pair = Pair(topics=[OWN])
     session = pair.session
     session.client_data(heartbeat(1) + metadata(2, None) + heartbeat(3))
-    assert session.waiting is Refresh.TOPICS
-    assert not session.quiet
+    assert waiting(pair) is Refresh.TOPICS
+    assert not quiet(pair)
     assert len(frames(pair.to_broker())) == 1
     fourth = heartbeat(4)
     session.client_data(fourth[:7])
@@ -346,7 +360,7 @@ def test_a_request_that_waits_stops_those_behind_it() -> None:
     session.broker_data(heartbeat_response(1))
     assert correlation_ids(pair.to_client()) == [1]
     session.resume()
-    assert session.waiting is None
+    assert waiting(pair) is None
     sent = frames(pair.to_broker())
     assert [int.from_bytes(payload[4:8], "big") for payload in sent] == [2, 3, 4]
 
@@ -356,19 +370,19 @@ def test_each_request_waits_for_itself() -> None:
     session = pair.session
     session.client_data(metadata(1, None) + metadata(2, None))
     session.resume()
-    assert session.waiting is Refresh.TOPICS
+    assert waiting(pair) is Refresh.TOPICS
     assert len(frames(pair.to_broker())) == 1
     session.resume()
-    assert session.waiting is None
+    assert waiting(pair) is None
     assert len(frames(pair.to_broker())) == 1
 
 
 def test_a_name_of_an_unknown_namespace_is_looked_up_once_more() -> None:
     pair = Pair()
     pair.session.client_data(metadata(1, "nowhere:x"))
-    assert pair.session.waiting is Refresh.CATALOG
+    assert waiting(pair) is Refresh.CATALOG
     pair.session.resume()
-    assert pair.session.waiting is None
+    assert waiting(pair) is None
     assert len(frames(pair.to_broker())) == 1
 
 
@@ -377,7 +391,7 @@ def test_a_topic_that_came_meanwhile_is_found_after_the_refresh() -> None:
     session = pair.session
     asked = samples.request("Fetch", 13, "", topic_id(5))
     session.client_data(request_frame("Fetch", 13, asked))
-    assert session.waiting is Refresh.TOPICS
+    assert waiting(pair) is Refresh.TOPICS
     pair.facts.index.learn(OWN.encode(), topic_id(5).bytes)
     session.resume()
     assert topic_id(5).bytes in pair.to_broker()
@@ -411,16 +425,14 @@ def test_unknown_tagged_fields_pass(api: str, version: int) -> None:
     payload = header + with_tag(samples.response(api, version, OWN, topic_id(1), ""))
     pair.session.broker_data(len(payload).to_bytes(4, "big") + payload)
     assert len(frames(pair.to_client())) == 1
-    assert pair.session.quiet
+    assert quiet(pair)
 
 
 def test_unknown_tagged_fields_break_no_partial_answer() -> None:
     pair = Pair(topics=[OWN])
     cls = messages.message_class("ListOffsetsRequest", 7)
     names = ("nowhere:x", "team-a:orders")
-    topics = tuple(
-        samples.request("ListOffsets", 7, name, topic_id(1)).topics[0] for name in names
-    )
+    topics = tuple(samples.request("ListOffsets", 7, name, topic_id(1)).topics[0] for name in names)
     pair.send(raw_frame(2, 7, with_tag(messages.build(cls, topics=topics))))
     assert b"team-a..orders" in pair.to_broker()
     payload = response_header(7, 1) + with_tag(

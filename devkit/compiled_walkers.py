@@ -1,0 +1,67 @@
+"""The module of walkers that a compiled build has in the place of ``protocol/prebuilt.py``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from gateway.coverage import COVERAGE
+from gateway.plans import REQUEST_KINDS, response_kinds
+from protocol.walkers import digest, segments_source, walker_source
+
+_APIS: Final = ("Produce", "Fetch")
+"""Whose walkers are compiled: the two that carry the load."""
+
+_HEAD: Final = '''\
+"""Walkers compiled ahead of time, by the digest of their source. Generated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from struct import Struct
+from struct import error as StructError
+from typing import Any, Final
+
+from protocol.errors import ProtocolError, TruncatedError
+from protocol.primitives import read_uvarint
+from protocol.steps import compact, nullable_compact, refuse_length, skip_tags
+
+Span = tuple[int, int, int, Any]
+Function = Callable[[bytes, int, int, list[Span]], int]
+'''
+
+_FUTURE: Final = "from __future__ import annotations\n"
+_OWN_NAME: Final = re.compile(r"^def (\w+)|\b(EARLY|unpack_\d+)\b", re.MULTILINE)
+
+
+def prebuilt_source() -> str:
+    """The module's text: every source once, its names made its own by a number behind them."""
+    parts = [_HEAD]
+    table = ["PREBUILT: Final[dict[str, dict[str, Function]]] = {"]
+    for number, source in enumerate(dict.fromkeys(_sources())):
+        parts.append(_numbered(source, number))
+        names = re.findall(r"^def (\w+)", source, re.MULTILINE)
+        functions = ", ".join(f'"{name}": {name}_{number}' for name in names)
+        table.append(f'    "{digest(source)}": {{{functions}}},')
+    return "\n\n".join([*parts, "\n".join([*table, "}"])]) + "\n"
+
+
+def _numbered(source: str, number: int) -> str:
+    return _OWN_NAME.sub(rf"\g<0>_{number}", source.removeprefix(_FUTURE))
+
+
+def _sources() -> Iterator[str]:
+    """The sources that the plans of these APIs ask for, at every decided version."""
+    for api in COVERAGE.values():
+        if api.name not in _APIS:
+            continue
+        request, response = f"{api.name}Request", f"{api.name}Response"
+        kinds = response_kinds(api.name)
+        for version in range(api.first, api.last + 1):
+            yield walker_source(request, version, REQUEST_KINDS)
+            yield walker_source(response, version, kinds)
+            if api.name == "Produce":
+                yield segments_source(request, version, REQUEST_KINDS)
+            else:
+                yield segments_source(response, version, kinds)

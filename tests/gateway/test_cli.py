@@ -1,0 +1,134 @@
+"""gateway.cli: the command, as users run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devkit.waiting import wait_until
+from gateway import cli, exit_codes, version
+from tests.gateway import config_samples
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_check_prints_what_clients_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = config_samples.write(tmp_path)
+    assert cli.main(["check", str(path)]) == exit_codes.OK
+    out, err = capsys.readouterr()
+    assert out.startswith("listener  bootstrap.servers  node id  address\ncolon     127.0.0.1:")
+    assert err == ""
+
+
+def test_check_of_a_refused_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = config_samples.write(tmp_path, worker=1, drain_seconds=-1)
+    assert cli.main(["check", str(path)]) == exit_codes.CONFIG
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(f"{path}:") for line in lines)
+    assert "unknown key 'worker'; did you mean 'workers'?" in err
+
+
+def test_check_of_ports_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = config_samples.values()
+    path = config_samples.write(tmp_path, **values)
+    with socket.create_server(("127.0.0.1", values["metrics"]["port"])):
+        assert cli.main(["check", str(path)]) == exit_codes.FAILED
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert "metrics.port: the metrics port" in err
+        assert "address already in use" in err
+        assert cli.main(["check", "--json", str(path)]) == exit_codes.FAILED
+        content = json.loads(capsys.readouterr().out)
+        assert content["ok"] is False
+        assert content["problems"] == err.splitlines()
+
+
+def test_check_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["check", "--json", str(config_samples.write(tmp_path))]) == exit_codes.OK
+    assert json.loads(capsys.readouterr().out)["ok"] is True
+
+
+def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["serve", "--config", "/no/such.yaml"]) == exit_codes.CONFIG
+    told = capsys.readouterr().err
+    assert told == (
+        "/no/such.yaml: cannot be read: No such file or directory; give the path of a YAML file\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [[], ["serve"], ["check"], ["fly"]])
+def test_command_lines_that_cannot_be_understood(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(arguments)
+    assert caught.value.code == exit_codes.USAGE
+
+
+def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    for argument in ("--help", "--version"):
+        with pytest.raises(SystemExit) as caught:
+            cli.main([argument])
+        assert caught.value.code == 0
+    out = capsys.readouterr().out
+    assert "kafka-gateway check config/quickstart.yaml" in out
+    assert "78  the configuration is refused" in out
+    assert f"kafka-gateway {version()}" in out
+
+
+class Gateway:
+    """``python -m gateway serve`` in a process of its own."""
+
+    def __init__(self, directory: Path, path: Path) -> None:
+        self.log = directory / "log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "gateway", "serve", "--config", str(path)],
+                cwd=ROOT,
+                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                stdout=log,
+                stderr=log,
+            )
+
+    def wait(self) -> int:
+        try:
+            return self.process.wait(30)
+        finally:
+            self.process.kill()
+
+
+def test_serve_refuses_a_port_in_use_in_one_line(tmp_path: Path) -> None:
+    values = config_samples.values()
+    port = values["listeners"][0]["port"]
+    path = config_samples.write(tmp_path, **values)
+    with socket.create_server(("127.0.0.1", port)):
+        gateway = Gateway(tmp_path, path)
+        assert gateway.wait() == exit_codes.CONFIG
+    assert gateway.log.read_text() == (
+        f"kafka-gateway: the bootstrap port of listener 'colon' ({port}) cannot be bound on "
+        f"'127.0.0.1': port {port}: address already in use; free them or choose others\n"
+    )
+
+
+def test_sigterm_while_the_cluster_is_still_waited_for(tmp_path: Path) -> None:
+    gateway = Gateway(tmp_path, config_samples.write(tmp_path, workers=2))
+    try:
+        wait_until(lambda: "worker 1 is process" in gateway.log.read_text(), "two workers", 30)
+        gateway.process.send_signal(signal.SIGTERM)
+        assert gateway.wait() == exit_codes.OK
+    finally:
+        gateway.process.kill()
+    log = gateway.log.read_text()
+    assert "SIGTERM: stopping" in log
+    assert log.endswith("gateway.supervisor stopped\n")
+    assert "Traceback" not in log
