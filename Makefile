@@ -15,7 +15,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format unit live bench spark lock upgrade clean
+.PHONY: help demo test check format unit live compiled bench spark lock upgrade clean
 .NOTPARALLEL:
 
 help:  ## Show this list.
@@ -41,6 +41,9 @@ unit: $(STAMP)  ## Tests that need no Kafka.
 
 live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
 	$(PYTEST) -v -m live
+
+compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
+	@$(BIN)/python -m devkit.compiled
 
 bench: $(STAMP)  ## Measure the gateway beside its peers; prints a table, writes JSON.
 	$(BIN)/python -m bench

@@ -39,7 +39,7 @@ def prebuilt_source() -> str:
     """The module's text: every source once, its names made its own by a number behind them."""
     parts = [_HEAD]
     table = ["PREBUILT: Final[dict[str, dict[str, Function]]] = {"]
-    for number, source in enumerate(dict.fromkeys(_sources())):
+    for number, source in enumerate(dict.fromkeys(prebuilt_sources())):
         parts.append(_numbered(source, number))
         names = re.findall(r"^def (\w+)", source, re.MULTILINE)
         functions = ", ".join(f'"{name}": {name}_{number}' for name in names)
@@ -51,8 +51,8 @@ def _numbered(source: str, number: int) -> str:
     return _OWN_NAME.sub(rf"\g<0>_{number}", source.removeprefix(_FUTURE))
 
 
-def _sources() -> Iterator[str]:
-    """The sources that the plans of these APIs ask for, at every decided version."""
+def prebuilt_sources() -> Iterator[str]:
+    """What the plans of these APIs ask for, at every decided version; some of it repeatedly."""
     for api in COVERAGE.values():
         if api.name not in _APIS:
             continue

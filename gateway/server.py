@@ -124,7 +124,7 @@ class Server:
         )
 
     def _sweep(self, now: float) -> None:
-        """Close clients that have been silent from the start for Kafka's connections.max.idle.ms."""
+        """Close clients that have said nothing yet, after Kafka's connections.max.idle.ms."""
         for connection, since in list(self._silent.items()):
             if now - since < SILENT_SECONDS:
                 break  # in the order they came

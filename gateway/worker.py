@@ -33,7 +33,7 @@ from gateway.traffic_log import TrafficLog
 from gateway.traffic_record import Origin
 from gateway.worker_channel import Failed, Ready, WorkerChannel, WorkerReport, receive_config
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("gateway.worker")
 
 REPORT_SECONDS = 1.0
 _PAGE = resource.getpagesize()

@@ -186,8 +186,13 @@ def _compile(source: str, message: str, version: int) -> Mapping[str, Any]:
     prebuilt = PREBUILT.get(digest(source))
     if prebuilt is not None:
         return prebuilt
+    return run_source(source, f"<walker {message} v{version}>")
+
+
+def run_source(source: str, file: str) -> Mapping[str, Any]:
+    """The functions of a source, whether or not they have been compiled ahead of time."""
     namespace: dict[str, Any] = dict(_GLOBALS)
-    code = compile(source, f"<walker {message} v{version}>", "exec")
+    code = compile(source, file, "exec")
     # The source is generated from kio's schema alone; nothing that came over a wire is in it.
     exec(code, namespace)  # noqa: S102
     return namespace

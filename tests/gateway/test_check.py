@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,10 +21,10 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> None:
     """No DNS: ``.invalid`` is unknown at once (RFC 6761), everything else is as it is."""
     real = socket.getaddrinfo
 
-    def getaddrinfo(host: str, *rest: object, **named: object) -> object:
+    def getaddrinfo(host: str, *rest: Any, **named: Any) -> Any:
         if host.endswith(".invalid"):
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
-        return real(host, *rest, **named)  # type: ignore[call-overload]
+        return real(host, *rest, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
+from pydantic import BaseModel, TypeAdapter
+from pydantic.fields import FieldInfo
 
 from gateway.config import Address, Config, ConfigError, load_config, with_lines
 from gateway.config_errors import Problem
@@ -256,7 +259,7 @@ def test_addresses(text: str, address: tuple[str, int]) -> None:
         "::1:9092",
         "[::1]",
         "h:+1",
-        "h:١",
+        "h:\u0661",
         5,
     ],
 )
@@ -275,3 +278,38 @@ def test_problems_found_later_get_their_lines(tmp_path: Path) -> None:
     ]
     path.unlink()
     assert str(with_lines(path, problems[:1])) == f"{path}: listeners[0].port: p; q"
+
+
+def _documented() -> dict[str, str]:
+    """Key to default, as docs/configuration.md says."""
+    text = (EXAMPLES.parent / "docs" / "configuration.md").read_text()
+    rows = (line.split(" | ") for line in text.splitlines() if line.startswith("| `"))
+    return {row[0].strip("| `"): row[2].strip("`") for row in rows if len(row) == 4}
+
+
+def _keys(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every key of the models, written as the documentation does."""
+    for name, field in model.model_fields.items():
+        key = f"{path}{field.alias or name}"
+        (inner,) = [*_models(field.annotation), None][:1]
+        if inner is None or "tuple" in str(field.annotation):
+            yield key, field
+        if inner is not None:
+            yield from _keys(inner, f"{key}[]." if "tuple" in str(field.annotation) else f"{key}.")
+
+
+def _models(annotation: object) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for inner in get_args(annotation) for found in _models(inner)]
+
+
+def test_the_documentation_has_every_key_and_its_default() -> None:
+    documented, keys = _documented(), dict(_keys(Config))
+    assert list(documented) == list(keys)
+    for key, field in keys.items():
+        if field.is_required():
+            assert documented[key] == "required", key
+        elif field.default_factory is None:
+            default = TypeAdapter(object).dump_python(field.default, mode="json")
+            assert yaml.safe_load(documented[key]) == default, key

@@ -13,6 +13,9 @@ from gateway.config_rules import Parts, cross_problems, hosts_overlap, port_clai
 from gateway.virtual_brokers import NodeIdRanges
 from tests.gateway import config_samples
 
+# Said of addresses here; nothing binds to it.
+EVERY = "0.0.0.0"  # noqa: S104
+
 
 def told(
     *listeners: dict[str, Any],
@@ -117,7 +120,7 @@ def test_homes_are_not_judged_by_namespaces_that_could_not_be_read() -> None:
     assert told({"name": "a", "port": 9000, "home": "org"}, namespaces=None) == []
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+@pytest.mark.parametrize("host", [EVERY, "::"])
 def test_a_wildcard_cannot_be_advertised(host: str) -> None:
     (problem,) = told({"name": "a", "port": 9000, "bind": host})
     assert problem.startswith(f"listeners[0].advertised_host: '{host}' is every address of this")
@@ -136,13 +139,13 @@ def test_one_cluster() -> None:
     [
         ("127.0.0.1", "127.0.0.1", True),
         ("127.0.0.1", "127.0.0.2", False),
-        ("0.0.0.0", "127.0.0.2", True),
+        (EVERY, "127.0.0.2", True),
         ("::", "::1", True),
-        ("::", "0.0.0.0", False),
+        ("::", EVERY, False),
         ("localhost", "127.0.0.1", True),
         ("Gw.example", "gw.example", True),
         ("gw.example", "other.example", False),
-        ("gw.example", "0.0.0.0", True),
+        ("gw.example", EVERY, True),
     ],
 )
 def test_addresses_that_cannot_share_a_port(one: str, other: str, overlap: bool) -> None:

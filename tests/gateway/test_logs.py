@@ -28,8 +28,9 @@ def test_a_line(root: logging.Logger) -> None:
     stream = io.StringIO()
     set_up_logging(3, stream=stream)
     logging.getLogger("gateway.server").warning("%s closed", "10.0.0.1:5")
-    line = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z WARNING worker=3 gateway\.server 10.0.0.1:5 closed\n"
-    assert re.fullmatch(line, stream.getvalue())
+    time, _, rest = stream.getvalue().partition(" ")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", time)
+    assert rest == "WARNING worker=3 gateway.server 10.0.0.1:5 closed\n"
 
 
 def test_the_supervisor_is_no_worker(root: logging.Logger) -> None:

@@ -19,6 +19,7 @@ from gateway.metrics import (
     HISTOGRAMS,
     MAX_VALUES,
     OTHER,
+    WORKER_GAUGES,
     Metrics,
     cumulative,
     estimated_sum,
@@ -155,7 +156,8 @@ def test_both_formats_can_be_read(metrics: Metrics) -> None:
     metrics.set_state(0, State({"colon": 1}, dict.fromkeys(GAUGES, 1)))
     registry = CollectorRegistry()
     registry.register(metrics)
-    families = list(text_string_to_metric_families(generate_openmetrics(registry).decode()))
+    text = generate_openmetrics(registry).decode()  # type: ignore[no-untyped-call]
+    families = list(text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
     names = [family.name for family in families]
     assert len(names) == len(set(names)) >= len(COUNTERS) + len(HISTOGRAMS) + len(GAUGES)
     assert all(family.documentation for family in families)
@@ -178,3 +180,27 @@ def test_everything_that_a_server_reports_is_known(tmp_path: Path) -> None:
     report = Server(config_samples.config(tmp_path), 0).collect()
     assert set(report.counters) <= set(COUNTERS)
     assert set(report.gauges) <= set(GAUGES)
+
+
+def test_the_documentation_has_every_metric(metrics: Metrics) -> None:
+    metrics.set_state(0, State({"colon": 1}, dict.fromkeys([*GAUGES, *WORKER_GAUGES], 1)))
+    metrics.add(
+        [
+            (name, ("x",) * len(family.labels), 1)
+            for name, family in COUNTERS.items()
+            if "api" not in family.labels
+        ]
+    )
+    metrics.add(rows(flow(led=1, records=1, errors={3: 1}, gateway_us=buckets(b4=1))))
+    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    documented = {}
+    for line in text.splitlines():
+        if line.startswith("| `kafka_gateway_"):
+            name, kind, labels, _ = (cell.strip() for cell in line.strip("|").split("|"))
+            documented[name.strip("`")] = (kind, set(labels.replace("`", "").split(", ")) - {""})
+    suffixes = {"counter": "_total", "info": "_info"}
+    told = {}
+    for family in metrics.collect():
+        labels = {label for sample in family.samples for label in sample.labels}
+        told[family.name + suffixes.get(family.type, "")] = (family.type, labels - {"le"})
+    assert documented == told

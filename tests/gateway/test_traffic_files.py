@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import gzip
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from gateway import traffic_files
 from gateway.traffic_files import RollingFiles
 
 
@@ -150,7 +150,7 @@ def test_a_full_disk_leaves_no_part_of_a_line(
         return real(descriptor, data[:3])
 
     with monkeypatch.context() as patched:
-        patched.setattr(traffic_files.os, "write", full_after_three_bytes)
+        patched.setattr(os, "write", full_after_three_bytes)
         with pytest.raises(OSError, match="No space left"):
             rolling.write(b"two\n")
     assert lines(tmp_path) == ["one"]
@@ -163,7 +163,7 @@ def test_short_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     rolling = files(tmp_path)
     rolling.prepare()
     real = os.write
-    monkeypatch.setattr(traffic_files.os, "write", lambda to, data: real(to, data[:2]))
+    monkeypatch.setattr(os, "write", lambda to, data: real(to, data[:2]))
     rolling.write(b"abcdefg\n")
     assert lines(tmp_path) == ["abcdefg"]
     rolling.close()
@@ -180,7 +180,7 @@ def test_compressing_that_fails_keeps_the_plain_file(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(traffic_files.shutil, "copyfileobj", refuse)
+        patched.setattr(shutil, "copyfileobj", refuse)
         rolling.write(b"y" * 90 + b"\n")
     assert names(tmp_path) == ["00000001.jsonl", "00000002.jsonl"]
     assert "stays as it is, compressing failed" in caplog.text
@@ -202,5 +202,5 @@ def test_a_file_that_someone_removed_is_made_anew(tmp_path: Path) -> None:
 
 def test_a_directory_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(OSError, match="Not a directory|File exists"):
+    with pytest.raises(OSError, match=r"Not a directory|File exists"):
         files(tmp_path / "file").prepare()

@@ -129,9 +129,7 @@ names = st.builds(
 )
 
 
-@given(
-    names, st.sampled_from(["colon", "legal"]), st.sampled_from(["", "team-a"]), st.booleans()
-)
+@given(names, st.sampled_from(["colon", "legal"]), st.sampled_from(["", "team-a"]), st.booleans())
 def test_what_is_shown_resolves_to_what_it_was_shown_for(
     name: LogicalName, spelling: Spelling, home: str, escape: bool
 ) -> None:

@@ -87,7 +87,7 @@ def error_text(future: Future[object]) -> str:
 def produce(
     servers: str, topic: str, values: Sequence[str], **more: str | int | bool
 ) -> list[Message]:
-    """Produce ``values`` to partition 0 and return their delivery reports, none of them an error."""
+    """Produce ``values`` to partition 0; their delivery reports, none of them an error."""
     reports: list[Message] = []
     producer = Producer(settings(servers, linger_ms=0, **more))
     for value in values:
@@ -104,8 +104,8 @@ def produce(
 @contextlib.contextmanager
 def consumer(servers: str, group: str, **more: str | int | bool) -> Iterator[Consumer]:
     """A consumer from the beginning that commits when it is told to; closed at the end."""
-    start = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
-    client = Consumer(settings(servers, group_id=group, **{**start, **more}))
+    more = {"auto_offset_reset": "earliest", "enable_auto_commit": False, **more}
+    client = Consumer(settings(servers, group_id=group, **more))
     try:
         yield client
     finally:

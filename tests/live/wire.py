@@ -60,6 +60,19 @@ class Wire:
         """Send bytes as they are."""
         self._socket.sendall(data)
 
+    def send_until_stuck(self, data: bytes, seconds: float = 0.5) -> int:
+        """Send until the other side has taken nothing for ``seconds``; how many bytes it took."""
+        view, sent = memoryview(data), 0
+        self._socket.settimeout(seconds)
+        try:
+            while sent < len(data):
+                sent += self._socket.send(view[sent:])
+        except TimeoutError:
+            pass
+        finally:
+            self._socket.settimeout(SECONDS)
+        return sent
+
     def receive(self, size: int) -> bytes:
         """Exactly ``size`` bytes. Raises ConnectionEnded."""
         parts = bytearray()

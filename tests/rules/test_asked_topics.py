@@ -95,3 +95,13 @@ def test_one_refused_topic_stops_a_transaction() -> None:
     left, asked = divide(entries, Refusal(shape, {b"b": DENIED}))
     assert left == ()
     assert [topic.denied.code for topic in asked if topic.denied] == [55, 3]
+
+
+def test_an_empty_name_beside_an_id_says_nothing() -> None:
+    """Java's client asks Metadata for an id so."""
+    version = 12
+    shape = shape_of(ApiKey.METADATA, version)
+    topics = topics_of(shape, version, Asked("", TOPIC))
+    forwarded, (asked,) = divide(topics, Refusal(shape, {b"": DENIED}))
+    assert forwarded == topics
+    assert (asked.name, asked.topic_id, asked.denied) == (None, TOPIC, None)

@@ -1,0 +1,112 @@
+"""devkit.compiled: the compiled build is the same gateway."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from devkit.compiled import MODULES, CompileError, compiled_path, require_compiler
+from devkit.paths import PROJECT_ROOT
+
+SUITES = (
+    "tests/session",
+    "tests/scenarios",
+    "tests/gateway/test_view.py",
+    "tests/protocol/test_headers.py",
+    "tests/protocol/test_primitives.py",
+    "tests/protocol/test_records.py",
+    "tests/protocol/test_splice.py",
+    "tests/protocol/test_steps.py",
+    "tests/devkit/test_compiled_walkers.py",
+)
+
+ORIGINS = """
+import importlib, sys
+for name in sys.argv[1:]:
+    print(importlib.import_module(name).__file__)
+"""
+
+
+def run_compiled(path: Path, *arguments: str) -> str:
+    """Run Python with the compiled packages in front of the sources; returns what it printed."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    env["PYTHONPATH"] = os.pathsep.join([str(path), str(PROJECT_ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-P", *arguments],
+        cwd=PROJECT_ROOT,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.mark.timeout(600)
+def test_the_compiled_gateway_passes_the_tests_of_the_pure_one() -> None:
+    try:
+        require_compiler()
+    except CompileError as missing:
+        with pytest.raises(CompileError, match=str(missing)):
+            compiled_path()
+        return
+    path = compiled_path()
+    names = [name.removesuffix(".py").replace("/", ".") for name in MODULES]
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    files = [str(path / name.removesuffix(".py")) + suffix for name in MODULES]
+    assert run_compiled(path, "-c", ORIGINS, *names).split() == files
+    # Neither option may put the project's own directory in front again.
+    where = ["--import-mode=append", "-o", "pythonpath="]
+    run_compiled(path, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *where, *SUITES)
+    assert compiled_path() == path
+
+
+def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler -O2")
+    with pytest.raises(CompileError, match="no C compiler: no-such-compiler is not on PATH"):
+        compiled_path()
+
+
+def test_missing_headers_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CC", sys.executable)
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / name))
+    with pytest.raises(CompileError, match=r"include/Python\.h is missing"):
+        compiled_path()
+
+
+def test_a_compiler_that_fails_is_heard(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path))
+    monkeypatch.setattr("devkit.compiled._SETUP", "raise SystemExit('out of order')\n")
+    monkeypatch.setattr("devkit.compiled.require_compiler", lambda: None)
+    with pytest.raises(CompileError, match="out of order"):
+        compiled_path()
+    assert list((tmp_path / "compiled").iterdir()) == []
+
+
+def test_an_edit_makes_another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path))
+    monkeypatch.setattr("devkit.compiled.require_compiler", lambda: None)
+    monkeypatch.setattr(
+        "devkit.compiled._SETUP", "import pathlib; pathlib.Path('build').mkdir()\n# {modules}"
+    )
+    sources = {"gateway/a.py": b"1\n"}
+    monkeypatch.setattr("devkit.compiled._sources", lambda: sources)
+    first = compiled_path()
+    assert (first / "gateway/a.py").read_bytes() == b"1\n"
+    sources["gateway/a.py"] = b"2\n"
+    second = compiled_path()
+    assert second != first
+    assert (second / "gateway/a.py").read_bytes() == b"2\n"
+    sources["gateway/a.py"] = b"1\n"
+    assert compiled_path() == first
+
+
+def test_what_is_compiled_is_there() -> None:
+    assert [name for name in MODULES if not (PROJECT_ROOT / name).is_file()] == []

@@ -1,0 +1,93 @@
+"""devkit.compiled_walkers, and what came of it: in a compiled build the walkers are compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from devkit.compiled_walkers import prebuilt_source
+from gateway.coverage import COVERAGE
+from gateway.plans import REQUEST_KINDS, response_kinds
+from protocol.errors import ProtocolError
+from protocol.prebuilt import PREBUILT
+from protocol.walkers import Span, digest, run_source, segments_source, walker_source
+from tests.protocol.oracle import encode
+from tests.protocol.strategies import PROFILE, Case, messages_of
+
+Functions = Mapping[str, Any]
+
+APIS = [api for api in COVERAGE.values() if api.name in ("Produce", "Fetch")]
+CASES = [
+    (api.name + what, version)
+    for api in APIS
+    for what in ("Request", "Response")
+    for version in range(api.first, api.last + 1)
+]
+
+
+def sources_of(case: Case) -> list[str]:
+    """What the plans ask for."""
+    message, version = case
+    kinds = REQUEST_KINDS if message.endswith("Request") else response_kinds(message[:-8])
+    sources = [walker_source(message, version, kinds)]
+    if message in ("ProduceRequest", "FetchResponse"):
+        sources.append(segments_source(message, version, kinds))
+    return sources
+
+
+@cache
+def prebuilt() -> Mapping[str, Functions]:
+    """The compiled functions; in the source tree, where there are none, those of the module that
+    would be compiled."""
+    if PREBUILT:
+        return PREBUILT
+    namespace: dict[str, Any] = {}
+    exec(prebuilt_source(), namespace)  # noqa: S102
+    found: Mapping[str, Functions] = namespace["PREBUILT"]
+    return found
+
+
+def outcome(function: Any, body: bytes, pos: int, end: int) -> tuple[object, list[Span]]:
+    """All that a walker lets see: what it returns or raises, and its spans."""
+    out: list[Span] = []
+    try:
+        return function(body, pos, end, out), out
+    except ProtocolError as error:
+        return (type(error).__name__, str(error)), out
+
+
+def assert_same(case: Case, body: bytes, pos: int, end: int) -> None:
+    for source in sources_of(case):
+        functions, reference = prebuilt()[digest(source)], run_source(source, "reference")
+        for name, function in functions.items():
+            assert outcome(function, body, pos, end) == outcome(reference[name], body, pos, end)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}")
+@PROFILE
+@given(data=st.data())
+def test_it_walks_as_the_generated_source_does(case: Case, data: st.DataObject) -> None:
+    body = encode(data.draw(messages_of(case)), data.draw(st.sampled_from([[], [(100, b"new")]])))
+    assert_same(case, body, 0, len(body))
+    at = data.draw(st.integers(0, len(body)))
+    assert_same(case, body, 0, at)
+    assert_same(case, body, at, len(body))
+    wrong = bytearray(body)
+    if wrong:
+        wrong[at % len(wrong)] = data.draw(st.integers(0, 255))
+        assert_same(case, bytes(wrong), 0, len(wrong))
+
+
+def test_a_number_of_elements_is_not_confused_with_what_is_inside() -> None:
+    """A compiled range() looks at its end again each time: the elements must not change it."""
+    (source,) = sources_of(("ProduceResponse", 9))
+    partition = bytes(4 + 2 + 8 + 8 + 8) + b"\x01\x00\x00"
+    body = b"\x03" + (b"\x02a\x04" + 3 * partition + b"\x00") * 2 + bytes(4) + b"\x00"
+    result, spans = outcome(prebuilt()[digest(source)]["walk"], body, 0, len(body))
+    assert result == len(body)
+    assert [span[3] for span in spans if span[3] is not None] == [b"a", b"a"]

@@ -1,0 +1,116 @@
+"""docs/configuration.md: its key table against the models, its example against the gateway."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from annotated_types import Ge, Gt, Le
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from gateway import check, exit_codes
+from gateway.config import Config, load_config
+from tests.docs import markdown
+
+PAGE = markdown.read("docs/configuration.md")
+
+# What docs/configuration.md calls the defaults that depend on something else.
+COMPUTED = {
+    "gateway_id": "the host's name",
+    "listeners[].advertised_host": "`bind`",
+    "listeners[].broker_base_port": "`port` + 1",
+}
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every key as the page writes it; a section with defaults of its own is only its keys."""
+    for name, field in model.model_fields.items():
+        key = prefix + (field.alias or name)
+        inner, is_list = _inner_model(field.annotation)
+        if inner is None or is_list:
+            yield key, field
+        if inner is not None:
+            yield from keys(inner, f"{key}[]." if is_list else f"{key}.")
+
+
+def _inner_model(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The model of a section or of a list's items, and whether it is a list."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    for argument in get_args(annotation):
+        if isinstance(argument, type) and issubclass(argument, BaseModel):
+            return argument, True
+    return None, False
+
+
+KEYS = dict(keys(Config))
+ROWS = {markdown.code(row[0]): row[1:] for row in markdown.table(PAGE, "key")}
+
+
+def test_every_key_has_its_row_in_order() -> None:
+    assert list(ROWS) == list(KEYS)
+    assert "listeners[].home" in KEYS
+    assert "socket.request.max.bytes" in KEYS
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_default(key: str) -> None:
+    shown, field = ROWS[key][1], KEYS[key]
+    if key in COMPUTED:
+        assert field.default_factory is not None
+        assert shown == COMPUTED[key]
+    elif field.is_required():
+        assert shown == "required"
+    else:
+        assert field.default_factory is None
+        assert markdown.code(shown) == default_text(field.default)
+
+
+def default_text(value: object) -> str:
+    """A default as it would be written in YAML."""
+    if isinstance(value, str | Path):
+        return str(value)
+    return json.dumps(value)
+
+
+def test_computed_defaults(tmp_path: Path) -> None:
+    config = load_config(example(tmp_path))
+    (listener,) = config.listeners
+    assert listener.advertised_host == listener.bind
+    assert listener.broker_base_port == listener.port + 1
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_bounds(key: str) -> None:
+    """A number's bounds stand in the column of its type."""
+    shown = ROWS[key][0]
+    for bound in KEYS[key].metadata:
+        if isinstance(bound, Ge):
+            assert str(bound.ge) in shown
+        elif isinstance(bound, Le):
+            assert str(bound.le) in shown
+        elif isinstance(bound, Gt):
+            assert f"above {bound.gt}" in shown
+
+
+def example(directory: Path) -> Path:
+    """The page's least configuration, as a file."""
+    (block,) = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
+    path = directory / "gateway.yaml"
+    path.write_text(block.text)
+    return path
+
+
+def test_the_example_gives_the_table_shown(tmp_path: Path) -> None:
+    plans = check.plan(load_config(example(tmp_path)))
+    assert check.table(plans).rstrip("\n") in [block.text for block in markdown.blocks(PAGE)]
+
+
+def test_exit_statuses() -> None:
+    rows = markdown.table(PAGE, "exit status")
+    known = {exit_codes.OK, exit_codes.FAILED, exit_codes.USAGE, exit_codes.CONFIG}
+    assert {int(row[0]) for row in rows} == known

@@ -1,0 +1,118 @@
+"""docs/operations.md: its lists of metrics, reasons, rules and log lines against the source."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from gateway.flows import LATENCY_BUCKETS
+from gateway.metrics import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES, Metrics
+from gateway.worker_channel import State
+from tests.docs import markdown
+
+PAGE = markdown.read("docs/operations.md")
+GATEWAY = markdown.ROOT / "gateway"
+
+_SUFFIXES = {"counter": "_total", "info": "_info"}
+
+# Rules whose refusals are part of an answer, and never a denial of their own.
+NOT_COUNTED = {"all_or_nothing", "error_response", "spelling"}
+
+# Logged as they are: the lines of the page that the source only has as "%s".
+VERBATIM = {
+    "kafka-gateway … with … workers, cluster …",
+    "cluster … is not reachable: …",
+}
+
+
+# -- metrics ----------------------------------------------------------------------------------
+
+
+def exposed() -> dict[str, tuple[str, set[str]]]:
+    """Every metric there can be, by the name that is scraped: its type and its labels."""
+    metrics = Metrics("1", max_namespaces=10)
+    for name, family in COUNTERS.items():
+        metrics.count(name, tuple("1" for _ in family.labels))
+    metrics.add((name, ("1",), [1] * LATENCY_BUCKETS) for name in HISTOGRAMS)
+    gauges = dict.fromkeys([*GAUGES, *WORKER_GAUGES], 1)
+    metrics.set_state(0, State({"colon": 1}, gauges))
+    found = {}
+    for metric in metrics.collect():
+        labels = {label for sample in metric.samples for label in sample.labels} - {"le"}
+        found[metric.name + _SUFFIXES.get(metric.type, "")] = (metric.type, labels)
+    return found
+
+
+def test_every_metric_with_its_type_and_labels() -> None:
+    rows = markdown.table(PAGE, "metric")
+    shown = {markdown.code(row[0]): (row[1], set(markdown.spans(row[2]))) for row in rows}
+    assert shown == exposed()
+
+
+# -- what the source says ---------------------------------------------------------------------
+
+
+def trees() -> Iterator[ast.AST]:
+    """Every node of the gateway's source."""
+    for path in GATEWAY.rglob("*.py"):
+        yield from ast.walk(ast.parse(path.read_text(), str(path)))
+
+
+def texts(node: ast.AST) -> Iterator[str]:
+    """The string constants in an expression, f-strings cut to what comes first."""
+    if isinstance(node, ast.JoinedStr):
+        node = node.values[0]
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from texts(node.body)
+        yield from texts(node.orelse)
+
+
+def close_reasons() -> set[str]:
+    """The first argument of each ``close`` of a connection, up to the colon."""
+    found: set[str] = set()
+    for name in ("connection.py", "server.py"):
+        for node in ast.walk(ast.parse((GATEWAY / name).read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".close"):
+                found.update(text for argument in node.args[:1] for text in texts(argument))
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "reason":
+                found.update(texts(node.value))
+    return {text.partition(":")[0] for text in found}
+
+
+def test_every_reason_of_a_close() -> None:
+    assert {markdown.code(row[0]) for row in markdown.table(PAGE, "`reason`")} == close_reasons()
+
+
+def rules() -> set[str]:
+    """The last argument of each ``Denied(...)`` and of the view's ``_unknown(...)``."""
+    calls = (node for node in trees() if isinstance(node, ast.Call) and node.args)
+    named = (node for node in calls if ast.unparse(node.func) in {"Denied", "_unknown"})
+    return {text for node in named for text in texts(node.args[-1])}
+
+
+def test_every_rule() -> None:
+    shown = {markdown.code(row[0]) for row in markdown.table(PAGE, "`rule`")}
+    assert shown == rules() - NOT_COUNTED
+
+
+def log_formats() -> Mapping[str, Path]:
+    """What is logged, with ``…`` for every value."""
+    found = {}
+    for path in GATEWAY.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("log."):
+                text = next(text for argument in node.args for text in texts(argument))
+                found[re.sub(r"%[.\d]*[a-z]", "…", text)] = path
+    return found
+
+
+def test_every_log_line() -> None:
+    shown = {markdown.code(row[0]) for row in markdown.table(PAGE, "line")}
+    logged = log_formats()
+    assert "stopped" in logged
+    assert shown >= VERBATIM
+    assert shown - VERBATIM == set(logged) - {"…"}

@@ -1,0 +1,340 @@
+"""What one listener must never see or touch of another's, by name, by id, or by accident."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import ConfigResource, ResourceType
+from confluent_kafka.cimpl import NewTopic
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_process import GatewayProcess
+from tests.live import clients
+from tests.live.wire import Wire
+
+Names = Callable[[str], str]
+
+UNKNOWN_TOPIC_OR_PARTITION = 3
+INVALID_TOPIC_EXCEPTION = 17
+GROUP_AUTHORIZATION_FAILED = 30
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
+FETCH_SESSION_ID_NOT_FOUND = 70
+UNKNOWN_TOPIC_ID = 100
+
+ALL_ACKS = -1
+TIMEOUT = timedelta(seconds=10)
+NAMED_BY_ID = 12
+"""The first version of Metadata that may name a topic by its id (KIP-516)."""
+
+RESERVED = ["__consumer_offsets", "__transaction_state", "__kafka_gateway_catalog"]
+
+
+def _topic_id(servers: str, topic: str) -> uuid.UUID:
+    with Wire(servers) as wire:
+        (found,) = wire.ask("Metadata", NAMED_BY_ID, topics=[{"name": topic}]).topics
+    assert int(found.error_code) == 0
+    assert isinstance(found.topic_id, uuid.UUID)
+    return found.topic_id
+
+
+def _fetch(topic: dict[str, object], session_id: int = 0, epoch: int = -1) -> dict[str, object]:
+    """The fields of a Fetch of partition 0 of one topic."""
+    partition = {
+        "partition": 0,
+        "fetch_offset": 0,
+        "partition_max_bytes": 1_000,
+        "current_leader_epoch": -1,
+        "last_fetched_epoch": -1,
+    }
+    return {
+        "replica_id": -1,
+        "min_bytes": 0,
+        "max_bytes": 1_000,
+        "session_id": session_id,
+        "session_epoch": epoch,
+        "topics": [{**topic, "partitions": [partition]}],
+    }
+
+
+# -- two homes --------------------------------------------------------------------------------
+
+
+def test_groups_of_one_name_never_meet(
+    home_a: str, home_b: str, kafka: KafkaCluster, unique: Names
+) -> None:
+    topic, group = unique("orders"), unique("app")
+    homes = {"team-a": home_a, "team-b": home_b}
+    for namespace, servers in homes.items():
+        clients.create(servers, topic)
+        clients.await_stored(kafka, f"{namespace}..{topic}")
+        clients.produce(servers, topic, [namespace])
+    # Both are members at the same time: in one group, each would get half of the partitions.
+    with (
+        clients.consumer(home_a, group) as ours,
+        clients.consumer(home_b, group) as theirs,
+    ):
+        for client, value in ((ours, "team-a"), (theirs, "team-b")):
+            client.subscribe([topic])
+            assert clients.values(clients.take(client, 1)) == [value]
+            client.commit(asynchronous=False)
+    broker = clients.admin(kafka.bootstrap_servers)
+    known = {g.group_id for g in broker.list_consumer_groups().result(30).valid or ()}
+    assert {f"team-a..{group}", f"team-b..{group}"} <= known
+    assert group not in known
+    for servers in homes.values():
+        seen = [g.group_id for g in clients.admin(servers).list_consumer_groups().result(30).valid]
+        assert seen.count(group) == 1
+        assert not [name for name in seen if ".." in name or ":" in name]
+
+
+def test_a_group_of_another_home_cannot_be_read(
+    home_a: str, home_b: str, colon: str, unique: Names
+) -> None:
+    topic, group = unique("orders"), unique("app")
+    clients.create(home_a, topic)
+    clients.produce(home_a, topic, ["one"])
+    clients.consume(home_a, topic, 1, group)
+    for name in (group, f"team-a..{group}", f":team-a:{group}"):
+        asked = [ConsumerGroupTopicPartitions(name)]
+        found = clients.done(clients.admin(home_b).list_consumer_group_offsets(asked))[name]
+        assert found.topic_partitions == []
+
+
+def test_transactional_ids_of_one_name_never_fence_each_other(
+    home_a: str, home_b: str, kafka: KafkaCluster, unique: Names
+) -> None:
+    topic, transactional_id = unique("orders"), unique("tx")
+    producers = []
+    for servers in (home_a, home_b):
+        clients.create(servers, topic)
+        producer = Producer(clients.settings(servers, transactional_id=transactional_id))
+        producer.init_transactions(clients.SECONDS)
+        producers.append(producer)
+    for producer in producers:
+        producer.begin_transaction()
+        producer.produce(topic, "paid")
+    for producer in producers:
+        producer.commit_transaction(clients.SECONDS)
+    for flat in (f"team-a..{topic}", f"team-b..{topic}"):
+        assert clients.consume(kafka.bootstrap_servers, flat, 1, unique("direct")) == ["paid"]
+
+    # The same id at the same home does fence: the ids above were one name, not two.
+    newer = Producer(clients.settings(home_a, transactional_id=transactional_id))
+    newer.init_transactions(clients.SECONDS)
+    with pytest.raises(KafkaException) as fenced:
+        producers[0].begin_transaction()
+        producers[0].produce(topic, "late")
+        producers[0].commit_transaction(clients.SECONDS)
+    assert fenced.value.args[0].code() == KafkaError._FENCED
+
+
+# -- topics of others -------------------------------------------------------------------------
+
+
+def test_foreign_topics_by_name_are_unknown(
+    home_b: str, kafka: KafkaCluster, home_a: str, unique: Names
+) -> None:
+    topic = unique("orders")
+    clients.create(home_a, topic)
+    clients.await_stored(kafka, f"team-a..{topic}")
+    names = [f":team-a:{topic}", f"..team-a..{topic}", f"team-a:{topic}", f"team-a..{topic}", topic]
+    with Wire(clients.any_broker(home_b)) as wire:
+        asked = [{"name": name} for name in names]
+        answer = wire.ask("Metadata", 9, topics=asked, allow_auto_topic_creation=False)
+        assert {t.name: int(t.error_code) for t in answer.topics} == dict.fromkeys(
+            names, UNKNOWN_TOPIC_OR_PARTITION
+        )
+        for name in names:
+            (data,) = wire.ask("Fetch", 12, **_fetch({"topic": name})).responses
+            assert int(data.partitions[0].error_code) == UNKNOWN_TOPIC_OR_PARTITION
+            partition = [{"index": 0, "records": b""}]
+            data = [{"name": name, "partition_data": partition}]
+            (data,) = wire.ask(
+                "Produce", 9, acks=ALL_ACKS, topic_data=data, transactional_id=None
+            ).responses
+            assert int(data.partition_responses[0].error_code) == UNKNOWN_TOPIC_OR_PARTITION
+            (gone,) = wire.ask("DeleteTopics", 5, topic_names=(name,), timeout=TIMEOUT).responses
+            assert int(gone.error_code) == UNKNOWN_TOPIC_OR_PARTITION
+    assert f"team-a..{topic}" in kafka.topics()
+
+
+def test_foreign_topics_by_id_are_unknown(
+    home_b: str, home_a: str, kafka: KafkaCluster, unique: Names
+) -> None:
+    topic = unique("orders")
+    clients.create(home_a, topic)
+    clients.await_stored(kafka, f"team-a..{topic}")
+    topic_id = _topic_id(home_a, topic)
+    assert topic_id == _topic_id(kafka.bootstrap_servers, f"team-a..{topic}")
+    _assert_unknown_id(home_b, topic_id)
+    assert f"team-a..{topic}" in kafka.topics()
+
+
+def test_a_fetch_session_belongs_to_its_connection(
+    home_a: str, home_b: str, colon: str, kafka: KafkaCluster, unique: Names
+) -> None:
+    """A broker serves anyone who names a session's id (KIP-227); the gateway does not."""
+    topic = unique("orders")
+    clients.create(home_a, topic)
+    clients.await_stored(kafka, f"team-a..{topic}")
+    with Wire(clients.any_broker(home_a)) as owner:
+        opened = owner.ask("Fetch", 12, **_fetch({"topic": topic}, epoch=0))
+        assert (int(opened.error_code), opened.session_id > 0) == (0, True)
+        incremental = {**_fetch({"topic": topic}, opened.session_id, 1), "topics": []}
+        for servers in (home_a, home_b, colon):
+            with Wire(clients.any_broker(servers)) as other:
+                answer = other.ask("Fetch", 12, **incremental)
+                assert int(answer.error_code) == FETCH_SESSION_ID_NOT_FOUND
+                assert answer.responses == ()
+        again = owner.ask("Fetch", 12, **incremental)
+        assert int(again.error_code) == 0
+
+
+# -- namespaces that do not exist -------------------------------------------------------------
+
+
+def test_creating_in_a_missing_namespace_names_it(
+    gateway: GatewayProcess, colon: str, home_a: str, kafka: KafkaCluster, unique: Names
+) -> None:
+    topic = unique("orders")
+    cases = {
+        (colon, f"org:nowhere:deep:{topic}"): "org:nowhere",
+        (colon, f"nowhere:{topic}"): "nowhere",
+        (home_a, f"sub:{topic}"): "team-a:sub",
+    }
+    for (servers, name), missing in cases.items():
+        future = clients.admin(servers).create_topics([NewTopic(name, 1)])[name]
+        assert clients.error_code(future) == INVALID_TOPIC_EXCEPTION
+        assert f"namespace '{missing}' does not exist" in clients.error_text(future)
+        said = f"'{name}': InvalidNamespaceException: namespace '{missing}' does not exist"
+        assert said in gateway.log()
+    assert not {flat for flat in kafka.topics() if topic in flat}
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 12])
+def test_auto_creation_needs_a_namespace(
+    colon: str, kafka: KafkaCluster, unique: Names, version: int
+) -> None:
+    """The broker creates what Metadata asks for; before v4 nobody can forbid it."""
+    topic, old = unique("auto"), version < 4
+    names = [f"nowhere:{topic}", f"team-a:{topic}"]
+    with Wire(colon) as wire:
+        more: dict[str, object] = {} if old else {"allow_auto_topic_creation": True}
+        answer = wire.ask("Metadata", version, topics=[{"name": n} for n in names], **more)
+        codes = {entry.name: int(entry.error_code) for entry in answer.topics}
+        assert codes[names[0]] == UNKNOWN_TOPIC_OR_PARTITION
+        assert codes[names[1]] != 0
+    if old:
+        # A later request has been answered, so an earlier one has had its effect.
+        marker = unique("marker")
+        clients.create(colon, f"team-a:{marker}")
+        clients.await_stored(kafka, f"team-a..{marker}")
+    else:
+        clients.await_stored(kafka, f"team-a..{topic}")
+    stored = {flat for flat in kafka.topics() if topic in flat}
+    assert stored == (set() if old else {f"team-a..{topic}"})
+
+
+@pytest.mark.parametrize("version", [0, 1, 3])
+def test_old_metadata_shows_what_exists(
+    colon: str, kafka: KafkaCluster, unique: Names, version: int
+) -> None:
+    """A topic that another client made at the broker itself is found, after a look there."""
+    topic = unique("direct")
+    clients.create(kafka.bootstrap_servers, f"team-a..{topic}")
+    clients.await_stored(kafka, f"team-a..{topic}")
+    with Wire(colon) as wire:
+        answer = wire.ask("Metadata", version, topics=[{"name": f"team-a:{topic}"}])
+        (entry,) = answer.topics
+        assert (entry.name, int(entry.error_code)) == (f"team-a:{topic}", 0)
+        everything = wire.ask("Metadata", version, topics=() if version == 0 else None)
+        names = {entry.name for entry in everything.topics}
+        assert f"team-a:{topic}" in names
+        assert not {name for name in names if name.startswith("__") or name == f"team-a..{topic}"}
+        assert len(answer.brokers) == 1
+        shown = {(broker.host, broker.port) for broker in answer.brokers}
+        assert shown.isdisjoint(_addresses(kafka))
+
+
+# -- reserved names ---------------------------------------------------------------------------
+
+
+def test_reserved_topics_do_not_exist_by_name(
+    colon: str, legal: str, kafka: KafkaCluster, unique: Names
+) -> None:
+    _make_internal_topics(colon, unique)
+    assert {"__consumer_offsets", "__transaction_state"} <= kafka.topics(internal=True)
+    for servers in (colon, legal):
+        assert not {name for name in _everything(servers) if name.startswith("__")}
+        with Wire(clients.any_broker(servers)) as wire:
+            asked = [{"name": name} for name in RESERVED]
+            answer = wire.ask("Metadata", 9, topics=asked, allow_auto_topic_creation=True)
+            assert {int(t.error_code) for t in answer.topics} == {UNKNOWN_TOPIC_OR_PARTITION}
+            for name in RESERVED:
+                (data,) = wire.ask("Fetch", 12, **_fetch({"topic": name})).responses
+                assert int(data.partitions[0].error_code) == UNKNOWN_TOPIC_OR_PARTITION
+            gone = wire.ask(
+                "DeleteTopics", 5, topic_names=tuple(RESERVED), timeout=TIMEOUT
+            ).responses
+            assert {int(t.error_code) for t in gone} == {UNKNOWN_TOPIC_OR_PARTITION}
+    assert {"__consumer_offsets", "__transaction_state"} <= kafka.topics(internal=True)
+    for name in RESERVED:
+        future = clients.admin(colon).create_topics([NewTopic(name, 1)])[name]
+        assert clients.error_code(future) == INVALID_TOPIC_EXCEPTION
+        resource = ConfigResource(ResourceType.TOPIC, name)
+        (config,) = clients.admin(colon).describe_configs([resource]).values()
+        assert clients.error_code(config) == UNKNOWN_TOPIC_OR_PARTITION
+    assert "__kafka_gateway_catalog" not in kafka.topics(internal=True)
+
+
+def test_reserved_topics_do_not_exist_by_id(colon: str, kafka: KafkaCluster, unique: Names) -> None:
+    _make_internal_topics(colon, unique)
+    for name in ("__consumer_offsets", "__transaction_state"):
+        _assert_unknown_id(colon, _topic_id(kafka.bootstrap_servers, name))
+
+
+def test_reserved_groups_and_transactional_ids_are_refused(colon: str, unique: Names) -> None:
+    name = f"__kafka_gateway_{unique('x')}"
+    with Wire(clients.any_broker(colon)) as wire:
+        group = wire.ask("FindCoordinator", 3, key=name, key_type=0)
+        assert int(group.error_code) == GROUP_AUTHORIZATION_FAILED
+        transaction = wire.ask("FindCoordinator", 3, key=name, key_type=1)
+        assert int(transaction.error_code) == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        started = wire.ask("InitProducerId", 3, transactional_id=name, producer_id=-1)
+        assert int(started.error_code) == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+
+
+def _assert_unknown_id(servers: str, topic_id: uuid.UUID) -> None:
+    """A topic's id is unknown to Metadata, Fetch and DeleteTopics alike."""
+    with Wire(clients.any_broker(servers)) as wire:
+        asked = [{"topic_id": topic_id, "name": None}]
+        (found,) = wire.ask("Metadata", NAMED_BY_ID, topics=asked).topics
+        assert (int(found.error_code), found.name) == (UNKNOWN_TOPIC_ID, None)
+        (data,) = wire.ask("Fetch", 13, **_fetch({"topic_id": topic_id})).responses
+        assert int(data.partitions[0].error_code) == UNKNOWN_TOPIC_ID
+        (gone,) = wire.ask("DeleteTopics", 6, topics=asked, timeout=TIMEOUT).responses
+        assert (int(gone.error_code), gone.name) == (UNKNOWN_TOPIC_ID, None)
+
+
+def _make_internal_topics(servers: str, unique: Names) -> None:
+    """Kafka makes its own topics when the first group and the first transaction come."""
+    topic = f"team-a:{unique('orders')}"
+    clients.create(servers, topic)
+    clients.produce(servers, topic, ["one"])
+    clients.consume(servers, topic, 1, unique("readers"))
+    producer = Producer(clients.settings(servers, transactional_id=unique("tx")))
+    producer.init_transactions(clients.SECONDS)
+
+
+def _everything(servers: str) -> set[str]:
+    """All names that a listing shows, Kafka's own too."""
+    return set(clients.admin(servers).list_topics(timeout=clients.SECONDS).topics)
+
+
+def _addresses(kafka: KafkaCluster) -> set[tuple[str, int]]:
+    pairs = (address.rpartition(":") for address in kafka.addresses.values())
+    return {(host, int(port)) for host, _, port in pairs}
