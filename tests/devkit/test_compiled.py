@@ -22,7 +22,7 @@ SUITES = (
     "tests/protocol/test_records.py",
     "tests/protocol/test_splice.py",
     "tests/protocol/test_steps.py",
-    "tests/devkit/test_compiled_walkers.py",
+    "tests/protocol/test_prebuilt.py",
 )
 
 ORIGINS = """

@@ -201,6 +201,6 @@ def test_the_documentation_has_every_metric(metrics: Metrics) -> None:
     suffixes = {"counter": "_total", "info": "_info"}
     told = {}
     for family in metrics.collect():
-        labels = {label for sample in family.samples for label in sample.labels}
-        told[family.name + suffixes.get(family.type, "")] = (family.type, labels - {"le"})
+        found = {label for sample in family.samples for label in sample.labels}
+        told[family.name + suffixes.get(family.type, "")] = (family.type, found - {"le"})
     assert documented == told

@@ -88,7 +88,7 @@ def test_a_name_that_is_too_long_says_what_is_left_for_the_topic() -> None:
 
 @pytest.mark.parametrize("namespace", ["", "a::b", "a:", ":a", "a_b", "a b", "ä"])
 def test_malformed_tiers_are_refused(namespace: str) -> None:
-    with pytest.raises(InvalidName, match="tier|empty|not"):
+    with pytest.raises(InvalidName, match=r"tier|empty|not"):
         encode(LogicalName(namespace or ":", "x"))
 
 

@@ -1,4 +1,4 @@
-"""devkit.compiled_walkers, and what came of it: in a compiled build the walkers are compiled."""
+"""protocol.prebuilt: walkers compiled ahead of time are those that would be generated."""
 
 from __future__ import annotations
 

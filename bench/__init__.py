@@ -1,0 +1,1 @@
+"""What the gateway costs, measured beside its peers: ``python -m bench``."""

@@ -1,0 +1,89 @@
+"""HAProxy in TCP mode: what it costs to pass bytes on and know nothing of them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from bench.targets.listening import accepts
+from bench.targets.target import Target, TargetError
+from devkit.ports import free_port
+from devkit.process import ManagedProcess
+from devkit.waiting import DeadlineError, wait_until
+
+_START_SECONDS = 10.0
+
+# Debian's defaults, one thread; timeouts are long, so that idle connections stay.
+_CONFIG = """\
+global
+    nbthread 1
+    maxconn 8192
+
+defaults
+    mode tcp
+    timeout connect 5s
+    timeout client 1h
+    timeout server 1h
+
+frontend kafka
+    bind 127.0.0.1:{port}
+    default_backend kafka
+
+backend kafka
+    server broker {broker}
+"""
+
+
+class HAProxy(Target):
+    """The base of all ratios."""
+
+    name = "haproxy"
+    title = "HAProxy, TCP mode"
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._port = 0
+        self._process: ManagedProcess | None = None
+
+    def start(self, broker: str) -> None:
+        """Start it in the foreground of a process of its own."""
+        # Debian puts it where only root's PATH may look.
+        program = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
+        if program is None:
+            raise TargetError(
+                "haproxy is missing, and all ratios are to it: apt-get install haproxy"
+            )
+        self._port = free_port()
+        config = self._directory / "haproxy.cfg"
+        config.write_text(haproxy_config(broker, self._port))
+        command = [program, "-db", "-f", str(config)]
+        self._process = ManagedProcess("haproxy", command, self._directory / "haproxy.log")
+        try:
+            wait_until(lambda: accepts(self._port), "haproxy", _START_SECONDS)
+        except DeadlineError as error:
+            raise TargetError(f"{error}\n{self._process.tail()}") from error
+
+    def stop(self) -> None:
+        """Kill it: it has no state."""
+        if self._process is not None:
+            self._process.kill()
+            self._process = None
+
+    @property
+    def port(self) -> int:
+        """Its only port."""
+        return self._port
+
+    def processes(self) -> list[int]:
+        """The one process; it forks no workers with ``-db``."""
+        assert self._process is not None
+        return [self._process.command_pid]
+
+    def leader_port(self, advertised: int) -> int:
+        """Its own port: it does not change what brokers say of themselves."""
+        return self._port
+
+
+def haproxy_config(broker: str, port: int) -> str:
+    """A configuration that leads from ``port`` to the broker."""
+    return _CONFIG.format(port=port, broker=broker)

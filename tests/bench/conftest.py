@@ -1,0 +1,13 @@
+"""The load generators are C, which only the bench needs: their tests run where a compiler is."""
+
+from __future__ import annotations
+
+import shutil
+
+COMPILER = shutil.which("cc")
+collect_ignore = [] if COMPILER else ["test_generators.py"]
+
+
+def pytest_report_header() -> str:
+    """Says whether the load generators are tested."""
+    return f"load generators: {COMPILER or 'not tested, there is no C compiler'}"

@@ -1,0 +1,81 @@
+"""bench.__main__: options, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench import __main__ as bench
+from bench import report
+from bench.results import Samples
+from bench.targets.target import TargetError
+from bench.wire import TARGETS, Outcome, Plan
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test writes into the tree."""
+    monkeypatch.setattr(report, "LATEST", tmp_path / "results" / "latest.json")
+    monkeypatch.setattr(report, "RECORD", tmp_path / "RESULTS.md")
+    monkeypatch.setattr(bench, "compile_generator", lambda _: None)
+
+
+def _measured(monkeypatch: pytest.MonkeyPatch, gateway: float) -> list[Plan]:
+    plans: list[Plan] = []
+
+    def run(plan: Plan, _: object) -> Outcome:
+        plans.append(plan)
+        samples = Samples()
+        samples.add("bulk fetch", "haproxy", 0, {"cpu": 1.0})
+        samples.add("bulk fetch", "gateway-ids", 0, {"cpu": gateway})
+        titles = {"haproxy": "HAProxy", "gateway-ids": "gateway"}
+        return Outcome(samples, titles, {"gateway-ids": (13, 15)})
+
+    monkeypatch.setattr(bench, "run", run)
+    return plans
+
+
+def test_it_prints_the_table_and_writes_the_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plans = _measured(monkeypatch, 1.2)
+    assert bench.main(["wire", "--gate"]) == 0
+    assert plans == [Plan(5, 0.5, 0.0, tuple(TARGETS))]
+    assert "pass by 8%" in capsys.readouterr().out
+    result = json.loads((tmp_path / "results" / "latest.json").read_text())
+    assert [row["target"] for row in result["wire"]] == ["haproxy", "gateway-ids"]
+    assert not (tmp_path / "RESULTS.md").exists()
+
+
+def test_a_missed_bar_fails_only_at_the_gate(monkeypatch: pytest.MonkeyPatch) -> None:
+    _measured(monkeypatch, 1.4)
+    assert bench.main(["wire"]) == 0
+    assert bench.main(["wire", "--gate"]) == 2
+
+
+def test_a_run_is_recorded_when_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _measured(monkeypatch, 1.2)
+    for _ in range(2):
+        assert bench.main(["wire", "--record"]) == 0
+    text = (tmp_path / "RESULTS.md").read_text()
+    assert text.count("\n## ") == 2
+    assert "gateway Produce v13, Fetch v15." in text
+
+
+def test_full_is_ten_gib(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = _measured(monkeypatch, 1.2)
+    bench.main(["wire", "--full", "--rounds", "2", "--targets", "direct", "haproxy"])
+    assert plans == [Plan(2, 0.5, 10.0, ["direct", "haproxy"])]
+
+
+def test_what_is_missing_is_said_in_a_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: Plan, __: object) -> Outcome:
+        raise TargetError("haproxy is missing")
+
+    monkeypatch.setattr(bench, "run", run)
+    assert bench.main(["wire"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1] == "bench: haproxy is missing"
