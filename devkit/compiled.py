@@ -66,7 +66,7 @@ from setuptools import setup
 
 OPTIONS = ["--follow-imports=silent", "--ignore-missing-imports", "--cache-dir={mypy_cache}"]
 MODULES = {modules}
-setup(ext_modules=mypycify(OPTIONS + MODULES, opt_level="2", debug_level="0"))
+setup(ext_modules=mypycify(OPTIONS + MODULES, opt_level="1", debug_level="0"))
 """
 
 

@@ -21,7 +21,7 @@ examples:
   kafka-gateway serve --config config/quickstart.yaml
 
 exit status:
-   0  all is well; serve: stopped by SIGTERM or SIGINT, every connection drained
+   0  all is well; serve: stopped by SIGTERM or SIGINT, every worker ended by itself
    1  check: it would not work on this machine; serve: a worker did not end cleanly
    2  the command line cannot be understood
   78  the configuration is refused, or an address in it cannot be bound

@@ -15,7 +15,6 @@ from pydantic import TypeAdapter, ValidationError
 from gateway.config_errors import ConfigError, Problem, problems_of
 from gateway.config_models import (
     Address,
-    CatalogSettings,
     Cluster,
     Config,
     Listener,
@@ -30,7 +29,6 @@ from gateway.virtual_brokers import NodeIdRanges
 
 __all__ = [
     "Address",
-    "CatalogSettings",
     "Cluster",
     "Config",
     "ConfigError",

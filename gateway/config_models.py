@@ -160,12 +160,6 @@ class TrafficLogSettings(_Model):
     max_queued_records: Annotated[int, Field(ge=100)] = 50_000
 
 
-class CatalogSettings(_Model):
-    """``max_staleness``: seconds after which an old snapshot of the catalog fails closed."""
-
-    max_staleness: Annotated[float, Field(gt=0)] = 30.0
-
-
 class Config(_Model):
     """One gateway: all of its worker processes share it."""
 
@@ -180,7 +174,6 @@ class Config(_Model):
     drain_seconds: Annotated[float, Field(ge=0, le=3_600)] = 10.0
     metrics: MetricsSettings = MetricsSettings()
     traffic_log: TrafficLogSettings = TrafficLogSettings()
-    catalog: CatalogSettings = CatalogSettings()
 
     def to_json(self) -> str:
         """One line that :meth:`from_json` reads back: how workers are given it."""

@@ -179,6 +179,11 @@ class Server:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 await loop.create_connection(lambda: BrokerSide(connection), host, port)
+        except TimeoutError:
+            self.cluster.report_connect_failure(node_id)
+            raise TimeoutError(
+                f"broker {node_id} did not accept in {CONNECT_TIMEOUT:g} s"
+            ) from None
         except OSError:
             self.cluster.report_connect_failure(node_id)
             raise

@@ -110,8 +110,10 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         _FLOW,
     ),
     RecordField("bytes_out", "long", "bytes", "to the client, counted likewise", _FLOW),
-    RecordField("records", "long", "", "records, as batch headers tell", _FLOW),
-    RecordField("batches", "long", "", "record batches", _FLOW),
+    RecordField(
+        "records", "long", "", "records of Produce requests, as their batch headers tell", _FLOW
+    ),
+    RecordField("batches", "long", "", "record batches of Produce requests", _FLOW),
     RecordField("acks_0", "long", "", "produce requests with acks=0", _FLOW),
     RecordField("acks_1", "long", "", "produce requests with acks=1", _FLOW),
     RecordField("acks_all", "long", "", "produce requests with acks=all", _FLOW),

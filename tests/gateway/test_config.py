@@ -83,7 +83,6 @@ metrics: {host: 127.0.0.2, port: 9405, max_namespaces: 5}
 traffic_log:
   {enabled: false, directory: /log, window_seconds: 2, max_file_bytes: 5000, max_files: 3,
    max_queued_records: 100}
-catalog: {max_staleness: 3}
 """
     )
     config = load(tmp_path, text)
@@ -102,7 +101,6 @@ catalog: {max_staleness: 3}
     assert config.drain_seconds == 1.5
     assert config.metrics.model_dump() == {"host": "127.0.0.2", "port": 9405, "max_namespaces": 5}
     assert config.traffic_log.directory == Path("/log")
-    assert config.catalog.max_staleness == 3
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
@@ -176,7 +174,6 @@ def test_a_file_without_anything_needed(tmp_path: Path) -> None:
         ({"drain_seconds": -1}, "drain_seconds: must be at least 0, not -1; raise it"),
         ({"drain_seconds": "x"}, "drain_seconds: must be a number, not 'x'; write it without quo"),
         ({"drain_seconds": float("nan")}, "drain_seconds: input should be a finite number"),
-        ({"catalog": {"max_staleness": 0}}, "catalog.max_staleness: must be more than 0, not 0"),
         ({"namespaces": [12]}, "namespaces[0]: must be text, not 12; put it in quotes"),
         ({"namespaces": "team-a"}, "namespaces: must be a list, not 'team-a'; write it like [a, b"),
         ({"namespaces": ["a:"]}, "namespaces[0]: tier '(empty)' of namespace 'a:' is not"),

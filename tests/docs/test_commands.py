@@ -1,0 +1,113 @@
+"""Every command in README.md and the other pages is run here, or by the test named here."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from tests.docs import markdown
+
+PAGES = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"]
+PAGES += [f"docs/{path.name}" for path in sorted(markdown.DOCS.glob("*.md"))]
+
+PROGRAMS = {"curl", "git", "kafka-gateway", "make", "pip", "python", "python3"}
+
+RUN_HERE = {
+    "kafka-gateway check config/quickstart.yaml",
+    "python -m protocol.walkers ProduceRequest 9",
+}
+
+RUN_BY = {
+    "kafka-gateway serve --config config/quickstart.yaml": (
+        # The command with a file of the same keys and free ports, and this very file loaded.
+        "tests/devkit/test_gateway_process.py::test_it_serves_and_stops_clean",
+        "tests/gateway/test_config.py::test_the_quickstart_has_the_three_kinds_of_listeners",
+    ),
+    "make demo": (
+        "tests/devkit/test_demo.py::test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing",
+    ),
+    "make demo ONCE=1": ("tests/devkit/test_demo.py::test_once_ends_after_the_tour",),
+}
+
+
+def commands() -> dict[str, str]:
+    """Every command of the pages: its text without the comment, and a page that has it."""
+    found = {}
+    for page in PAGES:
+        text = markdown.read(page)
+        lines = [line for block in markdown.blocks(text) for line in block.text.splitlines()]
+        for line in [*lines, *markdown.spans(text)]:
+            command = line.partition(" #")[0].strip()
+            words = command.split()
+            # What holds an ellipsis is the shape of something, such as of a log line.
+            if len(words) > 1 and words[0] in PROGRAMS and "…" not in command:
+                found[command] = page
+    return found
+
+
+COMMANDS = commands()
+MAKE = sorted(command for command in COMMANDS if command.startswith("make "))
+
+
+def test_every_command_is_run() -> None:
+    known = {*RUN_HERE, *RUN_BY, *MAKE}
+    assert {command: page for command, page in COMMANDS.items() if command not in known} == {}
+    assert known == set(COMMANDS)
+    assert {"make demo", "make test"} <= set(MAKE)
+
+
+@pytest.mark.parametrize("command", MAKE)
+def test_make_knows_the_target(command: str) -> None:
+    """``make test`` and its parts are what runs this test; the others are targets at least."""
+    makefile = markdown.read("Makefile")
+    for word in command.split()[1:]:
+        variable, is_set, _ = word.partition("=")
+        pattern = rf"\$\(.*\b{variable}\)" if is_set else rf"^{word}:.*## "
+        assert re.search(pattern, makefile, re.MULTILINE), f"the Makefile has no {word}"
+
+
+@pytest.mark.parametrize("test", sorted({test for tests in RUN_BY.values() for test in tests}))
+def test_the_named_tests_are_there(test: str) -> None:
+    path, _, name = test.partition("::")
+    assert f"def {name}(" in markdown.read(path)
+
+
+def test_the_command_is_the_module_that_is_run_here() -> None:
+    scripts = tomllib.loads(markdown.read("pyproject.toml"))["project"]["scripts"]
+    assert scripts == {"kafka-gateway": "gateway.cli:main"}
+    assert "from gateway.cli import main" in markdown.read("gateway/__main__.py")
+
+
+def run(command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of the pages in the project's root."""
+    words = command.replace("kafka-gateway", "python -m gateway").split()
+    assert words[0] == "python"
+    arguments = [sys.executable, *words[1:]]
+    return subprocess.run(
+        arguments, cwd=markdown.ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_check() -> None:
+    """Ports of this machine may be in use, which is then all that it says."""
+    done = run("kafka-gateway check config/quickstart.yaml")
+    if done.returncode == 0:
+        assert done.stderr == ""
+        assert done.stdout.startswith("listener  bootstrap.servers  node id  address\n")
+        assert "127.0.0.1:9200" in done.stdout
+    else:
+        assert done.returncode == 1
+        lines = done.stderr.splitlines()
+        assert lines
+        assert all(line.startswith("config/quickstart.yaml:") for line in lines)
+        assert all("address already in use; free them" in line for line in lines)
+
+
+def test_the_walkers_print_themselves() -> None:
+    done = run("python -m protocol.walkers ProduceRequest 9")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "def " in done.stdout

@@ -1,0 +1,48 @@
+"""docs/names.md: its examples against the code."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.catalog.snapshot import Snapshot
+from gateway.decision import Denied
+from gateway.names import RESERVED_PREFIX, RESERVED_TOPICS, LogicalName, decode, encode
+from gateway.rules.access import check_creation
+from gateway.view import View, ViewSettings
+from tests.docs import markdown
+
+PAGE = markdown.read("docs/names.md")
+EXAMPLES = [[markdown.code(cell) for cell in row] for row in markdown.table(PAGE, "logical")]
+ANSWERS = {row[0]: row[1] for row in markdown.table(PAGE, "what is named")}
+
+
+@pytest.mark.parametrize(("logical", "flat"), EXAMPLES)
+def test_the_encoding_shown(logical: str, flat: str) -> None:
+    namespace, _, topic = logical.rpartition(":")
+    assert encode(LogicalName(namespace, topic)) == flat
+    assert str(decode(flat)) == logical
+
+
+def test_the_reserved_names_shown() -> None:
+    (shown,) = (markdown.spans(what) for what in ANSWERS if what.endswith("as a topic"))
+    assert set(shown) == {f"{RESERVED_PREFIX}…", *RESERVED_TOPICS}
+
+
+def test_the_collision_shown() -> None:
+    (name,) = (markdown.spans(what)[0] for what in ANSWERS if "would take for" in what)
+    view = View(ViewSettings("colon"), Snapshot.of(["team-a"]))
+    denied = check_creation(view, name)
+    assert denied is not None
+    assert denied.rule == "collision"
+
+
+def test_the_home_shown() -> None:
+    home = View(ViewSettings("home", home="team-a"), Snapshot.of(["team-a:sub"]))
+    assert str(home.parse("orders")) == "team-a:orders"
+    assert str(home.parse("sub:orders")) == "team-a:sub:orders"
+    assert str(home.parse("a..b")) == "team-a:a..b"
+    assert home.group_to_broker(b"app") == b"team-a..app"
+    for outside in (b":orders", b"..orders"):
+        assert isinstance(home.resolve(outside), Denied)
+    for shown in ("`sub:orders`", "`team-a..app`", "`home: team-a`"):
+        assert shown in PAGE
