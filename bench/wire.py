@@ -37,6 +37,8 @@ TARGETS: Final[dict[str, Callable[[Path], Target]]] = {
     "kroxylicious": Kroxylicious,
     "gateway-ids": lambda _: gateway_with_topic_ids(),
     "gateway-names": lambda _: gateway_with_names(),
+    "gateway-ids-compiled": lambda _: gateway_with_topic_ids(compiled=True),
+    "gateway-names-compiled": lambda _: gateway_with_names(compiled=True),
 }
 """The targets by name, in the order of the table."""
 

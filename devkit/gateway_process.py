@@ -40,7 +40,8 @@ def gateway_command() -> str:
 class GatewayProcess:
     """One running ``kafka-gateway serve`` with free ports.
 
-    ``brokers`` is ``host:port`` joined by commas, or a function that says so. A port that someone
+    ``brokers`` is ``host:port`` joined by commas, or a function that says so. ``python_path`` is
+    where another build of the packages lies. A port that someone
     takes between choosing and binding it costs another try with other ports. Its files lie in a
     temporary directory that goes away with ``stop``, which also runs at exit.
     """
@@ -53,8 +54,10 @@ class GatewayProcess:
         *,
         workers: int = 1,
         overrides: Mapping[str, Any] | None = None,
+        python_path: Path | None = None,
     ) -> None:
         self._brokers = brokers
+        self._python_path = python_path
         self._listeners = listeners
         self._namespaces = namespaces
         self._workers = workers
@@ -166,6 +169,8 @@ class GatewayProcess:
         config_path.write_text(yaml.safe_dump(self._plan.config, sort_keys=False))
         command = [gateway_command(), "serve", "--config", str(config_path)]
         env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        if self._python_path is not None:
+            env["PYTHONPATH"] = str(self._python_path)
         log_path = self._directory / f"gateway-{tries}.log"
         self._process = ManagedProcess("kafka-gateway", command, log_path, env=env)
         try:

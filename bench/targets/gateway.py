@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.targets.target import Target, TargetError, Versions, port_of
 from bench.usage import with_descendants
+from devkit.compiled import CompileError, compiled_path
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayError, GatewayProcess
 
@@ -12,20 +13,27 @@ _LISTENER = Listener("bench", "every namespace")
 
 
 class Gateway(Target):
-    """One worker. What its clients say in Produce and Fetch depends on the versions they use."""
+    """One worker. What its clients say in Produce and Fetch depends on the versions they use.
 
-    def __init__(self, name: str, title: str, versions: Versions) -> None:
-        self.name = name
-        self.title = title
+    ``compiled``: with the hot path compiled by mypyc (devkit/compiled.py), else as it is.
+    """
+
+    def __init__(
+        self, name: str, title: str, versions: Versions, *, compiled: bool = False
+    ) -> None:
+        self.name = f"{name}-compiled" if compiled else name
+        self.title = f"{title}, compiled" if compiled else title
         self.versions = versions
+        self._compiled = compiled
         self._process: GatewayProcess | None = None
 
     def start(self, broker: str) -> None:
         """Start it, and wait until it is ready."""
-        self._process = GatewayProcess(broker, [_LISTENER], [_NAMESPACE])
         try:
+            path = compiled_path() if self._compiled else None
+            self._process = GatewayProcess(broker, [_LISTENER], [_NAMESPACE], python_path=path)
             self._process.start()
-        except GatewayError as error:
+        except (CompileError, GatewayError) as error:
             raise TargetError(str(error)) from error
 
     def stop(self) -> None:
@@ -53,11 +61,12 @@ class Gateway(Target):
         return self._process
 
 
-def gateway_with_topic_ids() -> Gateway:
+def gateway_with_topic_ids(*, compiled: bool = False) -> Gateway:
     """Newest clients: Produce 13 and Fetch 13 and later carry topic ids, nothing is spliced."""
-    return Gateway("gateway-ids", "gateway, topic ids", Versions())
+    return Gateway("gateway-ids", "gateway, topic ids", Versions(), compiled=compiled)
 
 
-def gateway_with_names() -> Gateway:
+def gateway_with_names(*, compiled: bool = False) -> Gateway:
     """Clients of the versions before: every Produce and Fetch carries names."""
-    return Gateway("gateway-names", "gateway, names", Versions(produce=12, fetch=12))
+    versions = Versions(produce=12, fetch=12)
+    return Gateway("gateway-names", "gateway, names", versions, compiled=compiled)
