@@ -51,7 +51,10 @@ MODULES: Final = {
     "gateway/apis/produce.py": "every Produce",
     "gateway/apis/fetch.py": "every Fetch",
     "gateway/apis/table.py": "the plans by key",
-    "gateway/session.py": "the loop around them all",
+    "gateway/in_flight.py": "what is between the two",
+    "gateway/requests.py": "the loop over what clients send",
+    "gateway/responses.py": "the loop over what brokers send",
+    "gateway/session.py": "what calls both",
 }
 """What is compiled, and what each request needs of it. The rest stays as it is: the connection
 because the event loop calls it through asyncio's classes, the cold path because it would gain

@@ -88,3 +88,8 @@ def write_frame(
         out.append(new)
         at = stop
     out.append(slice_of(buf, at, limit))
+
+
+def bad_size(what: str, size: int, least: int, most: int) -> str:
+    """Why a frame's size is refused."""
+    return f"a {what} of {size} bytes is not between {least} and {most} bytes"
