@@ -71,21 +71,21 @@ class Requests:
             passed = min(len(data), self._stream_left)
             self._stream_left -= passed
             self.to_broker.append(slice_of(data, 0, passed))
-            if passed == len(data):
-                return
-            data = data[passed:]
+            if passed < len(data):
+                self._read(data, passed)  # nothing is held while a request streams
+            return
         joined = self._held.join(data)
         if joined is not None:
-            self._read(joined)
+            self._read(joined, 0)
 
     def resume(self) -> None:
         """Go on after what ``waiting`` asked for has been read anew."""
         self.waiting = None
         self._refreshed = True
-        self._read(self._held.take())
+        self._read(self._held.take(), 0)
 
-    def _read(self, buf: bytes) -> None:
-        position, limit = 0, len(buf)
+    def _read(self, buf: bytes, position: int) -> None:
+        limit = len(buf)
         most = self._state.worker.max_request_bytes
         arrived = monotonic()
         wanted = 4

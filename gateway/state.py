@@ -203,6 +203,15 @@ class ConnectionState:
         """The topics that a listing shows to this view, in its spelling, sorted."""
         return self.worker.listings.of(self.view, self.worker.cluster.index)
 
+    def fetch_session(self, session_id: int) -> FetchSession | None:
+        """A session that was given to this connection; None for any other id."""
+        return None if self.fetch_sessions is None else self.fetch_sessions.get(session_id)
+
+    def fetch_session_closed(self, session_id: int) -> None:
+        """Forget a session; its id does not reach the broker again."""
+        if self.fetch_sessions is not None:
+            self.fetch_sessions.pop(session_id, None)
+
     def fetch_session_opened(
         self, session_id: int, spelled: dict[bytes, bytes], lead: bytes
     ) -> None:

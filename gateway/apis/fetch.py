@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.apis import generic
+from gateway.decision import Denied
 from gateway.exchange import Answer, Exchange, Forward, Outcome
 from gateway.fetch_stream import NOT_ASKED, error_topics, fetched_flow, size_change
 from gateway.rules import partial
 from gateway.rules.error_response import error_response
-from gateway.rules.rename import Refusals, wire_string
+from gateway.rules.rename import NO_ID, wire_string
 from gateway.state import ConnectionState, FetchSession
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
@@ -45,27 +46,44 @@ _COLLECT_LIMIT_BYTES: Final = COLLECT_LIMIT.to_bytes(4, "big")
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Check the session, rename or check the topics, and decide how the response will be read."""
-    spans = generic.request_spans(exchange.plan, buf, start, end)
-    session_id, epoch = _session_of(spans)
+    """Check the session, rename or check the topics, and decide how the response will be read.
+
+    What :class:`gateway.rules.rename.RequestRenamer` decides of topics, in one loop: only a
+    request in which something is refused is given to it.
+    """
+    plan = exchange.plan
+    spans = generic.request_spans(plan, buf, start, end)
+    resolve, flexible = state.view.resolve, plan.flexible
     spelled: dict[bytes, bytes] = {}
     session: FetchSession | None = None
-    if session_id:
-        session = (state.fetch_sessions or {}).get(session_id)
-        if session is None:
-            return _session_gone(state, exchange, buf[start:end])
-        if epoch > 0:
-            spelled = session.spelled
-    renamer = generic.renamer_for(state, exchange)
-    renamer.spelled = exchange.spelled = spelled
-    renamer.add(spans)
-    lead = _first_topic(state, spelled, spans) or (session.lead if session else b"")
-    exchange.flow = state.flow(1, exchange.plan.version, lead)
-    if renamer.refusals is not None:
-        return _refuse(state, exchange, buf[start:end], renamer.refusals, session_id, epoch)
-    if session_id and epoch == FINAL_EPOCH and state.fetch_sessions:
-        state.fetch_sessions.pop(session_id, None)
-    edits = renamer.edits
+    session_id, epoch = 0, FINAL_EPOCH
+    edits: list[Edit] = []
+    lead = b""
+    for kind, at, stop, value in spans:
+        if kind == TOPIC_NAME:
+            found = resolve(value)
+            if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
+                return _refuse(state, exchange, buf, start, end, spans)
+            if found.flat != value:
+                edits.append((at, stop, found.flat_compact if flexible else found.flat_legacy))
+        elif kind == TOPIC_ID and value != NO_ID:
+            owned = state.owned_topic(value)
+            if owned is None:
+                return _refuse(state, exchange, buf, start, end, spans)
+            lead = lead or owned
+        elif kind == SESSION_ID:
+            session_id = value
+        elif kind == SESSION_EPOCH and session_id:
+            epoch = value
+            session = state.fetch_session(session_id)
+            if session is None:
+                return _session_gone(state, exchange, buf[start:end])
+            if epoch > 0:
+                spelled, lead = session.spelled, session.lead
+    exchange.spelled = spelled
+    exchange.flow = state.flow(FETCH, plan.version, lead or next(iter(spelled), b""))
+    if session is not None and epoch == FINAL_EPOCH:
+        state.fetch_session_closed(session_id)
     if _streams(exchange, spelled):
         exchange.streams = True
         return edits
@@ -115,15 +133,6 @@ def _session_of(spans: list[Span]) -> tuple[int, int]:
     return session_id, epoch
 
 
-def _first_topic(state: ConnectionState, spelled: dict[bytes, bytes], spans: list[Span]) -> bytes:
-    for flat in spelled:
-        return flat
-    for kind, _, _, value in spans:
-        if kind == TOPIC_ID:
-            return state.worker.cluster.index.name_of(value) or b""
-    return b""
-
-
 def _streams(exchange: Exchange, spelled: dict[bytes, bytes]) -> bool:
     """Whether the response's new size can be told from its topic count: by id nothing changes,
     by name it can if restoring changes each name's length by the same."""
@@ -145,21 +154,26 @@ def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> An
 
 
 def _refuse(
-    state: ConnectionState,
-    exchange: Exchange,
-    body: bytes,
-    refusals: Refusals,
-    session_id: int,
-    epoch: int,
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
 ) -> Outcome:
+    """Answer for what is refused: with the rest outside any session, or by ending the session."""
+    session_id, epoch = _session_of(spans)
+    session = state.fetch_session(session_id)
+    renamer = generic.renamer_for(state, exchange)
+    if session is not None and epoch > 0:
+        renamer.spelled = dict(session.spelled)
+    renamer.add(spans)
+    refusals, body = renamer.refusals, buf[start:end]
+    assert refusals is not None
+    exchange.flow = state.flow(FETCH, exchange.plan.version, next(iter(renamer.spelled), b""))
     again = generic.look_again(exchange, refusals)
     if again is not None:
         return again
     generic.note_denials(state, exchange, refusals)
-    if session_id and state.fetch_sessions:
-        state.fetch_sessions.pop(session_id, None)
-    if session_id and epoch > 0:
-        return _session_gone(state, exchange, body)
+    if session is not None:
+        state.fetch_session_closed(session_id)
+        if epoch > 0:
+            return _session_gone(state, exchange, body)
     plan = exchange.plan
     split = partial.split(1, plan.version, body, refusals.topics, refusals.aliases)
     errors = partial.merge(split.kept, None)
