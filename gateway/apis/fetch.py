@@ -17,7 +17,7 @@ from gateway.fetch_stream import NOT_ASKED, error_topics, fetched_flow, size_cha
 from gateway.rules import partial
 from gateway.rules.error_response import error_response
 from gateway.rules.rename import NO_ID, wire_string
-from gateway.state import ConnectionState, FetchSession
+from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.splice import Edit, splice
@@ -54,11 +54,15 @@ def request(
     plan = exchange.plan
     spans = generic.request_spans(plan, buf, start, end)
     resolve, flexible = state.view.resolve, plan.flexible
+    session_id, epoch = _session_of(spans)
+    session = state.fetch_session(session_id)
+    if session_id and session is None:
+        return _session_gone(state, exchange, buf[start:end])
     spelled: dict[bytes, bytes] = {}
-    session: FetchSession | None = None
-    session_id, epoch = 0, FINAL_EPOCH
-    edits: list[Edit] = []
     lead = b""
+    if session is not None and epoch > 0:
+        spelled, lead = session.spelled, session.lead
+    edits: list[Edit] = []
     for kind, at, stop, value in spans:
         if kind == TOPIC_NAME:
             found = resolve(value)
@@ -71,15 +75,6 @@ def request(
             if owned is None:
                 return _refuse(state, exchange, buf, start, end, spans)
             lead = lead or owned
-        elif kind == SESSION_ID:
-            session_id = value
-        elif kind == SESSION_EPOCH and session_id:
-            epoch = value
-            session = state.fetch_session(session_id)
-            if session is None:
-                return _session_gone(state, exchange, buf[start:end])
-            if epoch > 0:
-                spelled, lead = session.spelled, session.lead
     exchange.spelled = spelled
     exchange.flow = state.flow(FETCH, plan.version, lead or next(iter(spelled), b""))
     if session is not None and epoch == FINAL_EPOCH:
