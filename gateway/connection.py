@@ -87,6 +87,8 @@ class Connection(asyncio.Protocol):
             self.close(f"client sent what is not Kafka: {error}")
             return
         self._flush()
+        if self.session.saturated:
+            self._balance()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client went away (or was sent away)."""
@@ -129,6 +131,8 @@ class Connection(asyncio.Protocol):
             self.close(f"broker sent what is not Kafka: {error}")
             return
         self._flush()
+        if self._paused:
+            self._balance()
         if self.closing and self.session.quiet:
             self.close("drained", quietly=True)
 
@@ -184,7 +188,7 @@ class Connection(asyncio.Protocol):
             self._server.busy.add(self)
         if session.waiting is not None and self._task is None:
             self._task = self._server.spawn(self._refresh(session.waiting))
-        self._balance()
+            self._balance()
 
     def _balance(self) -> None:
         """Read from each side only while the other, and the session, can take it."""
@@ -221,6 +225,7 @@ class Connection(asyncio.Protocol):
             self.close(f"client sent what is not Kafka: {error}")
             return
         self._flush()
+        self._balance()
 
 
 class BrokerSide(asyncio.Protocol):
