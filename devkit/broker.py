@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+import argparse
 import atexit
 import base64
 import shutil
 import tempfile
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -269,8 +270,13 @@ class KafkaCluster:
             raise BrokerError(f"{error}\n{process.tail()}") from error
 
 
-def main() -> None:
-    """Start one broker, print its address, and serve until Ctrl-C."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Start one broker, print its address, and serve until Ctrl-C; there are no options."""
+    argparse.ArgumentParser(
+        prog="python -m devkit.broker",
+        description=f"Start one Apache Kafka {KAFKA_VERSION} broker in KRaft mode on a free port, "
+        "print its address, and run it until Ctrl-C. Its data goes away with it.",
+    ).parse_args(arguments)
     with KafkaCluster() as cluster, suppress(KeyboardInterrupt):
         print(cluster.bootstrap_servers, flush=True)
         threading.Event().wait()

@@ -18,6 +18,9 @@ from gateway.config_errors import Key, Problem
 MAX_VALUES = 100_000
 """Aliases can make a small file huge; no real one comes near."""
 
+MAX_DEPTH = 100
+"""Lists and mappings within each other; a real file has no ten."""
+
 _TAGS = "tag:yaml.org,2002:"
 _MERGE = f"{_TAGS}merge"
 _TEXT = f"{_TAGS}str"
@@ -63,6 +66,16 @@ def parse_document(text: str) -> Document:
     """Like :func:`read_document`, of a text."""
     try:
         loader = yaml.SafeLoader(text)
+    except yaml.YAMLError as error:
+        raise _unreadable(*_told(error, text)) from error
+    try:
+        return _parse(loader, text)
+    except RecursionError as error:  # PyYAML calls itself for each level
+        raise _too_deep(loader.line + 1) from error
+
+
+def _parse(loader: yaml.SafeLoader, text: str) -> Document:
+    try:
         root = loader.get_single_node()
     except yaml.YAMLError as error:
         raise _unreadable(*_told(error, text)) from error
@@ -91,6 +104,8 @@ class _Reader:
         if self._values > MAX_VALUES:
             line = node.start_mark.line + 1
             raise _unreadable(line, f"holds more than {MAX_VALUES} values; shorten it")
+        if len(key) > MAX_DEPTH:
+            raise _too_deep(node.start_mark.line + 1)
         if id(node) in self._open:
             self._problem(node, key, "contains itself; write it out without the alias")
             return None
@@ -154,6 +169,10 @@ def _told(error: yaml.YAMLError, text: str) -> tuple[int, str]:
         line = text.count("\n", 0, error.position) + 1
         return line, f"is not YAML: {error.reason}; remove that character"
     return 1, "is not YAML; correct it"
+
+
+def _too_deep(line: int) -> UnreadableError:
+    return _unreadable(line, f"is nested too deeply; write at most {MAX_DEPTH} levels")
 
 
 def _unreadable(line: int, text: str) -> UnreadableError:

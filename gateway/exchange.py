@@ -22,7 +22,8 @@ class Exchange:
     sent. ``spelled`` maps the flat names that the request named to the client's own spelling.
     ``answer`` is a whole frame that the gateway made itself; ``silent`` requests have no
     response (acks=0). A response that ``streams`` may pass in pieces; ``stream`` walks it then,
-    and puts the topics of ``extra`` (count, bytes) before the broker's. ``refreshed`` says that
+    and puts the topics of ``extra`` (count, bytes) before the broker's; each restored name
+    makes it ``name_change`` bytes longer. ``refreshed`` says that
     the request is decided again after a refresh. ``request`` is the handler's own.
     Times are of the monotonic clock, in seconds; ``size`` is the request frame's, in bytes.
     """
@@ -38,6 +39,7 @@ class Exchange:
     answer: bytes | None = None
     stream: FetchStream | None = None
     extra: tuple[int, bytes] | None = None
+    name_change = 0
     flow: Flow | None = None
     others: list[Flow] | None = None
     request: object = None

@@ -112,7 +112,7 @@ class FetchStream:
         self.left = end - at
         self._next_topic()
         flexible = self._exchange.plan.flexible
-        change = self._topics * (size_change(self._exchange.spelled, flexible) or 0)
+        change = self._topics * self._exchange.name_change
         if self._exchange.extra is not None:
             more, topics = self._exchange.extra
             new_count = _array_count(self._topics + more, flexible)

@@ -40,6 +40,7 @@ REQUEST_KINDS = frozenset(
         Kind.PROTOCOL_TYPE,
         Kind.SUBSCRIPTION,
         Kind.ASSIGNMENT,
+        Kind.REPLICA_ID,
         Kind.SESSION_ID,
         Kind.SESSION_EPOCH,
         Kind.MAX_BYTES,

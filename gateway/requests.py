@@ -27,6 +27,9 @@ MIN_REQUEST: Final = 10
 HEADER_SIZE: Final = 12
 """Bytes before the client id in a request frame: size, API key, version, correlation id."""
 
+OTHER_LIMIT: Final = 8 * 1024 * 1024
+"""Bytes of the longest request that carries no records."""
+
 HEAD_LIMIT: Final = 64 * 1024
 """Bytes of a Produce request that are looked at for its head before it is collected."""
 
@@ -158,6 +161,8 @@ class Requests:
         size, api_key, version, correlation_id = _REQUEST_HEAD.unpack_from(buf, position)
         plan = plan_of(api_key, version)
         if plan is None or plan.request_segments is None:
+            if size > OTHER_LIMIT:
+                raise ProtocolError(bad_size("request without records", size, 0, OTHER_LIMIT))
             return end - position
         exchange = Exchange(plan, correlation_id, arrived, size + 4)
         try:

@@ -26,11 +26,6 @@ class ClusterFacts(Protocol):
         ...
 
     @property
-    def brokers(self) -> Mapping[int, tuple[str, int]]:
-        """Host and port of each broker, by node id."""
-        ...
-
-    @property
     def api_versions(self) -> Mapping[int, tuple[int, int]]:
         """The versions that the broker asked last serves, by API key."""
         ...
@@ -39,6 +34,9 @@ class ClusterFacts(Protocol):
 LOGGED_DENIALS: Final = 100
 """Denials logged between two collections, a second apart; all are counted and written to the
 traffic log."""
+
+MAX_FLOWS: Final = 1_000
+"""Flows per connection between two collections; further topics are counted as none."""
 
 EARLIER_FLOWS: Final = 100
 """Flows put aside per connection between two collections, when its client id changes."""
@@ -91,10 +89,6 @@ class WorkerState:
             return False
         self.denials.append(denial)
         return len(self.denials) <= LOGGED_DENIALS
-
-    def broker_hosts(self) -> frozenset[bytes]:
-        """The hosts of the cluster's brokers, as their addresses spell them."""
-        return frozenset(host.encode() for host, _ in self.cluster.brokers.values())
 
 
 class FetchSession:
@@ -181,6 +175,8 @@ class ConnectionState:
         key = (api_key, version, flat)
         found = flows.get(key)
         if found is None:
+            if flat and len(flows) >= MAX_FLOWS:
+                return self.flow(api_key, version, b"")
             found = flows[key] = self._new_flow(api_key, version, flat)
         return found
 

@@ -55,10 +55,14 @@ OVERLAY: Final[dict[str, dict[str, Kind]]] = {
         **_NODE_ENDPOINTS,
     },
     "FetchRequest": {
+        "replica_id": Kind.REPLICA_ID,
+        "replica_state.replica_id": Kind.REPLICA_ID,
         "max_bytes": Kind.MAX_BYTES,
         "session_id": Kind.SESSION_ID,
         "session_epoch": Kind.SESSION_EPOCH,
     },
+    "ListOffsetsRequest": {"replica_id": Kind.REPLICA_ID},
+    "OffsetForLeaderEpochRequest": {"replica_id": Kind.REPLICA_ID},
     "FetchResponse": {"session_id": Kind.SESSION_ID, **_NODE_ENDPOINTS},
     "FetchSnapshotResponse": {"topics.partitions.index": Kind.PARTITION, **_NODE_ENDPOINTS},
     "ShareFetchRequest": {

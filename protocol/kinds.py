@@ -60,7 +60,9 @@ class Kind(IntEnum):
     size's, ``stop`` its content's beginning."""
     EMBEDDED = 26
     """A whole request or response inside another (Envelope), between controllers only."""
-    PLAIN = 27
+    REPLICA_ID = 27
+    """int; who asks: -1 is a consumer, 0 and up a broker, which may see and move more."""
+    PLAIN = 28
     """Nothing a rule looks at; never emitted."""
 
 

@@ -16,13 +16,14 @@ from gateway.exchange import Answer, Exchange, Forward, Outcome
 from gateway.fetch_stream import NOT_ASKED, error_topics, fetched_flow, size_change
 from gateway.rules import partial
 from gateway.rules.error_response import error_response
-from gateway.rules.rename import NO_ID, wire_string
+from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, wire_string
 from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
+REPLICA_ID: Final = int(Kind.REPLICA_ID)
 SESSION_ID: Final = int(Kind.SESSION_ID)
 SESSION_EPOCH: Final = int(Kind.SESSION_EPOCH)
 MAX_BYTES: Final = int(Kind.MAX_BYTES)
@@ -36,6 +37,10 @@ FETCH: Final = 1
 FETCH_SESSION_ID_NOT_FOUND: Final = 70
 FINAL_EPOCH: Final = -1
 LAST_BY_NAME: Final = 12
+
+SESSION_NAMES: Final = 10_000
+"""Names a session may have had; one with more begins anew with those it has (KIP-227)."""
+
 COLLECT_LIMIT: Final = 4 * 1024 * 1024
 """Where names of several lengths are restored the response is collected, so it is asked for in
 pieces of at most this many bytes; one batch larger than that still comes whole (KIP-74)."""
@@ -53,10 +58,13 @@ def request(
     """
     plan = exchange.plan
     spans = generic.request_spans(plan, buf, start, end)
+    if _poses_as_replica(spans):
+        return generic.refuse_replica(state, exchange, buf[start:end])
     resolve, flexible = state.view.resolve, plan.flexible
     session_id, epoch = _session_of(spans)
     session = state.fetch_session(session_id)
-    if session_id and session is None:
+    if session_id and (session is None or len(session.spelled) > SESSION_NAMES):
+        state.fetch_session_closed(session_id)
         return _session_gone(state, exchange, buf[start:end])
     spelled: dict[bytes, bytes] = {}
     lead = b""
@@ -80,7 +88,6 @@ def request(
     if session is not None and epoch == FINAL_EPOCH:
         state.fetch_session_closed(session_id)
     if _streams(exchange, spelled):
-        exchange.streams = True
         return edits
     return sorted(edits + _smaller(spans))
 
@@ -130,9 +137,27 @@ def _session_of(spans: list[Span]) -> tuple[int, int]:
 
 def _streams(exchange: Exchange, spelled: dict[bytes, bytes]) -> bool:
     """Whether the response's new size can be told from its topic count: by id nothing changes,
-    by name it can if restoring changes each name's length by the same."""
-    flexible = exchange.plan.flexible
-    return exchange.plan.version > LAST_BY_NAME or size_change(spelled, flexible) is not None
+    by name it can if restoring changes each name's length by the same.
+
+    Decided now, for later requests add to the names of the session.
+    """
+    change = 0
+    if exchange.plan.version <= LAST_BY_NAME:
+        found = size_change(spelled, exchange.plan.flexible)
+        if found is None:
+            return False
+        change = found
+    exchange.streams = True
+    exchange.name_change = change
+    return True
+
+
+def _poses_as_replica(spans: list[Span]) -> bool:
+    """The replica id stands first; since v15 it is in a tagged field, and those stand last."""
+    for kind, _, _, value in (spans[0], spans[-1]):
+        if kind == REPLICA_ID and value not in NO_REPLICA_IDS:
+            return True
+    return False
 
 
 def _smaller(spans: list[Span]) -> list[tuple[int, int, bytes]]:
@@ -179,7 +204,6 @@ def _refuse(
     renamer.add(spans)
     edits = renamer.edits
     if _streams(exchange, renamer.spelled):
-        exchange.streams = True
         exchange.extra = error_topics(plan, errors)
     else:
         edits = sorted(edits + _smaller(spans))

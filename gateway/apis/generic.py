@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from itertools import islice
 from typing import Final
 
 from gateway.decision import Denied
@@ -26,6 +27,17 @@ NAMESPACE_RULE: Final = "namespace"
 TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
 TOPIC_ID: Final = int(Kind.TOPIC_ID)
 SIZED: Final = int(Kind.SIZED)
+
+MAX_SPANS: Final = 100_000
+"""Names, ids and the like that one request may hold."""
+
+MAX_COUNTED_TOPICS: Final = 100
+"""Topics of one request that are counted each on its own flow."""
+
+NO_REPLICA: Final = Denied(31, "Only brokers may fetch as replicas.", "replica")
+"""CLUSTER_AUTHORIZATION_FAILED: the broker trusts the gateway, so its clients are no brokers."""
+
+_METADATA_V0: Final = 3 << 16
 _NO_TOPIC_AT_ALL: Final = metadata.PLACEHOLDER.encode()
 
 
@@ -86,12 +98,7 @@ def restore(
     if not renamer.more:
         return renamer.edits
     edits = renamer.edits + endpoint_edits(spans, state.addresses, plan.flexible)
-    worker = state.worker
-    edits += text_edits(
-        spans,
-        plan.flexible,
-        TextFacts(renamer.shown, state.view, worker.cluster.index, worker.broker_hosts()),
-    )
+    edits += text_edits(spans, plan.flexible, TextFacts(renamer.shown, state.view))
     edits.sort()
     sized = [(span[1], span[2], span[3]) for span in spans if span[0] == SIZED]
     return splice(buf, start, end, edits, sized) if sized and edits else edits
@@ -108,11 +115,17 @@ def whole(body: bytes, result: list[Edit] | bytes) -> bytes:
 
 
 def request_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
-    """Walk a whole request body. Raises TrailingBytes for bytes that go on after it."""
+    """Walk a whole request body.
+
+    Raises TrailingBytes for bytes that go on after it, ProtocolError for more names than any
+    client means, since they are decided in one go while everyone else waits.
+    """
     spans: list[Span] = []
     stop = plan.request_walk(buf, start, end, spans)
     if stop != end:
         raise TrailingBytes(stop)
+    if len(spans) > MAX_SPANS:
+        raise ProtocolError(f"{plan.name} request names more than {MAX_SPANS} things")
     return spans
 
 
@@ -137,6 +150,8 @@ def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
 def refuse(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals) -> Outcome:
     """Forward what may be, keep the errors of the rest for the response; first look again at
     the cluster or the catalog when that could change the decision."""
+    if refusals.poses_as_replica:
+        return refuse_replica(state, exchange, body)
     again = look_again(exchange, refusals)
     if again is not None:
         return again
@@ -166,10 +181,25 @@ def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> 
     """Rename a body in logical names, all of whose items are allowed by now, and send it."""
     renamer = renamer_for(state, exchange)
     spans = request_spans(exchange.plan, body, 0, len(body))
-    renamer.add([span for span in spans if span[3] != _NO_TOPIC_AT_ALL])
+    if exchange.plan.key == _METADATA_V0:
+        spans = [span for span in spans if span[3] != _NO_TOPIC_AT_ALL]
+    renamer.add(spans)
     if renamer.refusals is not None:
         raise ProtocolError(f"{exchange.plan.name}: a refused item was left in the request")
     return Forward(exchange.plan, splice(body, 0, len(body), renamer.edits))
+
+
+def as_forward(exchange: Exchange, body: bytes, outcome: Outcome) -> Outcome:
+    """What was decided for ``body``, which is not the client's own: edits of it are made."""
+    if isinstance(outcome, list):
+        return Forward(exchange.plan, splice(body, 0, len(body), outcome))
+    return outcome
+
+
+def refuse_replica(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
+    """Refuse a request that asks as a broker's replica would: it could move the high watermark."""
+    note_denials(state, exchange, Refusals(ids={b"replica_id": NO_REPLICA}))
+    return answer_error(exchange, body, NO_REPLICA)
 
 
 def answer_error(exchange: Exchange, body: bytes, denied: Denied) -> Answer:
@@ -209,7 +239,7 @@ def count_topics(state: ConnectionState, exchange: Exchange) -> None:
     if not names:
         exchange.flow = state.flow(plan.api_key, plan.version, b"")
         return
-    first, *others = names
+    first, *others = islice(names, MAX_COUNTED_TOPICS)
     exchange.flow = state.flow(plan.api_key, plan.version, first)
     if others:
         exchange.others = [state.flow(plan.api_key, plan.version, flat) for flat in others]
@@ -234,7 +264,4 @@ def _refuse_ids(
         return Answer(group_lists.merge(split.kept, None))
     exchange.then(lambda answer: group_lists.merge(split.kept, answer))
     rest = split.body
-    outcome = exchange.plan.on_request(state, exchange, rest, 0, len(rest))
-    if isinstance(outcome, list):
-        return Forward(plan, splice(rest, 0, len(rest), outcome))
-    return outcome
+    return as_forward(exchange, rest, plan.on_request(state, exchange, rest, 0, len(rest)))

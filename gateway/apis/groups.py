@@ -26,6 +26,9 @@ GROUP_KEY = 0
 TRANSACTION_KEY = 1
 INVALID_REQUEST = 42
 
+SPELLED_LIMIT = 10_000
+"""Topics per connection whose spelling in a subscription is remembered."""
+
 GROUP_TYPES_LIMIT = 1_000
 """Groups per connection whose protocol type is remembered; a connection rarely has two."""
 
@@ -147,7 +150,10 @@ def consumer_group_heartbeat(
     if isinstance(outcome, heartbeat.Answer):
         return Answer(outcome.body)
     exchange.request = outcome.sent
-    body = heartbeat.without_names(plan.version, outcome.body, lambda name: _unknown(state, name))
+    seen: set[bytes] = set()
+    body = heartbeat.without_names(
+        plan.version, outcome.body, lambda name: _unwanted(state, name, seen)
+    )
     if refusals is not None:
         body = heartbeat.without_partitions(plan.version, body, refusals.topics)
     return generic.forward_renamed(state, exchange, body)
@@ -156,15 +162,15 @@ def consumer_group_heartbeat(
 def offset_fetch_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore the names; v10 answers "all" by ids alone, so foreign ones are dropped here."""
+    """Restore the names; v10 answers "all" by ids alone, so those that are not known to be this
+    view's are dropped here. Ids that were asked for are known: the index keeps gone ones."""
     plan, index = exchange.plan, state.worker.cluster.index
     spans = generic.response_spans(plan, buf, start, end)
     hidden = {
         value
         for kind, _, _, value in spans
         if kind == TOPIC_ID
-        and (flat := index.name_of(value)) is not None
-        and state.view.spell(flat) is None
+        and ((flat := index.name_of(value)) is None or state.view.spell(flat) is None)
     }
     if not hidden:
         return generic.restore(state, exchange, buf, start, end, spans)
@@ -205,7 +211,9 @@ def _member_request(
     if renamer.refusals is not None:
         return generic.refuse(state, exchange, buf[start:end], renamer.refusals)
     if renamer.spelled:
-        state.spelled = (state.spelled or {}) | renamer.spelled
+        if state.spelled is None or len(state.spelled) > SPELLED_LIMIT:
+            state.spelled = {}
+        state.spelled |= renamer.spelled
     return renamer.edits
 
 
@@ -217,5 +225,11 @@ def _remember_type(state: ConnectionState, spans: list[Span], protocol_type: byt
     types[group] = protocol_type
 
 
-def _unknown(state: ConnectionState, name: str) -> bool:
-    return isinstance(state.view.resolve(name.encode()), Denied)
+def _unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:
+    """Whether a subscription does without this name: it names nothing, or what is ``seen``
+    already under another spelling."""
+    found = state.view.resolve(name.encode())
+    if isinstance(found, Denied) or found.flat in seen:
+        return True
+    seen.add(found.flat)
+    return False

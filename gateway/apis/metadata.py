@@ -67,7 +67,9 @@ def describe_request(
     if expanded is None:
         exchange.flow = state.flow(75, version, b"")
         return Answer(describe_topic_partitions.no_topics(version))
-    return _ask(state, exchange, expanded)
+    # Not forward_renamed: the cursor is the client's, and may name what is refused.
+    outcome = generic.request(state, exchange, expanded, 0, len(expanded))
+    return generic.as_forward(exchange, expanded, outcome)
 
 
 def response(

@@ -7,9 +7,9 @@ whenever that set of names has changed. Version 0 has no expressions and passes 
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gateway.rules.api_keys import ApiKey
@@ -35,21 +35,35 @@ MEMBERSHIP_ENDED: Final = frozenset(
 
 MAX_MEMBERS: Final = 10_000
 MAX_EVALUATIONS: Final = 100
+"""Most that is kept of each scope: no tenant pushes out what is known of another's members."""
 
 MemberKey = tuple[Hashable, str, str]
 """The scope, the group id and the member id."""
+
+
+@dataclass(slots=True)
+class _Member:
+    """A member's subscription: the client's ``names`` and ``regex``, and the names that the broker
+    has ``accepted`` for them (None: none yet), evaluated at ``names_version``."""
+
+    names: tuple[str, ...] = ()
+    regex: TopicRegex | None = None
+    accepted: tuple[str, ...] | None = None
+    names_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
     """What a forwarded heartbeat subscribes its member to, for when the broker has accepted it.
 
-    ``names`` is None where the gateway put no names in.
+    ``names`` is None where the gateway put no names in. ``new`` is a member that joins, or was not
+    known here: a client can invent those, so one is kept only once the broker has accepted it.
     """
 
     member: MemberKey
     names: tuple[str, ...] | None
     names_version: int
+    new: _Member | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,32 +82,28 @@ class Answer:
 
 
 @dataclass(slots=True)
-class _Member:
-    """A member's subscription: the client's ``names`` and ``regex``, and the names that the broker
-    has ``accepted`` for them (None: none yet), evaluated at ``names_version``."""
+class _Scope:
+    """What is known within one scope, the longest unused first. ``evaluations`` holds by pattern
+    what it matches, and of which version of the names."""
 
-    names: tuple[str, ...] = ()
-    regex: TopicRegex | None = None
-    accepted: tuple[str, ...] | None = None
-    names_version: int = 0
+    members: OrderedDict[MemberKey, _Member] = field(default_factory=OrderedDict)
+    fenced: OrderedDict[MemberKey, None] = field(default_factory=OrderedDict)
+    evaluations: OrderedDict[str, tuple[int, tuple[str, ...]]] = field(default_factory=OrderedDict)
 
 
 class RegexSubscriptions:
-    """What a worker knows of the subscriptions of group members: memory only, bounded.
+    """What a worker knows of the subscriptions of group members: memory only, bounded per scope.
 
-    The longest unheard member is forgotten first; it is fenced when it comes again, as a member
-    that joined through another worker is, and so joins anew with its full state.
+    A scope's longest unheard member is forgotten first; it is fenced when it comes again, as a
+    member that joined through another worker is, and so joins anew with its full state.
     """
 
     def __init__(self, max_members: int = MAX_MEMBERS) -> None:
         self._max_members = max_members
-        self._members: OrderedDict[MemberKey, _Member] = OrderedDict()
-        self._fenced: OrderedDict[MemberKey, None] = OrderedDict()
-        self._evaluations: OrderedDict[tuple[Hashable, str], tuple[int, tuple[str, ...]]]
-        self._evaluations = OrderedDict()
+        self._scopes: defaultdict[Hashable, _Scope] = defaultdict(_Scope)
 
     def __len__(self) -> int:
-        return len(self._members)
+        return sum(len(scope.members) for scope in self._scopes.values())
 
     def on_request(
         self,
@@ -126,31 +136,35 @@ class RegexSubscriptions:
         except InvalidTopicRegex as error:
             why = f"SubscribedTopicRegex '{request.subscribed_topic_regex}' is not valid: {error}."
             return _refused(version, body, INVALID_REGULAR_EXPRESSION, why)
-        self._remember(key, member)
+        sent = Sent(key, None, names_version, None if self._heard(key, member) else member)
         if member.regex is None and not had_regex:
-            return Forward(body, Sent(key, None, names_version))
+            return Forward(body, sent)
         says_so = _is_given(request) or request.member_epoch == JOINING_EPOCH
         current = member.accepted is not None and member.names_version == names_version
         if current and not says_so:
-            return Forward(body, Sent(key, None, names_version))
+            return Forward(body, sent)
         wanted = self._wanted(member, names, names_version, scope)
         if wanted == member.accepted and not says_so:
             member.names_version = names_version
-            return Forward(body, Sent(key, None, names_version))
+            return Forward(body, sent)
         # Until the broker says so nobody knows what it holds; a failure is sent again.
         member.accepted = None
         request = replace(request, subscribed_topic_names=wanted, subscribed_topic_regex=None)
-        return Forward(messages.write(request), Sent(key, wanted, names_version))
+        return Forward(messages.write(request), replace(sent, names=wanted))
 
     def on_response(self, version: int, sent: Sent | None, body: bytes) -> None:
         """Learn from the broker's response to a forwarded heartbeat. Raises ProtocolError."""
         if sent is None:
             return
         code = messages.parse("ConsumerGroupHeartbeatResponse", version, body).error_code
-        member = self._members.get(sent.member)
         if code in MEMBERSHIP_ENDED:
             self._forget(sent.member)
-        elif not code and member is not None and sent.names is not None:
+        if code:
+            return
+        if sent.new is not None:
+            self._remember(sent.member, sent.new)
+        member = self._scopes[sent.member[0]].members.get(sent.member)
+        if member is not None and sent.names is not None:
             member.accepted = sent.names
             member.names_version = sent.names_version
 
@@ -160,28 +174,39 @@ class RegexSubscriptions:
         One that comes again after it was fenced has no use for that: it passes as a member without
         an expression, so that it is not fenced for ever.
         """
-        member = self._members.get(key)
+        scope = self._scopes[key[0]]
+        member = scope.members.get(key)
         if member is not None:
             return member
         complete = (
             request.subscribed_topic_names is not None
             and request.subscribed_topic_regex is not None
         )
-        if complete or key in self._fenced:
+        if complete or key in scope.fenced:
             return _Member()
-        self._fenced[key] = None
-        _bound(self._fenced, self._max_members)
+        scope.fenced[key] = None
+        _bound(scope.fenced, self._max_members)
         return None
 
+    def _heard(self, key: MemberKey, member: _Member) -> bool:
+        """Whether this is the member that is kept, which is then the last one to be forgotten."""
+        members = self._scopes[key[0]].members
+        if members.get(key) is not member:
+            return False
+        members.move_to_end(key)
+        return True
+
     def _remember(self, key: MemberKey, member: _Member) -> None:
-        self._fenced.pop(key, None)
-        self._members[key] = member
-        self._members.move_to_end(key)
-        _bound(self._members, self._max_members)
+        scope = self._scopes[key[0]]
+        scope.fenced.pop(key, None)
+        scope.members[key] = member
+        scope.members.move_to_end(key)
+        _bound(scope.members, self._max_members)
 
     def _forget(self, key: MemberKey) -> None:
-        self._members.pop(key, None)
-        self._fenced.pop(key, None)
+        scope = self._scopes[key[0]]
+        scope.members.pop(key, None)
+        scope.fenced.pop(key, None)
 
     def _wanted(
         self, member: _Member, names: Sequence[str], names_version: int, scope: Hashable
@@ -196,13 +221,13 @@ class RegexSubscriptions:
         self, regex: TopicRegex, names: Sequence[str], names_version: int, scope: Hashable
     ) -> tuple[str, ...]:
         """Evaluated once for all members of a group, which mostly have the same expression."""
-        key = (scope, regex.pattern)
-        known = self._evaluations.get(key)
+        evaluations = self._scopes[scope].evaluations
+        known = evaluations.get(regex.pattern)
         if known is None or known[0] != names_version:
             known = (names_version, regex.matching(names))
-            self._evaluations[key] = known
-            _bound(self._evaluations, MAX_EVALUATIONS)
-        self._evaluations.move_to_end(key)
+            evaluations[regex.pattern] = known
+            _bound(evaluations, MAX_EVALUATIONS)
+        evaluations.move_to_end(regex.pattern)
         return known[1]
 
 

@@ -1,17 +1,18 @@
 """Error text: what a broker says of a flat name is said to the client of its logical name.
 
 A broker's message may hold the name the client asked for, and others besides ("collides with
-existing topics: ..."). Whatever in it is a topic of the cluster is spelled as this view spells
-it, or withheld; a home's prefix is taken off group and transactional ids.
+existing topics: ..."). Whatever in it spells a topic of a namespace is spelled as this view
+spells it, or withheld; a home's prefix is taken off group and transactional ids. It makes no
+difference which topics exist: a client chooses much of what a broker quotes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gateway.topic_ids import TopicIndex
+from gateway.names import decode
 from gateway.view import View
 from protocol.entities import Kind
 from protocol.primitives import compact_string, legacy_string
@@ -27,13 +28,10 @@ _NO_ADDRESS = b"(a broker)"
 
 @dataclass(frozen=True, slots=True)
 class TextFacts:
-    """What a text is read by: ``shown`` spells a flat name (None hides it), ``hosts`` are the
-    brokers' own."""
+    """What a text is read by: ``shown`` spells a flat name, None hides it."""
 
     shown: Callable[[bytes], bytes | None]
     view: View
-    index: TopicIndex
-    hosts: Collection[bytes]
 
 
 def text_edits(spans: Sequence[Span], flexible: bool, facts: TextFacts) -> list[Edit]:
@@ -55,11 +53,12 @@ def restored(text: bytes, facts: TextFacts) -> bytes:
         token = match[0]
         # A name at a sentence's end has the full stop in its token.
         for name, rest in ((token, b""), (token.rstrip(b"."), b"." * token.endswith(b"."))):
-            if facts.index.exists(name) or shown(name) not in (None, name):
-                found = shown(name)
-                return (_WITHHELD if found is None else found) + rest
-            if name in facts.hosts:
-                return _NO_ADDRESS + rest
+            found = shown(name)
+            if found not in (None, name):
+                return found + rest
+            # Whether or not there is such a topic: the client may have written it to find out.
+            if found is None and decode(name.decode()).namespace:
+                return _WITHHELD + rest
         if prefix and token.startswith(prefix):
             return token[len(prefix) :]
         return token

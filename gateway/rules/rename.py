@@ -28,6 +28,7 @@ SUBSCRIPTION: Final = int(Kind.SUBSCRIPTION)
 ASSIGNMENT: Final = int(Kind.ASSIGNMENT)
 ERROR_CODE: Final = int(Kind.ERROR_CODE)
 REGEX: Final = int(Kind.REGEX)
+REPLICA_ID: Final = int(Kind.REPLICA_ID)
 
 MORE: Final = frozenset({int(Kind.HOST), int(Kind.ERROR_TEXT), int(Kind.SIZED)})
 """Kinds of a response that :class:`ResponseRenamer` leaves to others."""
@@ -35,6 +36,9 @@ MORE: Final = frozenset({int(Kind.HOST), int(Kind.ERROR_TEXT), int(Kind.SIZED)})
 UNKNOWN_TOPIC_ID: Final = 100
 CONSUMER: Final = b"consumer"
 NO_ID: Final = bytes(16)
+
+NO_REPLICA_IDS: Final = frozenset({-1})
+"""A consumer; -2 (a debugging consumer) would read beyond the high watermark."""
 
 
 @dataclass(slots=True)
@@ -44,12 +48,14 @@ class Refusals:
     ``topics`` maps raw names (or 16 id bytes), ``ids`` raw group and transactional ids to why.
     ``aliases`` maps a second spelling of a topic to the first one. ``unknown_ids`` are topic ids
     this worker has not heard of: they are denied, but worth one look at the cluster first.
+    ``poses_as_replica``: the request asks as a broker would, which no client may.
     """
 
     topics: dict[bytes, Denied] = field(default_factory=dict)
     ids: dict[bytes, Denied] = field(default_factory=dict)
     aliases: dict[bytes, bytes] = field(default_factory=dict)
     unknown_ids: bool = False
+    poses_as_replica: bool = False
 
 
 class RequestRenamer:
@@ -78,14 +84,15 @@ class RequestRenamer:
             if kind == TOPIC_NAME:
                 self._topic(start, stop, value)
             elif kind == TOPIC_ID:
-                if value != NO_ID:
-                    self._topic_id(value)
+                self._topic_id(value)
             elif kind == GROUP_ID:
                 self._id(start, stop, value, self._view.group_to_broker)
             elif kind == TRANSACTIONAL_ID:
                 self._id(start, stop, value, self._view.transactional_id_to_broker)
             elif kind == PROTOCOL_TYPE:
                 protocol_type = value
+            elif kind == REPLICA_ID and value not in NO_REPLICA_IDS:
+                self._refused().poses_as_replica = True
             elif kind == SUBSCRIPTION and protocol_type == CONSUMER:
                 self._embedded(start, stop, value, rewrite_subscription)
             elif kind == ASSIGNMENT and protocol_type == CONSUMER:
@@ -116,6 +123,8 @@ class RequestRenamer:
             self.edits.append((start, stop, new))
 
     def _topic_id(self, value: bytes) -> None:
+        if value == NO_ID:
+            return
         flat = self._index.name_of(value)
         if flat is None:
             refused = self._refused()

@@ -104,6 +104,27 @@ def test_a_broker_outlives_the_thread_that_started_it() -> None:
         cluster.stop()
 
 
+def test_help_starts_no_broker(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(broker_module, "KafkaCluster")
+    with pytest.raises(SystemExit) as ended:
+        broker_module.main(["--help"])
+    assert ended.value.code == 0
+    assert "usage: python -m devkit.broker" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("argument", ["--nodes", "3"])
+def test_unknown_arguments_start_no_broker(
+    argument: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delattr(broker_module, "KafkaCluster")
+    with pytest.raises(SystemExit) as ended:
+        broker_module.main([argument])
+    assert ended.value.code == 2
+    assert f"unrecognized arguments: {argument}" in capsys.readouterr().err
+
+
 def _data_directory(pid: int) -> Path:
     properties = Path(psutil.Process(pid).cmdline()[-1])
     match = re.search(r"^log\.dirs=(.*)$", properties.read_text(), re.MULTILINE)

@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config_yaml import MAX_VALUES, Document, UnreadableError, parse_document, read_document
+from gateway.config_yaml import (
+    MAX_DEPTH,
+    MAX_VALUES,
+    Document,
+    UnreadableError,
+    parse_document,
+    read_document,
+)
 
 
 def problems(document: Document) -> list[tuple[int, str]]:
@@ -109,6 +116,36 @@ def test_what_is_no_configuration(text: str, line: int, told: str) -> None:
     assert caught.value.problem.line == line
     assert caught.value.problem.text.startswith(told)
     assert "\n" not in caught.value.problem.text
+
+
+def _aliases(levels: int) -> str:
+    """Each level holds the one before, so that no line is deep."""
+    rows = [f"a{level}: &a{level} [*a{level - 1}]\n" for level in range(1, levels)]
+    return "a0: &a0 []\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a: 1\n" + "b: " + "[" * 3000, 2),
+        ("[" * 3000, 1),
+        ("a:\n  " + "{b: " * 3000, 2),
+        ("a: 1\nb: " + "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1), 2),
+        ("".join(f"{' ' * level}a:\n" for level in range(MAX_DEPTH + 1)), MAX_DEPTH + 1),
+        (_aliases(3000), 1),
+    ],
+)
+def test_what_is_too_deep(text: str, line: int) -> None:
+    with pytest.raises(UnreadableError, match=r"^is nested too deeply; write at most") as caught:
+        parse_document(text)
+    assert caught.value.problem.line == line
+
+
+def test_what_is_just_not_too_deep() -> None:
+    value = parse_document("a: " + "[" * MAX_DEPTH + "]" * MAX_DEPTH).value["a"]
+    for _ in range(MAX_DEPTH - 1):
+        (value,) = value
+    assert value == ()
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

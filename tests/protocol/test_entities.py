@@ -28,6 +28,7 @@ TYPES = {
     Kind.RESOURCE_TYPE: {"int8"},
     Kind.KEY_TYPE: {"int8"},
     Kind.NODE_ID: {"int32"},
+    Kind.REPLICA_ID: {"int32"},
     Kind.ENDPOINT_NODE: {"int32"},
     Kind.PORT: {"int32", "uint16"},
     Kind.ERROR_CODE: {"error_code", "int16"},

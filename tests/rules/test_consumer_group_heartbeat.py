@@ -177,6 +177,7 @@ def test_a_member_without_an_expression_passes_as_it_is(regex: str | None) -> No
         outcome = worker.on_request(1, body, NAMES, epoch)
         assert isinstance(outcome, Forward)
         assert outcome.body == body
+        worker.on_response(1, outcome.sent, response())
 
 
 def test_version_0_passes_as_it_is() -> None:
@@ -278,6 +279,55 @@ def test_a_busy_member_is_not_the_first_to_go() -> None:
     new.beat(0, (), "a:.*")
     assert busy.beat(1).subscribed_topic_names is None
     assert int(idle.beat(1).error_code) == FENCED_MEMBER_EPOCH
+
+
+def test_another_scopes_members_push_none_out() -> None:
+    worker = RegexSubscriptions(max_members=2)
+    victim = Client(worker, scope="victim")
+    victim.beat(0, (), "a:.*")
+    for number in range(5):
+        other = Client(worker, f"other {number}", scope="other")
+        other.beat(0, (), "a:.*")
+        Client(worker, f"unknown {number}", scope="other").beat(1)
+    assert len(worker) == 3
+    assert victim.beat(1).subscribed_topic_names is None
+
+
+def test_fenced_members_of_another_scope_are_still_known() -> None:
+    worker = RegexSubscriptions(max_members=2)
+    victim = Client(worker, scope="victim")
+    assert int(victim.beat(7).error_code) == FENCED_MEMBER_EPOCH
+    for number in range(5):
+        Client(worker, f"unknown {number}", scope="other").beat(1)
+    assert victim.beat(7) == forwarded(Forward(heartbeat(7), None))
+
+
+@pytest.mark.parametrize("code", [NOT_COORDINATOR, UNKNOWN_MEMBER_ID])
+@pytest.mark.parametrize("epoch", [0, 7])
+def test_an_invented_member_that_the_broker_refuses_is_not_kept(epoch: int, code: int) -> None:
+    worker = RegexSubscriptions(max_members=2)
+    client = Client(worker)
+    client.beat(0, (), "a:.*")
+    for number in range(5):
+        Client(worker, f"invented {number}").beat(epoch, (), "a:.*", code=code)
+    assert len(worker) == 1
+    assert client.beat(1).subscribed_topic_names is None
+
+
+def test_a_joining_member_is_kept_once_the_broker_has_accepted_it() -> None:
+    worker = RegexSubscriptions()
+    outcome = worker.on_request(1, heartbeat(0, (), "a:.*"), NAMES, 1)
+    assert isinstance(outcome, Forward)
+    assert len(worker) == 0
+    worker.on_response(1, outcome.sent, response())
+    assert len(worker) == 1
+
+
+def test_a_refused_rejoin_leaves_what_was_accepted(client: Client) -> None:
+    client.beat(0, (), "a:orders.*")
+    client.beat(0, (), "b:.*", code=NOT_COORDINATOR)
+    client.topics_change("a:orders", "b:orders")
+    assert client.beat(1).subscribed_topic_names == ("a:orders",)
 
 
 def test_a_late_response_to_a_forgotten_member_is_ignored() -> None:

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from protocol import messages
 
+CONSUMER = -1
 _CONSUMER_PROTOCOL_VERSION = 3
 
 
@@ -25,6 +26,8 @@ def entity(cls: type, values: Mapping[str, Any]) -> Any:
     """An entity of ``cls`` with these values, as far as its version has the fields."""
     hints = get_type_hints(cls)
     names = {field.name for field in fields(cls)}
+    # Unless it says otherwise a client asks as a consumer does; kio's zero would be broker 0.
+    values = {"replica_id": CONSUMER, **values}
     chosen = {name: _value(hints[name], value) for name, value in values.items() if name in names}
     return messages.build(cls, **chosen)
 

@@ -55,6 +55,7 @@ def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -
         Kind.SESSION_EPOCH: -1,
         Kind.REGEX: ".*",
         Kind.MAX_BYTES: 1 << 20,
+        Kind.REPLICA_ID: -1,
     }
     return filled(f"{api}Request", version, values)
 

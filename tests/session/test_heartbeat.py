@@ -107,6 +107,16 @@ def test_a_member_that_is_not_known_here_is_fenced_once() -> None:
     assert sent.subscribed_topic_names == ("team-a..orders",)
 
 
+def test_a_join_that_the_broker_refuses_makes_no_member() -> None:
+    pair = Pair(topics=["team-a..orders"])
+    ask(pair, 0, "team-a:.*")
+    refuse(pair, NOT_COORDINATOR)
+    assert len(pair.worker.regexes) == 0
+    ask(pair, 0, "team-a:.*")
+    accept(pair)
+    assert len(pair.worker.regexes) == 1
+
+
 def test_a_member_that_another_connection_knows_goes_on(joined: Pair) -> None:
     other = joined.another_session(joined.session.state.addresses)
     joined.session = other

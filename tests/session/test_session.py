@@ -433,7 +433,7 @@ def test_unknown_tagged_fields_break_no_partial_answer() -> None:
     cls = messages.message_class("ListOffsetsRequest", 7)
     names = ("nowhere:x", "team-a:orders")
     topics = tuple(samples.request("ListOffsets", 7, name, topic_id(1)).topics[0] for name in names)
-    pair.send(raw_frame(2, 7, with_tag(messages.build(cls, topics=topics))))
+    pair.send(raw_frame(2, 7, with_tag(messages.build(cls, topics=topics, replica_id=-1))))
     assert b"team-a..orders" in pair.to_broker()
     payload = response_header(7, 1) + with_tag(
         samples.response("ListOffsets", 7, OWN, topic_id(1), "")
