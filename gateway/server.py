@@ -44,9 +44,8 @@ ANONYMOUS = "User:ANONYMOUS"
 class Server:
     """All connections of one worker. ``busy`` holds those with flows since the last collection."""
 
-    def __init__(self, config: Config, worker_id: int) -> None:
+    def __init__(self, config: Config) -> None:
         self._config = config
-        self._worker_id = worker_id
         cluster = config.clusters[0]
         self.ranges = NodeIdRanges.parse(cluster.node_ids)
         self.cluster = Cluster(cluster.name, cluster.bootstrap_servers)

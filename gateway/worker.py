@@ -151,7 +151,7 @@ async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
     traffic_log = None
     if config.traffic_log.enabled:
         traffic_log = TrafficLog(config.traffic_log, Origin(config.gateway_id, worker_id))
-    worker = Worker(Server(config, worker_id), traffic_log, link, stopping)
+    worker = Worker(Server(config), traffic_log, link, stopping)
     try:
         return await worker.run(config.drain_seconds)
     finally:

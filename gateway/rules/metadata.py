@@ -31,12 +31,6 @@ def wants_all(version: int, body: bytes) -> bool:
     return topics == () if version == 0 else topics is None
 
 
-def names_asked(version: int, body: bytes) -> tuple[str, ...]:
-    """The topics that a MetadataRequest names, in order; not those it gives by id."""
-    topics = messages.parse("MetadataRequest", version, body).topics or ()
-    return tuple(topic.name for topic in topics if topic.name is not None)
-
-
 def ask_by_name(version: int, body: bytes, names: Iterable[str]) -> bytes:
     """The same MetadataRequest for these topics, without auto-creation where v4+ can say so.
 
@@ -48,13 +42,6 @@ def ask_by_name(version: int, body: bytes, names: Iterable[str]) -> bytes:
         names = tuple(names) or (PLACEHOLDER,)
     topics = tuple(make(topic_class, {"name": name}) for name in names)
     return messages.write(_without_auto_creation(replace(request, topics=topics)))
-
-
-def forbid_auto_creation(version: int, body: bytes) -> bytes:
-    """The same MetadataRequest, without auto-creation; before v4 it cannot say so."""
-    if version < 4:
-        return body
-    return messages.write(_without_auto_creation(messages.parse("MetadataRequest", version, body)))
 
 
 def without_placeholder(version: int, body: bytes) -> bytes:

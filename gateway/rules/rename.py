@@ -14,7 +14,7 @@ from gateway.decision import Denied
 from gateway.topic_ids import TopicIndex
 from gateway.view import View
 from protocol.entities import Kind
-from protocol.primitives import compact_string, legacy_string
+from protocol.primitives import compact_string, legacy_bytes, legacy_string
 from protocol.splice import Edit
 from protocol.subscription import rewrite_assignment, rewrite_subscription
 from protocol.walkers import Span
@@ -97,10 +97,6 @@ class RequestRenamer:
                 self._embedded(start, stop, value, rewrite_subscription)
             elif kind == ASSIGNMENT and protocol_type == CONSUMER:
                 self._embedded(start, stop, value, rewrite_assignment)
-
-    def group(self, start: int, stop: int, value: bytes) -> None:
-        """A group id that the walker cannot know as one (a coordinator key)."""
-        self._id(start, stop, value, self._view.group_to_broker)
 
     def transactional_id(self, start: int, stop: int, value: bytes) -> None:
         """A transactional id that the walker cannot know as one (a coordinator key)."""
@@ -266,4 +262,4 @@ def wire_string(value: bytes, flexible: bool) -> bytes:
 
 def wire_bytes(value: bytes, flexible: bool) -> bytes:
     """A bytes field as it stands on the wire: int32 length, or a compact string's form."""
-    return compact_string(value) if flexible else len(value).to_bytes(4, "big") + value
+    return compact_string(value) if flexible else legacy_bytes(value)

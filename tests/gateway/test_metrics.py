@@ -177,7 +177,7 @@ def _registry(metrics: Metrics) -> CollectorRegistry:
 
 
 def test_everything_that_a_server_reports_is_known(tmp_path: Path) -> None:
-    report = Server(config_samples.config(tmp_path), 0).collect()
+    report = Server(config_samples.config(tmp_path)).collect()
     assert set(report.counters) <= set(COUNTERS)
     assert set(report.gauges) <= set(GAUGES)
 
