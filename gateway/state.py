@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -23,11 +23,6 @@ class ClusterFacts(Protocol):
     @property
     def index(self) -> TopicIndex:
         """Its topics."""
-        ...
-
-    @property
-    def api_versions(self) -> Mapping[int, tuple[int, int]]:
-        """The versions that the broker asked last serves, by API key."""
         ...
 
 

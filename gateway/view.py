@@ -11,6 +11,13 @@ from typing import Final, Literal
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied, Resolved
+from gateway.error_codes import (
+    GROUP_AUTHORIZATION_FAILED,
+    INVALID_GROUP_ID,
+    INVALID_REQUEST,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,
@@ -24,11 +31,6 @@ from protocol.primitives import compact_string, legacy_string
 
 Spelling = Literal["colon", "legal"]
 
-UNKNOWN_TOPIC_OR_PARTITION: Final = 3
-INVALID_GROUP_ID: Final = 24
-GROUP_AUTHORIZATION_FAILED: Final = 30
-INVALID_REQUEST: Final = 42
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Final = 53
 
 CACHE_LIMIT: Final = 100_000
 """Names kept per direction; a client that asks for more distinct ones starts the cache afresh."""

@@ -9,8 +9,6 @@ from gateway.rules import api_versions
 from gateway.state import ConnectionState
 from protocol.splice import Edit
 
-INVALID_REQUEST = 42
-
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int

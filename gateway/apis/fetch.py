@@ -12,6 +12,9 @@ from typing import Final
 
 from gateway.apis import generic
 from gateway.decision import Denied
+from gateway.error_codes import (
+    FETCH_SESSION_ID_NOT_FOUND,
+)
 from gateway.exchange import Answer, Exchange, Forward, Outcome
 from gateway.fetch_stream import NOT_ASKED, error_topics, fetched_flow, size_change
 from gateway.rules import partial
@@ -34,7 +37,6 @@ RECORDS: Final = int(Kind.RECORDS)
 
 FETCH: Final = 1
 
-FETCH_SESSION_ID_NOT_FOUND: Final = 70
 FINAL_EPOCH: Final = -1
 LAST_BY_NAME: Final = 12
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Final
 
 from gateway.decision import Denied
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID
 from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.flows import Denial
 from gateway.plans import Plan
@@ -34,8 +35,10 @@ MAX_SPANS: Final = 100_000
 MAX_COUNTED_TOPICS: Final = 100
 """Topics of one request that are counted each on its own flow."""
 
-NO_REPLICA: Final = Denied(31, "Only brokers may fetch as replicas.", "replica")
-"""CLUSTER_AUTHORIZATION_FAILED: the broker trusts the gateway, so its clients are no brokers."""
+NO_REPLICA: Final = Denied(
+    CLUSTER_AUTHORIZATION_FAILED, "Only brokers may fetch as replicas.", "replica"
+)
+"""The broker trusts the gateway, so its clients are no brokers."""
 
 _METADATA_V0: Final = 3 << 16
 _NO_TOPIC_AT_ALL: Final = metadata.PLACEHOLDER.encode()
@@ -217,7 +220,11 @@ def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals)
         for resource, denied in items.items():
             flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
             flow.errors[denied.code] = flow.errors.get(denied.code, 0) + 1
-            shown = resource.decode(errors="replace") if denied.code != 100 else resource.hex()
+            shown = (
+                resource.decode(errors="replace")
+                if denied.code != UNKNOWN_TOPIC_ID
+                else resource.hex()
+            )
             event = Denial(
                 state.source,
                 plan.api_key,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.decision import Denied
+from gateway.error_codes import (
+    INVALID_REQUEST,
+)
 from gateway.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import list_groups, partial
@@ -24,7 +27,6 @@ TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
 
 GROUP_KEY = 0
 TRANSACTION_KEY = 1
-INVALID_REQUEST = 42
 
 SPELLED_LIMIT = 10_000
 """Topics per connection whose spelling in a subscription is remembered."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.decision import Denied
+from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.rules import describe_topic_partitions, metadata
 from gateway.rules.access import check_creation
 from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.state import ConnectionState
-from gateway.view import UNKNOWN_TOPIC_OR_PARTITION
 from protocol.entities import Kind
 from protocol.splice import Edit
 from protocol.walkers import Span

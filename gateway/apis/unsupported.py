@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from struct import Struct
 
+from gateway.error_codes import (
+    UNSUPPORTED_VERSION,
+)
 from gateway.kafka_names import API_NAMES
 from gateway.rules.api_versions import unsupported_version
 from gateway.rules.undecided import undecided_response
@@ -13,7 +16,6 @@ from protocol.headers import read_request_header, response_header, response_head
 
 API_VERSIONS = 18
 PRODUCE = 0
-UNSUPPORTED_VERSION = 35
 
 UNKNOWN_API = -1
 UNKNOWN_VERSION = -1

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from gateway.decision import Denied
+from gateway.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+)
 from gateway.names import InvalidName
 from gateway.view import View
-
-INVALID_TOPIC_EXCEPTION = 17
-CLUSTER_AUTHORIZATION_FAILED = 31
-INVALID_REQUEST = 42
 
 TOPIC_RESOURCE = 2
 _BROKER_RESOURCES = {4: "brokers", 8: "broker loggers"}

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.rules.api_keys import ApiKey
-from gateway.rules.error_codes import UNSUPPORTED_VERSION
 from gateway.rules.nested import element_class, make
 from protocol import messages
 

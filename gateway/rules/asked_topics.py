@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from gateway.decision import Denied
-from gateway.rules.error_codes import (
+from gateway.error_codes import (
     INVALID_REQUEST,
     OPERATION_NOT_ATTEMPTED,
     UNKNOWN_TOPIC_ID,

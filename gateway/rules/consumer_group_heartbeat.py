@@ -12,14 +12,14 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from gateway.rules.api_keys import ApiKey
-from gateway.rules.error_codes import (
+from gateway.error_codes import (
     FENCED_INSTANCE_ID,
     FENCED_MEMBER_EPOCH,
     INVALID_REGULAR_EXPRESSION,
     UNKNOWN_MEMBER_ID,
     UNRELEASED_INSTANCE_ID,
 )
+from gateway.rules.api_keys import ApiKey
 from gateway.rules.error_response import error_response
 from gateway.rules.topic_regex import InvalidTopicRegex, TopicRegex
 from protocol import messages

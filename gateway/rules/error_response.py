@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gateway.decision import Denied
-from gateway.rules import api_versions, configs, group_lists, partial, produce_legacy
-from gateway.rules.api_keys import ApiKey
-from gateway.rules.error_codes import (
+from gateway.error_codes import (
     FETCH_SESSION_ID_NOT_FOUND,
     FETCH_SESSION_TOPIC_ID_ERROR,
     INVALID_FETCH_SESSION_EPOCH,
     UNSUPPORTED_VERSION,
 )
+from gateway.rules import api_versions, configs, group_lists, partial, produce_legacy
+from gateway.rules.api_keys import ApiKey
 from gateway.rules.nested import changed, has_field, make
 from gateway.rules.topic_shapes import topic_shape
 from protocol import messages

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from gateway.rules.error_codes import COORDINATOR_NOT_AVAILABLE
+from gateway.error_codes import COORDINATOR_NOT_AVAILABLE
 from gateway.rules.nested import changed, has_field
 from protocol import messages
 

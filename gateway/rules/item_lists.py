@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST
 from gateway.rules.api_keys import ApiKey
-from gateway.rules.error_codes import INVALID_REQUEST
 from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.schema import request_name, response_name

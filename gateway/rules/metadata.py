@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any
 
-from gateway.rules.error_codes import (
+from gateway.error_codes import (
     LEADER_NOT_AVAILABLE,
     LISTENER_NOT_FOUND,
     REPLICA_NOT_AVAILABLE,

@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.decision import Denied
+from gateway.error_codes import (
+    UNKNOWN_TOPIC_ID,
+)
 from gateway.topic_ids import TopicIndex
 from gateway.view import View
 from protocol.entities import Kind
@@ -33,7 +36,6 @@ REPLICA_ID: Final = int(Kind.REPLICA_ID)
 MORE: Final = frozenset({int(Kind.HOST), int(Kind.ERROR_TEXT), int(Kind.SIZED)})
 """Kinds of a response that :class:`ResponseRenamer` leaves to others."""
 
-UNKNOWN_TOPIC_ID: Final = 100
 CONSUMER: Final = b"consumer"
 NO_ID: Final = bytes(16)
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 
+from gateway.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.rules.api_keys import ApiKey
-from gateway.rules.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
 
 TOPIC_ID = "topic_id"
 """The field that names a topic by id, in every message that has one."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.rules import produce_legacy
 from gateway.rules.api_keys import ApiKey
-from gateway.rules.error_codes import UNSUPPORTED_VERSION
 from gateway.rules.nested import has_field, make
 from protocol import messages
 from protocol.errors import ProtocolError

@@ -27,7 +27,6 @@ NAMESPACES = ("team-a", "team-a:sub", "team-b", "org:apache:kafka")
 CLIENT_ID = b"test-client"
 HOST = "gateway.example"
 BASE_PORT = 9193
-BROKER_HOST = "broker-1.internal"
 
 
 def topic_id(number: int) -> UUID:
@@ -43,8 +42,6 @@ class Facts:
         self.index.replace(
             [(name.encode(), topic_id(n).bytes) for n, name in enumerate(topics, start=1)]
         )
-        self.api_versions: dict[int, tuple[int, int]] = {}
-        self.brokers = {1: (BROKER_HOST, 9092)}
 
 
 def request_frame(

@@ -1,4 +1,4 @@
-"""The Kafka error codes that rules answer with (kafka.apache.org/protocol, "Error Codes")."""
+"""The Kafka error codes that the gateway answers with (kafka.apache.org/protocol)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ LEADER_NOT_AVAILABLE: Final = 5
 REPLICA_NOT_AVAILABLE: Final = 9
 COORDINATOR_NOT_AVAILABLE: Final = 15
 INVALID_TOPIC_EXCEPTION: Final = 17
+INVALID_GROUP_ID: Final = 24
 UNKNOWN_MEMBER_ID: Final = 25
+GROUP_AUTHORIZATION_FAILED: Final = 30
+CLUSTER_AUTHORIZATION_FAILED: Final = 31
 UNSUPPORTED_VERSION: Final = 35
 INVALID_REQUEST: Final = 42
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Final = 53
 OPERATION_NOT_ATTEMPTED: Final = 55
 FETCH_SESSION_ID_NOT_FOUND: Final = 70
 INVALID_FETCH_SESSION_EPOCH: Final = 71
