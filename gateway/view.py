@@ -171,8 +171,10 @@ class View:
         home = self.settings.home
         if home:
             inside = _below(name.namespace, home)
-            if inside is not None:
-                return str(LogicalName(inside, name.topic)).encode()
+            shown = "" if inside is None else str(LogicalName(inside, name.topic))
+            # A topic that begins with ".." reads as one outside the home: it has no name here.
+            if shown and not shown.startswith(END_OF_NAMESPACE):
+                return shown.encode()
             if not self.settings.escape:
                 return None
         legal = self.settings.spelling == "legal"

@@ -104,6 +104,7 @@ def test_bytes_that_are_not_utf8_name_nothing() -> None:
         ("colon", "team-a", "team-b..orders", None),
         ("colon", "team-a", "orders", None),
         ("legal", "team-a", "team-a..a..b", "a..b"),
+        ("colon", "team-a", "team-a....1", None),
     ],
 )
 def test_flat_names_are_shown_as_the_listener_spells(
