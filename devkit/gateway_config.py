@@ -15,13 +15,18 @@ NODE_IDS = range(1, 9)
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One listener: how it is configured, and what it is in a few words."""
+    """One listener: how it is configured, and what it is in a few words.
+
+    ``list_namespaces`` and ``list_subtree`` are the gateway's default while they are None.
+    """
 
     name: str
     about: str
     spelling: str = "colon"
     home: str = ""
     escape: bool = False
+    list_namespaces: bool | None = None
+    list_subtree: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ def plan_gateway(
 ) -> GatewayPlan:
     """A configuration with free ports; ``brokers`` is ``host:port`` joined by commas.
 
-    ``overrides`` replace top-level keys.
+    ``namespaces`` are made at the first start; ``overrides`` replace top-level keys.
     """
     metrics_port = free_port()
     entries = []
@@ -61,6 +66,7 @@ def plan_gateway(
         }
         if listener.home:
             entry |= {"home": listener.home, "escape": listener.escape}
+        entry |= {key: value for key, value in _listed(listener).items() if value is not None}
         entries.append(entry)
     config: dict[str, Any] = {
         "clusters": [
@@ -80,3 +86,7 @@ def plan_gateway(
     }
     addresses = {entry["name"]: f"{HOST}:{entry['port']}" for entry in entries}
     return GatewayPlan(config, addresses, metrics_port)
+
+
+def _listed(listener: Listener) -> dict[str, bool | None]:
+    return {"list_namespaces": listener.list_namespaces, "list_subtree": listener.list_subtree}

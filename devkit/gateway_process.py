@@ -87,12 +87,23 @@ class GatewayProcess:
         finally:
             self.close()
 
+    def kill(self) -> None:
+        """End the supervisor and its workers at once, as ``kill -9`` does; the files stay."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+
+    def start_again(self) -> None:
+        """Start it, once killed, with the configuration and ports it had. Raises GatewayError."""
+        assert self._process is None, "the gateway still runs"
+        with progress("starting the gateway again"):
+            self._launch()
+            self._await_ready()
+
     def close(self) -> None:
         """End it at once, if it still runs, and remove its files. May be called again."""
         atexit.unregister(self.close)
-        if self._process is not None:
-            self._process.kill()
-            self._process = None
+        self.kill()
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
@@ -135,8 +146,8 @@ class GatewayProcess:
         return self.plan.bootstrap_servers[listener]
 
     def log(self) -> str:
-        """All that it has printed."""
-        return self.process.log_path.read_text()
+        """All that it has printed, before a kill and after it."""
+        return self._log_path.read_text()
 
     def metrics(self) -> str:
         """What /metrics answers now."""
@@ -165,23 +176,42 @@ class GatewayProcess:
             workers=self._workers,
             overrides=self._overrides,
         )
-        config_path = self._directory / "gateway.yaml"
-        config_path.write_text(yaml.safe_dump(self._plan.config, sort_keys=False))
-        command = [gateway_command(), "serve", "--config", str(config_path)]
+        self._config_path.write_text(yaml.safe_dump(self._plan.config, sort_keys=False))
+        self._launch()
+        try:
+            self._await_ready()
+        except GatewayError as error:
+            if tries > 1 and any(sign in str(error) for sign in _PORT_TAKEN):
+                self._log_path.unlink()
+                return self._start(tries - 1)
+            raise
+        return None
+
+    @property
+    def _config_path(self) -> Path:
+        assert self._directory is not None
+        return self._directory / "gateway.yaml"
+
+    @property
+    def _log_path(self) -> Path:
+        assert self._directory is not None
+        return self._directory / "gateway.log"
+
+    def _launch(self) -> None:
+        command = [gateway_command(), "serve", "--config", str(self._config_path)]
         env = {**os.environ, "PYTHONUNBUFFERED": "1"}
         if self._python_path is not None:
             env["PYTHONPATH"] = str(self._python_path)
-        log_path = self._directory / f"gateway-{tries}.log"
-        self._process = ManagedProcess("kafka-gateway", command, log_path, env=env)
+        self._process = ManagedProcess("kafka-gateway", command, self._log_path, env=env)
+
+    def _await_ready(self) -> None:
+        """Wait until it serves; one that does not is ended. Raises GatewayError."""
         try:
             wait_until(self._ready, "the gateway's /readyz", _START_SECONDS)
         except (DeadlineError, ProcessError) as error:
-            log = self.log()
-            self._process.kill()
-            if tries > 1 and any(sign in log for sign in _PORT_TAKEN):
-                return self._start(tries - 1)
-            raise GatewayError(f"{error}\n{self._process.tail()}") from error
-        return None
+            tail = self.process.tail()
+            self.kill()
+            raise GatewayError(f"{error}\n{tail}") from error
 
     def _ready(self) -> bool:
         if not self.process.running:

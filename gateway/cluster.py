@@ -58,6 +58,7 @@ class Cluster:
         if not bootstrap_servers:
             raise ValueError(f"cluster {name!r} has no bootstrap servers")
         self.name = name
+        self.bootstrap_servers = tuple(bootstrap_servers)
         self.index = TopicIndex(settle_time)
         self.brokers: dict[int, Address] = {}
         self.api_versions: dict[int, tuple[int, int]] = {}

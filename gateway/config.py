@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from gateway.config_errors import ConfigError, Problem, problems_of
 from gateway.config_models import (
     Address,
+    CatalogSettings,
     Cluster,
     Config,
     Listener,
@@ -29,6 +30,7 @@ from gateway.virtual_brokers import NodeIdRanges
 
 __all__ = [
     "Address",
+    "CatalogSettings",
     "Cluster",
     "Config",
     "ConfigError",

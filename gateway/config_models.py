@@ -25,6 +25,11 @@ from gateway.virtual_brokers import NodeIdRanges
 
 MAX_PORT = 65_535
 
+BROKERS_DEFAULT = -1
+"""In place of a replication factor: the brokers' own ``default.replication.factor``."""
+
+MAX_REPLICATION_FACTOR = 32_767
+
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
 
@@ -98,6 +103,15 @@ def _port(value: int) -> int:
     return value
 
 
+def _replication_factor(value: int) -> int:
+    if value != BROKERS_DEFAULT and not 1 <= value <= MAX_REPLICATION_FACTOR:
+        raise ValueError(
+            f"replication factor {value} is neither {BROKERS_DEFAULT} (the brokers' default) nor "
+            f"within 1-{MAX_REPLICATION_FACTOR}; choose another"
+        )
+    return value
+
+
 def _default_gateway_id() -> str:
     return _NOT_IN_NAMES.sub("-", socket.gethostname())[:64] or "gateway"
 
@@ -129,7 +143,11 @@ class Cluster(_Model):
 
 
 class Listener(_Model):
-    """One way in: a bootstrap port, a port per broker, and how names look there."""
+    """One way in: a bootstrap port, a port per broker, how names look there and what is listed.
+
+    ``list_namespaces``: listings hold namespaces, too. ``list_subtree``: they reach the namespaces
+    below the listener's own; None: only without a home.
+    """
 
     name: Name
     bind: Host = "127.0.0.1"
@@ -139,6 +157,19 @@ class Listener(_Model):
     spelling: Literal["colon", "legal"] = "colon"
     home: Namespace | None = None
     escape: bool = False
+    list_namespaces: bool = False
+    list_subtree: bool | None = None
+
+
+class CatalogSettings(_Model):
+    """How this gateway uses the catalog that it shares with others.
+
+    ``max_staleness``: seconds that what was last read of it holds. ``replication_factor``: of its
+    topic, when this gateway makes it; -1 is the brokers' default.
+    """
+
+    max_staleness: Annotated[float, Field(ge=1, le=86_400)] = 60.0
+    replication_factor: Annotated[int, AfterValidator(_replication_factor)] = BROKERS_DEFAULT
 
 
 class MetricsSettings(_Model):
@@ -172,6 +203,7 @@ class Config(_Model):
         100 * 1024 * 1024, alias="socket.request.max.bytes"
     )
     drain_seconds: Annotated[float, Field(ge=0, le=3_600)] = 10.0
+    catalog: CatalogSettings = CatalogSettings()
     metrics: MetricsSettings = MetricsSettings()
     traffic_log: TrafficLogSettings = TrafficLogSettings()
 

@@ -12,7 +12,7 @@ import logging
 from typing import TYPE_CHECKING, cast
 
 from gateway.cluster_link import ClusterUnreachable
-from gateway.exchange import Refresh
+from gateway.exchange import Refresh, Unanswerable, Work
 from gateway.framing import Buffer
 from gateway.session import Session
 from protocol.errors import ProtocolError
@@ -83,6 +83,9 @@ class Connection(asyncio.Protocol):
             return
         try:
             self.session.client_data(data)
+        except Unanswerable as error:
+            self.close(f"no answer fits: {error}")
+            return
         except ProtocolError as error:
             self.close(f"client sent what is not Kafka: {error}")
             return
@@ -127,6 +130,9 @@ class Connection(asyncio.Protocol):
         """Responses, or pieces of them."""
         try:
             self.session.broker_data(data)
+        except Unanswerable as error:
+            self.close(f"no answer fits: {error}")
+            return
         except ProtocolError as error:
             self.close(f"broker sent what is not Kafka: {error}")
             return
@@ -187,7 +193,7 @@ class Connection(asyncio.Protocol):
         if session.state.flows is not None:
             self._server.busy.add(self)
         if session.waiting is not None and self._task is None:
-            self._task = self._server.spawn(self._refresh(session.waiting))
+            self._task = self._server.spawn(self._do(session.waiting))
             self._balance()
 
     def _balance(self) -> None:
@@ -214,13 +220,27 @@ class Connection(asyncio.Protocol):
             self._task = None
             self.close(f"no broker connection: {error}")
 
-    async def _refresh(self, what: Refresh) -> None:
-        await self._server.refresh(what)
+    async def _do(self, what: Refresh | Work) -> None:
+        """What the session waits for, off the path of everyone else's requests."""
+        body = None
+        if isinstance(what, Work):
+            try:
+                body = await what.run()
+            except Exception:
+                log.exception("%s: a change failed", self.client_address)
+                self._task = None
+                self.close("a change failed")
+                return
+        else:
+            await self._server.refresh(what)
         self._task = None
         if self._transport is None:
             return
         try:
-            self.session.resume()
+            self.session.resume(body)
+        except Unanswerable as error:
+            self.close(f"no answer fits: {error}")
+            return
         except ProtocolError as error:
             self.close(f"client sent what is not Kafka: {error}")
             return

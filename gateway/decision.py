@@ -18,6 +18,8 @@ class Resolved:
     ``flat_compact`` are the same name as it stands on the wire, prefixed with an int16 length
     and with an unsigned varint of length + 1, ready to be spliced. ``namespace`` is the tier
     path (``org:apache:kafka``; ``""`` is the default namespace), ``logical`` the full colon name.
+    ``topic_id`` is the virtual topic id (16 bytes) that goes with this name of a moved topic;
+    None: the broker's own.
     """
 
     namespace: str
@@ -25,6 +27,7 @@ class Resolved:
     flat: bytes
     flat_legacy: bytes
     flat_compact: bytes
+    topic_id: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from gateway.flows import Flow
+from protocol.errors import ProtocolError
 from protocol.splice import Edit
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ class Exchange:
     """A request in flight. Its response is matched by order and checked by correlation id.
 
     ``plan`` is the API and version on the wire to the broker, ``client_plan`` what the client
-    sent. ``spelled`` maps the flat names that the request named to the client's own spelling.
+    sent. ``spelled`` maps the flat names that the request named to the client's own spelling;
+    ``spelled_ids`` maps the broker's topic ids to those that it used. A Fetch names topics in one
+    way only, so either stands in ``spelled`` there.
     ``answer`` is a whole frame that the gateway made itself; ``silent`` requests have no
     response (acks=0). A response that ``streams`` may pass in pieces; ``stream`` walks it then,
     and puts the topics of ``extra`` (count, bytes) before the broker's; each restored name
@@ -36,6 +39,7 @@ class Exchange:
     refreshed = False
     streams = False
     spelled: dict[bytes, bytes] | None = None
+    spelled_ids: dict[bytes, bytes] | None = None
     answer: bytes | None = None
     stream: FetchStream | None = None
     extra: tuple[int, bytes] | None = None
@@ -61,6 +65,10 @@ class Exchange:
             self._after = []
         self._after.append(finish)
 
+    def then_at_last(self, finish: Callable[[bytes], bytes]) -> None:
+        """Do ``finish`` after all that was, or will be, asked for by :meth:`then`."""
+        self._after = [finish, *(self._after or ())]
+
     @property
     def has_finish(self) -> bool:
         """Whether the response body has to be made whole for :meth:`finish`."""
@@ -71,6 +79,11 @@ class Exchange:
         for step in reversed(self._after or ()):
             body = step(body)
         return body
+
+
+class Unanswerable(ProtocolError):
+    """A request that is legal, and that no answer fits now: the connection ends instead, and the
+    client comes back. The text says why."""
 
 
 class Refresh(Enum):
@@ -99,5 +112,18 @@ class Answer:
     body: bytes
 
 
-Outcome = list[Edit] | Forward | Answer | Refresh
+class Work:
+    """Something that the gateway does itself, over connections of its own, before it answers.
+
+    ``run`` gives the response body (the client's names) before ``finish``. Requests behind it
+    wait, as they do for a broker that takes its time.
+    """
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[[], Awaitable[bytes]]) -> None:
+        self.run = run
+
+
+Outcome = list[Edit] | Forward | Answer | Refresh | Work
 """What a request handler decides: edits to splice (none: as it is), or one of the rest."""

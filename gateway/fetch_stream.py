@@ -41,6 +41,9 @@ RECORDS: Final = int(Kind.RECORDS)
 
 NOT_ASKED: Final = "Fetch response names a topic that was not asked for"
 
+LAST_BY_NAME: Final = 12
+"""The last version of Fetch that names topics; later ones have topic ids (KIP-516)."""
+
 UNIT_LIMIT: Final = 1024 * 1024
 """Bytes: no head of a topic or partition is longer (the aborted transactions stand in it)."""
 
@@ -210,17 +213,15 @@ class FetchStream:
         """Restore a topic's name; returns how far the buffer has been written by now."""
         exchange, state = self._exchange, self._state
         kind, start, stop, value = spans[0]
-        if kind == TOPIC_ID:
-            flat = state.worker.cluster.index.name_of(value) or b""
-        else:
-            flat = value
-            shown = exchange.spelled.get(flat) if exchange.spelled else None
-            if shown is None:
-                raise ProtocolError(NOT_ASKED)
-            if shown != flat:
-                out.append(slice_of(buf, passed, start))
-                out.append(wire_string(shown, exchange.plan.flexible))
-                passed = stop
+        by_id = kind == TOPIC_ID
+        flat = (state.worker.cluster.index.name_of(value) or b"") if by_id else value
+        asked = exchange.spelled.get(value) if exchange.spelled else None
+        if asked is None and not by_id:
+            raise ProtocolError(NOT_ASKED)
+        if asked is not None and asked != value:
+            out.append(slice_of(buf, passed, start))
+            out.append(asked if by_id else wire_string(asked, exchange.plan.flexible))
+            passed = stop
         self._flow = fetched_flow(state, exchange, flat)
         return passed
 
@@ -248,7 +249,12 @@ class FetchStream:
             flow.errors[error] = flow.errors.get(error, 0) + 1
         if not error:
             lead = flow.flat.encode() if flow is not None else b""
-            self._state.fetch_session_opened(session_id, self._exchange.spelled or {}, lead)
+            self._state.fetch_session_opened(
+                session_id,
+                self._exchange.spelled or {},
+                lead,
+                by_id=self._exchange.plan.version > LAST_BY_NAME,
+            )
 
     @staticmethod
     def _require_more(end: int, at: int, limit: int) -> None:

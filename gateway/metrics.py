@@ -90,6 +90,9 @@ GAUGES: Mapping[str, Gauge] = {
     "cluster_reachable": Gauge(
         min, "Whether every worker reached the cluster the last time (0, 1)"
     ),
+    "catalog_fresh": Gauge(
+        min, "Whether every worker has read the catalog within catalog.max_staleness (0, 1)"
+    ),
     "catalog_version": Gauge(min, "The oldest catalog version that a worker has"),
     "topics": Gauge(max, "Topics of the cluster"),
     "traffic_log_queued_records": Gauge(sum, "Records that wait to be written"),

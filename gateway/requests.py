@@ -9,7 +9,7 @@ from typing import Final
 from gateway.apis import produce, unsupported
 from gateway.apis.generic import TrailingBytes
 from gateway.apis.table import PLANS, any_plan, plan_of
-from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh
+from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh, Work
 from gateway.framing import ALL, SIZE, Buffer, Held, bad_size, slice_of, write_frame
 from gateway.in_flight import InFlight
 from gateway.plans import Plan
@@ -35,7 +35,8 @@ HEAD_LIMIT: Final = 64 * 1024
 
 
 class Requests:
-    """What a client sends. ``waiting`` says what must be read anew before it is decided on."""
+    """What a client sends. ``waiting`` says what has to be done before it is decided on, or
+    answered."""
 
     __slots__ = (
         "_client_id",
@@ -44,6 +45,7 @@ class Requests:
         "_refreshed",
         "_state",
         "_stream_left",
+        "_working",
         "to_broker",
         "waiting",
     )
@@ -52,7 +54,8 @@ class Requests:
         self._state = state
         self._in_flight = in_flight
         self.to_broker: list[Buffer] = []
-        self.waiting: Refresh | None = None
+        self.waiting: Refresh | Work | None = None
+        self._working: Exchange | None = None
         self._held = Held()
         self._client_id = b"\xff"  # what no client id begins with: int16 length and bytes
         self._stream_left = 0
@@ -81,11 +84,18 @@ class Requests:
         if joined is not None:
             self._read(joined, 0)
 
-    def resume(self) -> None:
-        """Go on after what ``waiting`` asked for has been read anew."""
+    def resume(self, body: bytes | None = None) -> None:
+        """Go on after what ``waiting`` asked for has been done; ``body`` is what work gave."""
         self.waiting = None
-        self._refreshed = True
-        self._read(self._held.take(), 0)
+        held = self._held.take()
+        exchange, self._working = self._working, None
+        if exchange is None:
+            self._refreshed = True
+            self._read(held, 0)
+            return
+        assert body is not None
+        self._in_flight.answer(exchange, response_payload(exchange, body))
+        self._read(held, 4 + SIZE.unpack_from(held)[0])
 
     def _read(self, buf: bytes, position: int) -> None:
         limit = len(buf)
@@ -141,6 +151,10 @@ class Requests:
             self.waiting = outcome
             return False
         self._refreshed = False
+        if isinstance(outcome, Work):
+            self.waiting = outcome
+            self._working = exchange
+            return False
         if isinstance(outcome, Answer):
             self._in_flight.answer(exchange, response_payload(exchange, outcome.body))
             return True

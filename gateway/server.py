@@ -8,14 +8,25 @@ all bound from the start, so that no port moves when a broker joins. Workers sha
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any
 
+from gateway import version
 from gateway.apis.table import prepare
-from gateway.catalog.source import Catalog, SeededCatalog
+from gateway.broker_admin import BrokerAdmin
+from gateway.catalog.members import register, seed
+from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
+from gateway.changes.apply_job import ApplyJob
+from gateway.changes.changes import NamespaceChanges
+from gateway.changes.context import Context
+from gateway.changes.deletion_job import NamespaceDeletion
+from gateway.changes.housekeeping import Housekeeping
+from gateway.changes.jobs import JobRunner
 from gateway.cluster import Cluster
 from gateway.cluster_link import ClusterUnreachable
 from gateway.config import Config, Listener
@@ -24,7 +35,8 @@ from gateway.exchange import Refresh
 from gateway.flows import FlowSource
 from gateway.session import Session
 from gateway.state import ConnectionState, WorkerState
-from gateway.view import View, ViewSettings
+from gateway.view import ViewSettings
+from gateway.views import Views
 from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
 from gateway.worker_channel import WorkerReport
 
@@ -42,15 +54,29 @@ ANONYMOUS = "User:ANONYMOUS"
 
 
 class Server:
-    """All connections of one worker. ``busy`` holds those with flows since the last collection."""
+    """All connections of one worker. ``busy`` holds those with flows since the last collection.
 
-    def __init__(self, config: Config) -> None:
+    ``catalog`` takes the place of the one on the cluster.
+    """
+
+    def __init__(self, config: Config, catalog: OwnedCatalog | None = None) -> None:
         self._config = config
         cluster = config.clusters[0]
         self.ranges = NodeIdRanges.parse(cluster.node_ids)
         self.cluster = Cluster(cluster.name, cluster.bootstrap_servers)
-        self.catalog: Catalog = SeededCatalog(config.namespaces)
-        self.state = WorkerState(self.catalog, self.cluster, config.max_request_bytes)
+        self.admin = BrokerAdmin(self.cluster)
+        self.catalog = catalog or ReplicatedCatalog(
+            cluster.bootstrap_servers,
+            self.admin,
+            max_staleness=config.catalog.max_staleness,
+            replication_factor=config.catalog.replication_factor,
+        )
+        context = Context(self.catalog, self.cluster, self.admin)
+        jobs = (NamespaceDeletion(context), ApplyJob(context), Housekeeping(context))
+        self._jobs = JobRunner(context, jobs)
+        changes = NamespaceChanges(context, self._jobs.claim)
+        self.state = WorkerState(self.catalog, self.cluster, changes, config.max_request_bytes)
+        self._views = Views(self.catalog, map(_settings_of, config.listeners))
         self.busy: set[Connection] = set()
         self._connections: set[Connection] = set()
         self._silent: dict[Connection, float] = {}
@@ -61,13 +87,26 @@ class Server:
         self._outside: dict[str, int] = {}
 
     async def start(self) -> None:
-        """Learn the cluster, then bind every port.
+        """Learn the cluster, read the catalog to its end, then bind every port.
 
         Raises OSError with the address that cannot be bound, or the cluster's own error when no
-        broker answers.
+        broker answers; CatalogUnavailable, CatalogTopicError, UnreadableCatalog and FormatRefused
+        when the catalog cannot be used.
         """
         prepare()
         await self.cluster.start()
+        with _collecting_no_garbage():
+            await self.catalog.start()
+        for decide in (
+            register(self._config.gateway_id, version()),
+            seed(self._config.namespaces),
+        ):
+            # Mostly there is nothing to say, and then no turn is taken for it.
+            if decide(self.catalog.snapshot):
+                await self.catalog.change(decide)
+        self.catalog.subscribe(self._catalog_changed)
+        self._catalog_changed()
+        self._jobs.start()
         for listener in self._config.listeners:
             await self._listen(listener)
 
@@ -76,6 +115,9 @@ class Server:
         self._stop_listening()
         for connection in list(self._connections):
             connection.close("gateway stops", quietly=True)
+        await self._jobs.stop()
+        await self.catalog.stop()
+        self.admin.close()
         await self.cluster.stop()
 
     async def drain(self, seconds: float) -> None:
@@ -118,6 +160,7 @@ class Server:
                 "catalog_version": self.catalog.snapshot.version,
                 "topics": len(self.cluster.index.names()),
                 "cluster_reachable": int(self.cluster.reachable),
+                "catalog_fresh": int(self.catalog.fresh),
             },
             counters=counters,
         )
@@ -189,37 +232,40 @@ class Server:
 
     async def refresh(self, what: Refresh) -> None:
         """Read the cluster's topics, or the catalog, anew; an unreachable one changes nothing."""
-        if what is Refresh.CATALOG:
-            await self.catalog.refresh()
-            return
-        with suppress(ClusterUnreachable):  # the request is decided by what was known last
-            await self.cluster.refresh()
+        readings = [_if_possible(self.catalog.refresh())]
+        if what is Refresh.TOPICS:  # the catalog says whose they are
+            readings.append(_if_possible(self.cluster.refresh()))
+        await asyncio.gather(*readings)
+
+    def _catalog_changed(self) -> None:
+        """Everyone goes on with the catalog as it is now."""
+        self._views.update()
+        for connection in self._connections:
+            view = self._views.of(connection.listener)
+            if connection.session.state.view is not view:
+                connection.session.see(view)
 
     # -- listeners ----------------------------------------------------------------------------
 
     async def _listen(self, listener: Listener) -> None:
-        settings = ViewSettings(
-            listener.name, listener.spelling, listener.home or "", listener.escape
-        )
-        view = View(settings, self.catalog.snapshot)
         addresses = ListenerAddresses(
             listener.advertised_host, listener.broker_base_port, self.ranges, 0
         )
         addresses.on_outside = lambda node_id: self._node_outside(listener.name, node_id)
-        await self._bind(listener, listener.port, None, view, addresses)
+        await self._bind(listener, listener.port, None, addresses)
         for port, node_id in addresses.ports().items():
-            await self._bind(listener, port, node_id, view, addresses)
+            await self._bind(listener, port, node_id, addresses)
 
     async def _bind(
         self,
         listener: Listener,
         port: int,
         node_id: int | None,
-        view: View,
         addresses: ListenerAddresses,
     ) -> None:
         def accept() -> Connection:
             source = FlowSource(listener.name, ANONYMOUS, "", "", "", "")
+            view = self._views.of(listener.name)
             state = ConnectionState(self.state, view, addresses, source)
             return Connection(self, listener.name, node_id, Session(state))
 
@@ -238,3 +284,35 @@ class Server:
         log.warning(
             "broker %d is outside node_ids of listener %s and is not advertised", node_id, listener
         )
+
+
+@contextmanager
+def _collecting_no_garbage() -> Iterator[None]:
+    """A large catalog is read much faster so, and what was read is not looked through for garbage
+    again and again while clients wait."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
+
+
+async def _if_possible(reading: Awaitable[None]) -> None:
+    """Without news a request is decided by what was known last."""
+    with suppress(ClusterUnreachable, CatalogUnavailable):
+        await reading
+
+
+def _settings_of(listener: Listener) -> ViewSettings:
+    home = listener.home or ""
+    subtree = listener.list_subtree
+    return ViewSettings(
+        listener.name,
+        listener.spelling,
+        home,
+        listener.escape,
+        not home if subtree is None else subtree,
+        listener.list_namespaces,
+    )

@@ -5,18 +5,20 @@ the connection writes those out after each call. Requests go to the broker in or
 responses come back in order, so a queue of exchanges matches them; an answer of the gateway's
 own waits in the same queue for its turn.
 
-A request that needs something read anew first (``waiting``) stops the reading of further
-requests until ``resume``; responses go on. Any ProtocolError ends the connection.
+A request that needs something read anew, or done, first (``waiting``) stops the reading of
+further requests until ``resume``; responses go on. Any ProtocolError ends the connection.
 """
 
 from __future__ import annotations
 
-from gateway.exchange import Refresh
+from gateway.apis import fetch
+from gateway.exchange import Refresh, Work
 from gateway.framing import Buffer
 from gateway.in_flight import InFlight
 from gateway.requests import Requests
 from gateway.responses import Responses
 from gateway.state import ConnectionState
+from gateway.view import View
 
 
 class Session:
@@ -33,8 +35,8 @@ class Session:
         self.to_client: list[Buffer] = self._in_flight.to_client
 
     @property
-    def waiting(self) -> Refresh | None:
-        """What must be read anew before :meth:`resume`; None while nothing must."""
+    def waiting(self) -> Refresh | Work | None:
+        """What must be done before :meth:`resume`; None while nothing must."""
         return self._requests.waiting
 
     @property
@@ -61,6 +63,16 @@ class Session:
         """Take bytes from the broker. Raises ProtocolError for what no broker may send."""
         self._responses.data(data)
 
-    def resume(self) -> None:
-        """Go on after what ``waiting`` asked for has been read anew."""
-        self._requests.resume()
+    def resume(self, body: bytes | None = None) -> None:
+        """Go on after what ``waiting`` asked for has been done; ``body`` is what work gave."""
+        self._requests.resume(body)
+
+    def see(self, view: View) -> None:
+        """Go on with another view: the catalog has changed.
+
+        What is in flight is checked again: a Fetch that asks for what the client may not reach
+        any more, or not by that name, is answered as one of a session that is gone.
+        """
+        self.state.see(view)
+        for exchange in self._in_flight.queue or ():
+            fetch.recheck(self.state, exchange)

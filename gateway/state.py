@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from gateway.catalog.source import Catalog
+from gateway.decision import Denied
 from gateway.flows import NO_TOPIC, Denial, Flow, FlowSource
 from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
 from gateway.topic_ids import TopicIndex
-from gateway.view import View
+from gateway.view import View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses
+from protocol.splice import Edit
 
 MAX_DENIALS: Final = 10_000
 """Denial events kept between two collections (a second apart); more are counted as dropped."""
@@ -24,6 +26,20 @@ class ClusterFacts(Protocol):
     def index(self) -> TopicIndex:
         """Its topics."""
         ...
+
+
+class Changes(Protocol):
+    """What the gateway does itself for admin clients (gateway/changes).
+
+    Each takes a whole request body in the client's names, at the client's version (CreateTopics
+    from v2 on), and gives the whole response body.
+    """
+
+    async def create_topics(self, view: View, version: int, body: bytes) -> bytes: ...
+    async def delete_topics(self, view: View, version: int, body: bytes) -> bytes: ...
+    async def describe_configs(self, view: View, version: int, body: bytes) -> bytes: ...
+    async def alter_configs(self, view: View, version: int, body: bytes) -> bytes: ...
+    async def incremental_alter_configs(self, view: View, version: int, body: bytes) -> bytes: ...
 
 
 LOGGED_DENIALS: Final = 100
@@ -43,23 +59,38 @@ SESSIONS_PER_CONNECTION: Final = 16
 """Java's client keeps one per broker connection; whoever opens more loses the oldest."""
 
 
+class Listing:
+    """The topics that a view lists: ``names`` in its spelling, sorted. ``version`` grows when
+    they change."""
+
+    __slots__ = ("index_version", "names", "version", "view")
+
+    def __init__(self, view: View, index_version: int, names: list[str], version: int) -> None:
+        self.view = view
+        self.index_version = index_version
+        self.names = names
+        self.version = version
+
+
 class Listings:
-    """What each view lists, kept until the cluster's topics change."""
+    """What each listener's view lists, kept until the cluster's topics or the catalog change."""
 
     def __init__(self) -> None:
-        self._made: dict[View, tuple[int, list[str]]] = {}
+        self._made: dict[ViewSettings, Listing] = {}
 
-    def of(self, view: View, index: TopicIndex) -> list[str]:
-        """The listed names in the view's spelling, sorted."""
-        made = self._made.get(view)
-        if made is None or made[0] != index.version:
-            names = sorted(
-                shown.decode()
-                for flat in index.names()
-                if view.lists(flat) and (shown := view.spell(flat)) is not None
-            )
-            made = self._made[view] = (index.version, names)
-        return made[1]
+    def of(self, view: View, index: TopicIndex) -> Listing:
+        """The listing as of now."""
+        made = self._made.get(view.settings)
+        if made is not None and made.view is view and made.index_version == index.version:
+            return made
+        names = sorted(
+            shown.decode()
+            for flat in index.names()
+            if view.lists(flat) and (shown := view.spell(flat)) is not None
+        )
+        version = 0 if made is None else made.version + (made.names != names)
+        made = self._made[view.settings] = Listing(view, index.version, names, version)
+        return made
 
 
 @dataclass(slots=True)
@@ -68,6 +99,7 @@ class WorkerState:
 
     catalog: Catalog
     cluster: ClusterFacts
+    changes: Changes
     max_request_bytes: int
     listings: Listings = field(default_factory=Listings)
     regexes: RegexSubscriptions = field(default_factory=RegexSubscriptions)
@@ -89,16 +121,18 @@ class WorkerState:
 class FetchSession:
     """A fetch session that a broker gave this connection (KIP-227).
 
-    ``spelled`` maps the flat names ever added to it to the client's spelling: an incremental
-    response names partitions that its own request did not. ``lead`` is the flat name that its
-    requests are counted under when they name none.
+    ``spelled`` maps the flat names ever added to it to the client's spelling, and in a session
+    ``by_id`` the broker's topic ids to those that the client uses: an incremental response names
+    partitions that its own request did not.
+    ``lead`` is the flat name that its requests are counted under when they name none.
     """
 
-    __slots__ = ("lead", "spelled")
+    __slots__ = ("by_id", "lead", "spelled")
 
-    def __init__(self, spelled: dict[bytes, bytes], lead: bytes) -> None:
+    def __init__(self, spelled: dict[bytes, bytes], lead: bytes, by_id: bool) -> None:
         self.spelled = spelled
         self.lead = lead
+        self.by_id = by_id
 
 
 class ConnectionState:
@@ -175,10 +209,49 @@ class ConnectionState:
             found = flows[key] = self._new_flow(api_key, version, flat)
         return found
 
-    def owned_topic(self, topic_id: bytes) -> bytes | None:
-        """The flat name behind a topic id, if this view may see it; None if not, or unknown."""
-        flat = self.worker.cluster.index.name_of(topic_id)
-        return flat if flat is not None and self.view.spell(flat) is not None else None
+    def topic_of_id(
+        self, start: int, stop: int, topic_id: bytes, asked: dict[bytes, bytes], edits: list[Edit]
+    ) -> bytes | None:
+        """The flat name behind a client's topic id at these bytes of a request.
+
+        ``asked`` is told the broker's own id and the client's, ``edits`` to put the one for the
+        other. None: the view may not see it, or it was asked for under another id before.
+        """
+        view, index = self.view, self.worker.cluster.index
+        flat = view.flat_of_id(topic_id, index)
+        own = view.id_to_broker(topic_id, index) if view.has_topic_ids else topic_id
+        if flat is None or asked.setdefault(own, topic_id) != topic_id:
+            return None
+        if own != topic_id:
+            edits.append((start, stop, own))
+        return flat
+
+    def see(self, view: View) -> None:
+        """Go on with another view: the catalog has changed.
+
+        A fetch session in which a name or an id no longer leads to the topic that it led to is
+        over: its id does not reach the broker again.
+        """
+        self.view = view
+        for session_id, session in list((self.fetch_sessions or {}).items()):
+            if not self.still_reaches(session.spelled, session.by_id):
+                self.fetch_session_closed(session_id)
+
+    def still_reaches(self, spelled: Mapping[bytes, bytes], by_id: bool) -> bool:
+        """Whether everything that a client named still leads where it led: to these flat names,
+        or ``by_id`` to these broker's topic ids."""
+        view, index = self.view, self.worker.cluster.index
+        for led_to, asked in spelled.items():
+            if by_id:
+                if view.flat_of_id(asked, index) is None:
+                    return False
+                if view.id_to_broker(asked, index) != led_to:
+                    return False
+                continue
+            found = view.resolve(asked)
+            if isinstance(found, Denied) or found.flat != led_to:
+                return False
+        return True
 
     def first_denial(self, resource: bytes) -> bool:
         """Whether this connection is denied this for the first time, as far as it remembers."""
@@ -190,8 +263,8 @@ class ConnectionState:
         denied.add(resource)
         return True
 
-    def listing(self) -> list[str]:
-        """The topics that a listing shows to this view, in its spelling, sorted."""
+    def listing(self) -> Listing:
+        """The topics that a listing shows to this view."""
         return self.worker.listings.of(self.view, self.worker.cluster.index)
 
     def fetch_session(self, session_id: int) -> FetchSession | None:
@@ -204,7 +277,7 @@ class ConnectionState:
             self.fetch_sessions.pop(session_id, None)
 
     def fetch_session_opened(
-        self, session_id: int, spelled: dict[bytes, bytes], lead: bytes
+        self, session_id: int, spelled: dict[bytes, bytes], lead: bytes, *, by_id: bool
     ) -> None:
         """Note a session that a broker gave this connection (0: it gave none)."""
         sessions = self.fetch_sessions
@@ -214,7 +287,7 @@ class ConnectionState:
             sessions = self.fetch_sessions = {}
         if len(sessions) >= SESSIONS_PER_CONNECTION:
             del sessions[next(iter(sessions))]
-        sessions[session_id] = FetchSession(spelled, lead)
+        sessions[session_id] = FetchSession(spelled, lead, by_id)
 
     def take_flows(self) -> Collection[Flow]:
         """The flows since the last call; the connection starts afresh."""

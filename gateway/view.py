@@ -1,36 +1,33 @@
 """A view: what one client sees, by its listener's settings (and later its principal).
 
-It turns the names a client writes into flat names and back. Every answer is cached, since the
-hot path asks for the same few names again and again; a new catalog snapshot makes a new view.
+It turns the names a client writes into flat names and back, and topic ids with them. Every answer
+is cached, since the hot path asks for the same few names again and again; a new catalog snapshot
+makes a new view, which takes over the answers that are still good.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Mapping
+from typing import Final
 
+from gateway import spelling
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import (
+    COORDINATOR_NOT_AVAILABLE,
     GROUP_AUTHORIZATION_FAILED,
     INVALID_GROUP_ID,
     INVALID_REQUEST,
+    LEADER_NOT_AVAILABLE,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from gateway.names import (
-    DELIMITER,
-    END_OF_NAMESPACE,
-    InvalidName,
-    LogicalName,
-    encode,
-    flat_prefix,
-    is_reserved,
-)
+from gateway.names import InvalidName, LogicalName, flat_prefix, is_reserved
+from gateway.spelling import Spelling, ViewSettings, below
+from gateway.topic_ids import TopicIndex
 from protocol.primitives import compact_string, legacy_string
 
-Spelling = Literal["colon", "legal"]
-
+__all__ = ["Spelling", "View", "ViewSettings"]
 
 CACHE_LIMIT: Final = 100_000
 """Names kept per direction; a client that asks for more distinct ones starts the cache afresh."""
@@ -39,29 +36,49 @@ MAX_ID_BYTES: Final = 32_767
 """The longest string of a non-flexible version (int16 length)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ViewSettings:
-    """A listener's part of a view.
+class View:
+    """Names as one kind of client sees them, over one catalog snapshot.
 
-    ``home`` is the namespace that bare names resolve in and that confines the view (``""``: none).
-    ``escape`` lets a name with a leading ``:`` (legal: ``..``) reach the root all the same.
+    ``closed`` says that it decides nothing: see :class:`ClosedView`.
     """
 
-    listener: str
-    spelling: Spelling = "colon"
-    home: str = ""
-    escape: bool = False
-
-
-class View:
-    """Names as one kind of client sees them, over one catalog snapshot."""
+    closed = False
 
     def __init__(self, settings: ViewSettings, snapshot: Snapshot) -> None:
         self.settings = settings
         self.snapshot = snapshot
+        self.has_topic_ids = snapshot.has_topic_ids
         self.id_prefix = flat_prefix(settings.home).encode()
         self._resolved: dict[bytes, Resolved | Denied] = {}
         self._spelled: dict[bytes, bytes | None] = {}
+
+    def successor(self, snapshot: Snapshot) -> View:
+        """The same view over a newer snapshot.
+
+        A listing asks for the spelling of every topic there is, so spellings of topics that are
+        not touched by what has changed are taken over.
+        """
+        view = View(self.settings, snapshot)
+        kept = dict(self._spelled)
+        before = self.snapshot
+        if snapshot.topics is not before.topics:
+            for flat in _differing(before.topics, snapshot.topics):
+                kept.pop(flat.encode(), None)
+        if snapshot.namespaces is not before.namespaces:
+            touched = tuple(_differing(before.namespaces, snapshot.namespaces))
+            prefixes = tuple(flat_prefix(path).encode()[:-1] for path in touched)
+            held = {
+                flat.encode()
+                for flat, entry in snapshot.topics.items()
+                if entry.name.namespace.startswith(touched)
+            }
+            kept = {
+                flat: shown
+                for flat, shown in kept.items()
+                if not flat.startswith(prefixes) and flat not in held
+            }
+        view._spelled = kept
+        return view
 
     def resolve(self, spelled: bytes) -> Resolved | Denied:
         """The topic that a client's spelling names; denied as unknown when it may not be named."""
@@ -79,32 +96,81 @@ class View:
         except KeyError:
             if len(self._spelled) >= CACHE_LIMIT:
                 self._spelled.clear()
-            found = self._spelled[flat] = self._spell(flat)
+            text = flat.decode(errors="replace")
+            shown = spelling.spell(self.settings, self.snapshot, text)
+            found = self._spelled[flat] = None if shown is None else shown.encode()
             return found
 
     def lists(self, flat: bytes) -> bool:
-        """Whether a listing shows this flat name: under a home only what is in the home itself."""
-        spelled = self.spell(flat)
-        if spelled is None:
+        """Whether a listing shows this flat name: nothing outside a home, and what is below the
+        view's own namespace only with ``list_subtree``."""
+        if self.spell(flat) is None:
             return False
-        home = self.settings.home
-        return not home or self.snapshot.owner(flat.decode()).namespace == home
+        settings = self.settings
+        namespace = self.snapshot.owner(flat.decode()).namespace
+        if settings.list_subtree:
+            return below(namespace, settings.home) is not None
+        return namespace == settings.home
 
     def parse(self, spelled: str) -> LogicalName:
         """The logical name a spelling stands for, whether or not its namespace exists.
 
         Raises :class:`gateway.names.InvalidName` for what names no topic, or none in this view.
         """
-        home, escape = self.settings.home, self.settings.escape
-        if not home:
-            return self._parse_from_root(spelled.removeprefix(DELIMITER))
-        for mark in (DELIMITER, END_OF_NAMESPACE):
-            if spelled.startswith(mark):
-                if escape:
-                    return self._parse_from_root(spelled.removeprefix(mark))
-                raise InvalidName(f"'{spelled}' is outside namespace '{home}' of this listener")
-        namespace, topic = _split(spelled)
-        return LogicalName(f"{home}{DELIMITER}{namespace}" if namespace else home, topic)
+        return spelling.parse(self.settings, self.snapshot, spelled)
+
+    def namespace_named(self, spelled: str) -> str | None:
+        """The namespace that a name denotes, if it denotes one: see ``spelling``.
+
+        Raises :class:`gateway.names.InvalidName`.
+        """
+        return spelling.parse_namespace(self.settings, self.snapshot, spelled)
+
+    def spell_namespace(self, path: str) -> str | None:
+        """A namespace as :meth:`namespace_named` reads it; None where it is not in this view."""
+        return spelling.spell_namespace(self.settings, path)
+
+    # -- topic ids ------------------------------------------------------------------------------
+
+    def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
+        """The flat name of the topic that a client knows by this id, if this view may see it.
+
+        A moved topic goes by its virtual ids alone, unless an alias keeps the broker's.
+        """
+        found = self.snapshot.by_topic_id(topic_id) if self.has_topic_ids else None
+        if found is not None:
+            flat, name = found
+            return flat.encode() if self._reaches(name) else None
+        known = index.name_of(topic_id)
+        if known is None:
+            return None
+        if self.has_topic_ids:
+            entry = self.snapshot.topics.get(known.decode())
+            if entry is not None:
+                return known if any(map(self._reaches, entry.names_under(None))) else None
+        return known if self.spell(known) is not None else None
+
+    def id_to_broker(self, topic_id: bytes, index: TopicIndex) -> bytes:
+        """The broker's own id behind one that :meth:`flat_of_id` knows; the same where nothing
+        better is known: the broker does not know a virtual id."""
+        found = self.snapshot.by_topic_id(topic_id)
+        if found is None:
+            return topic_id
+        return index.id_of(found[0].encode()) or topic_id
+
+    def id_to_show(self, flat: bytes, spelled: bytes | None) -> bytes | None:
+        """The virtual id that a topic goes by under the client's own ``spelled`` name, or under
+        its main one; None: the broker's id."""
+        entry = self.snapshot.topics.get(flat.decode(errors="replace"))
+        if entry is None:
+            return None
+        if spelled is not None:
+            found = self.resolve(spelled)
+            if not isinstance(found, Denied) and found.flat == flat:
+                return found.topic_id
+        return entry.topic_id
+
+    # -- groups and transactional ids -----------------------------------------------------------
 
     def group_to_broker(self, group: bytes) -> bytes | Denied:
         """A group id as the broker knows it: under a home it carries the home's flat prefix."""
@@ -137,23 +203,32 @@ class View:
             return Denied(code, f"{what} '{shown}' is reserved for the gateway.", "reserved")
         return broker_id
 
-    def _parse_from_root(self, spelled: str) -> LogicalName:
-        if DELIMITER in spelled:
-            return LogicalName(*_split(spelled))
-        return self.snapshot.spelled(spelled)
+    # -- what is not in the caches --------------------------------------------------------------
+
+    def _reaches(self, name: LogicalName) -> bool:
+        """Whether this view may see a topic of that name, if there is one."""
+        settings = self.settings
+        confined = settings.home and not settings.escape
+        if confined and below(name.namespace, settings.home) is None:
+            return False
+        return self.snapshot.missing_tier(name.namespace) is None
 
     def _resolve(self, spelled: bytes) -> Resolved | Denied:
         text = spelled.decode(errors="replace")
+        snapshot = self.snapshot
         try:
             name = self.parse(text)
-            missing = self.snapshot.missing_tier(name.namespace)
-            flat = self.snapshot.flat_of(name)
+            missing = snapshot.missing_tier(name.namespace)
+            flat = snapshot.flat_of(name)
         except InvalidName as error:
             return _unknown(f"{_sentence(str(error))}", "names")
         if missing is not None:
+            deleting = missing in snapshot.namespaces
+            state = "is being deleted" if deleting else "does not exist"
+            advice = "" if deleting else "; create the namespace first"
             return _unknown(
-                f"InvalidNamespaceException: namespace '{missing}' does not exist, "
-                f"so topic '{text}' cannot be used; create the namespace first.",
+                f"InvalidNamespaceException: namespace '{missing}' {state}, "
+                f"so topic '{text}' cannot be used{advice}.",
                 "namespace",
             )
         if flat is None:
@@ -161,47 +236,67 @@ class View:
         if is_reserved(flat):
             return _unknown(f"Topic '{text}' is reserved and does not exist here.", "reserved")
         wire = flat.encode()
-        return Resolved(name.namespace, str(name), wire, legacy_string(wire), compact_string(wire))
-
-    def _spell(self, flat: bytes) -> bytes | None:
-        text = flat.decode(errors="replace")
-        if is_reserved(text):
-            return None
-        name = self.snapshot.owner(text)
-        home = self.settings.home
-        if home:
-            inside = _below(name.namespace, home)
-            shown = "" if inside is None else str(LogicalName(inside, name.topic))
-            # A topic that begins with ".." reads as one outside the home: it has no name here.
-            if shown and not shown.startswith(END_OF_NAMESPACE):
-                return shown.encode()
-            if not self.settings.escape:
-                return None
-        legal = self.settings.spelling == "legal"
-        try:
-            shown = encode(name) if legal else str(name)
-        except InvalidName:
-            return None
-        if home:
-            shown = (END_OF_NAMESPACE if legal else DELIMITER) + shown
-        elif not name.namespace and self.snapshot.spelled(shown) != name:
-            shown = DELIMITER + shown
-        return shown.encode()
+        entry = snapshot.topics.get(flat) if self.has_topic_ids else None
+        topic_id = None if entry is None else entry.id_under(name)
+        return Resolved(
+            name.namespace,
+            str(name),
+            wire,
+            legacy_string(wire),
+            compact_string(wire),
+            topic_id,
+        )
 
 
-def _split(spelled: str) -> tuple[str, str]:
-    namespace, _, topic = spelled.rpartition(DELIMITER)
-    if not topic:
-        raise InvalidName(f"'{spelled}' names a namespace, not a topic in it")
-    return namespace, topic
+class ClosedView(View):
+    """What a client sees when the catalog could not be read for too long: nothing, and errors
+    that clients try again after. What is not known now may have been forbidden since."""
+
+    closed = True
+
+    def successor(self, snapshot: Snapshot) -> View:
+        """An open view again, which takes nothing over."""
+        return View(self.settings, snapshot)
+
+    def resolve(self, spelled: bytes) -> Resolved | Denied:
+        """Denied, whatever it names."""
+        return Denied(LEADER_NOT_AVAILABLE, _STALE, "stale")
+
+    def spell(self, flat: bytes) -> bytes | None:
+        """Nothing is shown."""
+        return None
+
+    def namespace_named(self, spelled: str) -> str | None:
+        """No namespace is known."""
+        return None
+
+    def spell_namespace(self, path: str) -> str | None:
+        """Nothing is shown."""
+        return None
+
+    def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
+        """No id is known."""
+        return None
+
+    def group_to_broker(self, group: bytes) -> bytes | Denied:
+        """Denied, whatever it names."""
+        return Denied(COORDINATOR_NOT_AVAILABLE, _STALE, "stale")
+
+    def transactional_id_to_broker(self, transactional_id: bytes) -> bytes | Denied:
+        """Denied, whatever it names."""
+        return Denied(COORDINATOR_NOT_AVAILABLE, _STALE, "stale")
 
 
-def _below(namespace: str, home: str) -> str | None:
-    """``namespace`` relative to ``home``; None when it is not in its subtree."""
-    if namespace == home:
-        return ""
-    inside = namespace.removeprefix(home + DELIMITER)
-    return inside if inside != namespace else None
+_STALE: Final = (
+    "The gateway could not read its catalog of namespaces for longer than catalog.max_staleness; "
+    "try again when the cluster is reachable."
+)
+
+
+def _differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """The keys that do not hold the same object in both."""
+    changed = [key for key, value in now.items() if before.get(key) is not value]
+    return changed + [key for key in before if key not in now]
 
 
 def _sentence(text: str) -> str:

@@ -25,6 +25,10 @@ from typing import Protocol
 import uvloop
 
 from gateway import exit_codes
+from gateway.catalog.catalog_topic import CatalogTopicError
+from gateway.catalog.members import FormatRefused
+from gateway.catalog.records import UnreadableCatalog
+from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster_link import ClusterUnreachable
 from gateway.config import Config
 from gateway.logs import set_up_logging
@@ -99,8 +103,10 @@ class Worker:
             return exit_codes.OK
         try:
             starting.result()
-        except ClusterUnreachable as error:
+        except (ClusterUnreachable, CatalogUnavailable) as error:
             return self._fail(str(error), exit_codes.UNAVAILABLE)
+        except (CatalogTopicError, FormatRefused, UnreadableCatalog) as error:
+            return self._fail(str(error), exit_codes.CONFIG)
         except OSError as error:
             return self._fail(f"cannot listen: {error.strerror or error}", exit_codes.CONFIG)
         return None

@@ -1,14 +1,23 @@
-"""CreateTopics, DeleteTopics and the config APIs: whole messages, seldom, so always by parsing."""
+"""CreateTopics, DeleteTopics and the config APIs: whole messages, seldom, so always by parsing.
+
+What concerns namespaces is a change that the gateway makes itself (gateway/changes); a request
+that concerns none is the broker's, as it would be without a gateway. Which it is says the catalog
+as it is now: what another worker has just moved is not to be deleted under its old name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from gateway.apis import generic
 from gateway.decision import Denied
-from gateway.exchange import Answer, Exchange, Forward, Outcome
+from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh, Work
+from gateway.names import DELIMITER, InvalidName
 from gateway.rules import configs, create_topics_legacy, partial
 from gateway.rules.access import TOPIC_RESOURCE, check_creation, check_resource
 from gateway.rules.rename import Refusals
 from gateway.state import ConnectionState
+from gateway.view import View
 from protocol import messages
 from protocol.entities import Kind
 from protocol.splice import Edit, splice
@@ -20,6 +29,12 @@ ERROR_CODE = int(Kind.ERROR_CODE)
 RESOURCE_TYPE = int(Kind.RESOURCE_TYPE)
 RESOURCE_NAME = int(Kind.RESOURCE_NAME)
 
+Change = Callable[[View, int, bytes], Awaitable[bytes]]
+
+VIRTUAL = b"gateway."
+"""What the keys of virtual topic configs begin with. Where it stands in a request at all, the
+gateway looks at every key."""
+
 VALIDATE_ONLY = object()
 """Marks an exchange whose topics are not made (CreateTopics v1+: validate_only)."""
 
@@ -29,6 +44,8 @@ def create_topics(
 ) -> Outcome:
     """Refuse topics that no namespace has room for; the broker's own checks follow."""
     generic.request_spans(exchange.plan, buf, start, end)
+    if not exchange.refreshed:
+        return Refresh.CATALOG
     body = buf[start:end]
     version = exchange.plan.version
     if version < create_topics_legacy.TRANSLATED_TO:
@@ -37,6 +54,9 @@ def create_topics(
         exchange.then(lambda answer: create_topics_legacy.response_from_v2(version, answer))
     spans = generic.request_spans(exchange.plan, body, 0, len(body))
     names = [value for kind, _, _, value in spans if kind == TOPIC_NAME]
+    if VIRTUAL in body or any(_concerns_namespaces(state, name) for name in names):
+        denied = {name: why for name in names if (why := _creation_refusal(state, name))}
+        return _change(state, exchange, state.worker.changes.create_topics, body, denied)
     refusals = _creation_refusals(state, names)
     again = generic.look_again(exchange, refusals)
     if again is not None:
@@ -66,6 +86,24 @@ def create_topics_response(
     return generic.restore(state, exchange, buf, start, end, spans)
 
 
+def delete_topics(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Delete namespaces, and topics that the catalog knows; all else is the broker's."""
+    spans = generic.request_spans(exchange.plan, buf, start, end)
+    if not exchange.refreshed:
+        return Refresh.CATALOG
+    if any(
+        (kind == TOPIC_NAME and value and _concerns_namespaces(state, value))
+        or (kind == TOPIC_ID and _id_concerns_namespaces(state, value))
+        for kind, _, _, value in spans
+    ):
+        refused = _name_refusals(state, spans)
+        change = state.worker.changes.delete_topics
+        return _change(state, exchange, change, buf[start:end], refused)
+    return generic.request(state, exchange, buf, start, end)
+
+
 def delete_topics_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
@@ -82,15 +120,25 @@ def configs_request(
 ) -> Outcome:
     """Describe, Alter and IncrementalAlterConfigs: topics are renamed, all else is refused."""
     plan = exchange.plan
-    denied, aliases = _resource_refusals(state, generic.request_spans(plan, buf, start, end))
-    refused = Refusals(topics={name: why for (_, name), why in denied.items()})
-    again = generic.look_again(exchange, refused)
+    spans = generic.request_spans(plan, buf, start, end)
+    if not exchange.refreshed:
+        return Refresh.CATALOG
+    if VIRTUAL in buf[start:end] or any(
+        kind == TOPIC_NAME and value and _concerns_namespaces(state, value)
+        for kind, _, _, value in _as_topics(spans)
+    ):
+        refused = _name_refusals(state, _as_topics(spans))
+        change = _config_change(state, plan.name)
+        return _change(state, exchange, change, buf[start:end], refused)
+    denied, aliases = _resource_refusals(state, spans)
+    refusals = Refusals(topics={name: why for (_, name), why in denied.items()})
+    again = generic.look_again(exchange, refusals)
     if again is not None:
         return again
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     body = buf[start:end]
     if denied or aliases:
-        generic.note_denials(state, exchange, refused)
+        generic.note_denials(state, exchange, refusals)
         split = configs.split(plan.api_key, plan.version, body, denied, aliases)
         if split.body is None:
             return Answer(configs.merge(split.kept, None))
@@ -108,6 +156,82 @@ def configs_response(
     """Restore the topics' names and the error texts."""
     spans = generic.response_spans(exchange.plan, buf, start, end)
     return generic.restore(state, exchange, buf, start, end, _as_topics(spans))
+
+
+def _concerns_namespaces(state: ConnectionState, spelled: bytes) -> bool:
+    """Whether a name denotes a namespace, a topic in one, or a topic that the catalog knows."""
+    text, view = spelled.decode(errors="replace"), state.view
+    if text.endswith(DELIMITER):
+        return True
+    try:
+        name = view.parse(text)
+        return bool(
+            name.namespace
+            or view.snapshot.entry_of(name) is not None
+            or view.snapshot.flat_of(name) is None
+            or view.namespace_named(text)
+        )
+    except InvalidName:
+        return False
+
+
+def _id_concerns_namespaces(state: ConnectionState, topic_id: bytes) -> bool:
+    snapshot = state.view.snapshot
+    if snapshot.by_topic_id(topic_id) is not None:
+        return True
+    flat = state.worker.cluster.index.name_of(topic_id)
+    return flat is not None and bool(
+        snapshot.owner(flat.decode()).namespace or flat.decode() in snapshot.topics
+    )
+
+
+def _creation_refusal(state: ConnectionState, name: bytes) -> Denied | None:
+    text = name.decode(errors="replace")
+    return None if text.endswith(DELIMITER) else check_creation(state.view, text)
+
+
+def _name_refusals(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
+    """The names that denote neither a topic that this view may see nor a namespace."""
+    refused: dict[bytes, Denied] = {}
+    for kind, _, _, value in spans:
+        if kind == TOPIC_NAME and value:
+            found = state.view.resolve(value)
+            if isinstance(found, Denied) and not value.endswith(DELIMITER.encode()):
+                refused[value] = found
+    return refused
+
+
+def _change(
+    state: ConnectionState,
+    exchange: Exchange,
+    change: Change,
+    body: bytes,
+    refused: dict[bytes, Denied],
+) -> Work:
+    """The answer of a change. Its errors are counted as a broker's would be, and what a rule
+    ``refused`` is noted as a denial, if that is still the answer after a look at the catalog."""
+    plan = exchange.plan
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+
+    async def run() -> bytes:
+        answer = await change(state.view, plan.version, body)
+        spans = generic.response_spans(plan, answer, 0, len(answer))
+        codes = [span[3] for span in spans if span[0] == ERROR_CODE]
+        denied = {name: why for name, why in refused.items() if why.code in codes}
+        generic.note_denials(state, exchange, Refusals(topics=denied))
+        for why in denied.values():
+            codes.remove(why.code)  # it was counted with the denial
+        generic.count_errors(exchange, codes)
+        return answer
+
+    return Work(run)
+
+
+def _config_change(state: ConnectionState, api: str) -> Change:
+    changes = state.worker.changes
+    if api == "DescribeConfigs":
+        return changes.describe_configs
+    return changes.alter_configs if api == "AlterConfigs" else changes.incremental_alter_configs
 
 
 def _creation_refusals(state: ConnectionState, names: list[bytes]) -> Refusals:

@@ -12,15 +12,21 @@ from typing import Final
 
 from gateway.apis import generic
 from gateway.decision import Denied
-from gateway.error_codes import (
-    FETCH_SESSION_ID_NOT_FOUND,
+from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
+from gateway.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
+from gateway.fetch_stream import (
+    LAST_BY_NAME,
+    NOT_ASKED,
+    error_topics,
+    fetched_flow,
+    size_change,
 )
-from gateway.exchange import Answer, Exchange, Forward, Outcome
-from gateway.fetch_stream import NOT_ASKED, error_topics, fetched_flow, size_change
 from gateway.rules import partial
 from gateway.rules.error_response import error_response
+from gateway.rules.nested import make
 from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, wire_string
 from gateway.state import ConnectionState
+from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.splice import Edit, splice
@@ -38,7 +44,7 @@ RECORDS: Final = int(Kind.RECORDS)
 FETCH: Final = 1
 
 FINAL_EPOCH: Final = -1
-LAST_BY_NAME: Final = 12
+FIRST_WITH_SESSIONS: Final = 7
 
 SESSION_NAMES: Final = 10_000
 """Names a session may have had; one with more begins anew with those it has (KIP-227)."""
@@ -78,15 +84,16 @@ def request(
             found = resolve(value)
             if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
                 return _refuse(state, exchange, buf, start, end, spans)
+            lead = lead or found.flat
             if found.flat != value:
                 edits.append((at, stop, found.flat_compact if flexible else found.flat_legacy))
         elif kind == TOPIC_ID and value != NO_ID:
-            owned = state.owned_topic(value)
+            owned = state.topic_of_id(at, stop, value, spelled, edits)
             if owned is None:
                 return _refuse(state, exchange, buf, start, end, spans)
             lead = lead or owned
     exchange.spelled = spelled
-    exchange.flow = state.flow(FETCH, plan.version, lead or next(iter(spelled), b""))
+    exchange.flow = state.flow(FETCH, plan.version, lead)
     if session is not None and epoch == FINAL_EPOCH:
         state.fetch_session_closed(session_id)
     if _streams(exchange, spelled):
@@ -117,14 +124,38 @@ def response(
                 edits.append((at, stop, wire_string(shown, plan.flexible)))
             flow = fetched_flow(state, exchange, value)
         elif kind == TOPIC_ID:
-            flow = fetched_flow(state, exchange, state.owned_topic(value) or b"")
+            flat = state.worker.cluster.index.name_of(value) or b""
+            asked = spelled.get(value)
+            if asked is not None and asked != value:
+                edits.append((at, stop, asked))
+            flow = fetched_flow(state, exchange, flat)
         elif kind == SESSION_ID:
             session_id = value
         elif kind == ERROR_CODE:
             flow.errors[value] = flow.errors.get(value, 0) + 1
     if session_id:
-        state.fetch_session_opened(session_id, spelled, lead.flat.encode())
+        by_id = plan.version > LAST_BY_NAME
+        state.fetch_session_opened(session_id, spelled, lead.flat.encode(), by_id=by_id)
     return edits
+
+
+def recheck(state: ConnectionState, exchange: Exchange) -> None:
+    """The catalog has changed while a request is in flight: a Fetch whose names or ids lead
+    elsewhere now gets no records any more. What has begun to arrive was read before the change."""
+    version = exchange.plan.version
+    if exchange.plan.api_key != FETCH or exchange.answer or exchange.stream is not None:
+        return
+    if state.still_reaches(exchange.spelled or {}, by_id=version > LAST_BY_NAME):
+        return
+
+    def gone(_: bytes) -> bytes:
+        if version < FIRST_WITH_SESSIONS:
+            raise Unanswerable("a topic of a Fetch in flight was moved or deleted")
+        response = messages.message_class("FetchResponse", version)
+        return messages.write(make(response, {"error_code": FETCH_SESSION_ID_NOT_FOUND}))
+
+    exchange.streams, exchange.extra = False, None
+    exchange.then_at_last(gone)
 
 
 def _session_of(spans: list[Span]) -> tuple[int, int]:
@@ -182,7 +213,7 @@ def _refuse(
     session_id, epoch = _session_of(spans)
     session = state.fetch_session(session_id)
     renamer = generic.renamer_for(state, exchange)
-    if session is not None and epoch > 0:
+    if session is not None and epoch > 0 and not session.by_id:
         renamer.spelled = dict(session.spelled)
     renamer.add(spans)
     refusals, body = renamer.refusals, buf[start:end]
@@ -205,6 +236,8 @@ def _refuse(
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
     edits = renamer.edits
+    if plan.version > LAST_BY_NAME:
+        exchange.spelled = renamer.spelled_ids
     if _streams(exchange, renamer.spelled):
         exchange.extra = error_topics(plan, errors)
     else:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from itertools import islice
 from typing import Final
 
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID
-from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh
+from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
 from gateway.flows import Denial
 from gateway.plans import Plan
 from gateway.rules import group_lists, metadata, partial
@@ -88,7 +89,13 @@ def restore(
 ) -> list[Edit] | bytes:
     """As :func:`response`, for spans that the caller has walked and looked at."""
     plan = exchange.plan
-    renamer = ResponseRenamer(state.view, plan.flexible, exchange.spelled)
+    renamer = ResponseRenamer(
+        state.view,
+        state.worker.cluster.index,
+        plan.flexible,
+        exchange.spelled,
+        exchange.spelled_ids,
+    )
     renamer.add(spans, protocol_type)
     if renamer.errors:
         count_errors(exchange, renamer.errors)
@@ -147,7 +154,10 @@ def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
     """A renamer for this request, whose spellings the exchange keeps for the response."""
     spelled: dict[bytes, bytes] = {}
     exchange.spelled = spelled
-    return RequestRenamer(state.view, state.worker.cluster.index, exchange.plan.flexible, spelled)
+    index = state.worker.cluster.index
+    renamer = RequestRenamer(state.view, index, exchange.plan.flexible, spelled)
+    exchange.spelled_ids = renamer.spelled_ids
+    return renamer
 
 
 def refuse(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals) -> Outcome:
@@ -165,8 +175,35 @@ def refuse(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Re
     split = partial.split(plan.api_key, plan.version, body, refusals.topics, refusals.aliases)
     if split.body is None:
         return Answer(partial.merge(split.kept, None))
+    if refusals.aliases and state.view.has_topic_ids:
+        exchange.then(lambda answer: _ids_of_aliases(state, exchange, answer, refusals.aliases))
     exchange.then(lambda answer: partial.merge(split.kept, answer))
     return forward_renamed(state, exchange, split.body)
+
+
+def _ids_of_aliases(
+    state: ConnectionState, exchange: Exchange, body: bytes, aliases: Mapping[bytes, bytes]
+) -> bytes:
+    """A merged response in which each second spelling of a topic has the topic id that goes with
+    it, not the first one's."""
+    edits: list[Edit] = []
+    wanted: bytes | None = None
+    for kind, start, stop, value in response_spans(exchange.client_plan, body, 0, len(body)):
+        if kind == TOPIC_NAME:
+            found = state.view.resolve(value) if value in aliases else None
+            wanted = None
+            if found is not None and not isinstance(found, Denied):
+                wanted = found.topic_id or state.worker.cluster.index.id_of(found.flat)
+        elif kind == TOPIC_ID and wanted is not None and any(value):
+            edits.append((start, stop, wanted))
+    return splice(body, 0, len(body), edits)
+
+
+def require_open(state: ConnectionState) -> None:
+    """Raise Unanswerable while nothing can be listed: a client that reads "there are no topics"
+    gives up those that it has."""
+    if state.view.closed:
+        raise Unanswerable("the catalog is out of date, and topics were to be listed")
 
 
 def look_again(exchange: Exchange, refusals: Refusals) -> Refresh | None:

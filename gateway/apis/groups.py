@@ -114,7 +114,7 @@ def list_groups_response(
     """Only the groups of this view, without its home's prefix."""
     plan = exchange.plan
     spans = generic.response_spans(plan, buf, start, end)
-    renamer = ResponseRenamer(state.view, plan.flexible, None)
+    renamer = ResponseRenamer(state.view, state.worker.cluster.index, plan.flexible, None)
     renamer.add(spans)
     if not renamer.hidden_ids:
         generic.count_errors(exchange, renamer.errors)
@@ -142,12 +142,14 @@ def consumer_group_heartbeat(
         return generic.refuse(state, exchange, buf[start:end], refusals)
     if refusals is not None and refusals.unknown_ids and not exchange.refreshed:
         return Refresh.TOPICS
+    listing = state.listing()
     outcome = worker.regexes.on_request(
         plan.version,
         buf[start:end],
-        state.listing(),
-        worker.cluster.index.version,
+        listing.names,
+        listing.version,
         scope=state.view.settings.listener,
+        reach=lambda name: _flat_of(state, name),
     )
     if isinstance(outcome, heartbeat.Answer):
         return Answer(outcome.body)
@@ -158,7 +160,9 @@ def consumer_group_heartbeat(
     )
     if refusals is not None:
         body = heartbeat.without_partitions(plan.version, body, refusals.topics)
-    return generic.forward_renamed(state, exchange, body)
+    forwarded = generic.forward_renamed(state, exchange, body)
+    _remember_spelling(state, exchange.spelled)
+    return forwarded
 
 
 def offset_fetch_response(
@@ -183,8 +187,10 @@ def offset_fetch_response(
 def consumer_group_heartbeat_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Learn the member id (v0) or that the membership has ended; nothing in it is renamed."""
+    """Learn that the membership has ended; topic ids are those that go with the names this client
+    subscribed to."""
     plan = exchange.plan
+    exchange.spelled = state.spelled
     if isinstance(exchange.request, heartbeat.Sent):
         state.worker.regexes.on_response(plan.version, exchange.request, buf[start:end])
     return generic.response(state, exchange, buf, start, end)
@@ -212,11 +218,15 @@ def _member_request(
     exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
     if renamer.refusals is not None:
         return generic.refuse(state, exchange, buf[start:end], renamer.refusals)
-    if renamer.spelled:
+    _remember_spelling(state, renamer.spelled)
+    return renamer.edits
+
+
+def _remember_spelling(state: ConnectionState, spelled: dict[bytes, bytes] | None) -> None:
+    if spelled:
         if state.spelled is None or len(state.spelled) > SPELLED_LIMIT:
             state.spelled = {}
-        state.spelled |= renamer.spelled
-    return renamer.edits
+        state.spelled |= spelled
 
 
 def _remember_type(state: ConnectionState, spans: list[Span], protocol_type: bytes) -> None:
@@ -225,6 +235,11 @@ def _remember_type(state: ConnectionState, spans: list[Span], protocol_type: byt
     if types is None or len(types) >= GROUP_TYPES_LIMIT:
         types = state.protocol_types = {}
     types[group] = protocol_type
+
+
+def _flat_of(state: ConnectionState, name: str) -> bytes | None:
+    found = state.view.resolve(name.encode())
+    return None if isinstance(found, Denied) else found.flat
 
 
 def _unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:

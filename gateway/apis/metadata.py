@@ -1,16 +1,23 @@
 """Metadata (API 3) and DescribeTopicPartitions (API 75): "all" is asked by explicit names.
 
-Versions 0 to 3 of Metadata cannot forbid auto-creation, so they forward only names that are
-known to exist; later ones leave it to the request, in namespaces that exist.
+Namespaces that a request names, or that its listener lists, are answered here, among the topics;
+the broker is asked for the rest.
+
+No topic of a namespace is created by being asked for, so only those that exist are asked of the
+broker. Versions 0 to 3 of Metadata cannot forbid auto-creation, so of other names, too, they
+forward only those that are known to exist; later ones leave it to the request.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from gateway.apis import generic
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchange import Answer, Exchange, Outcome, Refresh
-from gateway.rules import describe_topic_partitions, metadata
+from gateway.names import flat_prefix
+from gateway.rules import describe_topic_partitions, metadata, namespace_listing, partial
 from gateway.rules.access import check_creation
 from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.rename import Refusals, RequestRenamer
@@ -22,6 +29,11 @@ from protocol.walkers import Span
 TOPIC_NAME = int(Kind.TOPIC_NAME)
 TOPIC_ID = int(Kind.TOPIC_ID)
 
+ENDS = namespace_listing.ENDS
+
+IS_NAMESPACE = Denied(0, "", "namespace")
+"""Takes a namespace out of a request for topics: it is answered here, and without error."""
+
 FORBIDS_AUTO_CREATION = 4
 """The first version whose request can forbid auto-creation."""
 
@@ -29,7 +41,10 @@ FORBIDS_AUTO_CREATION = 4
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Expand "all", refuse what may not be named, and keep old versions from creating topics."""
+    """Expand "all", refuse what may not be named, and keep old versions from creating topics.
+
+    What names no namespace takes no other way than it did without them.
+    """
     version = exchange.plan.version
     spans = generic.request_spans(exchange.plan, buf, start, end)
     if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in spans):
@@ -39,9 +54,17 @@ def request(
             return []
         if not exchange.refreshed:
             return Refresh.TOPICS
+        generic.require_open(state)
+        listed = namespace_listing.listed(state.view)
+        if listed:
+            exchange.then(lambda answer: metadata.add_namespaces(version, answer, listed))
         if version == 0:
             exchange.then(lambda answer: metadata.without_placeholder(0, answer))
-        return _ask(state, exchange, metadata.ask_by_name(version, body, state.listing()))
+        return _ask(state, exchange, metadata.ask_by_name(version, body, state.listing().names))
+    if any(kind == TOPIC_NAME and v and v.endswith(ENDS) for kind, _, _, v in spans):
+        outcome = _answer_namespaces(state, exchange, buf[start:end], spans)
+        if outcome is not None:
+            return outcome
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
     again = _guard_creation(state, exchange, renamer)
@@ -57,19 +80,23 @@ def describe_request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """DescribeTopicPartitions: an empty list asks for all."""
-    generic.request_spans(exchange.plan, buf, start, end)
+    spans = generic.request_spans(exchange.plan, buf, start, end)
     version, body = exchange.plan.version, buf[start:end]
-    if not describe_topic_partitions.wants_all(version, body):
-        return generic.request(state, exchange, buf, start, end)
-    if not exchange.refreshed:
-        return Refresh.TOPICS
-    expanded = describe_topic_partitions.ask_by_name(version, body, state.listing())
-    if expanded is None:
-        exchange.flow = state.flow(75, version, b"")
-        return Answer(describe_topic_partitions.no_topics(version))
-    # Not forward_renamed: the cursor is the client's, and may name what is refused.
-    outcome = generic.request(state, exchange, expanded, 0, len(expanded))
-    return generic.as_forward(exchange, expanded, outcome)
+    if describe_topic_partitions.wants_all(version, body):
+        if not exchange.refreshed:
+            return Refresh.TOPICS
+        generic.require_open(state)
+        names = state.listing().names
+        return _describe(state, exchange, body, names, namespace_listing.listed(state.view))
+    found = namespace_listing.named(state.view, _names(spans))
+    if found is not None:
+        if _worth_a_look(state, exchange, found):
+            return Refresh.CATALOG
+        if found.existing:
+            asked = describe_topic_partitions.page(version, body).order
+            names = [name for name in asked if name not in found.existing]
+            return _describe(state, exchange, body, names, found.existing)
+    return generic.request(state, exchange, buf, start, end)
 
 
 def response(
@@ -106,6 +133,81 @@ def learn_ids(state: ConnectionState, spans: list[Span]) -> None:
             index.learn(flat, value)
 
 
+def _names(spans: list[Span]) -> list[bytes]:
+    return [value for kind, _, _, value in spans if kind == TOPIC_NAME and value]
+
+
+def _worth_a_look(
+    state: ConnectionState, exchange: Exchange, found: namespace_listing.Named
+) -> bool:
+    """Whether the catalog has to be read to its end before a namespace is said not to exist."""
+    if exchange.refreshed:
+        return False
+    index = state.worker.cluster.index
+    return any(not index.exists(name.encode()) for name in found.others)
+
+
+def _answer_namespaces(
+    state: ConnectionState, exchange: Exchange, body: bytes, spans: list[Span]
+) -> Outcome | None:
+    """Metadata of namespaces, and of the other topics as if only they were asked for; None when
+    no namespace that exists is named."""
+    plan, names = exchange.plan, _names(spans)
+    found = namespace_listing.named(state.view, names)
+    if found is None:
+        return None
+    if _worth_a_look(state, exchange, found):
+        return Refresh.CATALOG
+    existing = found.existing
+    if not existing:
+        return None
+    taken = {name.encode(): IS_NAMESPACE for name in existing}
+    split = partial.split(plan.api_key, plan.version, body, taken)
+    exchange.then(lambda answer: metadata.mark_namespaces(plan.version, answer, existing))
+    exchange.then(lambda answer: partial.merge(split.kept, answer))
+    rest = split.body
+    assert rest is not None  # Metadata is always asked
+    if plan.version == 0 and taken.keys() >= set(names):
+        # What is left is a placeholder, which names nothing that could be refused.
+        return _ask(state, exchange, rest)
+    return generic.as_forward(exchange, rest, request(state, exchange, rest, 0, len(rest)))
+
+
+def _describe(
+    state: ConnectionState,
+    exchange: Exchange,
+    body: bytes,
+    names: list[str],
+    namespaces: Mapping[str, str],
+) -> Outcome:
+    """Describe topics by name, and among them namespaces (name to tier path), page by page."""
+    version, view = exchange.plan.version, state.view
+    if namespaces:
+        page = describe_topic_partitions.page(version, body)
+        prefixes = {name: flat_prefix(path) for name, path in namespaces.items()}
+
+        def place(name: str) -> str | None:
+            return namespace_listing.place(view, name)
+
+        exchange.then(
+            lambda answer: describe_topic_partitions.add_namespaces(
+                version, answer, page, prefixes, place
+            )
+        )
+        if page.cursor is not None and namespace_listing.denotes(view, page.cursor):
+            # The broker knows no such topic: it begins with the first one behind it.
+            start = place(page.cursor) or ""
+            names = [name for name in names if (place(name) or start) >= start]
+            body = describe_topic_partitions.without_cursor(version, body)
+    expanded = describe_topic_partitions.ask_by_name(version, body, names)
+    if expanded is None:
+        exchange.flow = state.flow(75, version, b"")
+        return Answer(describe_topic_partitions.no_topics(version))
+    # Not forward_renamed: the cursor is the client's, and may name what is refused.
+    outcome = generic.request(state, exchange, expanded, 0, len(expanded))
+    return generic.as_forward(exchange, expanded, outcome)
+
+
 def _ask(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
     exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
     return generic.forward_renamed(state, exchange, body)
@@ -114,7 +216,11 @@ def _ask(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
 def _guard_creation(
     state: ConnectionState, exchange: Exchange, renamer: RequestRenamer
 ) -> Refresh | None:
-    """Refuse names that the broker might create and should not; look at the cluster first."""
+    """Refuse names that the broker might create and should not; look at the cluster first.
+
+    A topic of a namespace is made by CreateTopics alone: the broker would make it without the
+    configs it inherits, and under a name that a topic was just moved away from.
+    """
     index = state.worker.cluster.index
     old = exchange.plan.version < FORBIDS_AUTO_CREATION
     for flat, spelled in renamer.spelled.items():
@@ -122,7 +228,8 @@ def _guard_creation(
             continue
         text = spelled.decode(errors="replace")
         denied = check_creation(state.view, text)
-        if denied is None and not old:
+        in_namespace = bool(state.view.snapshot.owner(flat.decode()).namespace)
+        if denied is None and not old and not in_namespace:
             continue
         if not exchange.refreshed:
             return Refresh.TOPICS

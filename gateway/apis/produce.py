@@ -74,7 +74,7 @@ def response(
             shown = spelled[value]
             if shown != value:
                 edits.append((at, stop, wire_string(shown, plan.flexible)))
-        elif kind != TOPIC_ID and value is not None:
+        elif value is not None and (kind != TOPIC_ID or state.view.has_topic_ids):
             return generic.restore(state, exchange, buf, start, end, spans)
     return edits
 
@@ -91,6 +91,7 @@ def _rename(
     view, flexible = state.view, plan.flexible
     edits: list[Edit] = []
     spelled: dict[bytes, bytes] = {}
+    ids: dict[bytes, bytes] = {}
     batches: list[tuple[bytes, int, int]] = []
     flat = b""
     acks = -1
@@ -110,7 +111,7 @@ def _rename(
         elif kind == ACKS:
             acks = value
         elif kind == TOPIC_ID:
-            owned = state.owned_topic(value)
+            owned = state.topic_of_id(start, stop, value, ids, edits)
             if owned is None:
                 return None
             flat = owned
@@ -121,6 +122,7 @@ def _rename(
                 return None
             edits += renamer.edits
     exchange.spelled = spelled
+    exchange.spelled_ids = ids
     _count(state, exchange, buf, batches, acks)
     return edits
 

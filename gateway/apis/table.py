@@ -26,6 +26,7 @@ _REQUESTS: Final[dict[str, RequestHandler]] = {
     "SyncGroup": groups.sync_group,
     "ApiVersions": api_versions.request,
     "CreateTopics": admin.create_topics,
+    "DeleteTopics": admin.delete_topics,
     "DescribeConfigs": admin.configs_request,
     "AlterConfigs": admin.configs_request,
     "IncrementalAlterConfigs": admin.configs_request,

@@ -1,4 +1,5 @@
-"""The catalog: which namespaces exist and which topics are stored under another name.
+"""The catalog: which namespaces exist, their configs, and which topics are stored elsewhere.
 
-``snapshot`` is the immutable state that rules read, ``source`` where snapshots come from.
+``entities`` are what it holds, ``snapshot`` the immutable state that rules read, ``source`` the
+interface of whatever keeps it.
 """

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
+from gateway.catalog.entities import (
+    CatalogFormat,
+    Change,
+    Entity,
+    Gateway,
+    Namespace,
+    Removal,
+    Seeds,
+    TopicEntry,
+    key_of,
+)
 from gateway.names import (
+    DELIMITER,
     END_OF_NAMESPACE,
     LogicalName,
     check_namespace,
@@ -18,63 +29,99 @@ from gateway.names import (
     parents,
 )
 
-_NO_ENTRIES: Mapping[LogicalName, str] = MappingProxyType({})
+_FOLDED_END = fold(END_OF_NAMESPACE)
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """What every worker that has read the catalog up to ``version`` agrees on.
 
-    ``namespaces`` holds each tier path that exists, the default namespace (``""``) left out.
-    ``entries`` holds the topics whose flat name is not the one their logical name encodes to
-    (moved or adopted ones). A flat name held by an entry is reachable by that logical name and
-    by no other.
+    ``version`` grows with every record. ``namespaces`` holds each tier path that exists, by path,
+    the default namespace (``""``) left out; ``topics`` the topics whose flat name does not say
+    everything, by flat name. A flat name that is held there is reachable by the names of its
+    entry and by no other. A new state is made by :meth:`apply`, never by changing one.
     """
 
     version: int = 0
-    namespaces: frozenset[str] = frozenset()
-    entries: Mapping[LogicalName, str] = field(default_factory=lambda: _NO_ENTRIES)
+    format: int = 1
+    namespaces: Mapping[str, Namespace] = field(default_factory=dict)
+    topics: Mapping[str, TopicEntry] = field(default_factory=dict)
+    gateways: Mapping[str, Gateway] = field(default_factory=dict)
+    seeded: frozenset[str] = frozenset()
+    _by_name: Mapping[LogicalName, str] = field(default_factory=dict, repr=False, compare=False)
+    _by_id: Mapping[bytes, tuple[str, LogicalName]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    _prefixes: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    _deleting: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
 
     @classmethod
-    def of(cls, namespaces: Iterable[str], version: int = 1) -> Snapshot:
+    def of(
+        cls, namespaces: Iterable[str], version: int = 1, topics: Iterable[TopicEntry] = ()
+    ) -> Snapshot:
         """A snapshot with these namespaces and every tier above them (KIP-37: Create).
 
         Raises :class:`gateway.names.InvalidName` for a malformed path.
         """
-        tiers: set[str] = set()
+        tiers: dict[str, Namespace] = {}
         for namespace in namespaces:
             check_namespace(namespace)
-            tiers.update(parents(namespace))
-        return cls(version=version, namespaces=frozenset(tiers))
+            tiers |= {tier: Namespace(tier) for tier in parents(namespace)}
+        return cls().apply([*tiers.values(), *topics], version)
+
+    def apply(self, changes: Iterable[Change], version: int) -> Snapshot:
+        """The state after these changes, in their order. This one stays as it is."""
+        draft = _Draft(self)
+        for change in changes:
+            draft.apply(change)
+        return draft.snapshot(version)
+
+    def entities(self) -> Iterator[Entity]:
+        """Everything it holds, in an order in which it can be applied."""
+        yield CatalogFormat(self.format)
+        if self.seeded:
+            yield Seeds(self.seeded)
+        yield from self.gateways.values()
+        yield from (self.namespaces[path] for path in sorted(self.namespaces))
+        yield from self.topics.values()
+
+    # -- namespaces -----------------------------------------------------------------------------
 
     def missing_tier(self, namespace: str) -> str | None:
-        """The outermost tier path of ``namespace`` that does not exist; None when all do."""
+        """The outermost tier path of ``namespace`` that does not exist; None when all do.
+
+        A namespace that is being deleted does not exist any more, nor does what is below it.
+        """
         for tier in parents(namespace):
-            if tier not in self.namespaces:
+            found = self.namespaces.get(tier)
+            if found is None or found.deleting is not None:
                 return tier
         return None
 
-    def owner(self, flat: str) -> LogicalName:
-        """The logical name of a flat name: by entry, else by spelling, else the default one's."""
-        held = self._holders.get(flat)
-        return held if held is not None else self.spelled(flat)
+    def deleting_tier(self, namespace: str) -> str | None:
+        """The outermost tier path of ``namespace`` that is being deleted, if any."""
+        if not self._deleting:
+            return None
+        return next((tier for tier in parents(namespace) if tier in self._deleting), None)
 
-    def spelled(self, text: str) -> LogicalName:
-        """What a legal spelling names here: a namespace's topic if that namespace exists."""
-        name = decode(text)
-        return name if not name.namespace or name.namespace in self.namespaces else _default(text)
+    def below(self, namespace: str) -> list[str]:
+        """The namespaces under this one (``""``: all), at any depth, sorted."""
+        prefix = namespace + DELIMITER if namespace else ""
+        return sorted(path for path in self.namespaces if path.startswith(prefix))
 
-    def flat_of(self, name: LogicalName) -> str | None:
-        """Where a topic of an existing namespace is, or would be, stored.
+    def deleting(self) -> frozenset[str]:
+        """The namespaces that are marked for deletion themselves."""
+        return self._deleting
 
-        None when its natural flat name is held by another logical name and it has no entry of
-        its own, so that it cannot exist. Raises :class:`gateway.names.InvalidName`.
-        """
-        entry = self.entries.get(name)
-        if entry is not None:
-            return entry
-        flat = encode(name)
-        return None if flat in self._holders else flat
+    def effective_configs(self, namespace: str) -> dict[str, tuple[str, str]]:
+        """The configs that a topic in ``namespace`` inherits: key to (value, the tier it is set
+        on), the innermost tier that sets a key winning (KIP-37: Namespace Configs)."""
+        effective: dict[str, tuple[str, str]] = {}
+        for tier in parents(namespace):
+            found = self.namespaces.get(tier)
+            if found is not None:
+                effective |= {key: (value, tier) for key, value in found.configs.items()}
+        return effective
 
     def captured_by(self, name: LogicalName) -> str | None:
         """The namespace whose flat names a default-namespace topic would fold into, if any.
@@ -82,28 +129,134 @@ class Snapshot:
         Kafka refuses two topics that are equal after ``.`` and ``_`` are folded; such a name
         would take a topic away from a namespace that exists.
         """
-        if name.namespace:
-            return None
-        folded = fold(name.topic)
+        return None if name.namespace else self.folds_into(name.topic)
+
+    def folds_into(self, flat: str) -> str | None:
+        """The namespace whose flat names begin, after folding, as this one does, if any."""
+        folded = fold(flat)
         at = folded.find(_FOLDED_END)
         while at > 0:
-            namespace = self._folded_prefixes.get(folded[: at + 2])
+            namespace = self._prefixes.get(folded[: at + 2])
             if namespace is not None:
                 return namespace
             at = folded.find(_FOLDED_END, at + 1)
         return None
 
-    @cached_property
-    def _holders(self) -> dict[str, LogicalName]:
-        return {flat: name for name, flat in self.entries.items()}
+    # -- topics ---------------------------------------------------------------------------------
 
-    @cached_property
-    def _folded_prefixes(self) -> dict[str, str]:
-        return {fold(flat_prefix(namespace)): namespace for namespace in self.namespaces}
+    def owner(self, flat: str) -> LogicalName:
+        """The logical name of a flat name: by entry, else by spelling, else the default one's."""
+        held = self.topics.get(flat)
+        return held.name if held is not None else self.spelled(flat)
+
+    def spelled(self, text: str) -> LogicalName:
+        """What a legal spelling names here: a namespace's topic if that namespace exists."""
+        name = decode(text)
+        if not name.namespace or name.namespace in self.namespaces:
+            return name
+        return LogicalName("", text)
+
+    def flat_of(self, name: LogicalName) -> str | None:
+        """Where a topic of an existing namespace is, or would be, stored.
+
+        None when its natural flat name is held by another logical name and it has no entry of
+        its own: there is no such topic, and one that is made needs a fresh flat name. Raises
+        :class:`gateway.names.InvalidName`.
+        """
+        found = self._by_name.get(name)
+        if found is not None:
+            return found
+        flat = encode(name)
+        return None if flat in self.topics else flat
+
+    def entry_of(self, name: LogicalName) -> TopicEntry | None:
+        """The entry that a logical name reaches, by its name or an alias; None if it has none."""
+        flat = self._by_name.get(name)
+        return None if flat is None else self.topics[flat]
+
+    @property
+    def has_topic_ids(self) -> bool:
+        """Whether any topic has a virtual topic id."""
+        return bool(self._by_id)
+
+    def by_topic_id(self, topic_id: bytes) -> tuple[str, LogicalName] | None:
+        """The flat name, and the logical one, that go with a virtual topic id."""
+        return self._by_id.get(topic_id)
 
 
-_FOLDED_END = fold(END_OF_NAMESPACE)
+class _Draft:
+    """A snapshot in the making: what changes is copied once, the rest is shared."""
+
+    def __init__(self, base: Snapshot) -> None:
+        self._base = base
+        self._copies: dict[str, Any] = {}
+        self._values: dict[str, Any] = {}
+
+    def apply(self, change: Change) -> None:
+        kind, identity = key_of(change)
+        entity = None if isinstance(change, Removal) else change
+        match kind:
+            case "namespace":
+                assert entity is None or isinstance(entity, Namespace)
+                self._namespace(identity, entity)
+            case "topic":
+                assert entity is None or isinstance(entity, TopicEntry)
+                self._topic(identity, entity)
+            case "gateway":
+                _put(self._copy("gateways"), identity, entity)
+            case "seeds":
+                self._values["seeded"] = (
+                    entity.namespaces if isinstance(entity, Seeds) else frozenset()
+                )
+            case "format":
+                self._values["format"] = entity.level if isinstance(entity, CatalogFormat) else 1
+            case _:
+                raise ValueError(f"the catalog holds nothing of kind {kind!r}")
+
+    def snapshot(self, version: int) -> Snapshot:
+        return replace(self._base, version=version, **self._copies, **self._values)
+
+    def _copy(self, attribute: str) -> dict[Any, Any]:
+        copy: dict[Any, Any] | None = self._copies.get(attribute)
+        if copy is None:
+            copy = self._copies[attribute] = dict(getattr(self._base, attribute))
+        return copy
+
+    def _namespace(self, path: str, entity: Namespace | None) -> None:
+        _put(self._copy("namespaces"), path, entity)
+        _put(self._copy("_prefixes"), fold(flat_prefix(path)), None if entity is None else path)
+        deleting: frozenset[str] = self._values.get("_deleting", self._base.deleting())
+        marked = entity is not None and entity.deleting is not None
+        if marked is not (path in deleting):
+            self._values["_deleting"] = deleting | {path} if marked else deleting - {path}
+
+    def _topic(self, flat: str, entity: TopicEntry | None) -> None:
+        topics, names, ids = (self._copy(a) for a in ("topics", "_by_name", "_by_id"))
+        former: TopicEntry | None = topics.get(flat)
+        for name in () if former is None else former.names:
+            if names.get(name) == flat:
+                del names[name]
+        for topic_id, _ in () if former is None else _ids(former):
+            ids.pop(topic_id, None)
+        _put(topics, flat, entity)
+        if entity is None:
+            return
+        # An alias gives way to a topic that has taken the name since.
+        for name in reversed(entity.names):
+            if name == entity.name or name not in names:
+                names[name] = flat
+        for topic_id, name in _ids(entity):
+            ids[topic_id] = (flat, name)
 
 
-def _default(topic: str) -> LogicalName:
-    return LogicalName("", topic)
+def _ids(entry: TopicEntry) -> list[tuple[bytes, LogicalName]]:
+    pairs = [(entry.topic_id, entry.name)]
+    pairs += [(alias.topic_id, alias.name) for alias in entry.aliases]
+    return [(topic_id, name) for topic_id, name in pairs if topic_id is not None]
+
+
+def _put(mapping: dict[Any, Any], key: Any, value: Any) -> None:
+    if value is None:
+        mapping.pop(key, None)
+    else:
+        mapping[key] = value

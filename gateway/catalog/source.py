@@ -1,43 +1,66 @@
-"""Where snapshots come from: the interface every catalog has, and the one seeded from a file."""
+"""The interface that every catalog has: where snapshots come from, and how one is changed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
+
+Decide = Callable[[Snapshot], Sequence[Change]]
+"""What a change is made of, given the state it is made on: it may be asked several times, and
+only its last answer counts. It refuses by raising; nothing is written then."""
+
+
+class CatalogUnavailable(ConnectionError):
+    """The catalog cannot be read or written now; the text is a sentence for the client.
+
+    It is an OSError, as a broker that cannot be reached is.
+    """
 
 
 class Catalog(Protocol):
-    """A reader of the catalog. Snapshots are replaced whole and never change."""
+    """A reader and writer of the catalog. Snapshots are replaced whole and never change."""
 
     @property
     def snapshot(self) -> Snapshot:
         """The newest state this process has read."""
         ...
 
-    def subscribe(self, changed: Callable[[Snapshot], None]) -> None:
-        """Call ``changed`` with each new snapshot, in order, on the event loop."""
-        ...
-
-    async def refresh(self) -> None:
-        """Read to the end once more, so that "does not exist" is said of what is known now."""
-        ...
-
-
-class SeededCatalog:
-    """A catalog whose namespaces stand in the configuration file; it never changes."""
-
-    def __init__(self, namespaces: Iterable[str]) -> None:
-        self._snapshot = Snapshot.of(namespaces)
-
     @property
-    def snapshot(self) -> Snapshot:
-        """The namespaces of the configuration, with every tier above them."""
-        return self._snapshot
+    def fresh(self) -> bool:
+        """Whether the snapshot is young enough to be decided by (``catalog.max_staleness``)."""
+        ...
 
-    def subscribe(self, changed: Callable[[Snapshot], None]) -> None:
-        """Nothing to announce: the configuration is read once."""
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Call ``changed`` on the event loop whenever ``snapshot`` or ``fresh`` has changed."""
+        ...
 
     async def refresh(self) -> None:
-        """Nothing newer to read."""
+        """Read to the end once more, so that "does not exist" is said of what is known now.
+
+        Raises :class:`CatalogUnavailable`.
+        """
+        ...
+
+    async def change(self, decide: Decide) -> Snapshot:
+        """Commit what ``decide`` says of the newest state, with no other writer in between.
+
+        Several changes are one decision: all of them are seen, or none. Returns the snapshot,
+        read back, that holds them. Raises what ``decide`` raises, and
+        :class:`CatalogUnavailable` when nothing can be written now.
+        """
+        ...
+
+
+class OwnedCatalog(Catalog, Protocol):
+    """A catalog as whoever started it sees it."""
+
+    async def start(self) -> None:
+        """Read to the end, and follow from then on."""
+        ...
+
+    async def stop(self) -> None:
+        """Read and write no more. The snapshot stays."""
+        ...

@@ -8,7 +8,7 @@ whenever that set of names has changed. Version 0 has no expressions and passes 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -37,6 +37,8 @@ MAX_MEMBERS: Final = 10_000
 MAX_EVALUATIONS: Final = 100
 """Most that is kept of each scope: no tenant pushes out what is known of another's members."""
 
+Reach = Callable[[str], bytes | None]
+
 MemberKey = tuple[Hashable, str, str]
 """The scope, the group id and the member id."""
 
@@ -44,12 +46,14 @@ MemberKey = tuple[Hashable, str, str]
 @dataclass(slots=True)
 class _Member:
     """A member's subscription: the client's ``names`` and ``regex``, and the names that the broker
-    has ``accepted`` for them (None: none yet), evaluated at ``names_version``."""
+    has ``accepted`` for them (None: none yet), evaluated at ``names_version``. ``reached`` maps
+    the flat names behind them to the names."""
 
     names: tuple[str, ...] = ()
     regex: TopicRegex | None = None
     accepted: tuple[str, ...] | None = None
     names_version: int = 0
+    reached: Mapping[bytes, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class Sent:
     names: tuple[str, ...] | None
     names_version: int
     new: _Member | None = None
+    reached: Mapping[bytes, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +117,16 @@ class RegexSubscriptions:
         names: Sequence[str],
         names_version: int,
         scope: Hashable = None,
+        reach: Reach = str.encode,
     ) -> Forward | Answer:
         """Decide a heartbeat, in the client's names.
 
         ``names`` are the topics that the client may see, in its spelling; ``names_version`` changes
-        whenever they may have. ``scope`` is what they depend on (the listener, the principal): it
-        keeps members apart that only seem to be in one group. Raises ProtocolError.
+        whenever they may have. ``reach`` gives the flat name behind a name, None where there is
+        none: a member that was subscribed to a topic under a name that does not reach it any more
+        is fenced, so that it joins again and learns the topic's present name and id. ``scope`` is
+        what names depend on (the listener, the principal): it keeps members apart that only seem
+        to be in one group. Raises ProtocolError.
         """
         if version < FIRST_WITH_REGEX:
             return Forward(body, None)
@@ -136,14 +145,21 @@ class RegexSubscriptions:
         except InvalidTopicRegex as error:
             why = f"SubscribedTopicRegex '{request.subscribed_topic_regex}' is not valid: {error}."
             return _refused(version, body, INVALID_REGULAR_EXPRESSION, why)
-        sent = Sent(key, None, names_version, None if self._heard(key, member) else member)
+        wanted = self._wanted(member, names, names_version, scope)
+        reached = {flat: name for name in wanted if (flat := reach(name)) is not None}
+        if request.member_epoch != JOINING_EPOCH and _renamed(member.reached, reached, reach):
+            self._forget(key)
+            self._note_fenced(key)
+            why = "A topic of this member's subscription was moved or deleted; it must join again."
+            return _refused(version, body, FENCED_MEMBER_EPOCH, why)
+        new = None if self._heard(key, member) else member
+        sent = Sent(key, None, names_version, new, reached)
         if member.regex is None and not had_regex:
             return Forward(body, sent)
         says_so = _is_given(request) or request.member_epoch == JOINING_EPOCH
         current = member.accepted is not None and member.names_version == names_version
         if current and not says_so:
             return Forward(body, sent)
-        wanted = self._wanted(member, names, names_version, scope)
         if wanted == member.accepted and not says_so:
             member.names_version = names_version
             return Forward(body, sent)
@@ -164,7 +180,10 @@ class RegexSubscriptions:
         if sent.new is not None:
             self._remember(sent.member, sent.new)
         member = self._scopes[sent.member[0]].members.get(sent.member)
-        if member is not None and sent.names is not None:
+        if member is None:
+            return
+        member.reached = sent.reached
+        if sent.names is not None:
             member.accepted = sent.names
             member.names_version = sent.names_version
 
@@ -184,9 +203,13 @@ class RegexSubscriptions:
         )
         if complete or key in scope.fenced:
             return _Member()
-        scope.fenced[key] = None
-        _bound(scope.fenced, self._max_members)
+        self._note_fenced(key)
         return None
+
+    def _note_fenced(self, key: MemberKey) -> None:
+        fenced = self._scopes[key[0]].fenced
+        fenced[key] = None
+        _bound(fenced, self._max_members)
 
     def _heard(self, key: MemberKey, member: _Member) -> bool:
         """Whether this is the member that is kept, which is then the last one to be forgotten."""
@@ -260,6 +283,13 @@ def _take_over(member: _Member, request: Any) -> None:
         member.regex = TopicRegex(pattern) if pattern else None
     if request.subscribed_topic_names is not None:
         member.names = tuple(request.subscribed_topic_names)
+
+
+def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach) -> bool:
+    """Whether a topic goes by another name now, or a name leads to another topic or nowhere."""
+    if before.keys() == now.keys() and before == now:
+        return False
+    return any(now.get(flat, name) != name or reach(name) != flat for flat, name in before.items())
 
 
 def _is_given(request: Any) -> bool:

@@ -1,4 +1,5 @@
-"""Metadata: asking by explicit names, and leaving out brokers that have no address here.
+"""Metadata: asking by explicit names, namespaces among the topics, and leaving out brokers that
+have no address here.
 
 A request for "all" topics would answer with every namespace's, so it is sent on with the names
 that its view lists.
@@ -6,7 +7,7 @@ that its view lists.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,12 +18,23 @@ from gateway.error_codes import (
 )
 from gateway.rules.nested import changed, element_class, has_field, make
 from protocol import messages
+from protocol.kinds import Kind
+from protocol.primitives import compact_string, legacy_string, write_uvarint
+from protocol.splice import splice
+from protocol.walkers import Span, walker
 
 PLACEHOLDER = ":"
 """A name no broker can have: what Metadata v0 asks for to get no topic, since empty means all."""
 
 NO_LEADER = -1
 NO_CONTROLLER = -1
+
+FIRST_FLEXIBLE = 9
+"""The first version with compact arrays."""
+
+_COUNTS = frozenset({Kind.COUNT})
+_NAMESPACE: Mapping[str, object] = {"is_internal": True}
+_ERROR_BYTES = 2
 
 
 def wants_all(version: int, body: bytes) -> bool:
@@ -51,6 +63,36 @@ def without_placeholder(version: int, body: bytes) -> bytes:
     response = messages.parse("MetadataResponse", version, body)
     topics = tuple(topic for topic in response.topics if topic.name != PLACEHOLDER)
     return body if topics == response.topics else messages.write(replace(response, topics=topics))
+
+
+def mark_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
+    """A MetadataResponse in which the entries of these names are namespaces': internal topics, as
+    far as the version tells."""
+    response = messages.parse("MetadataResponse", version, body)
+    topics = tuple(
+        changed(topic, _NAMESPACE) if topic.name in names else topic for topic in response.topics
+    )
+    return messages.write(replace(response, topics=topics))
+
+
+def add_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
+    """A MetadataResponse with an entry for each of these namespaces, before its topics.
+
+    All is done in bytes, since a listing may be long: it is only walked, and the entries differ
+    by their names alone.
+    """
+    spans: list[Span] = []
+    walker("MetadataResponse", version, _COUNTS)(body, 0, len(body), spans)
+    _, start, stop, count = spans[0]
+    count += len(names)
+    flexible = version >= FIRST_FLEXIBLE
+    head = write_uvarint(count + 1) if flexible else count.to_bytes(4, "big")
+    string = compact_string if flexible else legacy_string
+    topic_class = element_class(messages.message_class("MetadataResponse", version), "topics")
+    nameless = messages.write(make(topic_class, {**_NAMESPACE, "name": ""}))
+    error, rest = nameless[:_ERROR_BYTES], nameless[_ERROR_BYTES + len(string(b"")) :]
+    entries = (error + string(name.encode()) + rest for name in names)
+    return splice(body, 0, len(body), [(start, stop, b"".join((head, *entries)))])
 
 
 def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:

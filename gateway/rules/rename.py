@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.decision import Denied
-from gateway.error_codes import (
-    UNKNOWN_TOPIC_ID,
-)
+from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_ID
 from gateway.topic_ids import TopicIndex
 from gateway.view import View
 from protocol.entities import Kind
@@ -35,6 +33,9 @@ REPLICA_ID: Final = int(Kind.REPLICA_ID)
 
 MORE: Final = frozenset({int(Kind.HOST), int(Kind.ERROR_TEXT), int(Kind.SIZED)})
 """Kinds of a response that :class:`ResponseRenamer` leaves to others."""
+
+EMBEDDED: Final = {SUBSCRIPTION: rewrite_subscription, ASSIGNMENT: rewrite_assignment}
+"""Kinds whose bytes hold names by the consumer protocol, and what rewrites them."""
 
 CONSUMER: Final = b"consumer"
 NO_ID: Final = bytes(16)
@@ -61,9 +62,13 @@ class Refusals:
 
 
 class RequestRenamer:
-    """Edits for one request; ``spelled`` collects flat name -> the client's spelling."""
+    """Edits for one request.
 
-    __slots__ = ("_flexible", "_index", "_view", "edits", "refusals", "spelled")
+    ``spelled`` collects flat name -> the client's spelling, ``spelled_ids`` the broker's topic id
+    -> the one that the client used.
+    """
+
+    __slots__ = ("_flexible", "_index", "_view", "edits", "refusals", "spelled", "spelled_ids")
 
     def __init__(
         self, view: View, index: TopicIndex, flexible: bool, spelled: dict[bytes, bytes]
@@ -72,6 +77,7 @@ class RequestRenamer:
         self._index = index
         self._flexible = flexible
         self.spelled = spelled
+        self.spelled_ids: dict[bytes, bytes] = {}
         self.edits: list[Edit] = []
         self.refusals: Refusals | None = None
 
@@ -86,7 +92,7 @@ class RequestRenamer:
             if kind == TOPIC_NAME:
                 self._topic(start, stop, value)
             elif kind == TOPIC_ID:
-                self._topic_id(value)
+                self._topic_id(start, stop, value)
             elif kind == GROUP_ID:
                 self._id(start, stop, value, self._view.group_to_broker)
             elif kind == TRANSACTIONAL_ID:
@@ -95,10 +101,8 @@ class RequestRenamer:
                 protocol_type = value
             elif kind == REPLICA_ID and value not in NO_REPLICA_IDS:
                 self._refused().poses_as_replica = True
-            elif kind == SUBSCRIPTION and protocol_type == CONSUMER:
-                self._embedded(start, stop, value, rewrite_subscription)
-            elif kind == ASSIGNMENT and protocol_type == CONSUMER:
-                self._embedded(start, stop, value, rewrite_assignment)
+            elif kind in EMBEDDED and protocol_type == CONSUMER:
+                self._embedded(start, stop, value, EMBEDDED[kind])
 
     def transactional_id(self, start: int, stop: int, value: bytes) -> None:
         """A transactional id that the walker cannot know as one (a coordinator key)."""
@@ -120,16 +124,24 @@ class RequestRenamer:
             new = found.flat_compact if self._flexible else found.flat_legacy
             self.edits.append((start, stop, new))
 
-    def _topic_id(self, value: bytes) -> None:
+    def _topic_id(self, start: int, stop: int, value: bytes) -> None:
         if value == NO_ID:
             return
-        flat = self._index.name_of(value)
+        view, index = self._view, self._index
+        flat = view.flat_of_id(value, index)
         if flat is None:
             refused = self._refused()
-            refused.unknown_ids = True
-            refused.topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
-        elif self._view.spell(flat) is None:
-            self._refused().topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "access")
+            heard_of = index.name_of(value) is not None
+            refused.unknown_ids |= not heard_of
+            rule = "access" if heard_of else "topic_id"
+            refused.topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", rule)
+            return
+        own = view.id_to_broker(value, index) if view.has_topic_ids else value
+        if self.spelled_ids.setdefault(own, value) != value:
+            why = "The topic is already in this request, under another topic id."
+            self._refused().topics[value] = Denied(INVALID_REQUEST, why, "spelling")
+        elif own != value:
+            self.edits.append((start, stop, own))
 
     def _id(
         self, start: int, stop: int, value: bytes, resolve: Callable[[bytes], bytes | Denied]
@@ -178,7 +190,9 @@ class ResponseRenamer:
 
     __slots__ = (
         "_flexible",
+        "_index",
         "_spelled",
+        "_spelled_ids",
         "_view",
         "edits",
         "errors",
@@ -187,10 +201,19 @@ class ResponseRenamer:
         "more",
     )
 
-    def __init__(self, view: View, flexible: bool, spelled: dict[bytes, bytes] | None) -> None:
+    def __init__(
+        self,
+        view: View,
+        index: TopicIndex,
+        flexible: bool,
+        spelled: dict[bytes, bytes] | None,
+        spelled_ids: dict[bytes, bytes] | None = None,
+    ) -> None:
         self._view = view
+        self._index = index
         self._flexible = flexible
         self._spelled = spelled or {}
+        self._spelled_ids = spelled_ids or {}
         self.edits: list[Edit] = []
         self.errors: list[int] = []
         self.hidden: set[bytes] = set()
@@ -199,11 +222,15 @@ class ResponseRenamer:
 
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
         """Decide each span, in order. ``protocol_type`` is the group's where no span says it."""
+        moved = self._view.has_topic_ids
         for kind, start, stop, value in spans:
             if value is None:
                 continue
             if kind == TOPIC_NAME:
                 self._topic(start, stop, value)
+            elif kind == TOPIC_ID:
+                if moved:
+                    self._topic_id(start, stop, value)
             elif kind == ERROR_CODE:
                 self.errors.append(value)
             elif kind in MORE:
@@ -215,10 +242,8 @@ class ResponseRenamer:
                 self.id(start, stop, value)
             elif kind == PROTOCOL_TYPE:
                 protocol_type = value
-            elif kind == SUBSCRIPTION and protocol_type == CONSUMER:
-                self._embedded(start, stop, value, rewrite_subscription)
-            elif kind == ASSIGNMENT and protocol_type == CONSUMER:
-                self._embedded(start, stop, value, rewrite_assignment)
+            elif kind in EMBEDDED and protocol_type == CONSUMER:
+                self._embedded(start, stop, value, EMBEDDED[kind])
 
     def id(self, start: int, stop: int, value: bytes) -> None:
         """A group or transactional id of the broker's."""
@@ -228,6 +253,16 @@ class ResponseRenamer:
                 self.hidden_ids.add(value)
         elif shown != value:
             self.edits.append((start, stop, wire_string(shown, self._flexible)))
+
+    def _topic_id(self, start: int, stop: int, value: bytes) -> None:
+        """A broker's id becomes the one that goes with the name the client knows (DESIGN: a move
+        gives a new virtual topic id)."""
+        shown = self._spelled_ids.get(value)
+        flat = self._index.name_of(value)
+        if shown is None and flat is not None:
+            shown = self._view.id_to_show(flat, self._spelled.get(flat))
+        if shown is not None and shown != value:
+            self.edits.append((start, stop, shown))
 
     def shown(self, flat: bytes) -> bytes | None:
         """A flat name as this response spells it."""

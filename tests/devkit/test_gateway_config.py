@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from itertools import chain
 
+import pytest
+
 from devkit.gateway_config import NODE_IDS, Listener, plan_gateway
 
 _LISTENERS = (
@@ -45,3 +47,12 @@ def test_the_configuration_says_what_was_asked_for() -> None:
     assert "home" not in colon
     assert (home["home"], home["escape"]) == ("team-a", True)
     assert legal["spelling"] == "legal"
+    assert not {"list_namespaces", "list_subtree"} & colon.keys()
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_what_a_listener_lists_is_passed_on(listed: bool) -> None:
+    listener = Listener("a", "all", list_namespaces=listed, list_subtree=not listed)
+    plan = plan_gateway("h:1", [listener], [], traffic_log_directory="/log")
+    (entry,) = plan.config["listeners"]
+    assert (entry["list_namespaces"], entry["list_subtree"]) == (listed, not listed)

@@ -42,6 +42,21 @@ def test_it_serves_and_stops_clean(gateway: GatewayProcess) -> None:
     assert not directory.exists()
 
 
+def test_it_is_killed_and_started_again_on_the_same_ports(gateway: GatewayProcess) -> None:
+    with gateway:
+        supervisor = psutil.Process(gateway.process.command_pid)
+        processes = [supervisor, *supervisor.children()]
+        assert len(processes) == 2
+        plan = gateway.plan
+        gateway.kill()
+        gone, alive = psutil.wait_procs(processes, timeout=5)
+        assert (len(gone), alive) == (2, [])
+        gateway.start_again()
+        assert gateway.plan == plan
+        assert gateway.get("/readyz")[0] == 200
+        assert gateway.log().count(" ready: ") == 2
+
+
 def test_a_port_that_was_taken_meanwhile_costs_another_try(
     gateway: GatewayProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,14 @@ GATEWAY = markdown.ROOT / "gateway"
 _SUFFIXES = {"counter": "_total", "info": "_info"}
 
 # Rules whose refusals are part of an answer, and never a denial of their own.
-NOT_COUNTED = {"all_or_nothing", "error_response", "spelling"}
+NOT_COUNTED = {
+    "all_or_nothing",
+    "broker",
+    "error_response",
+    "request",
+    "spelling",
+    "unavailable",
+}
 
 # Logged as they are: the lines of the page that the source only has as "%s".
 VERBATIM = {

@@ -57,6 +57,8 @@ def test_defaults(tmp_path: Path) -> None:
     assert (listener.bind, listener.advertised_host) == ("127.0.0.1", "127.0.0.1")
     assert listener.broker_base_port == 9193
     assert (listener.spelling, listener.home, listener.escape) == ("colon", None, False)
+    assert (listener.list_namespaces, listener.list_subtree) == (False, None)
+    assert (config.catalog.max_staleness, config.catalog.replication_factor) == (60, -1)
     assert (config.namespaces, config.workers, config.drain_seconds) == ((), 1, 10)
     assert config.max_request_bytes == 100 * 1024 * 1024
     assert (config.metrics.host, config.metrics.port) == ("127.0.0.1", 9404)
@@ -74,11 +76,14 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
     spelling: legal
     home: org:apache
     escape: true
+    list_namespaces: true
+    list_subtree: false
 gateway_id: gw-1
 namespaces: ["org:apache:kafka"]
 workers: 2
 socket.request.max.bytes: 2048
 drain_seconds: 1.5
+catalog: {max_staleness: 1, replication_factor: 32767}
 metrics: {host: 127.0.0.2, port: 9405, max_namespaces: 5}
 traffic_log:
   {enabled: false, directory: /log, window_seconds: 2, max_file_bytes: 5000, max_files: 3,
@@ -96,9 +101,12 @@ traffic_log:
         "spelling": "legal",
         "home": "org:apache",
         "escape": True,
+        "list_namespaces": True,
+        "list_subtree": False,
     }
     assert (config.gateway_id, config.workers, config.max_request_bytes) == ("gw-1", 2, 2048)
     assert config.drain_seconds == 1.5
+    assert config.catalog.model_dump() == {"max_staleness": 1, "replication_factor": 32_767}
     assert config.metrics.model_dump() == {"host": "127.0.0.2", "port": 9405, "max_namespaces": 5}
     assert config.traffic_log.directory == Path("/log")
 
@@ -119,6 +127,12 @@ def test_the_quickstart_has_the_three_kinds_of_listeners() -> None:
     config = load_config(EXAMPLES / "quickstart.yaml")
     kinds = [(listener.spelling, listener.home) for listener in config.listeners]
     assert kinds == [("colon", None), ("colon", "team-a"), ("legal", None)]
+
+
+def test_an_example_lists_namespaces_to_administrators() -> None:
+    config = load_config(EXAMPLES / "home-namespaces.yaml")
+    lists = {each.name: (each.list_namespaces, each.list_subtree) for each in config.listeners}
+    assert lists == {"payments": (False, True), "search": (False, None), "platform": (True, None)}
 
 
 def test_every_problem_is_told_at_once_with_its_line(tmp_path: Path) -> None:
@@ -190,6 +204,20 @@ def test_a_file_without_anything_needed(tmp_path: Path) -> None:
             "traffic_log.enabled: must be true or false, not 'on'",
         ),
         ({"traffic_log": {"directory": 5}}, "traffic_log.directory: must be a path, not 5; put it"),
+        ({"catalog": {"max_staleness": 0.9}}, "catalog.max_staleness: must be at least 1, not 0.9"),
+        ({"catalog": {"max_staleness": 86401}}, "catalog.max_staleness: must be at most 86,400"),
+        (
+            {"catalog": {"replication_factor": 0}},
+            "catalog.replication_factor: replication factor 0 is neither -1 (the brokers' default) "
+            "nor within 1-32767; choose another",
+        ),
+        ({"catalog": {"replication_factor": -2}}, "catalog.replication_factor: replication factor"),
+        ({"catalog": {"replication_factor": 32768}}, "catalog.replication_factor: replication fac"),
+        ({"catalog": {"topic": "t"}}, "catalog.topic: unknown key 'topic'; the keys here are max_"),
+        (
+            {"list_subtree": True},
+            "list_subtree: unknown key 'list_subtree' here; did you mean 'lis",
+        ),
         ({"gateway_id": "a/b"}, "gateway_id: 'a/b' is no name; use 1 to 64 of letters, digits"),
         (
             {"max_request_bytes": 1},

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied, Resolved
 from gateway.names import LogicalName, encode
@@ -15,7 +16,7 @@ SNAPSHOT = Snapshot.of(["team-a:sub", "team-b", "org:apache:kafka", "a.b"])
 
 
 def view(spelling: Spelling = "colon", home: str = "", escape: bool = False) -> View:
-    return View(ViewSettings("test", spelling, home, escape), SNAPSHOT)
+    return View(ViewSettings("test", spelling, home, escape, not home), SNAPSHOT)
 
 
 def flat_of(found: Resolved | Denied) -> str:
@@ -169,7 +170,8 @@ def test_ids_that_may_not_be_used() -> None:
 
 def test_a_moved_topic_is_reached_by_its_logical_name_alone() -> None:
     moved = LogicalName("team-b", "orders")
-    snapshot = Snapshot(1, frozenset({"team-a", "team-b"}), {moved: "team-a..orders"})
+    entry = TopicEntry("team-a..orders", moved)
+    snapshot = Snapshot.of(["team-a", "team-b"], topics=[entry])
     seen = View(ViewSettings("test"), snapshot)
     assert flat_of(seen.resolve(b"team-b:orders")) == "team-a..orders"
     assert seen.spell(b"team-a..orders") == b"team-b:orders"

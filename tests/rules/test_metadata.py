@@ -128,3 +128,26 @@ def test_a_replica_without_an_address_is_an_error_in_version_0() -> None:
 def test_with_every_address_known_nothing_changes(version: int) -> None:
     body = response(version, "a:t")
     assert metadata.drop_brokers(version, body, {9}) == body
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_marked_namespaces_are_internal_topics(version: int) -> None:
+    shown = parsed(version, metadata.mark_namespaces(version, response(version, "a:", "t"), {"a:"}))
+    assert [topic.name for topic in shown.topics] == ["a:", "t"]
+    if version >= 1:
+        assert [topic.is_internal for topic in shown.topics] == [True, False]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("topics", [(), ("t", "u")])
+def test_added_namespaces_stand_before_the_topics(version: int, topics: tuple[str, ...]) -> None:
+    names = {f"n{number}:": "" for number in range(200)}
+    before = response(version, *topics)
+    shown = parsed(version, metadata.add_namespaces(version, before, names))
+    assert [topic.name for topic in shown.topics] == [*names, *topics]
+    assert shown.brokers == parsed(version, before).brokers
+    assert shown.topics[200:] == parsed(version, before).topics
+    for entry in shown.topics[:200]:
+        assert (int(entry.error_code), entry.partitions) == (0, ())
+        assert getattr(entry, "is_internal", True) is True
+        assert getattr(entry, "topic_id", None) is None

@@ -2,7 +2,9 @@
 
 Each YAML file in this folder is about one API. A scenario says what the ``client`` sends, what
 the ``broker`` sees (null: nothing), what it ``reply``s, and what the client ``gets``; only what
-is written is compared. See entities.py for how messages are written.
+is written is compared. What the gateway does itself, over connections of its own, is asked of a
+broker in memory where a scenario has ``then`` in place of ``broker`` and ``reply``: the flat topics
+and their configs afterwards. See entities.py for how messages are written.
 """
 
 from __future__ import annotations
@@ -18,11 +20,20 @@ import yaml
 from gateway.coverage import COVERAGE
 from protocol import messages
 from tests.scenarios.entities import difference, entity
-from tests.session.pair import Pair
+from tests.session.pair import Pair, request_frame
 
 HERE = Path(__file__).parent
-VIEW_KEYS = ("home", "spelling", "escape", "namespaces", "topics", "node_ids")
-KEYS = {"title", "versions", "client", "broker", "reply", "gets", "sent_as", *VIEW_KEYS}
+VIEW_KEYS = (
+    "home",
+    "spelling",
+    "escape",
+    "list_namespaces",
+    "list_subtree",
+    "namespaces",
+    "topics",
+    "node_ids",
+)
+KEYS = {"title", "versions", "client", "broker", "reply", "then", "gets", "sent_as", *VIEW_KEYS}
 
 
 @dataclass(frozen=True)
@@ -61,7 +72,15 @@ def test_scenario(scenario: Scenario) -> None:
     steps, version = scenario.steps, scenario.version
     pair = Pair(**{key: steps[key] for key in VIEW_KEYS if key in steps})
     request_class = messages.message_class(f"{scenario.api}Request", version)
-    seen = pair.ask(scenario.api, version, entity(request_class, steps["client"]))
+    asked = entity(request_class, steps["client"])
+    if "then" in steps:
+        pair.send(request_frame(scenario.api, version, asked))
+        wrong = difference(steps["gets"], pair.answer(scenario.api, version))
+        assert not wrong, f"the client got {wrong}"
+        now = {flat: topic.configs for flat, topic in pair.broker.topics.items()}
+        assert now == steps["then"]
+        return
+    seen = pair.ask(scenario.api, version, asked)
     expected = steps.get("broker", steps["client"])
     if expected is None:
         assert seen is None, f"the broker was asked {seen}"

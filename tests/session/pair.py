@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from gateway.catalog.source import SeededCatalog
+from gateway.catalog.entities import TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.changes import NamespaceChanges
+from gateway.changes.context import Context
+from gateway.exchange import Work
 from gateway.flows import FlowSource
 from gateway.session import Session
 from gateway.state import ConnectionState, WorkerState
@@ -22,6 +27,8 @@ from protocol.headers import (
     response_header_version,
 )
 from protocol.schema import api_key_of, request_name, response_name
+from tests.changes.fake_broker import FakeBroker, FakeTopic, no_step
+from tests.changes.fakes import FakeCatalog, Log
 
 NAMESPACES = ("team-a", "team-a:sub", "team-b", "org:apache:kafka")
 CLIENT_ID = b"test-client"
@@ -42,6 +49,36 @@ class Facts:
         self.index.replace(
             [(name.encode(), topic_id(n).bytes) for n, name in enumerate(topics, start=1)]
         )
+
+    async def refresh(self) -> None:
+        """Nothing newer to list."""
+
+
+@dataclass
+class Question:
+    """A request that the gateway makes itself, and that the test answers."""
+
+    request: Any
+
+    def __await__(self) -> Generator[Question, Any, Any]:
+        return (yield self)
+
+
+class ScriptedBroker(FakeBroker):
+    """What the gateway asks over its own connections: the test answers what is ``scripted``, a
+    request's name, at most in ``version``; the rest is answered of what is in memory."""
+
+    scripted = ""
+    version = 0
+
+    async def ask(
+        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
+    ) -> Any:
+        """As BrokerAdmin.ask does."""
+        if name != self.scripted:
+            return await super().ask(name, make, at_most=at_most, changes=changes)
+        request = make(messages.message_class(name, min(at_most, self.version)))
+        return await Question(request)
 
 
 def request_frame(
@@ -91,14 +128,29 @@ class Pair:
         home: str = "",
         spelling: Spelling = "colon",
         escape: bool = False,
+        list_namespaces: bool = False,
+        list_subtree: bool | None = None,
         namespaces: Iterable[str] = NAMESPACES,
         topics: Iterable[str] = (),
+        entries: Iterable[TopicEntry] = (),
         node_ids: Iterable[str] = ("1-3",),
     ) -> None:
-        self.catalog = SeededCatalog(namespaces)
+        self.log = Log(Snapshot.of(namespaces, topics=entries))
+        self.catalog = FakeCatalog(self.log, no_step)
         self.facts = Facts(topics)
-        self.worker = WorkerState(self.catalog, self.facts, 100 * 1024 * 1024)
-        self.view = View(ViewSettings("test", spelling, home, escape), self.catalog.snapshot)
+        self.broker = ScriptedBroker()
+        self.broker.topics = {
+            name.decode(): FakeTopic(self.facts.index.id_of(name) or b"", {})
+            for name in self.facts.index.names()
+        }
+        context = Context(self.catalog, self.facts, self.broker)
+        changes = NamespaceChanges(context, lambda _: None)
+        self.worker = WorkerState(self.catalog, self.facts, changes, 100 * 1024 * 1024)
+        subtree = not home if list_subtree is None else list_subtree
+        settings = ViewSettings("test", spelling, home, escape, subtree, list_namespaces)
+        self.view = View(settings, self.catalog.snapshot)
+        self._work: Coroutine[Any, Any, bytes] | None = None
+        self._question: Question | None = None
         addresses = ListenerAddresses(HOST, BASE_PORT, NodeIdRanges.parse(node_ids))
         self.session = self.another_session(addresses)
 
@@ -120,14 +172,47 @@ class Pair:
         return data
 
     def send(self, data: bytes) -> None:
-        """Bytes from the client; a refresh that the session waits for happens at once."""
+        """Bytes from the client; a refresh that the session waits for happens at once, and work
+        is done up to a question that the test answers."""
         self.session.client_data(data)
-        while self.session.waiting is not None:
-            self.session.resume()
+        self._go_on()
+
+    def see(self, view: View) -> None:
+        """The catalog has changed for this session's listener."""
+        self.view = view
+        self.session.see(view)
+
+    def catalog_changed(self) -> None:
+        """The session goes on with the newest snapshot."""
+        self.see(self.view.successor(self.catalog.snapshot))
+
+    def _go_on(self) -> None:
+        while (waiting := self.session.waiting) is not None:
+            if not isinstance(waiting, Work):
+                self.session.resume()
+                continue
+            if self._work is None:
+                self._work = waiting.run()  # type: ignore[assignment]
+                self._drive(None)
+            if self._question is not None:
+                return
+
+    def _drive(self, answer: Any) -> None:
+        """Go on with the work under way, to its next question or its end."""
+        assert self._work is not None
+        self._question = None
+        try:
+            self._question = self._work.send(answer)
+        except StopIteration as done:
+            self._work = None
+            self.session.resume(done.value)
 
     def ask(self, name: str, version: int, entity: Any, correlation_id: int = 7) -> Any:
         """Send a request; returns the parsed request that the broker sees, None if it sees none."""
+        self.broker.scripted, self.broker.version = f"{name}Request", version
         self.send(request_frame(name, version, entity, correlation_id))
+        if self._question is not None:
+            return self._question.request
         seen = frames(self.to_broker())
         if not seen:
             return None
@@ -149,6 +234,10 @@ class Pair:
     ) -> Any:
         """Answer as the broker, at version ``sent`` if that is another; returns what the client
         sees, parsed at ``version``."""
+        if self._question is not None:
+            self._drive(entity)
+            self._go_on()
+            return self.answer(name, version, correlation_id)
         answered = version if sent is None else sent
         self.session.broker_data(response_frame(name, answered, entity, correlation_id))
         return self.answer(name, version, correlation_id)

@@ -18,6 +18,14 @@ BY_ID_ONLY = {"Produce": 13, "Fetch": 13, "OffsetCommit": 10, "OffsetFetch": 10}
 
 BROKER_HOST = "kafka-9.internal"
 
+MADE_HERE = frozenset(
+    {"CreateTopics", "DeleteTopics", "DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs"}
+)
+"""What the gateway does itself where a namespace is concerned; the rest it forwards."""
+
+PLAIN = "plain"
+"""A topic of the default namespace."""
+
 _BY_TYPE: Mapping[str, object] = {
     "bool": True,
     "bytes": b"bytes",
@@ -32,6 +40,11 @@ _BY_TYPE: Mapping[str, object] = {
     "int64": 1,
     "uint16": 1,
 }
+
+
+def forwarded(api: str, topic: str) -> str:
+    """``topic``, or one that the API's requests are forwarded for."""
+    return PLAIN if api in MADE_HERE else topic
 
 
 def decided() -> Iterator[tuple[str, int]]:

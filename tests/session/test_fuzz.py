@@ -116,10 +116,13 @@ def test_requests(api: str, version: int, mutate: list[Mutation], cut: float) ->
 def test_responses(
     api: str, version: int, mutate: list[Mutation], cut: float, foreign: bool
 ) -> None:
-    pair = Pair(home="team-a", topics=[OWN, FOREIGN])
-    pair.send(request_frame(api, version, samples.request(api, version, "orders", topic_id(1))))
+    made_here = api in samples.MADE_HERE
+    home, own = ("", samples.PLAIN) if made_here else ("team-a", OWN)
+    pair = Pair(home=home, topics=[own, FOREIGN])
+    asked = samples.request(api, version, samples.forwarded(api, "orders"), topic_id(1))
+    pair.send(request_frame(api, version, asked))
     sent_as = int.from_bytes(pair.to_broker()[6:8], "big")
-    flat, number = (FOREIGN, 2) if foreign else (OWN, 1)
+    flat, number = (FOREIGN, 2) if foreign else (own, 1)
     reply = opaque(api, sent_as, flat, number, "team-a..")
     frame = response_frame(api, sent_as, reply)
     with suppress(ProtocolError):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.exchange import Refresh
+from gateway.exchange import Refresh, Work
 from gateway.in_flight import MAX_IN_FLIGHT
 from gateway.rules.nested import make
 from protocol import messages
@@ -42,7 +42,7 @@ def saturated(pair: Pair) -> bool:
     return pair.session.saturated
 
 
-def waiting(pair: Pair) -> Refresh | None:
+def waiting(pair: Pair) -> Refresh | Work | None:
     return pair.session.waiting
 
 
@@ -119,14 +119,15 @@ def conversation(cuts: tuple[int, int]) -> list[tuple[bytes, bytes]]:
     """What broker and client get of each API when both directions are cut at these places."""
     seen = []
     for api, version in CUT_APIS:
-        pair = Pair(topics=[OWN])
-        asked = samples.request(api, version, "team-a:orders", topic_id(1))
+        pair = Pair(topics=[samples.forwarded(api, OWN)])
+        name = samples.forwarded(api, "team-a:orders")
+        asked = samples.request(api, version, name, topic_id(1))
         request = request_frame(api, version, asked) + request_frame(api, version, asked, 8)
         for begin, end in pairwise((0, min(cuts[0], len(request)), len(request))):
             pair.send(request[begin:end])
         to_broker = pair.to_broker()
         sent_as = int.from_bytes(to_broker[6:8], "big")
-        reply = samples.response(api, sent_as, OWN, topic_id(1), "")
+        reply = samples.response(api, sent_as, samples.forwarded(api, OWN), topic_id(1), "")
         response = response_frame(api, sent_as, reply) + response_frame(api, sent_as, reply, 8)
         for begin, end in pairwise((0, min(cuts[1], len(response)), len(response))):
             pair.session.broker_data(response[begin:end])
@@ -144,16 +145,18 @@ def test_frames_cut_anywhere_give_the_same_bytes() -> None:
 
 @pytest.mark.parametrize(("api", "version"), CUT_APIS)
 def test_single_bytes_give_the_same_bytes(api: str, version: int) -> None:
-    asked = samples.request(api, version, "team-a:orders", topic_id(1))
+    own = samples.forwarded(api, OWN)
+    name = samples.forwarded(api, "team-a:orders")
+    asked = samples.request(api, version, name, topic_id(1))
     request = request_frame(api, version, asked)
-    whole, bytewise = Pair(topics=[OWN]), Pair(topics=[OWN])
+    whole, bytewise = Pair(topics=[own]), Pair(topics=[own])
     whole.send(request)
     for value in request:
         bytewise.send(bytes((value,)))
     to_broker = bytewise.to_broker()
     assert to_broker == whole.to_broker()
     sent_as = int.from_bytes(to_broker[6:8], "big")
-    response = response_frame(api, sent_as, samples.response(api, sent_as, OWN, topic_id(1), ""))
+    response = response_frame(api, sent_as, samples.response(api, sent_as, own, topic_id(1), ""))
     whole.session.broker_data(response)
     for value in response:
         bytewise.session.broker_data(bytes((value,)))
@@ -417,12 +420,14 @@ def with_tag(entity: Any) -> bytes:
 
 @pytest.mark.parametrize(("api", "version"), FLEXIBLE)
 def test_unknown_tagged_fields_pass(api: str, version: int) -> None:
-    pair = Pair(topics=[OWN])
-    asked = samples.request(api, version, "team-a:orders", topic_id(1))
+    own = samples.forwarded(api, OWN)
+    pair = Pair(topics=[own])
+    name = samples.forwarded(api, "team-a:orders")
+    asked = samples.request(api, version, name, topic_id(1))
     pair.send(raw_frame(api_key_of(f"{api}Request"), version, with_tag(asked)))
     assert pair.to_broker()
     header = response_header(7, response_header_version(api_key_of(f"{api}Request"), version))
-    payload = header + with_tag(samples.response(api, version, OWN, topic_id(1), ""))
+    payload = header + with_tag(samples.response(api, version, own, topic_id(1), ""))
     pair.session.broker_data(len(payload).to_bytes(4, "big") + payload)
     assert len(frames(pair.to_client())) == 1
     assert quiet(pair)

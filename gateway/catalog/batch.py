@@ -1,0 +1,92 @@
+"""Decisions that wait to be written, and what one transaction is to hold of them."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from gateway.catalog.entities import CatalogFormat, Change
+from gateway.catalog.records import Place, Record, encode, level_of
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import Decide
+
+
+@dataclass(eq=False, slots=True)
+class Waiting:
+    """A change in the queue, to be answered until ``deadline`` (loop time) if that can be.
+
+    ``in_hand``: it is part of a batch of which it is not known yet whether it is written.
+    ``reason`` says why it could not be written last.
+    """
+
+    decide: Decide
+    answer: asyncio.Future[Snapshot]
+    deadline: float
+    reason: str = "other gateways are writing it"
+    in_hand: bool = False
+
+    def settle(self, outcome: Snapshot | Exception) -> None:
+        """Answer, unless nobody waits any more."""
+        if self.answer.done():
+            return
+        if isinstance(outcome, Snapshot):
+            self.answer.set_result(outcome)
+        else:
+            self.answer.set_exception(outcome)
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one transaction is to hold, and what is answered once it is committed."""
+
+    draft: Snapshot
+    after: str
+    records: list[Record] = field(default_factory=list)
+    decisions: list[tuple[Waiting, str]] = field(default_factory=list)
+    refusals: list[tuple[Waiting, Exception]] = field(default_factory=list)
+    empty: list[Waiting] = field(default_factory=list)
+
+    def decide(self, waiting: Waiting) -> None:
+        """Decide one change on the state that holds those before it."""
+        try:
+            changes = waiting.decide(self.draft)
+            self._check_levels(changes)
+        except Exception as error:  # noqa: BLE001 - it goes to whoever asked
+            self.refusals.append((waiting, error))
+            return
+        if not changes:
+            self.empty.append(waiting)
+            return
+        decision = secrets.token_hex(8)
+        first = self.draft.version + 1
+        last = self.draft.version + len(changes)
+        for seq, change in enumerate(changes, first):
+            after = decision if seq > first else self.after
+            self.records.append(encode(change, Place(seq, last, decision, after)))
+        self.draft = self.draft.apply(changes, last)
+        self.after = decision
+        self.decisions.append((waiting, decision))
+        waiting.in_hand = True
+
+    def _check_levels(self, changes: Sequence[Change]) -> None:
+        level = self.draft.format
+        for change in changes:
+            # What raises the format is written in the format before.
+            if level_of(change) > level and not isinstance(change, CatalogFormat):
+                raise ValueError(f"{change} needs a newer format of the catalog than {level}")
+
+    def let_go(self) -> None:
+        """None of it was written."""
+        for waiting, _ in self.decisions:
+            waiting.in_hand = False
+
+    def settle(self, snapshot: Snapshot) -> None:
+        """Answer everyone: what was decided is in ``snapshot``."""
+        for waiting, _ in self.decisions:
+            waiting.settle(snapshot)
+        for waiting in self.empty:
+            waiting.settle(snapshot)
+        for waiting, error in self.refusals:
+            waiting.settle(error)

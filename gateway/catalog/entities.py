@@ -1,0 +1,145 @@
+"""What the catalog holds: states keyed by entity, so that compaction keeps what counts.
+
+Every entity is immutable and small; a change replaces it whole, in one record, so that no reader
+ever sees half of a decision. Times are milliseconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from gateway.names import LogicalName
+
+NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """One tier path that exists (KIP-37).
+
+    ``configs`` are its own topic configs, inherited by what is below. ``deleting`` is the time at
+    which it was marked for deletion, together with all below it; None while it is in use.
+    ``apply`` holds the config keys whose latest change has yet to reach the topics below, as of
+    ``apply_since``.
+    """
+
+    path: str
+    configs: Mapping[str, str] = field(default_factory=lambda: NO_CONFIGS)
+    deleting: int | None = None
+    apply: tuple[str, ...] = ()
+    apply_since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A former name of a moved topic that works ``until`` then.
+
+    ``topic_id`` is the 16 bytes that clients know the topic by under this name; None: the
+    broker's own id.
+    """
+
+    name: LogicalName
+    until: int
+    topic_id: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicEntry:
+    """A topic of which the flat name does not say everything.
+
+    ``flat`` is what the broker stores it as: the key. ``name`` is the one logical name that
+    reaches it, besides its ``aliases``. ``topic_id`` is the virtual topic id (16 bytes) that
+    clients know it by since it was moved; None: the broker's own. ``own_configs`` are the config
+    keys that were set on the topic itself, so that no namespace overrides them. ``apply``: the
+    configs it inherits have yet to reach it, as of ``since``. ``creating``: the entry was written
+    before the topic, at ``since``; a topic that never came to be leaves it behind.
+    """
+
+    flat: str
+    name: LogicalName
+    topic_id: bytes | None = None
+    aliases: tuple[Alias, ...] = ()
+    own_configs: tuple[str, ...] = ()
+    apply: bool = False
+    creating: bool = False
+    since: int = 0
+
+    @property
+    def names(self) -> tuple[LogicalName, ...]:
+        """Every logical name that reaches the topic, its own first."""
+        return (self.name, *(alias.name for alias in self.aliases))
+
+    @property
+    def known_by_broker_id(self) -> bool:
+        """Whether one of its names goes with the broker's own topic id."""
+        return bool(self.names_under(None))
+
+    def names_under(self, topic_id: bytes | None) -> list[LogicalName]:
+        """The names that go with a virtual topic id; None: with the broker's own."""
+        return [name for name in self.names if self.id_under(name) == topic_id]
+
+    def id_under(self, name: LogicalName) -> bytes | None:
+        """The virtual topic id that goes with one of its names; None: the broker's own."""
+        for alias in self.aliases:
+            if alias.name == name:
+                return alias.topic_id
+        return self.topic_id
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A gateway that takes part: the newest catalog ``format`` that it can read."""
+
+    gateway_id: str
+    format: int
+    software: str
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogFormat:
+    """What the catalog's records may hold: nothing that needs a newer format is written."""
+
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class Seeds:
+    """The namespaces of configuration files that were made once; a deleted one stays deleted."""
+
+    namespaces: frozenset[str]
+
+
+Entity = Namespace | TopicEntry | Gateway | CatalogFormat | Seeds
+
+Key = tuple[str, str]
+"""Kind and identity of an entity: ``("namespace", "org:apache")``, ``("topic", flat name)``,
+``("gateway", gateway id)``, ``("format", "")``, ``("seeds", "")``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """The entity under ``key`` is no more."""
+
+    key: Key
+
+
+Change = Entity | Removal
+
+
+def key_of(change: Change) -> Key:
+    """The key under which the catalog keeps an entity."""
+    match change:
+        case Removal():
+            return change.key
+        case Namespace():
+            return "namespace", change.path
+        case TopicEntry():
+            return "topic", change.flat
+        case Gateway():
+            return "gateway", change.gateway_id
+        case CatalogFormat():
+            return "format", ""
+        case Seeds():
+            return "seeds", ""

@@ -1,0 +1,200 @@
+"""Writing to the catalog's partition on a real cluster: one transaction after the other.
+
+The transaction protocol of KIP-98, spoken step by step, as only then it is known after each
+failure whether anything can have been committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from aiokafka.protocol.coordination import FindCoordinatorRequest
+from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.protocol.transaction import (
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+)
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
+from gateway.catalog.kafka_connections import PARTITION, Address, Connections, error_name
+from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
+from gateway.catalog.records import Record
+
+TRANSACTION_SECONDS: Final = 10.0
+"""After which the broker aborts a transaction whose writer is gone."""
+
+BATCH_BYTES: Final = 256 * 1024
+STEP_SECONDS: Final = 5.0
+"""For taking the id, for writing, and for committing. Where no transaction was ever made before,
+the broker makes its transaction log first, which may take longer: then it is tried again."""
+
+_RETRY_SECONDS: Final = 0.02
+_TRANSACTION_COORDINATOR: Final = 1
+_ALL_REPLICAS: Final = -1
+
+# Kafka's error codes; the project's own table holds those that clients are answered with.
+_COORDINATOR_LOAD_IN_PROGRESS: Final = 14
+_COORDINATOR_MOVED: Final = frozenset({15, 16})
+_CONCURRENT_TRANSACTIONS: Final = 51
+_FENCED: Final = frozenset({47, 49, 90})  # its epoch, its id, or it as a whole
+_WAIT: Final = frozenset({_COORDINATOR_LOAD_IN_PROGRESS, _CONCURRENT_TRANSACTIONS})
+_MAGIC: Final = 2
+
+
+class _Producer(NamedTuple):
+    id: int
+    epoch: int
+
+
+class KafkaTransactions:
+    """Writes as the holder of a transactional id (gateway/catalog/partition.py).
+
+    Belongs to one event loop; one caller at a time.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: Sequence[Address],
+        topic: str,
+        transactional_id: str,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        """``settings`` are aiokafka's connection settings."""
+        self._connections = Connections(bootstrap_servers, topic, settings)
+        self._id = transactional_id
+        self._topics = [(topic, [PARTITION])]
+        self._coordinator: Address | None = None
+        self._producer: _Producer | None = None
+        self._sequence = 0
+
+    async def take(self) -> None:
+        """Take the id; what another holder had begun is ended. Raises LogError."""
+        self._producer = None
+        try:
+            async with asyncio.timeout(STEP_SECONDS):
+                self._producer = await self._take()
+        except TimeoutError:
+            raise LogError("the right to write is not to be had in time") from None
+        self._sequence = 0
+
+    async def commit(self, records: Sequence[Record]) -> None:
+        """Write all of the records, or none. Raises Fenced, OutcomeUnknown, LogError."""
+        producer = self._producer
+        if producer is None:
+            raise LogError("the right to write was not taken")
+        # Whatever goes wrong, the next transaction begins with a new epoch.
+        self._producer = None
+        try:
+            async with asyncio.timeout(STEP_SECONDS):
+                await self._add_partition(producer)
+                for batch, count in self._batches(producer, records):
+                    await self._produce(batch)
+                    self._sequence += count
+        except TimeoutError:
+            raise LogError("a transaction takes too long") from None
+        await self._end(producer)
+        self._producer = producer
+
+    async def close(self) -> None:
+        """Let go of the id, and close the connections."""
+        self._producer = None
+        self._coordinator = None
+        await self._connections.close()
+
+    async def _take(self) -> _Producer:
+        request = InitProducerIdRequest(self._id, int(TRANSACTION_SECONDS * 1000))
+        while True:
+            response = await self._ask_coordinator(request)
+            if not response.error_code:
+                return _Producer(response.producer_id, response.producer_epoch)
+            await self._wait_or_raise(response.error_code, "taking the right to write")
+
+    async def _add_partition(self, producer: _Producer) -> None:
+        request = AddPartitionsToTxnRequest(self._id, producer.id, producer.epoch, self._topics)
+        while True:
+            response = await self._ask_coordinator(request)
+            codes = [code for _, partitions in response.errors for _, code in partitions]
+            if codes == [0]:
+                return
+            await self._wait_or_raise(next(filter(None, codes), -1), "beginning a transaction")
+
+    async def _produce(self, batch: bytes) -> None:
+        topics = [(self._connections.topic, [(PARTITION, batch)])]
+        milliseconds = int(TRANSACTION_SECONDS * 1000)
+        request = ProduceRequest(self._id, _ALL_REPLICAS, milliseconds, topics)
+        response = await self._connections.ask_leader(request, "write", TRANSACTION_SECONDS)
+        for _, partitions in response.topics:
+            for _, code, *_ in partitions:
+                if code:
+                    self._connections.forget_leader()
+                    _raise(code, "writing")
+
+    async def _end(self, producer: _Producer) -> None:
+        """Commit. Only here the outcome may stay unknown: the broker may do it and not say so."""
+        request = EndTxnRequest(self._id, producer.id, producer.epoch, True)
+        deadline = asyncio.get_running_loop().time() + STEP_SECONDS
+        while True:
+            try:
+                response = await self._ask_coordinator(request)
+            except LogError as error:
+                raise OutcomeUnknown(str(error)) from error
+            code = response.error_code
+            if not code:
+                return
+            if code in _FENCED:
+                _raise(code, "committing")
+            if code not in _WAIT or asyncio.get_running_loop().time() > deadline:
+                self._coordinator = None
+                raise OutcomeUnknown(f"a broker does not say so ({error_name(code)})")
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _ask_coordinator(self, request: Any) -> Any:
+        while self._coordinator is None:
+            found = await self._connections.ask_any(
+                FindCoordinatorRequest(self._id, _TRANSACTION_COORDINATOR), "coordinator"
+            )
+            if not found.error_code:
+                self._coordinator = (found.host, found.port)
+                break
+            await self._wait_or_raise(found.error_code, "finding who coordinates writers")
+        try:
+            return await self._connections.ask(self._coordinator, request, "coordinator")
+        except BaseException:
+            self._coordinator = None
+            raise
+
+    async def _wait_or_raise(self, code: int, what: str) -> None:
+        if code in _COORDINATOR_MOVED:
+            self._coordinator = None
+        elif code not in _WAIT:
+            _raise(code, what)
+        await asyncio.sleep(_RETRY_SECONDS)
+
+    def _batches(
+        self, producer: _Producer, records: Sequence[Record]
+    ) -> Iterator[tuple[bytes, int]]:
+        """Record batches, and how many records each holds; made as ``_sequence`` moves on."""
+        now = int(time.time() * 1000)
+        start = 0
+        while start < len(records):
+            builder = DefaultRecordBatchBuilder(
+                _MAGIC, 0, True, producer.id, producer.epoch, self._sequence, BATCH_BYTES
+            )
+            count = 0
+            for record in islice(records, start, None):
+                headers = list(record.headers)
+                if builder.append(count, now, record.key, record.value, headers) is None:
+                    break
+                count += 1
+            yield bytes(builder.build()), count
+            start += count
+
+
+def _raise(code: int, what: str) -> None:
+    text = f"{what} is refused ({error_name(code)})"
+    raise Fenced(text) if code in _FENCED else LogError(text)

@@ -1,0 +1,302 @@
+"""Following the catalog's log: the newest snapshot, and how old what is known may be."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from gateway.catalog.catalog_topic import CatalogTopicError
+from gateway.catalog.freshness import Freshness
+from gateway.catalog.partition import Fetched, LogError, OffsetOutOfRange, Partition
+from gateway.catalog.records import UnreadableCatalog
+from gateway.catalog.replay import BrokenSequence, Replay
+from gateway.catalog.shared_refresh import SharedRefresh
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import CatalogUnavailable
+
+log = logging.getLogger(__name__)
+
+LONG_POLL_SECONDS: Final = 0.5
+REFRESH_SECONDS: Final = 5.0
+"""Who asks for the end of the log waits no longer."""
+
+_MIN_REFRESH_INTERVAL: Final = 0.02
+_FIRST_BACKOFF: Final = 0.05
+_LONGEST_BACKOFF: Final = 2.0
+# So many failures one after the other are no hiccup: who asks is told at once.
+_LOST: Final = 3
+
+
+class Reader:
+    """One process's reader. All of it belongs to one event loop.
+
+    ``snapshot`` is replaced as a whole. It stays as it is while the log cannot be read, and while
+    a log that turned out to be another one is read from its beginning.
+    """
+
+    def __init__(
+        self,
+        partition: Partition,
+        *,
+        max_staleness: float,
+        check: Callable[[], Awaitable[None]] | None = None,
+        refresh_seconds: float = REFRESH_SECONDS,
+    ) -> None:
+        """Times are seconds. ``check`` is awaited before a log is read from its beginning: it
+        raises CatalogTopicError if that is not fit for a catalog."""
+        self._partition = partition
+        self._check = check
+        self._refresh_seconds = refresh_seconds
+        # A poll that finds nothing shows that the snapshot is the newest.
+        self._poll = min(LONG_POLL_SECONDS, max_staleness / 4)
+        self._subscribers: list[Callable[[], None]] = []
+        self._snapshot = Snapshot()
+        self._decision = ""
+        self._replay = Replay()
+        self._offset: int | None = None
+        self._freshness = Freshness(max_staleness, self._expired)
+        self._refresh = SharedRefresh(self._read_to_end, _MIN_REFRESH_INTERVAL)
+        self._unreadable: UnreadableCatalog | None = None
+        self._failure: LogError | CatalogTopicError | None = None
+        self._failures = 0
+        self._task: asyncio.Task[None] | None = None
+        self._moved = asyncio.Event()
+        self._seen: list[str] = []
+        self._expected: dict[str, asyncio.Future[Snapshot]] = {}
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest state that was read."""
+        return self._snapshot
+
+    @property
+    def decision(self) -> str:
+        """The newest decision in ``snapshot``; empty if it has none."""
+        return self._decision
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the log was last read to its end less than ``max_staleness`` ago."""
+        return bool(self._freshness)
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Call ``changed`` whenever ``snapshot`` or ``fresh`` has changed."""
+        self._subscribers.append(changed)
+
+    async def start(self, timeout: float) -> None:
+        """Read to the end, and follow the log from then on.
+
+        Raises UnreadableCatalog, CatalogTopicError and, when it takes longer than ``timeout``
+        seconds, CatalogUnavailable.
+        """
+        self._task = asyncio.create_task(self._follow(), name="catalog reader")
+        try:
+            async with asyncio.timeout(timeout):
+                await self._until(lambda: self._replay.at_end or self._hopeless is not None)
+        except TimeoutError:
+            failure = self._unavailable()
+            await self.stop()
+            raise failure from self._failure
+        if (error := self._hopeless) is not None:
+            await self.stop()
+            raise error
+
+    async def stop(self) -> None:
+        """Stop following; the snapshot stays, and is not fresh any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._task = None
+        await self._refresh.stop()
+        self._freshness.end()
+        await self._partition.close()
+
+    async def refresh(self) -> None:
+        """Return when all is read that was committed before this call.
+
+        Those who ask while the end is being asked for share the next question. Raises
+        CatalogUnavailable: at once while the log is known not to be readable, else after
+        ``refresh_seconds``.
+        """
+        if self._is_lost:
+            raise self._unavailable()
+        await self._refresh.ask()
+
+    def expect(self, decision: str) -> asyncio.Future[Snapshot]:
+        """The first snapshot that holds this decision, once it is read. Cancel it to forget it."""
+        future = asyncio.get_running_loop().create_future()
+        self._expected[decision] = future
+        future.add_done_callback(lambda _: self._expected.pop(decision, None))
+        return future
+
+    # -- following the log ----------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        while self._hopeless is None:
+            try:
+                await self._read()
+                continue
+            except UnreadableCatalog as error:
+                self._give_up(error)
+                return
+            except (OffsetOutOfRange, BrokenSequence) as error:
+                self._start_over(error)
+                continue
+            except (LogError, CatalogTopicError) as error:
+                self._set_failure(error)
+            # A defect here must not end the reading for good without a word.
+            except Exception as error:
+                log.exception("reading the catalog failed")
+                self._set_failure(LogError(f"reading it failed ({type(error).__name__})"))
+            await asyncio.sleep(self._backoff())
+
+    async def _read(self) -> None:
+        """One fetch, and what it brings."""
+        began = _now()
+        if self._offset is None:
+            if self._check is not None:
+                await self._check()
+            self._offset = await self._partition.beginning()
+        wait = self._poll if self._replay.at_end else 0.0
+        fetched = await self._partition.fetch(self._offset, wait)
+        self._take(began, fetched)
+        # A log that has much to tell must not keep everybody else waiting.
+        await asyncio.sleep(0)
+
+    def _take(self, began: float, fetched: Fetched) -> None:
+        seen = self._replay.take(fetched.records)
+        self._set_failure(None)
+        self._offset = fetched.next
+        at_end = fetched.next >= fetched.end
+        if at_end:
+            first = not self._replay.at_end
+            seen += self._replay.reach_end()
+            if first:
+                log.info(
+                    "the catalog is read to its end, at version %d", self._replay.snapshot.version
+                )
+        self._seen += [decision for decision in seen if decision in self._expected]
+        changed = self._replay.at_end and self._replay.snapshot is not self._snapshot
+        if changed:
+            self._snapshot, self._decision = self._replay.snapshot, self._replay.decision
+        flipped = at_end and self._freshness.note(began)
+        if flipped:
+            log.info("the catalog is up to date at version %d", self._snapshot.version)
+        if self._replay.at_end:
+            self._tell_expected()
+        if changed or flipped:
+            self._announce()
+        self._moved.set()
+
+    def _tell_expected(self) -> None:
+        for decision in self._seen:
+            future = self._expected.get(decision)
+            if future is not None and not future.done():
+                future.set_result(self._snapshot)
+        self._seen = []
+
+    def _start_over(self, reason: Exception) -> None:
+        if self._replay.at_end:
+            log.warning(
+                "the catalog's log is not the one read so far (%s): reading it anew", reason
+            )
+        self._replay = Replay()
+        self._offset = None
+
+    def _give_up(self, error: UnreadableCatalog) -> None:
+        log.error("%s", error)
+        self._unreadable = error
+        if self._freshness.end():
+            self._announce()
+        self._moved.set()
+
+    @property
+    def _hopeless(self) -> UnreadableCatalog | CatalogTopicError | None:
+        """What no further try can mend: before the first snapshot, also an unfit topic."""
+        if self._unreadable is None and isinstance(self._failure, CatalogTopicError):
+            return self._failure if self._freshness.read_at == float("-inf") else None
+        return self._unreadable
+
+    def _set_failure(self, failure: LogError | CatalogTopicError | None) -> None:
+        """Notes how the last fetch went; only a change is logged."""
+        if failure is not None and not self._failures:
+            log.warning("the catalog cannot be read: %s", failure)
+        elif failure is None and self._failures:
+            log.info("the catalog can be read again")
+        self._failures = 0 if failure is None else self._failures + 1
+        self._failure = failure
+        self._moved.set()
+
+    def _backoff(self) -> float:
+        exponent = min(self._failures - 1, 16)
+        seconds = min(_FIRST_BACKOFF * 2.0**exponent, _LONGEST_BACKOFF)
+        return seconds * random.uniform(0.75, 1.25)  # noqa: S311 - nothing secret
+
+    # -- what is known, and when -------------------------------------------------------------------
+
+    def _expired(self) -> None:
+        log.warning(
+            "the catalog is out of date at version %d: what needs it is refused",
+            self._snapshot.version,
+        )
+        self._announce()
+
+    def _announce(self) -> None:
+        for changed in tuple(self._subscribers):
+            try:
+                changed()
+            except Exception:
+                log.exception("a subscriber to the catalog failed")
+
+    async def _read_to_end(self) -> None:
+        began = _now()
+        try:
+            async with asyncio.timeout(self._refresh_seconds):
+                end = await self._ask_end()
+                await self._until(lambda: self._has_read(end, began) or self._is_lost)
+        except TimeoutError:
+            raise self._unavailable() from None
+        if self._is_lost:
+            raise self._unavailable()
+        if self._freshness.note(began):
+            self._announce()
+
+    async def _ask_end(self) -> int:
+        while True:
+            try:
+                return await self._partition.end()
+            except LogError as error:
+                if self._is_lost:
+                    raise self._unavailable() from error
+                await asyncio.sleep(_FIRST_BACKOFF)
+
+    def _has_read(self, end: int, began: float) -> bool:
+        shown = self._replay.at_end and not self._replay.holds
+        if not shown or self._offset is None or self._offset < end:
+            return False
+        # A log that ends before where this reader is may be another one: the next fetch tells.
+        return self._offset == end or self._freshness.read_at >= began
+
+    @property
+    def _is_lost(self) -> bool:
+        return self._task is None or self._unreadable is not None or self._failures >= _LOST
+
+    async def _until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            self._moved.clear()
+            await self._moved.wait()
+
+    def _unavailable(self) -> CatalogUnavailable:
+        if self._unreadable is not None:
+            return CatalogUnavailable(f"The catalog cannot be read: {self._unreadable}.")
+        reason: object = self._failure or "its end is not reached in time"
+        if isinstance(self._failure, CatalogTopicError):
+            reason = "its topic is not fit for it"  # which one, and why, only the log says
+        return CatalogUnavailable(f"The catalog cannot be read now: {reason}. Try again.")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,101 @@
+"""Decisions about who takes part in the catalog, and in which format it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gateway.catalog.entities import (
+    CatalogFormat,
+    Change,
+    Gateway,
+    Namespace,
+    Removal,
+    Seeds,
+)
+from gateway.catalog.records import FORMAT
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import Decide
+from gateway.names import check_namespace, parents
+
+
+class FormatRefused(Exception):
+    """The catalog is not kept in that format; the text says who is in the way."""
+
+
+def register(gateway_id: str, software: str, reads: int = FORMAT) -> Decide:
+    """This gateway takes part, and reads formats up to ``reads``; nothing to write if known.
+
+    Raises FormatRefused when the catalog is kept in a newer format.
+    """
+    gateway = Gateway(gateway_id, reads, software)
+
+    def decide(snapshot: Snapshot) -> Sequence[Change]:
+        if snapshot.format > reads:
+            raise FormatRefused(
+                f"the catalog has format {snapshot.format} and this gateway reads formats up to"
+                f" {reads}: upgrade this gateway"
+            )
+        return [] if snapshot.gateways.get(gateway_id) == gateway else [gateway]
+
+    return decide
+
+
+def forget(gateway_id: str) -> Decide:
+    """A gateway takes part no more, so that nothing has to wait for its upgrade."""
+
+    def decide(snapshot: Snapshot) -> Sequence[Change]:
+        return [Removal(("gateway", gateway_id))] if gateway_id in snapshot.gateways else []
+
+    return decide
+
+
+def raise_format(level: int) -> Decide:
+    """Keep the catalog in format ``level`` from now on; nothing to write if it is already.
+
+    Raises FormatRefused, naming the gateways that cannot read it. There is no way back.
+    """
+
+    def decide(snapshot: Snapshot) -> Sequence[Change]:
+        if level > FORMAT:
+            raise FormatRefused(f"this gateway reads formats up to {FORMAT}, not {level}")
+        if level < snapshot.format:
+            raise FormatRefused(f"the catalog has format {snapshot.format}, which stays")
+        older = sorted(
+            f"'{gateway.gateway_id}' ({gateway.software}, format {gateway.format})"
+            for gateway in snapshot.gateways.values()
+            if gateway.format < level
+        )
+        if older:
+            raise FormatRefused(
+                f"the catalog cannot have format {level} while there are gateways that cannot"
+                f" read it: {', '.join(older)}; upgrade them, or forget those that are gone"
+            )
+        return [] if level == snapshot.format else [CatalogFormat(level)]
+
+    return decide
+
+
+def seed(namespaces: Iterable[str]) -> Decide:
+    """Make the namespaces of a configuration file that were never made before.
+
+    All tiers of each (KIP-37: Create), in one change; what was made once is not made again, so
+    that a namespace that was deleted stays deleted. One under a namespace that is being deleted
+    is left for later. Raises :class:`gateway.names.InvalidName`, at once, for a malformed path.
+    """
+    wanted = frozenset(namespaces)
+    for namespace in wanted:
+        check_namespace(namespace)
+
+    def decide(snapshot: Snapshot) -> Sequence[Change]:
+        new = {
+            namespace
+            for namespace in wanted - snapshot.seeded
+            if snapshot.deleting_tier(namespace) is None
+        }
+        if not new:
+            return []
+        tiers = {tier for namespace in new for tier in parents(namespace)}
+        missing = sorted(tiers - snapshot.namespaces.keys())
+        return [*map(Namespace, missing), Seeds(snapshot.seeded | new)]
+
+    return decide

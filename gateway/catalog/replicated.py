@@ -1,0 +1,112 @@
+"""The catalog on a compacted topic of the backing cluster, shared by every worker and gateway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from gateway.catalog.catalog_topic import CATALOG_TOPIC, Admin, check_topic, ensure_topic
+from gateway.catalog.kafka_partition import KafkaPartition
+from gateway.catalog.kafka_transactions import KafkaTransactions
+from gateway.catalog.log import Reader
+from gateway.catalog.partition import LogError, Partition, Transactions
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import CatalogUnavailable, Decide
+from gateway.catalog.writer import CHANGE_SECONDS, Writer
+
+START_SECONDS: Final = 30.0
+
+
+class ReplicatedCatalog:
+    """A process's reader and writer (gateway/catalog/source.py). Belongs to one event loop."""
+
+    def __init__(
+        self,
+        bootstrap_servers: Sequence[tuple[str, int]],
+        admin: Admin | None = None,
+        *,
+        max_staleness: float = 60.0,
+        replication_factor: int = -1,
+        topic: str = CATALOG_TOPIC,
+        transactional_id: str = CATALOG_TOPIC,
+        client_settings: Mapping[str, Any] | None = None,
+        start_seconds: float = START_SECONDS,
+        change_seconds: float = CHANGE_SECONDS,
+        partition: Partition | None = None,
+        transactions: Transactions | None = None,
+    ) -> None:
+        """``admin`` makes and checks the topic; a tool that only reads has none.
+
+        Times are seconds; ``replication_factor`` -1 is the broker's default. ``client_settings``
+        are aiokafka's connection settings: the place for security_protocol, ssl_context, sasl_….
+        ``partition`` and ``transactions`` take the place of a real cluster.
+        """
+        self._admin = admin
+        self._topic = topic
+        self._replication_factor = replication_factor
+        self._start_seconds = start_seconds
+        self._reader = Reader(
+            partition or KafkaPartition(bootstrap_servers, topic, client_settings),
+            max_staleness=max_staleness,
+            check=None if admin is None else self._check,
+        )
+        self._writer = Writer(
+            self._reader,
+            transactions
+            or KafkaTransactions(bootstrap_servers, topic, transactional_id, client_settings),
+            change_seconds=change_seconds,
+        )
+
+    async def start(self, *, read_only: bool = False) -> None:
+        """Read to the end, and follow the log from then on.
+
+        The topic is made if it is missing, and checked, unless this is ``read_only``: then
+        nothing is ever written. Raises CatalogTopicError, UnreadableCatalog, CatalogUnavailable.
+        """
+        if self._admin is not None and not read_only:
+            await ensure_topic(self._admin, self._topic, self._replication_factor)
+        await self._reader.start(self._start_seconds)
+        if not read_only:
+            self._writer.start()
+
+    async def stop(self) -> None:
+        """End what is being written, refuse the rest, stop reading. The snapshot stays."""
+        await self._writer.stop()
+        await self._reader.stop()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest state this process has read."""
+        return self._reader.snapshot
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it was last read to the end less than ``max_staleness`` ago."""
+        return self._reader.fresh
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Call ``changed`` on the event loop whenever ``snapshot`` or ``fresh`` has changed."""
+        self._reader.subscribe(changed)
+
+    async def refresh(self) -> None:
+        """Read to the end once more; asked for at once by many, it is done once.
+
+        Raises CatalogUnavailable.
+        """
+        await self._reader.refresh()
+
+    async def change(self, decide: Decide) -> Snapshot:
+        """Commit what ``decide`` says of the newest state, with no other writer in between.
+
+        Returns a snapshot that holds it. Raises what ``decide`` raises, and CatalogUnavailable
+        after about ``change_seconds``, saying so where it is not known what became of it.
+        """
+        return await self._writer.change(decide)
+
+    async def _check(self) -> None:
+        assert self._admin is not None
+        try:
+            if not await check_topic(self._admin, self._topic):
+                raise LogError("its topic is not there")
+        except CatalogUnavailable as error:
+            raise LogError("no broker answers") from error

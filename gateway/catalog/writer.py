@@ -1,0 +1,273 @@
+"""Changing the catalog: the process's one writer, with a queue.
+
+It takes the catalog's transactional id, which fences every other writer, reads to the end, decides
+all waiting changes, commits them in one transaction, and answers when it has read them back. While
+its epoch holds it need not take the id again: whoever else wrote has fenced it, and then its next
+commit fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from gateway.catalog.batch import Batch, Waiting
+from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown, Transactions
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import CatalogUnavailable, Decide
+
+log = logging.getLogger(__name__)
+
+CHANGE_SECONDS: Final = 15.0
+"""After which a change that could not be written is given up."""
+
+IDLE_SECONDS: Final = 1.0
+"""After which a writer with nothing to do lets go of the id and its connections."""
+
+_READ_BACK_SECONDS: Final = 5.0
+_STOP_SECONDS: Final = 3.0
+_WORK_SECONDS: Final = 0.01
+_FIRST_BACKOFF: Final = 0.03
+_LONGEST_BACKOFF: Final = 1.0
+
+_REFUSED = "The catalog cannot be written now: {}; nothing was changed, try again.".format
+_UNKNOWN = (
+    "The catalog cannot be written now: {}; it is not known whether the change was made, look"
+    " before you try again.".format
+)
+
+
+class LogReader(Protocol):
+    """What the writer needs of the reader (gateway/catalog/log.py)."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest state that was read."""
+        ...
+
+    @property
+    def decision(self) -> str:
+        """The newest decision in it."""
+        ...
+
+    async def refresh(self) -> None:
+        """Read to the end; raises CatalogUnavailable."""
+        ...
+
+    def expect(self, decision: str) -> asyncio.Future[Snapshot]:
+        """The snapshot that holds the decision, once it is read."""
+        ...
+
+
+class Writer:
+    """The process's writer. All of it belongs to one event loop."""
+
+    def __init__(
+        self,
+        reader: LogReader,
+        transactions: Transactions,
+        *,
+        change_seconds: float = CHANGE_SECONDS,
+        idle_seconds: float = IDLE_SECONDS,
+    ) -> None:
+        self._reader = reader
+        self._transactions = transactions
+        self._change_seconds = change_seconds
+        self._idle_seconds = idle_seconds
+        self._queue: list[Waiting] = []
+        self._asked = asyncio.Event()
+        self._holds = False
+        self._newest = ""
+        self._idle = True
+        self._stopping = False
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Write from now on."""
+        self._task = asyncio.create_task(self._run(), name="catalog writer")
+
+    async def stop(self) -> None:
+        """End what is being written, refuse the rest, and close the connections."""
+        self._stopping = True
+        self._asked.set()
+        if self._task is not None:
+            _, running = await asyncio.wait([self._task], timeout=_STOP_SECONDS)
+            for task in running:
+                task.cancel()
+                await asyncio.wait([task])
+            self._task = None
+        for waiting in self._queue:
+            waiting.reason = "the gateway stops"
+            _refuse(waiting)
+        self._queue.clear()
+        await self._transactions.close()
+
+    async def change(self, decide: Decide) -> Snapshot:
+        """See gateway.catalog.source.Catalog.change."""
+        if self._stopping or self._task is None:
+            raise CatalogUnavailable(_REFUSED("this gateway does not write it"))
+        loop = asyncio.get_running_loop()
+        waiting = Waiting(decide, loop.create_future(), loop.time() + self._change_seconds)
+        self._queue.append(waiting)
+        self._asked.set()
+        timer = loop.call_at(waiting.deadline, _expire, waiting)
+        try:
+            return await waiting.answer
+        finally:
+            timer.cancel()
+
+    # -- the queue --------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        failures = 0
+        while not self._stopping:
+            self._drop_done()
+            if not self._queue:
+                await self._rest()
+                continue
+            try:
+                await self._write(list(self._queue))
+                failures = 0
+                continue
+            except (LogError, CatalogUnavailable) as error:
+                self._holds = False
+                self._note(error)
+            # A defect here must not end the writing for good, with everyone waiting for it.
+            except Exception as error:
+                log.exception("writing the catalog failed")
+                self._holds = False
+                self._note(LogError(f"writing it failed ({type(error).__name__})"))
+            failures += 1
+            await self._back_off(failures)
+
+    async def _rest(self) -> None:
+        """Wait for work; let go of the id after a while."""
+        self._asked.clear()
+        try:
+            async with asyncio.timeout(None if self._idle else self._idle_seconds):
+                await self._asked.wait()
+        except TimeoutError:
+            self._holds, self._idle = False, True
+            await self._transactions.close()
+
+    async def _back_off(self, failures: int) -> None:
+        """Without jitter writers fence each other for ever."""
+        longest = min(_FIRST_BACKOFF * 2.0 ** min(failures, 16), _LONGEST_BACKOFF)
+        await asyncio.sleep(longest * random.uniform(0.1, 1.0))  # noqa: S311 - nothing secret
+
+    def _drop_done(self) -> None:
+        """Forget who was answered or does not wait any more."""
+        for waiting in self._queue:
+            if _now() >= waiting.deadline:
+                _refuse(waiting)
+        self._queue = [waiting for waiting in self._queue if not waiting.answer.done()]
+
+    def _note(self, error: Exception) -> None:
+        """Why nothing could be written last, for those who may be refused for it."""
+        fenced = isinstance(error, Fenced)
+        for waiting in self._queue:
+            waiting.reason = "other gateways are writing it" if fenced else _reason(error)
+        if not fenced:
+            log.debug("the catalog could not be written: %s", error)
+
+    # -- one transaction --------------------------------------------------------------------------
+
+    async def _write(self, queue: Sequence[Waiting]) -> None:
+        """Decide and commit. Raises LogError or CatalogUnavailable: nothing was written then."""
+        self._idle = False
+        if self._holds:
+            await self._reader.refresh()
+            # Another writer was at work: it has fenced this one.
+            self._holds = self._reader.decision == self._newest
+        if not self._holds:
+            await self._transactions.take()
+            self._holds = True
+            await self._reader.refresh()
+            self._newest = self._reader.decision
+        batch = Batch(self._reader.snapshot, self._reader.decision)
+        await _decide(batch, queue)
+        if not batch.records:
+            batch.settle(batch.draft)
+            return
+        expected = [self._reader.expect(decision) for _, decision in batch.decisions]
+        try:
+            await self._commit(batch, expected)
+        finally:
+            for future in expected:
+                future.cancel()
+
+    async def _commit(self, batch: Batch, expected: Sequence[asyncio.Future[Snapshot]]) -> None:
+        try:
+            await self._transactions.commit(batch.records)
+        except OutcomeUnknown as error:
+            if not await self._find_out(batch, expected[-1], error):
+                raise
+        except LogError:
+            batch.let_go()
+            raise
+        self._newest = batch.after
+        # All that was decided is committed: it is answered well, also if it cannot be read.
+        done, _ = await asyncio.wait([expected[-1]], timeout=_READ_BACK_SECONDS)
+        if not done:
+            log.warning("version %d of the catalog is not read back", batch.draft.version)
+        batch.settle(expected[-1].result() if done else batch.draft)
+
+    async def _find_out(
+        self, batch: Batch, expected: asyncio.Future[Snapshot], error: OutcomeUnknown
+    ) -> bool:
+        """Whether the transaction was committed after all.
+
+        The id is taken again, after which nothing of it can appear any more, and all is read.
+        """
+        log.warning("the outcome of a change of the catalog is not known yet: %s", error)
+        self._note(error)
+        failures = 0
+        while not self._stopping:
+            self._drop_done()
+            if not self._queue:
+                break
+            try:
+                await self._transactions.take()
+                await self._reader.refresh()
+            except (LogError, CatalogUnavailable):
+                failures += 1
+                await self._back_off(failures)
+                continue
+            if not expected.done():
+                batch.let_go()
+            return expected.done()
+        return False
+
+
+async def _decide(batch: Batch, queue: Sequence[Waiting]) -> None:
+    """Decide them all, and let the event loop do other work now and then."""
+    began = _now()
+    for waiting in queue:
+        if not waiting.answer.done():
+            batch.decide(waiting)
+        if _now() - began > _WORK_SECONDS:
+            await asyncio.sleep(0)
+            began = _now()
+
+
+def _expire(waiting: Waiting) -> None:
+    """Its time is over; what is being committed is answered when the outcome is known."""
+    if not waiting.in_hand:
+        _refuse(waiting)
+
+
+def _refuse(waiting: Waiting) -> None:
+    text = _UNKNOWN(waiting.reason) if waiting.in_hand else _REFUSED(waiting.reason)
+    waiting.settle(CatalogUnavailable(text))
+
+
+def _reason(error: Exception) -> str:
+    text = str(error).removeprefix("The catalog cannot be read now: ")
+    return text.removesuffix(" Try again.").removesuffix(".")
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,259 @@
+"""AlterConfigs and IncrementalAlterConfigs (KIP-339) of topics and namespaces.
+
+Topics are changed at the broker, in one question; then namespaces, then topics are moved, each in
+the order of the request. Every resource is answered, in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from gateway.changes.alter_namespaces import alter_namespace
+from gateway.changes.alter_topics import alter_topics, replacing
+from gateway.changes.context import Context
+from gateway.changes.move_topics import move_topic
+from gateway.changes.refused import Refused, unavailable
+from gateway.changes.resources import (
+    NamespaceResource,
+    TopicResource,
+    in_logical_names,
+    relative_path,
+    renewed,
+    resource_named,
+    second_spelling,
+)
+from gateway.changes.topic_configs import DELETE, SET, Operation
+from gateway.changes.virtual_configs import (
+    NAMESPACE,
+    Move,
+    Release,
+    is_virtual,
+    read_move,
+    refuse_on_namespace,
+    refuse_on_topic,
+)
+from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST
+from gateway.rules.access import TOPIC_RESOURCE
+from gateway.rules.nested import element_class, make
+from gateway.view import View
+from protocol import messages
+
+_ALTER: Final = "AlterConfigs"
+_INCREMENTAL: Final = "IncrementalAlterConfigs"
+
+
+@dataclass(slots=True)
+class _Item:
+    """One resource of a request. ``moves`` is set for a topic that is to be moved; ``answer`` is
+    None when it went well, or until it is decided. ``same_as`` was asked for the same before."""
+
+    what: TopicResource | NamespaceResource | None
+    operations: tuple[Operation, ...]
+    moves: Move | Release | None = None
+    answer: Denied | None = None
+    same_as: _Item | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.answer is None and self.same_as is None
+
+    @property
+    def outcome(self) -> Denied | None:
+        return self.answer if self.same_as is None else self.same_as.answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """A request as it is done. ``whole``: what is not named falls back (AlterConfigs)."""
+
+    context: Context
+    view: View
+    items: list[_Item]
+    whole: bool
+    validate_only: bool
+
+
+async def alter_configs(context: Context, view: View, version: int, body: bytes) -> bytes:
+    """AlterConfigs: the configs that are named become the resource's own, all others fall back.
+
+    Whole bodies in the client's names, in and out. Raises ProtocolError.
+    """
+    return await _alter(context, view, version, body, _ALTER)
+
+
+async def incremental_alter_configs(
+    context: Context, view: View, version: int, body: bytes
+) -> bytes:
+    """IncrementalAlterConfigs: set, delete, append, subtract; ``gateway.namespace`` of a topic
+    moves it. As :func:`alter_configs`."""
+    return await _alter(context, view, version, body, _INCREMENTAL)
+
+
+async def _alter(context: Context, view: View, version: int, body: bytes, api: str) -> bytes:
+    request = messages.parse(f"{api}Request", version, body)
+    try:
+        view = await renewed(context, view)
+    except OSError as error:
+        answers: list[Denied | None] = [unavailable(error)] * len(request.resources)
+    else:
+        items = _items(context, view, request.resources, whole=api == _ALTER)
+        asked = _Request(context, view, items, api == _ALTER, request.validate_only)
+        await _do_topics(asked)
+        for item in items:
+            if isinstance(item.what, NamespaceResource) and item.open:
+                item.answer = await _outcome(asked, item, _namespace(asked, item.what, item))
+        for item in items:
+            if isinstance(item.what, TopicResource) and item.moves is not None and item.open:
+                item.answer = await _outcome(asked, item, _moved(asked, item.what, item.moves))
+        answers = [item.outcome for item in items]
+    return _response(f"{api}Response", version, request.resources, answers)
+
+
+# -- what is asked ---------------------------------------------------------------------------------
+
+
+def _items(context: Context, view: View, resources: Sequence[Any], *, whole: bool) -> list[_Item]:
+    items: list[_Item] = []
+    first: dict[tuple[type, str], _Item] = {}
+    for resource in resources:
+        operations = tuple(
+            Operation(config.name, getattr(config, "config_operation", SET), config.value)
+            for config in resource.configs
+        )
+        what = resource_named(view, resource.resource_type, resource.resource_name)
+        if isinstance(what, Denied):
+            retry = _adopted(context, resource, operations) if not whole else None
+            items.append(_Item(None, operations, answer=what) if retry is None else retry)
+            continue
+        key = what.flat if isinstance(what, TopicResource) else what.path
+        item = _Item(what, operations)
+        earlier = first.setdefault((type(what), key), item)
+        if earlier is not item and earlier.what is not None:
+            if earlier.operations == operations and earlier.what.name != what.name:
+                item.same_as = earlier
+            else:
+                item.answer = second_spelling(earlier.what.name)
+        elif isinstance(what, TopicResource):
+            _read_topic(context, view, item, what, whole)
+        items.append(item)
+    return items
+
+
+def _adopted(context: Context, resource: Any, operations: tuple[Operation, ...]) -> _Item | None:
+    """A move of a name that is unknown now may have been done by a request before this one."""
+    if resource.resource_type != TOPIC_RESOURCE:
+        return None
+    try:
+        moves = read_move(operations, context.clock())
+    except Refused:
+        return None
+    if not isinstance(moves, Move):
+        return None
+    return _Item(TopicResource(resource.resource_name, ""), operations, moves)
+
+
+def _read_topic(
+    context: Context, view: View, item: _Item, topic: TopicResource, whole: bool
+) -> None:
+    try:
+        if not whole:
+            item.moves = read_move(item.operations, context.clock())
+            return
+        present = relative_path(view, view.snapshot.owner(topic.flat).namespace)
+        for one in item.operations:
+            # Who writes back what was described sends this, too, and changes nothing by it.
+            if is_virtual(one.key) and (one.key != NAMESPACE or one.value != present):
+                raise refuse_on_topic(one.key)
+        item.operations = tuple(one for one in item.operations if not is_virtual(one.key))
+    except Refused as refused:
+        item.answer = refused.why
+
+
+# -- how it is done --------------------------------------------------------------------------------
+
+
+async def _do_topics(asked: _Request) -> None:
+    """The topics that are not moved, all at once."""
+    topics = {
+        item.what.flat: item
+        for item in asked.items
+        if isinstance(item.what, TopicResource) and item.moves is None and item.open
+    }
+    if not topics:
+        return
+    try:
+        answers = await alter_topics(
+            asked.context, await _operations(asked, topics), asked.validate_only
+        )
+    except OSError as error:
+        answers = dict.fromkeys(topics, unavailable(error))
+    except Refused as refused:
+        answers = dict.fromkeys(topics, refused.why)
+    for flat, item in topics.items():
+        denied = answers.get(flat)
+        if denied is not None and isinstance(item.what, TopicResource):
+            item.answer = in_logical_names(asked.view, denied, item.what)
+
+
+async def _operations(
+    asked: _Request, topics: Mapping[str, _Item]
+) -> Mapping[str, Sequence[Operation]]:
+    if not asked.whole:
+        return {flat: item.operations for flat, item in topics.items()}
+    given = {flat: {one.key: one.value for one in i.operations} for flat, i in topics.items()}
+    return await replacing(asked.context, given)
+
+
+async def _namespace(asked: _Request, namespace: NamespaceResource, item: _Item) -> None:
+    if not namespace.path:
+        raise Refused(INVALID_REQUEST, "The default namespace has no configs of its own.")
+    for one in item.operations:
+        if is_virtual(one.key):
+            raise refuse_on_namespace(one.key)
+
+    def operations(own: Mapping[str, str]) -> Sequence[Operation]:
+        if not asked.whole:
+            return item.operations
+        given = {one.key for one in item.operations}
+        return [*item.operations, *(Operation(key, DELETE) for key in own if key not in given)]
+
+    await alter_namespace(asked.context, namespace.path, operations, asked.validate_only)
+
+
+async def _moved(asked: _Request, topic: TopicResource, moves: Move | Release) -> None:
+    await move_topic(asked.context, asked.view, topic.name, moves, asked.validate_only)
+
+
+async def _outcome(asked: _Request, item: _Item, done: Awaitable[None]) -> Denied | None:
+    try:
+        await done
+    except Refused as refused:
+        if refused.why.rule == "broker":
+            return in_logical_names(asked.view, refused.why)
+        return refused.why
+    except OSError as error:
+        return unavailable(error)
+    return None
+
+
+def _response(
+    name: str, version: int, resources: Sequence[Any], answers: Sequence[Denied | None]
+) -> bytes:
+    cls = messages.message_class(name, version)
+    answer_class = element_class(cls, "responses")
+    responses = tuple(
+        make(
+            answer_class,
+            {
+                "error_code": 0 if denied is None else denied.code,
+                "error_message": None if denied is None else denied.message,
+                "resource_type": resource.resource_type,
+                "resource_name": resource.resource_name,
+            },
+        )
+        for resource, denied in zip(resources, answers, strict=True)
+    )
+    return messages.write(replace(messages.build(cls), responses=responses))

@@ -1,0 +1,136 @@
+"""Changing the configs of a namespace, and with them those of the topics that inherit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gateway.catalog.entities import Change, Namespace
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.apply_job import apply_namespace, within_patience
+from gateway.changes.cluster_defaults import cluster_defaults
+from gateway.changes.context import Context
+from gateway.changes.move import Outdated, ground, own_of, tiers
+from gateway.changes.move_topics import ATTEMPTS
+from gateway.changes.namespace_configs import altered, validate
+from gateway.changes.refused import Refused
+from gateway.changes.topic_configs import (
+    APPEND,
+    SUBTRACT,
+    Operation,
+    entry_for,
+    inherited,
+    own_configs,
+    read_dynamic,
+    topics_in,
+)
+from gateway.error_codes import (
+    INVALID_TOPIC_EXCEPTION,
+    REQUEST_TIMED_OUT,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from gateway.names import parents
+
+Operations = Callable[[Mapping[str, str]], Sequence[Operation]]
+"""What is asked of a namespace, given its own configs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a change is decided by: ``dynamic`` is what is set on the topics at and below the
+    namespace, of the ``keys`` that change, read after the catalog was ``seen``."""
+
+    seen: Snapshot
+    configs: Mapping[str, str]
+    keys: frozenset[str]
+    dynamic: Mapping[str, Mapping[str, str]]
+
+
+async def alter_namespace(
+    context: Context, path: str, operations: Operations, validate_only: bool = False
+) -> None:
+    """Change a namespace's own configs, and apply them to its topics.
+
+    Returns when that is done, or goes on in the background. Raises :class:`Refused` and OSError.
+    """
+    for _ in range(ATTEMPTS):
+        await context.catalog.refresh()
+        found = await _find(context, path, operations, validate_only)
+        if found is None:
+            return
+        try:
+            await context.catalog.change(_decide(context, path, found))
+        except Outdated:
+            continue
+        await within_patience(apply_namespace(context, path))
+        return
+    raise Refused(REQUEST_TIMED_OUT, f"Namespace '{path}' keeps changing meanwhile; try again.")
+
+
+def existing(snapshot: Snapshot, path: str) -> Namespace:
+    """The namespace. Raises :class:`Refused` if there is none, or not for long."""
+    found = snapshot.namespaces.get(path)
+    if found is None:
+        raise Refused(UNKNOWN_TOPIC_OR_PARTITION, f"Namespace '{path}' does not exist.")
+    if snapshot.deleting_tier(path) is not None:
+        raise Refused(
+            INVALID_TOPIC_EXCEPTION,
+            f"InvalidNamespaceException: namespace '{path}' is being deleted.",
+        )
+    return found
+
+
+async def _find(
+    context: Context, path: str, operations: Operations, validate_only: bool
+) -> _Found | None:
+    """None: there is nothing to change."""
+    seen = context.catalog.snapshot
+    present = existing(seen, path)
+    above = inherited(seen, _parent(path))
+    asked = operations(present.configs)
+    lists = any(one.operation in (APPEND, SUBTRACT) for one in asked)
+    defaults: Mapping[str, Any] = await cluster_defaults(context) if lists else {}
+    known = {key: (default.value or "", default.config_type) for key, default in defaults.items()}
+    configs = altered(present.configs, asked, above, known)
+    denied = await validate(context, {**above, **configs})
+    if denied is not None:
+        raise Refused(denied.code, denied.message, denied.rule)
+    keys = frozenset(
+        key for key in {*configs, *present.configs} if configs.get(key) != present.configs.get(key)
+    )
+    if validate_only or not keys:
+        return None
+    await context.cluster.refresh()
+    flats = topics_in(seen, list(context.cluster.index.names()), path)
+    return _Found(seen, configs, keys, await read_dynamic(context, flats, keys))
+
+
+def _decide(context: Context, path: str, found: _Found) -> Callable[[Snapshot], Sequence[Change]]:
+    def decide(newest: Snapshot) -> Sequence[Change]:
+        if tiers(newest, path) != tiers(found.seen, path):
+            existing(newest, path)
+            raise Outdated
+        changes: list[Change] = []
+        for flat, dynamic in found.dynamic.items():
+            more = own_of(found.seen, flat, dynamic) - own_configs(found.seen, flat)
+            if not more:
+                continue
+            # Set before any namespace had the key: it is the topic's own from here on.
+            if ground(newest, flat) != ground(found.seen, flat):
+                raise Outdated
+            entry = entry_for(newest, flat, context.clock())
+            own = tuple(sorted(more.union(entry.own_configs)))
+            changes.append(replace(entry, own_configs=own))
+        present = newest.namespaces[path]
+        since = max(context.clock(), present.apply_since + 1)
+        apply = tuple(sorted(found.keys.union(present.apply)))
+        configs = dict(sorted(found.configs.items()))
+        return [*changes, replace(present, configs=configs, apply=apply, apply_since=since)]
+
+    return decide
+
+
+def _parent(path: str) -> str:
+    above = parents(path)[:-1]
+    return above[-1] if above else ""

@@ -1,0 +1,49 @@
+"""What every change works with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gateway.catalog.source import Catalog
+from gateway.topic_ids import TopicIndex
+
+
+class Admin(Protocol):
+    """Asks the cluster (gateway/broker_admin.py)."""
+
+    async def ask(
+        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
+    ) -> Any:
+        """The response entity; raises ClusterUnreachable, an OSError."""
+        ...
+
+
+class Cluster(Protocol):
+    """The cluster's topics (gateway/cluster.py)."""
+
+    @property
+    def index(self) -> TopicIndex:
+        """As of the last listing and what was learnt since."""
+        ...
+
+    async def refresh(self) -> None:
+        """List anew; raises ClusterUnreachable, an OSError."""
+        ...
+
+
+def now_ms() -> int:
+    """Milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The catalog, the cluster, and who asks it. ``clock`` tells milliseconds since the epoch."""
+
+    catalog: Catalog
+    cluster: Cluster
+    admin: Admin
+    clock: Callable[[], int] = now_ms

@@ -1,0 +1,86 @@
+"""CreateTopics on both sides: the gateway's own request to the broker, the client's response."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from gateway.changes.create_plan import Planned
+from gateway.changes.request_time import broker_time
+from gateway.changes.topic_configs import OWN
+from gateway.decision import Denied
+from gateway.rules.nested import element_class, has_field, make
+from protocol import messages
+
+Answer = Denied | Mapping[str, str] | Any
+"""What is said of one item: why it is refused, a namespace's own configs, or the broker's entry
+(of any version) in the client's spelling."""
+
+
+def broker_request(cls: type, request: Any, planned: Iterable[Planned]) -> Any:
+    """The broker's request, of message class ``cls``, for what is planned of the client's."""
+    topics = tuple(_broker_topic(element_class(cls, "topics"), each) for each in planned)
+    values = {
+        "topics": topics,
+        "timeout": broker_time(request.timeout),
+        "validate_only": request.validate_only,
+    }
+    return make(cls, values)
+
+
+def response(version: int, names: Iterable[str], answers: Mapping[str, Answer]) -> bytes:
+    """The response body: one entry a name, in their order."""
+    cls = messages.message_class("CreateTopicsResponse", version)
+    topic_class = element_class(cls, "topics")
+    topics = tuple(_entry(topic_class, name, answers[name]) for name in names)
+    return messages.write(make(cls, {"topics": topics}))
+
+
+def _broker_topic(cls: type, planned: Planned) -> Any:
+    asked = planned.asked
+    config_class = element_class(cls, "configs")
+    assignment_class = element_class(cls, "assignments")
+    assignments = tuple(
+        make(
+            assignment_class,
+            {"partition_index": one.partition_index, "broker_ids": one.broker_ids},
+        )
+        for one in asked.assignments
+    )
+    configs = tuple(
+        make(config_class, {"name": key, "value": value}) for key, value in planned.configs.items()
+    )
+    values = {
+        "name": planned.flat,
+        "num_partitions": asked.num_partitions,
+        "replication_factor": asked.replication_factor,
+        "assignments": assignments,
+        "configs": configs,
+    }
+    return make(cls, values)
+
+
+def _entry(cls: type, name: str, answer: Answer) -> Any:
+    values: dict[str, object] = {"name": name, "configs": ()}
+    if isinstance(answer, Denied):
+        values |= {"error_code": answer.code, "error_message": answer.message}
+        return make(cls, values | {"num_partitions": -1, "replication_factor": -1})
+    if isinstance(answer, Mapping):
+        # A namespace has no partitions; a client that looks is told so, and of its configs.
+        configs = [
+            {"name": key, "value": value, "config_source": OWN} for key, value in answer.items()
+        ]
+        return make(cls, values | {"num_partitions": 0, "configs": _configs(cls, configs)})
+    values |= {each.name: getattr(answer, each.name) for each in fields(answer)}
+    values["name"] = name
+    told = getattr(answer, "configs", None) or ()
+    configs = [{each.name: getattr(one, each.name) for each in fields(one)} for one in told]
+    return make(cls, values | {"configs": _configs(cls, configs)})
+
+
+def _configs(cls: type, configs: Iterable[Mapping[str, object]]) -> tuple[Any, ...]:
+    if not has_field(cls, "configs"):
+        return ()
+    config_class = element_class(cls, "configs")
+    return tuple(make(config_class, config) for config in configs)

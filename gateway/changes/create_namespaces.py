@@ -1,0 +1,178 @@
+"""A namespace is made, with every missing tier above it (KIP-37: Create). Pure decisions.
+
+What exists under its flat names already would belong to it from then on: such topics are
+*captured*. That is refused, with their names, unless they are adopted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.catalog.entities import Change, Namespace, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.refused import Refused
+from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
+from gateway.names import (
+    DELIMITER,
+    MAX_FLAT_LENGTH,
+    InvalidName,
+    LogicalName,
+    decode,
+    encode,
+    flat_prefix,
+    fold,
+    is_reserved,
+    parents,
+)
+from gateway.view import View
+
+NAMED: Final = 10
+"""Names in one error message; of the others it says how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """What is asked for. ``configs`` are the namespace's own, validated; ``captured`` the flat
+    names that :func:`captured_by` found, with the config keys that are set on each topic; ``now``
+    is in milliseconds since the epoch."""
+
+    path: str
+    configs: Mapping[str, str]
+    captured: Mapping[str, tuple[str, ...]]
+    adopt: bool
+    now: int
+
+
+def check(view: View, path: str) -> list[str]:
+    """The tiers to be made, outermost first, by the view's snapshot.
+
+    Raises :class:`gateway.changes.refused.Refused` for a namespace that exists, one that is
+    being deleted or below such a one, and one that no name has room in.
+    """
+    snapshot = view.snapshot
+    deleting = snapshot.deleting_tier(path)
+    if deleting is not None:
+        raise _invalid(f"Namespace '{shown(view, deleting)}' is being deleted; try again later.")
+    missing = [tier for tier in parents(path) if tier not in snapshot.namespaces]
+    if not missing:
+        message = f"Namespace '{shown(view, path)}' already exists."
+        raise Refused(TOPIC_ALREADY_EXISTS, message)
+    if len(flat_prefix(path)) >= MAX_FLAT_LENGTH:
+        raise _invalid(
+            f"Namespace '{shown(view, path)}' is too long: it leaves none of Kafka's "
+            f"{MAX_FLAT_LENGTH} characters for a topic."
+        )
+    home = view.settings.home
+    if home and not view.settings.escape and snapshot.missing_tier(home) is not None:
+        raise _invalid(
+            f"InvalidNamespaceException: namespace '{home}' of this listener does not exist."
+        )
+    return missing
+
+
+def captured_by(snapshot: Snapshot, tiers: Collection[str], flats: Iterable[bytes]) -> list[str]:
+    """The existing topics that would be these tiers', or fold into their flat names, sorted.
+
+    A topic that has an entry keeps its name, whatever namespaces there are.
+    """
+    prefixes = tuple(fold(flat_prefix(tier)) for tier in tiers)
+    names = (flat.decode() for flat in flats)
+    return sorted(
+        flat
+        for flat in names
+        if fold(flat).startswith(prefixes) and flat not in snapshot.topics and not is_reserved(flat)
+    )
+
+
+def decide(view: View, creation: Creation) -> list[Change]:
+    """The changes that make the namespace, by the view's snapshot: all of them are one decision.
+
+    Raises :class:`gateway.changes.refused.Refused`.
+    """
+    tiers = check(view, creation.path)
+    captured = captured_by(view.snapshot, tiers, [flat.encode() for flat in creation.captured])
+    if captured and not creation.adopt:
+        raise _captures(view, creation.path, captured)
+    entries = [entry for flat in captured if (entry := _adopted(view, tiers, creation, flat))]
+    made = [
+        Namespace(tier, creation.configs) if tier == creation.path else Namespace(tier)
+        for tier in tiers
+    ]
+    return [*made, *entries]
+
+
+def check_capture(view: View, creation: Creation, flats: Iterable[bytes]) -> None:
+    """Raise Refused if more is captured by now than ``creation`` knows of."""
+    tiers = check(view, creation.path)
+    found = captured_by(view.snapshot, tiers, flats)
+    if any(flat not in creation.captured for flat in found):
+        raise Refused(REQUEST_TIMED_OUT, "Topics were made in the meantime; try again.")
+
+
+def shown(view: View, path: str) -> str:
+    """A namespace as messages name it: the view's spelling without the final colon."""
+    return (view.spell_namespace(path) or path).removesuffix(DELIMITER)
+
+
+def listed(names: Collection[str], hidden: int = 0) -> str:
+    """Names for a message: the first few, and how many more there are."""
+    told = [f"'{name}'" for name in sorted(names)[:NAMED]]
+    more = len(names) - len(told) + hidden
+    if more:
+        told.append(f"{more} more" if told else f"{more} that this listener does not see")
+    return ", ".join(told)
+
+
+def _adopted(
+    view: View, tiers: Collection[str], creation: Creation, flat: str
+) -> TopicEntry | None:
+    """The entry that an adopted topic needs; None: its flat name says everything.
+
+    A name that only folds into the namespace's (``org__x`` for ``org``) is none of its own, so
+    its entry says which it has there.
+    """
+    if view.spell(flat.encode()) is None:
+        raise _invalid(
+            f"Namespace '{shown(view, creation.path)}' would take over topics that this listener "
+            "does not see; whoever sees them can adopt them."
+        )
+    own = tuple(sorted(creation.captured[flat]))
+    name = decode(flat)
+    if name.namespace in tiers:
+        return TopicEntry(flat, name, own_configs=own, since=creation.now) if own else None
+    name = _folded_name(view, tiers, flat)
+    if view.snapshot.entry_of(name) is not None:
+        raise _invalid(f"Topic '{_spelled(view, flat)}' cannot be adopted: '{name}' is taken.")
+    return TopicEntry(flat, name, own_configs=own, since=creation.now)
+
+
+def _folded_name(view: View, tiers: Collection[str], flat: str) -> LogicalName:
+    tier = next(t for t in tiers if fold(flat).startswith(fold(flat_prefix(t))))
+    name = LogicalName(tier, flat[len(flat_prefix(tier)) :])
+    try:
+        encode(name)
+    except InvalidName:
+        raise _invalid(
+            f"Topic '{_spelled(view, flat)}' cannot be adopted, and it stands in the way of "
+            f"namespace '{shown(view, tier)}': nothing of its name is left for a topic in it."
+        ) from None
+    return name
+
+
+def _captures(view: View, path: str, captured: Collection[str]) -> Refused:
+    seen = [found.decode() for flat in captured if (found := view.spell(flat.encode()))]
+    hidden = len(captured) - len(seen)
+    return _invalid(
+        f"Namespace '{shown(view, path)}' would take over existing topics: "
+        f"{listed(seen, hidden)}. To adopt them, create it with the config gateway.adopt=true."
+    )
+
+
+def _spelled(view: View, flat: str) -> str:
+    return (view.spell(flat.encode()) or b"(another topic)").decode()
+
+
+def _invalid(message: str) -> Refused:
+    return Refused(INVALID_TOPIC_EXCEPTION, message)

@@ -1,0 +1,63 @@
+"""Namespaces are marked for deletion (KIP-37: Delete). Pure decisions.
+
+A namespace with namespaces below it is refused, unless every one of them is named in the same
+request: that is how a recursive delete is asked for. Only the outermost of them is marked; all
+below goes with it, and none of it can be reached from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
+
+from gateway.catalog.entities import Namespace
+from gateway.changes.create_namespaces import listed, shown
+from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.names import parents
+from gateway.view import View
+
+
+@dataclass(slots=True)
+class Deletion:
+    """What becomes of the namespaces of one request: ``denied`` by path, and what is ``marked``."""
+
+    denied: dict[str, Denied] = field(default_factory=dict)
+    marked: list[Namespace] = field(default_factory=list)
+
+
+def decide(view: View, paths: Collection[str], now: int) -> Deletion:
+    """Which of the namespaces are marked, by the view's snapshot, as of ``now`` (ms)."""
+    snapshot = view.snapshot
+    deletion = Deletion()
+    for path in paths:
+        why = _denied(view, path, paths)
+        if why is not None:
+            deletion.denied[path] = why
+    granted = {path for path in paths if path not in deletion.denied}
+    for path in sorted(granted):
+        if not granted.intersection(parents(path)[:-1]):
+            found = snapshot.namespaces[path]
+            # What its configs had yet to reach is not worth reaching any more.
+            deletion.marked.append(replace(found, deleting=now, apply=()))
+    return deletion
+
+
+def _denied(view: View, path: str, paths: Collection[str]) -> Denied | None:
+    snapshot = view.snapshot
+    if path not in snapshot.namespaces:
+        text = f"Namespace '{shown(view, path)}' does not exist."
+        return Denied(UNKNOWN_TOPIC_OR_PARTITION, text, "namespace")
+    deleting = snapshot.deleting_tier(path)
+    if deleting is not None:
+        text = f"Namespace '{shown(view, deleting)}' is being deleted already."
+        return Denied(UNKNOWN_TOPIC_OR_PARTITION, text, "namespace")
+    below = [
+        shown(view, each)
+        for each in snapshot.below(path)
+        if each not in paths and snapshot.deleting_tier(each) is None
+    ]
+    if not below:
+        return None
+    text = f"Namespace '{shown(view, path)}' holds namespaces: {listed(below)}; delete them too."
+    return Denied(INVALID_REQUEST, text, "namespace")

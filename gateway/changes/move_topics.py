@@ -1,0 +1,193 @@
+"""Moving a topic as a client asks for it: decided by move.py, committed, and applied."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import uuid4
+
+from gateway.catalog.entities import Change, Removal, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.apply_job import apply_topic, within_patience
+from gateway.changes.context import Context
+from gateway.changes.move import Known, Outdated, Target, move, release
+from gateway.changes.refused import Refused
+from gateway.changes.topic_configs import read_dynamic
+from gateway.changes.virtual_configs import Move, Release
+from gateway.decision import Denied
+from gateway.error_codes import (
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    REQUEST_TIMED_OUT,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from gateway.names import DELIMITER, InvalidName, LogicalName, encode
+from gateway.view import View
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS: Final = 20
+"""How often what changes under the reader is read anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One move of one request: ``name`` is the topic's in the client's spelling."""
+
+    context: Context
+    view: View
+    name: str
+    wanted: Move | Release
+    topic_id: bytes
+
+
+async def move_topic(
+    context: Context, view: View, name: str, wanted: Move | Release, validate_only: bool = False
+) -> None:
+    """Move, adopt or release one topic; returns when it is done, but for configs that take long.
+
+    Where it is done already, by a request before this one, nothing is. Raises :class:`Refused`
+    and OSError.
+    """
+    asked = Asked(context, view, name, wanted, uuid4().bytes)
+    for _ in range(ATTEMPTS):
+        await context.catalog.refresh()
+        await context.cluster.refresh()
+        try:
+            flat = await _try_to_move(asked, validate_only)
+        except Outdated:
+            continue
+        if flat is not None:
+            await within_patience(apply_topic(context, flat))
+        return
+    raise Refused(REQUEST_TIMED_OUT, f"Topic '{name}' keeps changing meanwhile; try again.")
+
+
+async def _try_to_move(asked: Asked, validate_only: bool) -> str | None:
+    """The flat name of what was moved; None: it was there, or was not to be."""
+    context = asked.context
+    seen = context.catalog.snapshot
+    flat = _source(asked, seen)
+    if flat is None:
+        return None
+    dynamic = (await read_dynamic(context, [flat])).get(flat)
+    if dynamic is None:
+        raise Refused(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{asked.name}' does not exist.")
+
+    def exists(stored: str) -> bool:
+        return context.cluster.index.exists(stored.encode())
+
+    known = Known(dynamic, seen, exists, context.clock())
+    decided: list[Sequence[Change]] = []
+
+    def decide(newest: Snapshot) -> Sequence[Change]:
+        decided.append(_decide(asked, newest, flat, known))
+        return decided[-1]
+
+    if validate_only:
+        decide(seen)
+        return None
+    await context.catalog.change(decide)
+    for change in decided[-1]:
+        await _look_for_twin(asked, seen.topics.get(flat), change)
+    return flat
+
+
+def _decide(asked: Asked, newest: Snapshot, flat: str, known: Known) -> Sequence[Change]:
+    now_stored = _source(asked, newest)
+    if now_stored is None:
+        return ()
+    if now_stored != flat:
+        raise Outdated
+    if isinstance(asked.wanted, Release):
+        return release(newest, flat, known)
+    name = _target(asked, asked.wanted, newest, newest.owner(flat))
+    return move(newest, flat, Target(name, asked.topic_id, asked.wanted.alias_until), known)
+
+
+def _source(asked: Asked, snapshot: Snapshot) -> str | None:
+    """The flat name of the topic; None when it was moved there already.
+
+    Raises :class:`Refused` when it does not exist, and when it is outside the client's view.
+    """
+    view = View(asked.view.settings, snapshot)
+    found = view.resolve(asked.name.encode())
+    if isinstance(found, Denied) or not asked.context.cluster.index.exists(found.flat):
+        if _is_adopted(asked, view):
+            return None
+        missing = f"Topic '{asked.name}' does not exist."
+        why = found if isinstance(found, Denied) else None
+        raise Refused(UNKNOWN_TOPIC_OR_PARTITION, missing if why is None else why.message)
+    flat = found.flat.decode()
+    home = view.settings.home
+    if home and not view.settings.escape and not _inside(snapshot.owner(flat).namespace, home):
+        raise Refused(
+            INVALID_REQUEST,
+            f"Topic '{asked.name}' was moved out of namespace '{home}' of this listener, so it"
+            " cannot be moved from here.",
+        )
+    return flat
+
+
+def _is_adopted(asked: Asked, view: View) -> bool:
+    """Whether the topic that had this name as its flat one is where it is to go."""
+    if isinstance(asked.wanted, Release):
+        return False
+    try:
+        former = view.parse(asked.name)
+        entry = view.snapshot.topics.get(encode(former))
+    except InvalidName:
+        return False
+    target = _target(asked, asked.wanted, view.snapshot, former)
+    return entry is not None and entry.name == target
+
+
+def _target(asked: Asked, wanted: Move, snapshot: Snapshot, present: LogicalName) -> LogicalName:
+    """The logical name to go to. Raises :class:`Refused` for what is outside the view."""
+    view = View(asked.view.settings, snapshot)
+    topic = present.topic if wanted.topic is None else wanted.topic
+    settings = view.settings
+    if wanted.namespace == DELIMITER and (settings.escape or not settings.home):
+        return LogicalName("", topic)
+    if not wanted.namespace:
+        return LogicalName(settings.home, topic)
+    try:
+        namespace = view.namespace_named(wanted.namespace + DELIMITER)
+    except InvalidName as error:
+        raise Refused(INVALID_TOPIC_EXCEPTION, f"{error}.", "names") from None
+    assert namespace is not None
+    return LogicalName(namespace, topic)
+
+
+async def _look_for_twin(asked: Asked, former: TopicEntry | None, change: Change) -> None:
+    """Take a move back if a topic of its new name was made at the same time.
+
+    The name was free when it was decided, and whoever makes a topic looks into the catalog once
+    more afterwards; only when both looked too early there are two. Raises :class:`Refused` then.
+    """
+    if not isinstance(change, TopicEntry):
+        return
+    context = asked.context
+    await context.cluster.refresh()
+    twin = encode(change.name)
+    snapshot = context.catalog.snapshot
+    if twin == change.flat or twin in snapshot.topics:
+        return
+    if not context.cluster.index.exists(twin.encode()):
+        return
+
+    def decide(newest: Snapshot) -> Sequence[Change]:
+        if newest.topics.get(change.flat) != change:
+            return ()
+        return [former or Removal(("topic", change.flat))]
+
+    await context.catalog.change(decide)
+    log.warning("topic %r is not moved: %r was made meanwhile", change.flat, twin)
+    raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{change.name}' already exists.")
+
+
+def _inside(namespace: str, home: str) -> bool:
+    return namespace == home or namespace.startswith(home + DELIMITER)

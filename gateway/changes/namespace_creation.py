@@ -1,0 +1,69 @@
+"""One namespace of a CreateTopics request: validated by the broker, then committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.catalog.entities import Change
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.context import Context
+from gateway.changes.create_namespaces import Creation, captured_by, check, check_capture, decide
+from gateway.changes.namespace_configs import split_virtual, validate
+from gateway.changes.refused import Refused
+from gateway.changes.topic_configs import read_dynamic
+from gateway.changes.virtual_configs import read_adopt
+from gateway.error_codes import INVALID_CONFIG
+from gateway.view import View, ViewSettings
+
+
+async def create_namespace(
+    context: Context, settings: ViewSettings, path: str, asked: Any, *, validate_only: bool
+) -> dict[str, str]:
+    """Make the namespace at ``path``, and every missing tier above it, in one decision.
+
+    ``asked`` is the topic of the request that denotes it, whose configs become the namespace's
+    own; they are returned. Raises :class:`Refused`, and OSError when the catalog or the cluster
+    is away.
+    """
+    view = View(settings, context.catalog.snapshot)
+    tiers = check(view, path)
+    configs, adopt = _configs(asked)
+    if configs:
+        inherited = view.snapshot.effective_configs(path)
+        values = {key: value for key, (value, _) in inherited.items()}
+        why = await validate(context, values | configs)
+        if why is not None:
+            raise Refused(why.code, why.message, why.rule)
+    await context.cluster.refresh()
+    index = context.cluster.index
+    listed = index.version
+    captured = captured_by(view.snapshot, tiers, index.names())
+    keys: dict[str, tuple[str, ...]] = dict.fromkeys(captured, ())
+    if adopt and captured:
+        dynamic = await read_dynamic(context, captured)
+        keys = {flat: tuple(set_there) for flat, set_there in dynamic.items()}
+    creation = Creation(path, configs, keys, adopt, context.clock())
+
+    def made(snapshot: Snapshot) -> Sequence[Change]:
+        newest = View(settings, snapshot)
+        if index.version != listed:
+            check_capture(newest, creation, index.names())
+        return decide(newest, creation)
+
+    if validate_only:
+        made(context.catalog.snapshot)
+    else:
+        await context.catalog.change(made)
+    return configs
+
+
+def _configs(asked: Any) -> tuple[dict[str, str], bool]:
+    """The namespace's own configs, and whether topics are to be adopted."""
+    broker, virtual = split_virtual({config.name: config.value for config in asked.configs})
+    configs: dict[str, str] = {}
+    for key, value in broker.items():
+        if value is None:
+            raise Refused(INVALID_CONFIG, f"Config '{key}' has no value.")
+        configs[key] = value
+    return configs, read_adopt(virtual)

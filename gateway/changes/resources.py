@@ -1,0 +1,101 @@
+"""The resources of a config request, as what they are: topics, namespaces, or refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gateway.catalog.source import CatalogUnavailable
+from gateway.changes.context import Context
+from gateway.changes.virtual_configs import is_virtual
+from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
+from gateway.names import DELIMITER, InvalidName
+from gateway.rules.access import check_resource
+from gateway.rules.error_text import TextFacts, restored
+from gateway.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class TopicResource:
+    """A topic, stored as ``flat``, that the client calls ``name``."""
+
+    name: str
+    flat: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceResource:
+    """A namespace path (``""``: the default one) that the client calls ``name``."""
+
+    name: str
+    path: str
+
+
+Resource = TopicResource | NamespaceResource | Denied
+
+
+async def renewed(context: Context, view: View) -> View:
+    """The same view over the newest catalog; over the last one while it cannot be read."""
+    try:
+        await context.catalog.refresh()
+    except CatalogUnavailable:
+        if not context.catalog.fresh:
+            raise
+    return View(view.settings, context.catalog.snapshot)
+
+
+def resource_named(view: View, resource_type: int, name: str) -> Resource:
+    """What a client means by a resource. ``:`` alone is the outermost namespace it sees."""
+    why = check_resource(resource_type, name)
+    if why is not None:
+        return why
+    if name == DELIMITER:
+        return NamespaceResource(name, view.settings.home)
+    try:
+        path = view.namespace_named(name)
+    except InvalidName as error:
+        return Denied(INVALID_TOPIC_EXCEPTION, f"{error}.", "names")
+    if path is not None:
+        return NamespaceResource(name, path)
+    found = view.resolve(name.encode())
+    return found if isinstance(found, Denied) else TopicResource(name, found.flat.decode())
+
+
+def in_logical_names(view: View, denied: Denied, topic: TopicResource | None = None) -> Denied:
+    """A broker's error as it is told to the client."""
+
+    def shown(flat: bytes) -> bytes | None:
+        if topic is not None and flat == topic.flat.encode():
+            return topic.name.encode()
+        return view.spell(flat)
+
+    text = restored(denied.message.encode(), TextFacts(shown, view)).decode()
+    return Denied(denied.code, text, denied.rule)
+
+
+def relative_path(view: View, path: str) -> str | None:
+    """A namespace path as ``gateway.namespace`` tells it: relative to a home (``""``: the home
+    itself), with a leading colon outside of it; None where this view does not reach."""
+    home, escape = view.settings.home, view.settings.escape
+    if not home or path == home:
+        return path.removeprefix(home)
+    if path.startswith(home + DELIMITER):
+        return path.removeprefix(home + DELIMITER)
+    return DELIMITER + path if escape else None
+
+
+def second_spelling(first: str) -> Denied:
+    """The error for a resource that is asked to become two different things."""
+    message = f"This is already in the request, as '{first}'."
+    return Denied(INVALID_REQUEST, message, "spelling")
+
+
+def without_virtual(keys: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The config keys that the broker is asked for; None: all of them. Never none at all, since
+    brokers take an empty list for all."""
+    if not keys:
+        return None
+    return tuple(key for key in keys if not is_virtual(key)) or (_ANY_KEY,)
+
+
+_ANY_KEY = "retention.ms"

@@ -1,0 +1,186 @@
+"""The virtual configs ``gateway.*``: how stock tools move topics and look into namespaces.
+
+No broker knows them, and they never reach one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Final
+
+from gateway.changes.refused import Refused
+from gateway.changes.topic_configs import DELETE, SET, Operation
+from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
+from gateway.names import DELIMITER
+
+PREFIX: Final = "gateway."
+NAMESPACE: Final = "gateway.namespace"
+TOPIC: Final = "gateway.topic"
+ALIAS_UNTIL: Final = "gateway.alias.until"
+ADOPT: Final = "gateway.adopt"
+NAMESPACES: Final = "gateway.namespaces"
+TOPICS: Final = "gateway.topics"
+DELETING: Final = "gateway.deleting"
+
+DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        NAMESPACE: "The namespace that the topic is in. IncrementalAlterConfigs SET moves the"
+        " topic, without copying a record; DELETE gives it back to the default namespace under"
+        " the name that the cluster stores it by.",
+        TOPIC: "The topic's name in the namespace that it is moved to.",
+        ALIAS_UNTIL: "Until when the former name of a moved topic goes on working.",
+        ADOPT: "Whether a namespace takes in the existing topics that its name captures.",
+        NAMESPACES: "The namespaces directly below this one.",
+        TOPICS: "How many topics are in this namespace, those below it not counted.",
+        DELETING: "The namespace is being deleted.",
+    }
+)
+"""THE table: every key there is, and what it is for."""
+
+_TO_MOVE: Final = frozenset({NAMESPACE, TOPIC, ALIAS_UNTIL})
+_READ_ONLY: Final = frozenset({NAMESPACES, TOPICS, DELETING})
+_MILLISECONDS: Final = re.compile(r"[0-9]{1,15}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a client asks of a topic: ``namespace`` is as it wrote it, a tier path without a final
+    colon (``""``: the home or, without one, the default namespace; ``":"``: the default one).
+    ``topic`` None: the name stays. ``alias_until`` is in milliseconds since the epoch."""
+
+    namespace: str
+    topic: str | None = None
+    alias_until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The topic goes back to its flat name in the default namespace."""
+
+
+def is_virtual(key: str) -> bool:
+    """Whether a config key is the gateway's: known or not, it is not for the broker."""
+    return key.startswith(PREFIX)
+
+
+def read_move(operations: Sequence[Operation], now: int) -> Move | Release | None:
+    """What the operations of an IncrementalAlterConfigs on a topic ask for beside broker configs.
+
+    ``now`` is in milliseconds since the epoch. Raises :class:`Refused`, INVALID_CONFIG, for any
+    other use of a virtual key, and INVALID_REQUEST for a move together with anything else.
+    """
+    virtual = [one for one in operations if is_virtual(one.key)]
+    if not virtual:
+        return None
+    for one in virtual:
+        _check_movable(one)
+    if len(virtual) != len(operations):
+        raise Refused(
+            INVALID_REQUEST,
+            "A move stands alone: change the topic's other configs in a request of their own.",
+        )
+    by_key = {one.key: one for one in virtual}
+    if len(by_key) != len(virtual):
+        raise Refused(INVALID_REQUEST, "A config key is in the request twice.")
+    where = by_key.get(NAMESPACE)
+    if where is None:
+        raise Refused(INVALID_CONFIG, f"'{virtual[0].key}' is set along with '{NAMESPACE}' only.")
+    if where.operation == DELETE:
+        if len(virtual) > 1:
+            raise Refused(
+                INVALID_CONFIG, f"'{NAMESPACE}' is deleted alone, without other '{PREFIX}' keys."
+            )
+        return Release()
+    namespace = where.value or ""
+    if namespace.endswith(DELIMITER) and namespace != DELIMITER:
+        raise Refused(
+            INVALID_CONFIG, f"'{NAMESPACE}' is a namespace without a final colon: '{namespace}'."
+        )
+    topic = by_key.get(TOPIC)
+    until = by_key.get(ALIAS_UNTIL)
+    return Move(
+        namespace,
+        None if topic is None else topic.value,
+        None if until is None else read_time(until.value or "", now),
+    )
+
+
+def refuse_on_topic(key: str) -> Refused:
+    """The error for a virtual key that CreateTopics or AlterConfigs puts on a topic."""
+    return Refused(
+        INVALID_CONFIG,
+        f"'{key}' cannot be set here; IncrementalAlterConfigs of '{NAMESPACE}' moves a topic.",
+    )
+
+
+def refuse_on_namespace(key: str) -> Refused:
+    """The error for a virtual key that is set on a namespace (``gateway.adopt`` at its creation
+    is not asked here)."""
+    if key in _READ_ONLY:
+        return Refused(INVALID_CONFIG, f"'{key}' tells what is; it cannot be changed.")
+    if key == ADOPT:
+        return Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
+    if key in _TO_MOVE:
+        return Refused(INVALID_CONFIG, f"'{key}' moves topics; a namespace cannot be moved.")
+    return unknown(key)
+
+
+def read_adopt(configs: Mapping[str, str | None]) -> bool:
+    """Whether the virtual configs of a namespace that is created ask to adopt topics.
+
+    Raises :class:`Refused`, INVALID_CONFIG, for any other key and for what is no boolean.
+    """
+    for key in configs:
+        if key != ADOPT:
+            raise refuse_on_namespace(key)
+    value = configs.get(ADOPT)
+    if value is None and ADOPT not in configs:
+        return False
+    answer = {"true": True, "false": False}.get((value or "").strip().lower())
+    if answer is None:
+        raise Refused(INVALID_CONFIG, f"'{ADOPT}' is 'true' or 'false', not '{value}'.")
+    return answer
+
+
+def read_time(text: str, now: int) -> int:
+    """A time in milliseconds since the epoch, given as such or by ISO 8601 (UTC where it does not
+    say). Raises :class:`Refused`, INVALID_CONFIG, for what is none and for what is past."""
+    text = text.strip()
+    if _MILLISECONDS.match(text):
+        at = int(text)
+    else:
+        try:
+            read = datetime.fromisoformat(text)
+            at = int((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (ValueError, OverflowError):
+            raise Refused(
+                INVALID_CONFIG,
+                f"'{ALIAS_UNTIL}' is a date or time like 2030-12-01 or 2030-12-01T10:00:00Z, or"
+                f" milliseconds since 1970, not '{text}'.",
+            ) from None
+    if at <= now:
+        message = f"'{ALIAS_UNTIL}' must be in the future, and '{text}' is not."
+        raise Refused(INVALID_CONFIG, message)
+    return at
+
+
+def unknown(key: str) -> Refused:
+    """The error for a key that nobody knows."""
+    known = ", ".join(sorted(DOCUMENTATION))
+    return Refused(INVALID_CONFIG, f"'{key}' is no config of this gateway; there are {known}.")
+
+
+def _check_movable(one: Operation) -> None:
+    if one.key in _READ_ONLY:
+        raise Refused(INVALID_CONFIG, f"'{one.key}' tells what is; it cannot be changed.")
+    if one.key == ADOPT:
+        raise Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
+    if one.key not in _TO_MOVE:
+        raise unknown(one.key)
+    allowed = (SET, DELETE) if one.key == NAMESPACE else (SET,)
+    if one.operation not in allowed:
+        raise Refused(INVALID_CONFIG, f"'{one.key}' is no list, and is set at a move only.")

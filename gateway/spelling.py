@@ -1,0 +1,163 @@
+"""Spelling: what a client's way of writing a name stands for, and how names are shown to it.
+
+Pure functions of a listener's settings and a catalog snapshot; ``view`` keeps their answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from gateway.catalog.snapshot import Snapshot
+from gateway.names import (
+    DELIMITER,
+    END_OF_NAMESPACE,
+    InvalidName,
+    LogicalName,
+    check_namespace,
+    encode,
+    flat_prefix,
+    is_reserved,
+)
+
+Spelling = Literal["colon", "legal"]
+
+_ANY_TOPIC: Final = "t"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSettings:
+    """A listener's part of a view.
+
+    ``home`` is the namespace that bare names resolve in and that confines the view (``""``: none).
+    ``escape`` lets a name with a leading ``:`` (legal: ``..``) reach the root all the same.
+    ``list_subtree``: listings, and subscriptions by regular expression, reach the namespaces
+    below the view's own, not only that one. ``list_namespaces``: they hold namespaces, too.
+    """
+
+    listener: str
+    spelling: Spelling = "colon"
+    home: str = ""
+    escape: bool = False
+    list_subtree: bool = True
+    list_namespaces: bool = False
+
+
+def parse(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> LogicalName:
+    """The logical name a spelling stands for, whether or not its namespace exists.
+
+    Raises :class:`gateway.names.InvalidName` for what names no topic, or none in this view.
+    """
+    home = settings.home
+    if not home:
+        return _parse_from_root(snapshot, spelled.removeprefix(DELIMITER))
+    for mark in (DELIMITER, END_OF_NAMESPACE):
+        if spelled.startswith(mark):
+            if settings.escape:
+                return _parse_from_root(snapshot, spelled.removeprefix(mark))
+            raise _outside(settings, spelled)
+    namespace, topic = _split(spelled)
+    return LogicalName(f"{home}{DELIMITER}{namespace}" if namespace else home, topic)
+
+
+def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> str | None:
+    """The namespace that a name denotes; None for a name that denotes a topic.
+
+    A name that ends in ``:`` always denotes one, whether or not it exists; a legal spelling
+    (``org.apache..``) only one that does. Raises :class:`gateway.names.InvalidName` for a
+    malformed path and for one that is outside this view.
+    """
+    if spelled.endswith(DELIMITER):
+        path = from_home(settings, spelled.removesuffix(DELIMITER))
+        check_namespace(path)
+        return path
+    if not spelled.endswith(END_OF_NAMESPACE):
+        return None
+    try:
+        # Any topic will do: what counts is the namespace before it.
+        name = parse(settings, snapshot, spelled + _ANY_TOPIC)
+    except InvalidName:
+        return None
+    return name.namespace if name.namespace and name.topic == _ANY_TOPIC else None
+
+
+def from_home(settings: ViewSettings, path: str) -> str:
+    """A tier path as a client writes it, as one from the root.
+
+    Raises :class:`gateway.names.InvalidName` where a home does not let it out.
+    """
+    home = settings.home
+    if not path.startswith(DELIMITER):
+        return f"{home}{DELIMITER}{path}" if home else path
+    if home and not settings.escape:
+        raise _outside(settings, path)
+    return path.removeprefix(DELIMITER)
+
+
+def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
+    """A flat name in the listener's spelling; None when this view may not see it, or when its
+    namespace is being deleted."""
+    if is_reserved(flat):
+        return None
+    name = snapshot.owner(flat)
+    if snapshot.missing_tier(name.namespace) is not None:
+        return None
+    reached = snapshot.entry_of(name)
+    if reached is not None and reached.flat != flat:
+        return None  # another topic has the name that this one's flat name spells
+    home, legal = settings.home, settings.spelling == "legal"
+    if home:
+        inside = below(name.namespace, home)
+        shown = "" if inside is None else str(LogicalName(inside, name.topic))
+        # A topic that begins with ".." reads as one outside the home: it has no name here.
+        if shown and not shown.startswith(END_OF_NAMESPACE):
+            return shown
+        if not settings.escape:
+            return None
+    try:
+        shown = encode(name) if legal else str(name)
+    except InvalidName:
+        return None
+    if home:
+        return (END_OF_NAMESPACE if legal else DELIMITER) + shown
+    if not name.namespace and snapshot.spelled(shown) != name:
+        return DELIMITER + shown
+    return shown
+
+
+def spell_namespace(settings: ViewSettings, path: str) -> str | None:
+    """A namespace as :func:`parse_namespace` reads it: ``org:apache:``, legal ``org.apache..``;
+    None where the view does not reach it."""
+    home = settings.home
+    if home:
+        inside = below(path, home)
+        if inside:
+            return inside + DELIMITER
+        if not settings.escape:
+            return None
+    if settings.spelling == "legal":
+        return (END_OF_NAMESPACE if home else "") + flat_prefix(path)
+    return (DELIMITER if home else "") + path + DELIMITER
+
+
+def below(namespace: str, home: str) -> str | None:
+    """``namespace`` relative to ``home`` (``""``: the root); None when it is not in its subtree."""
+    if not home or namespace == home:
+        return namespace if not home else ""
+    inside = namespace.removeprefix(home + DELIMITER)
+    return inside if inside != namespace else None
+
+
+def _parse_from_root(snapshot: Snapshot, spelled: str) -> LogicalName:
+    return LogicalName(*_split(spelled)) if DELIMITER in spelled else snapshot.spelled(spelled)
+
+
+def _split(spelled: str) -> tuple[str, str]:
+    namespace, _, topic = spelled.rpartition(DELIMITER)
+    if not topic:
+        raise InvalidName(f"'{spelled}' names a namespace, not a topic in it")
+    return namespace, topic
+
+
+def _outside(settings: ViewSettings, spelled: str) -> InvalidName:
+    return InvalidName(f"'{spelled}' is outside namespace '{settings.home}' of this listener")

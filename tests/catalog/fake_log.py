@@ -1,0 +1,165 @@
+"""A broker's partition and transaction coordinator in memory, with what can go wrong there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from gateway.catalog.entities import Change
+from gateway.catalog.partition import Fenced, Fetched, LogError, OffsetOutOfRange, OutcomeUnknown
+from gateway.catalog.records import Place, Record, encode
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands at an offset; a marker of a transaction's end has no record."""
+
+    offset: int
+    record: Record | None
+
+
+class FakeLog:
+    """One partition. ``fetch_limit`` is the most offsets that one fetch goes over.
+
+    While ``down`` nobody answers. ``before_commit`` is awaited when a transaction is about to be
+    committed; ``lost_answers`` says how many commits to come are done without an answer,
+    ``lost_commits`` how many are neither done nor answered.
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.start = 0
+        self.next = 0
+        self.epoch = 0
+        self.takes = 0
+        self.commits = 0
+        self.end_questions = 0
+        self.fetch_limit = 1000
+        self.down = False
+        self.lost_answers = 0
+        self.lost_commits = 0
+        self.before_commit: Callable[[], Awaitable[None]] | None = None
+        self.grown = asyncio.Event()
+
+    def append(self, records: Iterable[Record]) -> None:
+        """One committed transaction."""
+        for record in (*records, None):
+            self.entries.append(Entry(self.next, record))
+            self.next += 1
+        grown, self.grown = self.grown, asyncio.Event()
+        grown.set()
+
+    def write(self, *changes: Change, seq: int, decision: str, after: str = "") -> None:
+        """One committed decision whose first record has number ``seq``."""
+        last = seq + len(changes) - 1
+        self.append(
+            encode(change, Place(number, last, decision, decision if number > seq else after))
+            for number, change in enumerate(changes, seq)
+        )
+
+    def compact(self) -> None:
+        """Keep the newest record of each key, as the broker's cleaner does."""
+        newest = {entry.record.key: entry for entry in self.entries if entry.record is not None}
+        self.entries = [entry for entry in self.entries if entry in newest.values()]
+
+    def delete_records(self) -> None:
+        """Everything so far is gone; offsets go on."""
+        self.entries.clear()
+        self.start = self.next
+
+    def recreate(self) -> None:
+        """The topic was deleted and made anew."""
+        self.entries.clear()
+        self.start = self.next = 0
+
+    def check_up(self) -> None:
+        """Raises LogError while it is down."""
+        if self.down:
+            raise LogError("a broker does not answer")
+
+
+class FakePartition:
+    """A reader's side (gateway/catalog/partition.py)."""
+
+    def __init__(self, log: FakeLog) -> None:
+        self.log = log
+        self.closed = 0
+
+    async def fetch(self, offset: int, wait: float) -> Fetched:
+        """As a broker does it, waiting included."""
+        await asyncio.sleep(0)
+        self.log.check_up()
+        self._check_range(offset)
+        if offset == self.log.next and wait:
+            try:
+                async with asyncio.timeout(wait):
+                    await self.log.grown.wait()
+            except TimeoutError:
+                pass
+            self.log.check_up()
+            self._check_range(offset)
+        until = min(offset + self.log.fetch_limit, self.log.next)
+        found = [entry for entry in self.log.entries if offset <= entry.offset < until]
+        records = [entry.record for entry in found if entry.record is not None]
+        return Fetched(records, until, self.log.next)
+
+    async def beginning(self) -> int:
+        """The first offset."""
+        await asyncio.sleep(0)
+        self.log.check_up()
+        return self.log.start
+
+    async def end(self) -> int:
+        """The offset after the last."""
+        await asyncio.sleep(0)
+        self.log.check_up()
+        self.log.end_questions += 1
+        return self.log.next
+
+    async def close(self) -> None:
+        """Counted."""
+        self.closed += 1
+
+    def _check_range(self, offset: int) -> None:
+        if not self.log.start <= offset <= self.log.next:
+            raise OffsetOutOfRange("the offset is out of range")
+
+
+class FakeTransactions:
+    """A writer's side (gateway/catalog/partition.py)."""
+
+    def __init__(self, log: FakeLog) -> None:
+        self.log = log
+        self.closed = 0
+        self._epoch = -1
+
+    async def take(self) -> None:
+        """Fences the others."""
+        await asyncio.sleep(0)
+        self.log.check_up()
+        self.log.takes += 1
+        self.log.epoch += 1
+        self._epoch = self.log.epoch
+
+    async def commit(self, records: Sequence[Record]) -> None:
+        """All or nothing, as the log is set to do it."""
+        await asyncio.sleep(0)
+        self.log.check_up()
+        if self.log.before_commit is not None:
+            await self.log.before_commit()
+        if self._epoch != self.log.epoch:
+            raise Fenced("writing is refused (InvalidProducerEpoch)")
+        if self.log.lost_commits:
+            self.log.lost_commits -= 1
+            raise OutcomeUnknown("a broker does not answer")
+        self.log.commits += 1
+        self.log.append(records)
+        if self.log.lost_answers:
+            self.log.lost_answers -= 1
+            raise OutcomeUnknown("a broker does not answer")
+
+    async def close(self) -> None:
+        """Lets go of the id."""
+        self.closed += 1
+        self._epoch = -1

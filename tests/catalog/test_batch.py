@@ -1,0 +1,98 @@
+"""What one transaction is to hold."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from gateway.catalog import records
+from gateway.catalog.batch import Batch, Waiting
+from gateway.catalog.entities import CatalogFormat, Change, Namespace, Removal
+from gateway.catalog.records import decode
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import Decide
+
+
+def waiting(decide: Decide) -> Waiting:
+    """In the queue, for long."""
+    return Waiting(decide, asyncio.get_running_loop().create_future(), float("inf"))
+
+
+async def test_each_decision_is_made_on_the_state_that_holds_those_before() -> None:
+    batch = Batch(Snapshot.of(["a"], version=4), "before")
+    seen: list[set[str]] = []
+
+    def create(path: str) -> Decide:
+        def decide(state: Snapshot) -> list[Change]:
+            seen.append({*state.namespaces})
+            return [Namespace(path)]
+
+        return decide
+
+    batch.decide(waiting(create("b")))
+    batch.decide(waiting(create("c")))
+    assert seen == [{"a"}, {"a", "b"}]
+    assert set(batch.draft.namespaces) == {"a", "b", "c"}
+    assert batch.draft.version == 6
+
+
+async def test_records_stand_in_a_chain() -> None:
+    batch = Batch(Snapshot(version=4), "before")
+    batch.decide(waiting(lambda _: [Namespace("a"), Namespace("b")]))
+    batch.decide(waiting(lambda _: [Removal(("namespace", "a"))]))
+    places = [decode(record)[1] for record in batch.records]
+    first, second = (decision for _, decision in batch.decisions)
+    assert [(place.seq, place.last) for place in places] == [(5, 6), (6, 6), (7, 7)]
+    assert [place.decision for place in places] == [first, first, second]
+    assert [place.after for place in places] == ["before", first, first]
+    assert batch.after == second
+    assert first != second
+
+
+async def test_refusals_and_nothing_leave_no_record() -> None:
+    batch = Batch(Snapshot(version=4), "before")
+    refused, empty = waiting(lambda _: [Namespace(str(1 // 0))]), waiting(lambda _: [])
+    batch.decide(refused)
+    batch.decide(empty)
+    assert batch.records == []
+    assert not refused.in_hand
+    batch.settle(batch.draft)
+    assert isinstance(refused.answer.exception(), ZeroDivisionError)
+    assert await empty.answer is batch.draft
+
+
+async def test_what_is_written_is_in_hand_until_it_is_let_go() -> None:
+    batch = Batch(Snapshot(), "")
+    one = waiting(lambda _: [Namespace("a")])
+    batch.decide(one)
+    assert one.in_hand
+    batch.let_go()
+    assert not one.in_hand
+
+
+async def test_an_answer_is_given_once() -> None:
+    one = waiting(lambda _: [])
+    one.settle(Snapshot(version=1))
+    one.settle(ValueError("too late"))
+    assert (await one.answer).version == 1
+
+
+async def test_what_the_format_of_the_catalog_has_no_room_for_is_not_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    levels: Mapping[str, int] = {**records.LEVELS, "namespace": 2, "format": 2}
+    monkeypatch.setattr(records, "LEVELS", levels)
+    batch = Batch(Snapshot(), "")
+    for decide in (
+        lambda _: [Namespace("a")],
+        lambda _: [CatalogFormat(2)],
+        lambda _: [Namespace("a")],
+    ):
+        batch.decide(waiting(decide))
+    assert next(str(error) for _, error in batch.refusals).endswith(
+        "newer format of the catalog than 1"
+    )
+    assert len(batch.refusals) == 1
+    assert set(batch.draft.namespaces) == {"a"}

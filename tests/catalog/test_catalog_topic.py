@@ -1,0 +1,187 @@
+"""The catalog's topic, made and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from gateway.catalog.catalog_topic import (
+    CONFIGS,
+    CatalogTopicError,
+    check_topic,
+    ensure_topic,
+)
+from gateway.catalog.source import CatalogUnavailable
+from gateway.cluster_link import ClusterUnreachable
+from gateway.rules.nested import element_class, make
+from protocol import messages
+from protocol.schema import api_key_of, message_versions, response_name
+
+TOPIC = "__kafka_gateway_catalog"
+UNKNOWN_TOPIC = 3
+LEADER_NOT_AVAILABLE = 5
+NOT_AUTHORIZED = 29
+TIMED_OUT = 7
+EXISTS = 36
+BAD_REPLICATION = 38
+
+
+@dataclass
+class FakeAdmin:
+    """A cluster with at most one topic; requests and answers are written and parsed as usual."""
+
+    partitions: int = 0
+    policy: str = "compact"
+    down: bool = False
+    create_code: int = 0
+    describe_code: int = 0
+    metadata_code: int = 0
+    made_by_another: bool = False
+    unknown_for: int = 0
+    created: list[Any] = field(default_factory=list)
+    asked: list[tuple[str, bool]] = field(default_factory=list)
+
+    async def ask(
+        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
+    ) -> Any:
+        """As BrokerAdmin."""
+        self.asked.append((name, changes))
+        if self.down:
+            raise ClusterUnreachable("main", "127.0.0.1:9092: connection refused")
+        version = max(v for v in message_versions(name) if v <= at_most)
+        request = make(messages.message_class(name, version))
+        body = messages.write(request)
+        request = messages.parse(name, version, body)
+        response = response_name(api_key_of(name))
+        answer = {
+            "MetadataRequest": self._metadata,
+            "CreateTopicsRequest": self._create,
+            "DescribeConfigsRequest": self._describe,
+        }[name](request, messages.message_class(response, version))
+        return messages.parse(response, version, messages.write(answer))
+
+    def _metadata(self, request: Any, cls: type) -> Any:
+        assert [topic.name for topic in request.topics] == [TOPIC]
+        assert request.allow_auto_topic_creation is False
+        topic = element_class(cls, "topics")
+        partition = element_class(topic, "partitions")
+        hidden = self.unknown_for > 0
+        self.unknown_for -= 1
+        count = 0 if hidden else self.partitions
+        code = self.metadata_code or (0 if count else UNKNOWN_TOPIC)
+        found = make(
+            topic,
+            {
+                "error_code": code,
+                "name": TOPIC,
+                "partitions": tuple(
+                    make(partition, {"partition_index": n, "leader_id": 1}) for n in range(count)
+                ),
+            },
+        )
+        return make(cls, {"topics": (found,)})
+
+    def _create(self, request: Any, cls: type) -> Any:
+        (wanted,) = request.topics
+        code = EXISTS if self.made_by_another else self.create_code
+        if not code:
+            self.created.append(wanted)
+        if code in (0, EXISTS):
+            self.partitions = self.partitions or 1
+        topic = element_class(cls, "topics")
+        values = {"name": TOPIC, "error_code": code, "error_message": "says the broker"}
+        return make(cls, {"topics": (make(topic, values),)})
+
+    def _describe(self, request: Any, cls: type) -> Any:
+        (resource,) = request.resources
+        assert (resource.resource_type, resource.resource_name) == (2, TOPIC)
+        assert list(resource.configuration_keys) == ["cleanup.policy"]
+        result = element_class(cls, "results")
+        config = element_class(result, "configs")
+        values = {"name": "cleanup.policy", "value": self.policy}
+        found = {
+            "error_code": self.describe_code,
+            "error_message": "says the broker",
+            "resource_type": 2,
+            "resource_name": TOPIC,
+            "configs": (make(config, values),),
+        }
+        return make(cls, {"results": (make(result, found),)})
+
+
+async def test_a_missing_topic_is_made() -> None:
+    admin = FakeAdmin()
+    await ensure_topic(admin, TOPIC, 3)
+    (made,) = admin.created
+    assert (made.name, made.num_partitions, made.replication_factor) == (TOPIC, 1, 3)
+    assert {config.name: config.value for config in made.configs} == CONFIGS
+    assert CONFIGS["cleanup.policy"] == "compact"
+
+
+async def test_the_replication_factor_is_the_brokers_unless_it_is_given() -> None:
+    admin = FakeAdmin()
+    await ensure_topic(admin, TOPIC)
+    assert admin.created[0].replication_factor == -1
+
+
+async def test_a_fit_topic_is_left_alone() -> None:
+    admin = FakeAdmin(partitions=1)
+    await ensure_topic(admin, TOPIC)
+    assert admin.asked == [("MetadataRequest", False), ("DescribeConfigsRequest", False)]
+
+
+async def test_another_gateway_may_make_it_at_the_same_time() -> None:
+    admin = FakeAdmin(made_by_another=True)
+    await ensure_topic(admin, TOPIC)
+    assert admin.created == []
+
+
+async def test_brokers_may_hear_of_it_later() -> None:
+    admin = FakeAdmin(unknown_for=4)
+    await ensure_topic(admin, TOPIC)
+    assert len(admin.created) == 1
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact,delete", "delete,compact", ""])
+async def test_any_other_cleanup_policy_is_refused(policy: str) -> None:
+    with pytest.raises(CatalogTopicError, match="must have exactly 'compact'"):
+        await ensure_topic(FakeAdmin(partitions=1, policy=policy), TOPIC)
+
+
+async def test_more_than_one_partition_is_refused() -> None:
+    with pytest.raises(CatalogTopicError, match="has 3 partitions and must have exactly 1"):
+        await ensure_topic(FakeAdmin(partitions=3), TOPIC)
+
+
+async def test_what_the_broker_refuses_is_told() -> None:
+    with pytest.raises(CatalogTopicError, match=r"cannot be made: INVALID_REPL.*says the broker"):
+        await ensure_topic(FakeAdmin(create_code=BAD_REPLICATION), TOPIC)
+
+
+async def test_configs_that_cannot_be_read_are_told() -> None:
+    admin = FakeAdmin(partitions=1, describe_code=NOT_AUTHORIZED)
+    with pytest.raises(CatalogTopicError, match="cannot be read: TOPIC_AUTHORIZATION_FAILED"):
+        await ensure_topic(admin, TOPIC)
+
+
+@pytest.mark.parametrize(
+    "admin",
+    [
+        FakeAdmin(down=True),
+        FakeAdmin(create_code=TIMED_OUT),
+        FakeAdmin(metadata_code=LEADER_NOT_AVAILABLE),
+    ],
+)
+async def test_what_may_pass_is_unavailable_without_an_address(admin: FakeAdmin) -> None:
+    with pytest.raises(CatalogUnavailable) as raised:
+        await ensure_topic(admin, TOPIC)
+    assert "9092" not in str(raised.value)
+
+
+async def test_a_check_tells_whether_it_is_there() -> None:
+    assert not await check_topic(FakeAdmin(), TOPIC)
+    assert not await check_topic(FakeAdmin(partitions=1, describe_code=UNKNOWN_TOPIC), TOPIC)
+    assert await check_topic(FakeAdmin(partitions=1), TOPIC)

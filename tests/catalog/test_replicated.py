@@ -1,0 +1,111 @@
+"""Reader and writer together, and what start and stop do."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from gateway.catalog.catalog_topic import CatalogTopicError
+from gateway.catalog.entities import CatalogFormat, Namespace
+from gateway.catalog.members import register, seed
+from gateway.catalog.records import FORMAT, UnreadableCatalog
+from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.catalog.source import Catalog, CatalogUnavailable
+from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
+from tests.catalog.test_catalog_topic import TOPIC, FakeAdmin
+from tests.gateway.waiting import eventually
+
+
+def catalog(log: FakeLog, admin: FakeAdmin | None = None) -> ReplicatedCatalog:
+    """A process's catalog on a log in memory."""
+    return ReplicatedCatalog(
+        [("broker", 9092)],
+        admin,
+        topic=TOPIC,
+        replication_factor=3,
+        start_seconds=0.3,
+        change_seconds=0.3,
+        partition=FakePartition(log),
+        transactions=FakeTransactions(log),
+    )
+
+
+async def test_it_is_a_catalog() -> None:
+    log = FakeLog()
+    admin = FakeAdmin()
+    one: Catalog
+    one, other = catalog(log, admin), catalog(log, admin)
+    await asyncio.gather(one.start(), other.start())
+    assert admin.created[0].replication_factor == 3
+    told: list[int] = []
+    other.subscribe(lambda: told.append(other.snapshot.version))
+    await one.change(seed(["org:apache"]))
+    await one.change(register("gw-1", "0.1"))
+    await other.refresh()
+    assert other.snapshot == one.snapshot
+    assert set(other.snapshot.namespaces) == {"org", "org:apache"}
+    assert told == [3, 4]
+    assert other.fresh
+    await one.stop()
+    await other.stop()
+    assert not other.fresh
+
+
+async def test_read_only_it_makes_no_topic_and_writes_nothing() -> None:
+    log = FakeLog()
+    log.write(Namespace("a"), seq=1, decision="d1")
+    admin = FakeAdmin(partitions=1)
+    reader = catalog(log, admin)
+    await reader.start(read_only=True)
+    assert set(reader.snapshot.namespaces) == {"a"}
+    with pytest.raises(CatalogUnavailable):
+        await reader.change(seed(["b"]))
+    await reader.stop()
+    assert admin.created == []
+    assert (log.takes, log.commits) == (0, 0)
+
+
+async def test_read_only_it_needs_no_admin() -> None:
+    log = FakeLog()
+    log.write(Namespace("a"), seq=1, decision="d1")
+    reader = catalog(log)
+    await reader.start(read_only=True)
+    assert set(reader.snapshot.namespaces) == {"a"}
+    await reader.stop()
+
+
+async def test_read_only_a_missing_topic_stays_missing() -> None:
+    admin = FakeAdmin()
+    with pytest.raises(CatalogUnavailable, match="its topic is not there"):
+        await catalog(FakeLog(), admin).start(read_only=True)
+    assert admin.created == []
+
+
+async def test_it_does_not_start_on_an_unfit_topic() -> None:
+    with pytest.raises(CatalogTopicError):
+        await catalog(FakeLog(), FakeAdmin(partitions=2)).start()
+
+
+async def test_it_does_not_start_in_a_format_it_cannot_read() -> None:
+    log = FakeLog()
+    log.write(CatalogFormat(FORMAT + 1), seq=1, decision="d1")
+    with pytest.raises(UnreadableCatalog):
+        await catalog(log, FakeAdmin()).start()
+
+
+async def test_a_log_that_is_another_one_is_not_read_from_an_unfit_topic() -> None:
+    log = FakeLog()
+    admin = FakeAdmin()
+    one = catalog(log, admin)
+    await one.start()
+    await one.change(seed(["a"]))
+    admin.policy = "delete"
+    log.recreate()
+    await eventually(lambda: one._reader._is_lost, "that it is noticed")
+    with pytest.raises(CatalogUnavailable, match="not fit"):
+        await one.refresh()
+    with pytest.raises(CatalogUnavailable, match="cannot be written now"):
+        await one.change(seed(["b"]))
+    assert set(one.snapshot.namespaces) == {"a"}
+    await one.stop()

@@ -1,0 +1,97 @@
+"""CreateTopics and DeleteTopics as clients ask them, and what they are answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
+
+from gateway.changes.create_topics import create_topics
+from gateway.changes.delete_topics import delete_topics
+from gateway.changes.jobs import Task
+from gateway.rules.nested import element_class, has_field, make
+from gateway.view import View
+from protocol import messages
+from tests.changes.fakes import FakeGateway
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one item is answered: code (0: done), message, the name or id it is answered under."""
+
+    code: int
+    message: str
+    name: str | None
+    topic_id: bytes | None
+    entry: Any
+
+
+async def create(
+    gateway: FakeGateway,
+    *names: str,
+    configs: dict[str, str | None] | None = None,
+    view: View | None = None,
+    version: int = 7,
+    validate_only: bool = False,
+) -> list[Told]:
+    """CreateTopics of these names, all with the same configs."""
+    cls = messages.message_class("CreateTopicsRequest", version)
+    topic_class = element_class(cls, "topics")
+    config_class = element_class(topic_class, "configs")
+    shown = tuple(make(config_class, {"name": k, "value": v}) for k, v in (configs or {}).items())
+    topics = tuple(
+        make(
+            topic_class,
+            {"name": name, "num_partitions": 1, "replication_factor": 1, "configs": shown},
+        )
+        for name in names
+    )
+    values = {
+        "topics": topics,
+        "timeout": timedelta(seconds=10),
+        "validate_only": validate_only,
+    }
+    body = messages.write(make(cls, values))
+    answer = await create_topics(gateway.context, view or gateway.view(), version, body)
+    response = messages.parse("CreateTopicsResponse", version, answer)
+    return [_told(entry) for entry in response.topics]
+
+
+async def delete(
+    gateway: FakeGateway,
+    *asked: str | bytes,
+    view: View | None = None,
+    version: int = 6,
+    began: list[Task] | None = None,
+) -> list[Told]:
+    """DeleteTopics of these names and ids."""
+    cls = messages.message_class("DeleteTopicsRequest", version)
+    values: dict[str, object] = {"timeout": timedelta(seconds=10), "topic_names": asked}
+    if has_field(cls, "topics"):
+        topic_class = element_class(cls, "topics")
+        values["topics"] = tuple(
+            make(topic_class, {"name": item})
+            if isinstance(item, str)
+            else make(topic_class, {"name": None, "topic_id": UUID(bytes=item)})
+            for item in asked
+        )
+    body = messages.write(make(cls, values))
+    tasks: list[Task] = [] if began is None else began
+    answer = await delete_topics(
+        gateway.context, view or gateway.view(), version, body, began=tasks.append
+    )
+    response = messages.parse("DeleteTopicsResponse", version, answer)
+    return [_told(entry) for entry in response.responses]
+
+
+def codes(told: list[Told]) -> list[int]:
+    """The error codes alone."""
+    return [each.code for each in told]
+
+
+def _told(entry: Any) -> Told:
+    topic_id = getattr(entry, "topic_id", None)
+    message = getattr(entry, "error_message", None) or ""
+    raw = None if topic_id is None else topic_id.bytes
+    return Told(int(entry.error_code), message, entry.name, raw, entry)

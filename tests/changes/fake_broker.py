@@ -1,0 +1,294 @@
+"""A broker in memory: topics and their configs, asked through real message classes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID, uuid4
+
+from gateway.cluster_link import ClusterUnreachable
+from gateway.names import MAX_FLAT_LENGTH, InvalidName, check_topic, fold
+from gateway.rules.nested import element_class, has_field, make
+from protocol import messages
+from protocol.schema import api_key_of, message_versions, response_name
+
+DYNAMIC_TOPIC_CONFIG = 1
+DEFAULT_CONFIG = 5
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+DEFAULTS: Mapping[str, str] = {
+    "cleanup.policy": "delete",
+    "compression.type": "producer",
+    "max.message.bytes": "1048588",
+    "min.insync.replicas": "1",
+    "retention.bytes": "-1",
+    "retention.ms": "604800000",
+    "segment.bytes": "1073741824",
+}
+"""Every topic config that it knows, with its default."""
+
+_WORDS = {
+    "cleanup.policy": {"delete", "compact"},
+    "compression.type": {"producer", "gzip", "snappy", "lz4", "zstd", "uncompressed"},
+}
+_LISTS = {"cleanup.policy"}
+_STRING, _INT, _LONG, _LIST = 2, 3, 5, 7
+_TYPES = {"cleanup.policy": _LIST, "compression.type": _STRING, "min.insync.replicas": _INT}
+
+Step = Callable[[str], Awaitable[None]]
+"""Called at every step with its name; it may do something in between, or raise (a crash)."""
+
+
+class Refused(Exception):
+    """An error of one item: its code and the broker's message."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+@dataclass
+class FakeTopic:
+    """``configs`` are the dynamic ones, ``topic_id`` the broker's 16 bytes."""
+
+    topic_id: bytes
+    configs: dict[str, str]
+    partitions: int = 1
+
+
+async def no_step(_: str) -> None:
+    """Nothing happens in between."""
+
+
+@dataclass
+class FakeBroker:
+    """Answers what gateway/broker_admin.py asks of a cluster.
+
+    ``step`` is awaited before and after every request that changes something
+    (``"ask CreateTopicsRequest"``, ``"asked CreateTopicsRequest"``). ``down`` makes it
+    unreachable. ``newest`` lowers the newest version that it serves of a request. ``asked`` holds
+    what it was asked: the request's name and its entity. ``refusals`` are the topics that it does
+    not delete, with error code and message.
+    """
+
+    topics: dict[str, FakeTopic] = field(default_factory=dict)
+    step: Step = no_step
+    down: bool = False
+    newest: dict[str, int] = field(default_factory=dict)
+    asked: list[tuple[str, Any]] = field(default_factory=list)
+    refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def make(self, *names: str, **configs: str) -> None:
+        """Topics as somebody else makes them; ``retention_ms="1"`` is ``retention.ms``."""
+        for name in names:
+            chosen = {key.replace("_", "."): value for key, value in configs.items()}
+            self.topics[name] = FakeTopic(uuid4().bytes, chosen)
+
+    def requests(self, name: str) -> list[Any]:
+        """The request entities of one API so far."""
+        return [entity for asked, entity in self.asked if asked == name]
+
+    async def ask(
+        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
+    ) -> Any:
+        """As BrokerAdmin.ask does."""
+        await self.step(f"ask {name}")
+        if self.down:
+            raise ClusterUnreachable("main", {("10.0.0.1", 9092): "refused the connection"})
+        newest = min(at_most, self.newest.get(name, at_most))
+        version = max(v for v in message_versions(name) if v <= newest)
+        request = make(messages.message_class(name, version))
+        # Over the wire, so that what cannot be written is found.
+        request = messages.parse(name, version, messages.write(request))
+        self.asked.append((name, request))
+        answer = response_name(api_key_of(name))
+        cls = messages.message_class(answer, version)
+        response = getattr(self, "_" + name)(request, cls)
+        await self.step(f"asked {name}")
+        return messages.parse(answer, version, messages.write(response))
+
+    # -- CreateTopics ---------------------------------------------------------------------------
+
+    def _CreateTopicsRequest(self, request: Any, cls: type) -> Any:
+        counts = Counter(topic.name for topic in request.topics)
+        topic_class = element_class(cls, "topics")
+        results: list[Any] = []
+        for topic in {topic.name: topic for topic in request.topics}.values():
+            values: dict[str, object] = {"name": topic.name, "num_partitions": -1}
+            values |= {"replication_factor": -1}
+            try:
+                if counts[topic.name] > 1:
+                    raise Refused(42, "Duplicate topic name.")
+                values |= self._create(topic, request.validate_only, topic_class)
+            except Refused as refused:
+                values |= {"error_code": refused.code, "error_message": refused.message}
+                values |= {"configs": ()}
+            results.append(make(topic_class, values))
+        return make(cls, {"topics": tuple(results)})
+
+    def _create(self, topic: Any, validate_only: bool, cls: type) -> dict[str, object]:
+        if topic.name in self.topics:
+            raise Refused(36, f"Topic '{topic.name}' already exists.")
+        self._check_name(topic.name)
+        if topic.num_partitions == 0 or topic.num_partitions < -1:
+            raise Refused(37, "Number of partitions was set to an invalid non-positive value.")
+        if topic.replication_factor not in (-1, 1) and not topic.assignments:
+            raise Refused(38, "Unable to replicate the partition 1 times: only 1 broker.")
+        configs: dict[str, str] = {}
+        for config in topic.configs:
+            configs |= _checked(config.name, config.value)
+        partitions = len(topic.assignments) or max(topic.num_partitions, 1)
+        made = FakeTopic(uuid4().bytes, configs, partitions)
+        if not validate_only:
+            self.topics[topic.name] = made
+        shown: tuple[Any, ...] = ()
+        if has_field(cls, "configs"):
+            config_class = element_class(cls, "configs")
+            shown = tuple(make(config_class, values) for values in _described(made, None))
+        return {
+            "topic_id": None if validate_only else UUID(bytes=made.topic_id),
+            "num_partitions": partitions,
+            "replication_factor": 1,
+            "configs": shown,
+        }
+
+    def _check_name(self, name: str) -> None:
+        try:
+            check_topic(name)
+        except InvalidName as error:
+            raise Refused(17, str(error)) from None
+        if len(name) > MAX_FLAT_LENGTH:
+            raise Refused(17, "Topic name is too long")
+        for other in self.topics:
+            if fold(other) == fold(name):
+                raise Refused(17, f"Topic '{name}' collides with existing topic: {other}")
+
+    # -- DeleteTopics ---------------------------------------------------------------------------
+
+    def _DeleteTopicsRequest(self, request: Any, cls: type) -> Any:
+        result_class = element_class(cls, "responses")
+        results: list[Any] = []
+        for name, topic_id in _deletions(request):
+            known = name
+            if topic_id is not None:
+                matching = (n for n, t in self.topics.items() if t.topic_id == topic_id)
+                known = next(matching, None)
+            values: dict[str, object] = {
+                "name": known,
+                "topic_id": None if topic_id is None else UUID(bytes=topic_id),
+            }
+            if known is None:
+                values |= {"error_code": 100, "error_message": "This server has no such id."}
+            elif known in self.refusals:
+                code, text = self.refusals[known]
+                values |= {"error_code": code, "error_message": text}
+            elif known not in self.topics:
+                text = "This server does not host this topic-partition."
+                values |= {"error_code": 3, "error_message": text}
+            else:
+                values["topic_id"] = UUID(bytes=self.topics.pop(known).topic_id)
+            results.append(make(result_class, values))
+        return make(cls, {"responses": tuple(results)})
+
+    # -- configs --------------------------------------------------------------------------------
+
+    def _DescribeConfigsRequest(self, request: Any, cls: type) -> Any:
+        result_class = element_class(cls, "results")
+        config_class = element_class(result_class, "configs")
+        synonym_class = element_class(config_class, "synonyms")
+        results: list[Any] = []
+        for resource in request.resources:
+            values = {"resource_type": resource.resource_type}
+            values |= {"resource_name": resource.resource_name}
+            topic = self.topics.get(resource.resource_name)
+            if topic is None:
+                results.append(make(result_class, values | {"error_code": 3}))
+                continue
+            configs = []
+            for config in _described(topic, resource.configuration_keys):
+                if request.include_synonyms:
+                    synonyms = _synonyms(config)
+                    config["synonyms"] = tuple(make(synonym_class, s) for s in synonyms)
+                configs.append(make(config_class, config))
+            results.append(make(result_class, values | {"configs": tuple(configs)}))
+        return make(cls, {"results": tuple(results)})
+
+    def _IncrementalAlterConfigsRequest(self, request: Any, cls: type) -> Any:
+        result_class = element_class(cls, "responses")
+        results: list[Any] = []
+        for resource in request.resources:
+            values: dict[str, object] = {"resource_type": resource.resource_type}
+            values |= {"resource_name": resource.resource_name}
+            try:
+                self._alter(resource, request.validate_only)
+            except Refused as refused:
+                values |= {"error_code": refused.code, "error_message": refused.message}
+            results.append(make(result_class, values))
+        return make(cls, {"responses": tuple(results)})
+
+    def _alter(self, resource: Any, validate_only: bool) -> None:
+        topic = self.topics.get(resource.resource_name)
+        if topic is None:
+            raise Refused(3, "This server does not host this topic-partition.")
+        configs = dict(topic.configs)
+        for config in resource.configs:
+            key, value = config.name, config.value
+            listed = configs.get(key, DEFAULTS.get(key, "")).split(",")
+            match config.config_operation:
+                case 0:
+                    configs |= _checked(key, value)
+                case 1:
+                    configs.pop(key, None)
+                case 2:
+                    configs |= _checked(key, ",".join(dict.fromkeys([*listed, value])))
+                case 3:
+                    configs |= _checked(key, ",".join(v for v in listed if v != value))
+        if not validate_only:
+            topic.configs = configs
+
+
+def _deletions(request: Any) -> Iterator[tuple[str | None, bytes | None]]:
+    for name in getattr(request, "topic_names", ()):
+        yield name, None
+    for topic in getattr(request, "topics", ()):
+        yield topic.name, None if topic.topic_id is None else topic.topic_id.bytes
+
+
+def _checked(key: str, value: str | None) -> dict[str, str]:
+    if key not in DEFAULTS:
+        raise Refused(40, f"Unknown topic config name: {key}")
+    if value is None:
+        raise Refused(40, f"Null value not supported for topic configs: {key}")
+    words = _WORDS.get(key)
+    if words is not None:
+        fits = set(value.split(",")) <= words if key in _LISTS else value in words
+    else:
+        fits = value.lstrip("-").isdigit()
+    if not fits:
+        raise Refused(40, f"Invalid value {value} for configuration {key}")
+    return {key: value}
+
+
+def _described(topic: FakeTopic, keys: tuple[str, ...] | None) -> list[dict[str, object]]:
+    return [
+        {
+            "name": key,
+            "value": topic.configs.get(key, default),
+            "config_source": DYNAMIC_TOPIC_CONFIG if key in topic.configs else DEFAULT_CONFIG,
+            "config_type": _TYPES.get(key, _LONG),
+        }
+        for key, default in DEFAULTS.items()
+        if keys is None or key in keys
+    ]
+
+
+def _synonyms(config: Mapping[str, object]) -> list[dict[str, object]]:
+    key, source = str(config["name"]), config["config_source"]
+    synonyms: list[dict[str, object]] = []
+    if source == DYNAMIC_TOPIC_CONFIG:
+        synonyms.append({"name": key, "value": config["value"], "source": source})
+    default = {"name": f"log.{key}", "value": DEFAULTS[key], "source": DEFAULT_CONFIG}
+    return [*synonyms, default]

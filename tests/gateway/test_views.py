@@ -1,0 +1,126 @@
+"""Views follow the catalog: a new snapshot, a stale one, a fresh one again."""
+
+from __future__ import annotations
+
+from gateway.catalog.entities import Alias, Namespace, Removal, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.decision import Denied, Resolved
+from gateway.names import LogicalName
+from gateway.topic_ids import TopicIndex
+from gateway.view import View, ViewSettings
+from gateway.views import Views
+from tests.changes.fake_broker import no_step
+from tests.changes.fakes import FakeCatalog, Log
+
+OWN_ID, NEW_ID, NEWER_ID = (bytes([n]) * 16 for n in (1, 2, 3))
+
+
+def views() -> tuple[Views, FakeCatalog, Log]:
+    log = Log(Snapshot.of(["team-a", "team-b"]))
+    catalog = FakeCatalog(log, no_step)
+    settings = [ViewSettings("root"), ViewSettings("home", home="team-a", list_subtree=False)]
+    return Views(catalog, settings), catalog, log
+
+
+def test_a_view_is_kept_while_nothing_changes() -> None:
+    seen, _, _ = views()
+    before = seen.of("root")
+    seen.update()
+    assert seen.of("root") is before
+
+
+def test_a_change_makes_new_views() -> None:
+    seen, _, log = views()
+    assert isinstance(seen.of("root").resolve(b"org:orders"), Denied)
+    log.append([Namespace("org")])
+    seen.update()
+    assert isinstance(seen.of("root").resolve(b"org:orders"), Resolved)
+
+
+def test_a_stale_catalog_closes_the_views_until_it_is_fresh_again() -> None:
+    seen, catalog, _ = views()
+    catalog.fresh = False
+    seen.update()
+    closed = seen.of("root")
+    found = closed.resolve(b"team-a:orders")
+    assert isinstance(found, Denied)
+    assert (found.code, found.rule) == (5, "stale")
+    group = closed.group_to_broker(b"app")
+    assert isinstance(group, Denied)
+    assert group.code == 15
+    assert isinstance(closed.transactional_id_to_broker(b"tx"), Denied)
+    assert closed.spell(b"team-a..orders") is None
+    index = TopicIndex()
+    index.learn(b"team-a..orders", OWN_ID)
+    assert closed.flat_of_id(OWN_ID, index) is None
+    catalog.fresh = True
+    seen.update()
+    assert isinstance(seen.of("root").resolve(b"team-a:orders"), Resolved)
+
+
+def test_spellings_that_nothing_has_touched_are_taken_over() -> None:
+    seen, _, log = views()
+    view = seen.of("root")
+    flats = [b"orders", b"team-a..orders", b"team-b..orders", b"org..orders", b"org.x..orders"]
+    assert [view.spell(flat) for flat in flats][3:] == [b"org..orders", b"org.x..orders"]
+    log.append([Namespace("org"), Namespace("org:x")])
+    log.append([TopicEntry("team-a..orders", LogicalName("team-b", "moved"))])
+    log.append([Namespace("team-b", deleting=1)])
+    seen.update()
+    expected = [b"orders", None, None, b"org:orders", b"org:x:orders"]
+    assert [seen.of("root").spell(flat) for flat in flats] == expected
+    log.append([Namespace("team-b"), Removal(("namespace", "org:x"))])
+    seen.update()
+    expected = [b"orders", b"team-b:moved", b"team-b:orders", b"org:orders", b"org.x..orders"]
+    assert [seen.of("root").spell(flat) for flat in flats] == expected
+    fresh = View(ViewSettings("root"), log.newest)
+    assert [fresh.spell(flat) for flat in flats] == expected
+
+
+def test_a_moved_topic_goes_by_the_id_of_the_name_it_is_asked_by() -> None:
+    name, before = LogicalName("team-b", "orders"), LogicalName("team-a", "orders")
+    entry = TopicEntry("team-a..orders", name, NEW_ID)
+    index = TopicIndex()
+    index.learn(b"team-a..orders", OWN_ID)
+    view = View(ViewSettings("root"), Snapshot.of(["team-a", "team-b"], topics=[entry]))
+    found = view.resolve(b"team-b:orders")
+    assert isinstance(found, Resolved)
+    assert found.topic_id == NEW_ID
+    assert view.flat_of_id(NEW_ID, index) == b"team-a..orders"
+    assert view.id_to_broker(NEW_ID, index) == OWN_ID
+    assert view.flat_of_id(OWN_ID, index) is None
+    assert view.id_to_show(b"team-a..orders", None) == NEW_ID
+    assert isinstance(view.resolve(b"team-a:orders"), Denied)
+    assert before not in {entry.name}
+
+
+def test_an_alias_keeps_the_id_that_its_name_had() -> None:
+    aliases = (Alias(LogicalName("team-a", "orders"), 2**50, None),)
+    entry = TopicEntry("team-a..orders", LogicalName("team-b", "orders"), NEW_ID, aliases)
+    index = TopicIndex()
+    index.learn(b"team-a..orders", OWN_ID)
+    snapshot = Snapshot.of(["team-a", "team-b"], topics=[entry])
+    view = View(ViewSettings("root"), snapshot)
+    by_alias = view.resolve(b"team-a:orders")
+    assert isinstance(by_alias, Resolved)
+    assert (by_alias.flat, by_alias.topic_id) == (b"team-a..orders", None)
+    assert view.flat_of_id(OWN_ID, index) == b"team-a..orders"
+    assert view.id_to_show(b"team-a..orders", b"team-a:orders") is None
+    assert view.id_to_show(b"team-a..orders", b"team-b:orders") == NEW_ID
+    home = View(ViewSettings("home", home="team-a"), snapshot)
+    assert home.flat_of_id(OWN_ID, index) == b"team-a..orders"
+    assert home.flat_of_id(NEW_ID, index) is None
+
+
+def test_what_is_below_is_listed_as_the_listener_says() -> None:
+    snapshot = Snapshot.of(["team-a:sub", "team-b"])
+    flats = [b"orders", b"team-a..orders", b"team-a.sub..orders", b"team-b..orders"]
+
+    def listed(settings: ViewSettings) -> list[bytes]:
+        view = View(settings, snapshot)
+        return [flat for flat in flats if view.lists(flat)]
+
+    assert listed(ViewSettings("a")) == flats
+    assert listed(ViewSettings("b", list_subtree=False)) == flats[:1]
+    assert listed(ViewSettings("c", home="team-a")) == flats[1:3]
+    assert listed(ViewSettings("d", home="team-a", list_subtree=False)) == flats[1:2]
