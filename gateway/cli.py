@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gateway import exit_codes, version
 from gateway.check import as_json, find_problems, plan, table
+from gateway.commands import catalog, configs, explain, topics
 from gateway.config import Config, ConfigError, load_config, with_lines
 from gateway.logs import set_up_logging
 from gateway.supervisor import StartError, run_supervisor
@@ -19,32 +21,43 @@ examples:
   kafka-gateway check config/quickstart.yaml
   kafka-gateway check config/quickstart.yaml --json
   kafka-gateway serve --config config/quickstart.yaml
+  kafka-gateway topics --help
 
 exit status:
    0  all is well; serve: stopped by SIGTERM or SIGINT, every worker ended by itself
-   1  check: it would not work on this machine; serve: a worker did not end cleanly
+   1  refused, or failed on the way; check: it would not work on this machine; serve: a worker
+      did not end cleanly
    2  the command line cannot be understood
+  69  nobody answers: no gateway, or no cluster
   78  the configuration is refused, or an address in it cannot be bound
+ 130  interrupted (Ctrl-C)
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; returns its exit status. What is wrong goes to standard error, a line each."""
     options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int] = options.run
     try:
-        config = load_config(options.config)
+        status = run(options)
+        sys.stdout.flush()
     except ConfigError as error:
         print(error, file=sys.stderr)
         return exit_codes.CONFIG
-    if options.command == "check":
-        return _check(config, options.config, json=options.json)
-    return _serve(config, options.log_level)
+    except KeyboardInterrupt:
+        return exit_codes.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever reads has seen enough. The interpreter flushes once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exit_codes.FAILED
+    return status
 
 
-def _check(config: Config, path: Path, *, json: bool) -> int:
+def _check(options: argparse.Namespace) -> int:
+    config, path = load_config(options.config), options.config
     problems = find_problems(config)
     told = str(with_lines(path, problems)).splitlines()
-    if json:
+    if options.json:
         print(as_json(problems, told, plan(config)), end="")
     elif not problems:
         print(table(plan(config)), end="")
@@ -53,8 +66,9 @@ def _check(config: Config, path: Path, *, json: bool) -> int:
     return exit_codes.FAILED if problems else exit_codes.OK
 
 
-def _serve(config: Config, log_level: str) -> int:
-    set_up_logging(level=logging.getLevelNamesMapping()[log_level.upper()])
+def _serve(options: argparse.Namespace) -> int:
+    config: Config = load_config(options.config)
+    set_up_logging(level=logging.getLevelNamesMapping()[options.log_level.upper()])
     try:
         return run_supervisor(config)
     except StartError as error:
@@ -80,9 +94,15 @@ def _parser() -> argparse.ArgumentParser:
         default="info",
         help="what is logged to standard error (default: info)",
     )
+    serve.set_defaults(run=_serve)
     check = commands.add_parser(
         "check", help="resolve every name of a configuration and bind every port, then say so"
     )
     check.add_argument("config", type=Path, metavar="FILE", help="YAML file")
     check.add_argument("--json", action="store_true", help="print JSON")
+    check.set_defaults(run=_check)
+    topics.add_parser(commands)
+    configs.add_parser(commands)
+    catalog.add_parser(commands)
+    explain.add_parser(commands)
     return parser

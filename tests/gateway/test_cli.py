@@ -68,7 +68,10 @@ def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-@pytest.mark.parametrize("arguments", [[], ["serve"], ["check"], ["fly"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["serve"], ["check"], ["fly"], ["topics"], ["configs"], ["catalog"], ["explain"]],
+)
 def test_command_lines_that_cannot_be_understood(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(arguments)
@@ -84,6 +87,48 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert "kafka-gateway check config/quickstart.yaml" in out
     assert "78  the configuration is refused" in out
     assert f"kafka-gateway {version()}" in out
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    out = capsys.readouterr().out
+    for command in ("serve", "check", "topics", "configs", "catalog", "explain"):
+        assert f"\n    {command} " in out
+    documented = {int(line.split()[0]) for line in _below(out, "exit status:")}
+    assert documented == {
+        exit_codes.OK,
+        exit_codes.FAILED,
+        exit_codes.USAGE,
+        exit_codes.UNAVAILABLE,
+        exit_codes.CONFIG,
+        exit_codes.INTERRUPTED,
+    }
+
+
+def _below(text: str, heading: str) -> list[str]:
+    """The lines under a heading that begin with a number."""
+    lines = text.partition(heading)[2].splitlines()
+    return [line for line in lines if line.split() and line.split()[0].isdigit()]
+
+
+def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "load_config", interrupted)
+    path = config_samples.write(tmp_path)
+    assert cli.main(["check", str(path)]) == exit_codes.INTERRUPTED
+
+
+def test_a_reader_that_has_seen_enough(tmp_path: Path) -> None:
+    """As ``kafka-gateway ... | head -1`` ends it: no traceback."""
+    command = [sys.executable, "-m", "gateway", "check", str(config_samples.write(tmp_path))]
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(command, cwd=ROOT, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (ended.returncode, ended.stderr) == (exit_codes.FAILED, b"")
 
 
 class Gateway:

@@ -1,0 +1,288 @@
+"""The admin requests of Kafka that the commands send, and what comes back, without versions.
+
+Names are written with colons: ``org:orders`` is a topic, ``org:`` a namespace.
+"""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.commands.client import Answer, GatewayClient
+from gateway.rules.nested import element_class, has_field, make
+
+SET: Final = 0
+DELETE: Final = 1
+"""Operations of IncrementalAlterConfigs (AlterConfigOp.OpType)."""
+
+TOPIC_RESOURCE: Final = 2
+"""ConfigResource.Type.TOPIC."""
+
+BATCH: Final = 500
+"""Resources and topics that one request asks for at most."""
+
+_BROKER_DEFAULT = -1
+_REQUEST_SECONDS = 30.0
+"""What Kafka's admin client gives a broker for one request (request.timeout.ms)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one named thing. ``code`` 0: done; ``error`` is the code's Kafka name."""
+
+    name: str
+    code: int
+    error: str
+    message: str
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Synonym:
+    """A value that a config has, or would fall back to; ``source`` as in Config."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """One config of a topic or namespace; ``source`` is DescribeConfigsResponse.ConfigSource."""
+
+    name: str
+    value: str | None
+    source: int
+    sensitive: bool
+    read_only: bool
+    synonyms: tuple[Synonym, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The configs of one resource, by key, if ``outcome.code`` is 0."""
+
+    outcome: Outcome
+    configs: Mapping[str, Config]
+
+    def value(self, key: str) -> str:
+        """The value of a key; empty when there is none."""
+        config = self.configs.get(key)
+        return (config.value or "") if config is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition as Metadata tells of it: node ids."""
+
+    index: int
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as Metadata tells of it; ``name`` is in the listener's spelling."""
+
+    name: str
+    outcome: Outcome
+    topic_id: uuid.UUID | None
+    internal: bool
+    partitions: tuple[Partition, ...]
+
+
+class Admin:
+    """Asks by wire what the commands need. Every method raises Unavailable."""
+
+    def __init__(self, client: GatewayClient) -> None:
+        self._client = client
+        self.timeout = client.timeout
+
+    async def create(
+        self,
+        name: str,
+        *,
+        partitions: int | None = None,
+        replication_factor: int | None = None,
+        configs: Mapping[str, str] | None = None,
+        validate_only: bool = False,
+    ) -> Outcome:
+        """CreateTopics of one topic, or of the namespace ``org:``; None: the broker's default."""
+
+        def request(cls: type) -> Any:
+            topic = element_class(cls, "topics")
+            config = element_class(topic, "configs")
+            values = {
+                "name": name,
+                "num_partitions": _BROKER_DEFAULT if partitions is None else partitions,
+                "replication_factor": (
+                    _BROKER_DEFAULT if replication_factor is None else replication_factor
+                ),
+                "configs": tuple(
+                    make(config, {"name": key, "value": value})
+                    for key, value in (configs or {}).items()
+                ),
+            }
+            return make(
+                cls,
+                {
+                    "topics": (make(topic, values),),
+                    "timeout": self._broker_timeout(),
+                    "validate_only": validate_only,
+                },
+            )
+
+        answer = await self._client.ask("CreateTopicsRequest", request, lambda r: r.topics)
+        (outcome,) = _outcomes(answer, answer.entity.topics, "name", [name])
+        return outcome
+
+    async def delete(self, names: Sequence[str]) -> list[Outcome]:
+        """DeleteTopics of topics and namespaces, all in one request, since a namespace goes only
+        along with all below it. One outcome a name, in their order."""
+
+        def request(cls: type) -> Any:
+            values: dict[str, object] = {"timeout": self._broker_timeout()}
+            if has_field(cls, "topics"):
+                topic = element_class(cls, "topics")
+                values["topics"] = tuple(make(topic, {"name": name}) for name in names)
+            else:
+                values["topic_names"] = tuple(names)
+            return make(cls, values)
+
+        answer = await self._client.ask("DeleteTopicsRequest", request, lambda r: r.responses)
+        return _outcomes(answer, answer.entity.responses, "name", names)
+
+    async def describe(
+        self, names: Sequence[str], keys: Sequence[str] | None = None, *, synonyms: bool = False
+    ) -> list[Described]:
+        """DescribeConfigs of topics and namespaces, in their order. ``keys`` None: all."""
+        found: list[Described] = []
+        for start in range(0, len(names), BATCH):
+            found += await self._describe(names[start : start + BATCH], keys, synonyms)
+        return found
+
+    async def alter(
+        self, name: str, changes: Sequence[tuple[str, int, str | None]], *, validate_only: bool
+    ) -> Outcome:
+        """IncrementalAlterConfigs of one topic or namespace: (key, SET or DELETE, value)."""
+
+        def request(cls: type) -> Any:
+            resource = element_class(cls, "resources")
+            config = element_class(resource, "configs")
+            values = {
+                "resource_type": TOPIC_RESOURCE,
+                "resource_name": name,
+                "configs": tuple(
+                    make(config, {"name": key, "config_operation": operation, "value": value})
+                    for key, operation, value in changes
+                ),
+            }
+            one = make(resource, values)
+            return make(cls, {"resources": (one,), "validate_only": validate_only})
+
+        api = "IncrementalAlterConfigsRequest"
+        answer = await self._client.ask(api, request, lambda r: r.responses)
+        (outcome,) = _outcomes(answer, answer.entity.responses, "resource_name", [name])
+        return outcome
+
+    async def topics(self, names: Sequence[str] | None = None) -> list[Topic]:
+        """Metadata of these topics, or of every one (None), which has no errors then."""
+        if names is None:
+            return await self._metadata(None)
+        found: list[Topic] = []
+        for start in range(0, len(names), BATCH):
+            found += await self._metadata(names[start : start + BATCH])
+        return found
+
+    async def _metadata(self, names: Sequence[str] | None) -> list[Topic]:
+        def request(cls: type) -> Any:
+            values: dict[str, object] = {"allow_auto_topic_creation": False, "topics": None}
+            if names is not None:
+                topic = element_class(cls, "topics")
+                values["topics"] = tuple(make(topic, {"name": name}) for name in names)
+            return make(cls, values)
+
+        # A partition without a leader is worth showing: only errors of single topics are waited
+        # for, and a listing is taken as it is.
+        items = (lambda _: ()) if names is None else (lambda response: response.topics)
+        answer = await self._client.ask("MetadataRequest", request, items)
+        return [_topic(answer, topic) for topic in answer.entity.topics if topic.name is not None]
+
+    async def _describe(
+        self, names: Sequence[str], keys: Sequence[str] | None, synonyms: bool
+    ) -> list[Described]:
+        def request(cls: type) -> Any:
+            resource = element_class(cls, "resources")
+            resources = tuple(
+                make(
+                    resource,
+                    {
+                        "resource_type": TOPIC_RESOURCE,
+                        "resource_name": name,
+                        "configuration_keys": None if keys is None else tuple(keys),
+                    },
+                )
+                for name in names
+            )
+            return make(cls, {"resources": resources, "include_synonyms": synonyms})
+
+        answer = await self._client.ask("DescribeConfigsRequest", request, lambda r: r.results)
+        results = answer.entity.results
+        outcomes = _outcomes(answer, results, "resource_name", names)
+        configs = {result.resource_name: result.configs for result in results}
+        return [
+            Described(outcome, {c.name: _config(c) for c in configs.get(outcome.name, ())})
+            for outcome in outcomes
+        ]
+
+    def _broker_timeout(self) -> datetime.timedelta:
+        return datetime.timedelta(seconds=min(self.timeout, _REQUEST_SECONDS))
+
+
+def _outcomes(
+    answer: Answer, items: Sequence[Any], attribute: str, names: Sequence[str]
+) -> list[Outcome]:
+    """An outcome for each of the names that were asked for, in that order."""
+    told = {getattr(item, attribute): item for item in items}
+    return [_outcome(answer, name, told.get(name)) for name in names]
+
+
+def _outcome(answer: Answer, name: str, item: Any) -> Outcome:
+    if item is None:
+        return Outcome(name, -1, "UNKNOWN_SERVER_ERROR", "The answer says nothing of it.")
+    message = getattr(item, "error_message", None) or ""
+    code = item.error_code
+    return Outcome(name, int(code), code.name.upper(), message, answer.repeated)
+
+
+def _config(entity: Any) -> Config:
+    return Config(
+        entity.name,
+        entity.value,
+        int(entity.config_source),
+        bool(entity.is_sensitive),
+        bool(entity.read_only),
+        tuple(Synonym(one.name, one.value, int(one.source)) for one in entity.synonyms),
+    )
+
+
+def _topic(answer: Answer, entity: Any) -> Topic:
+    return Topic(
+        name=str(entity.name),
+        outcome=_outcome(answer, str(entity.name), entity),
+        topic_id=getattr(entity, "topic_id", None),
+        internal=bool(getattr(entity, "is_internal", False)),
+        partitions=tuple(
+            Partition(
+                int(one.partition_index),
+                int(one.leader_id),
+                tuple(map(int, one.replica_nodes)),
+                tuple(map(int, one.isr_nodes)),
+            )
+            for one in sorted(entity.partitions, key=lambda one: int(one.partition_index))
+        ),
+    )

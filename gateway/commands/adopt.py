@@ -1,0 +1,125 @@
+"""``topics --adopt`` and ``--release``: existing topics into a namespace and out, not copied."""
+
+from __future__ import annotations
+
+import argparse
+
+from gateway.commands.admin import Admin
+from gateway.commands.failure import CommandError, UsageError
+from gateway.commands.listed import namespace_argument, sent, topic_argument
+from gateway.commands.moving import ADOPT, Step, move_all, release_topic
+from gateway.commands.namespaces import require_namespace, topics_by_namespace
+from gateway.commands.progress import Progress
+from gateway.commands.told import (
+    confirmed,
+    counted,
+    print_json,
+    refusal,
+    say_error,
+    shortened,
+    table,
+)
+from gateway.names import LogicalName
+
+
+async def adopt(admin: Admin, options: argparse.Namespace) -> int:
+    """Exit status 1 if a topic was not adopted; the others are adopted all the same.
+
+    ``--prefix`` shows what it would do first, and does nothing where a name is taken.
+    """
+    target = namespace_argument(options.to_namespace or "")
+    if not target or (options.topic is None) is (options.prefix is None):
+        raise UsageError("--adopt needs --to-namespace, and either --topic or --prefix")
+    if options.topic is not None:
+        for flag in ("dry_run", "yes"):
+            if getattr(options, flag):
+                shown = "--" + flag.replace("_", "-")
+                raise UsageError(f"{shown} goes with --prefix; --validate-only goes with --topic")
+        name = topic_argument(options.topic, None)
+        step = Step(name, sent(name), LogicalName(target, options.as_name or name.topic))
+        return await move_all(admin, [step], ADOPT, options)
+    if options.as_name is not None:
+        raise UsageError("--as is the name of one topic: give --topic instead of --prefix")
+    return await _by_prefix(admin, options, target)
+
+
+async def _by_prefix(admin: Admin, options: argparse.Namespace, target: str) -> int:
+    async with Progress("looking up what is to be adopted"):
+        await require_namespace(admin, target)
+        topics = await topics_by_namespace(admin)
+    steps = [
+        Step(
+            LogicalName("", topic),
+            listed.name,
+            LogicalName(target, topic.removeprefix(options.prefix)),
+        )
+        for topic, listed in topics.get("", {}).items()
+        if topic.startswith(options.prefix) and not listed.internal
+    ]
+    _refuse(steps, set(topics.get(target, ())), options.prefix)
+    if not steps:
+        if options.json:
+            print_json({ADOPT.done: 0, "failed": 0, "topics": []})
+        else:
+            print(f"No topic of the default namespace begins with {options.prefix}")
+        return 0
+    return await _agreed(admin, steps, options)
+
+
+async def _agreed(admin: Admin, steps: list[Step], options: argparse.Namespace) -> int:
+    plan = [{"from": str(step.source), "to": str(step.target)} for step in steps]
+    if not options.json:
+        print(table([("topic", "becomes"), *((row["from"], row["to"]) for row in plan)]))
+    if options.dry_run:
+        if options.json:
+            print_json({"plan": plan})
+        return 0
+    agreed = confirmed(f"Adopt {counted(len(steps), 'topic')}?", yes=options.yes)
+    if not agreed:
+        if agreed is None:
+            say_error("nothing was adopted: nobody can be asked here; say --yes, or --dry-run")
+        else:
+            say_error("nothing was adopted")
+        return 1
+    return await move_all(admin, steps, ADOPT, options)
+
+
+def _refuse(steps: list[Step], taken: set[str], prefix: str) -> None:
+    """Raises CommandError where a plan cannot work out as a whole."""
+    nameless = [step.source.topic for step in steps if not step.target.topic]
+    if nameless:
+        raise CommandError(
+            f"nothing was adopted: of topic '{nameless[0]}' prefix '{prefix}' leaves no name; "
+            f"adopt it first: --topic {nameless[0]} --as NAME"
+        )
+    clashes = [f"'{step.target}'" for step in steps if step.target.topic in taken]
+    if clashes:
+        raise CommandError(
+            f"nothing was adopted: {shortened(clashes)} "
+            f"{'exists' if len(clashes) == 1 else 'exist'} already; adopt those topics one by one "
+            "under other names first: --topic TOPIC --as NAME"
+        )
+
+
+async def release(admin: Admin, options: argparse.Namespace) -> int:
+    """Raises CommandError when it is refused."""
+    if options.topic is None:
+        raise UsageError("--release needs --topic, such as team-a:orders")
+    namespace = None if options.namespace is None else namespace_argument(options.namespace)
+    name = topic_argument(options.topic, namespace)
+    if not name.namespace:
+        raise UsageError(
+            f"topic '{name}' is in no namespace; give --namespace, or write it like team-a:{name}"
+        )
+    async with Progress(f"releasing topic '{name}'"):
+        outcome = await release_topic(admin, name, validate_only=options.validate_only)
+    if outcome.code:
+        raise CommandError(refusal(f"topic '{name}'", "released", outcome))
+    if options.json:
+        content = {"topic": str(name), "released": True, "validate_only": options.validate_only}
+        print_json(content)
+    elif options.validate_only:
+        print(f"Topic {name} could be released.")
+    else:
+        print(f"Released topic {name}: it has its plain name in the default namespace again.")
+    return 0

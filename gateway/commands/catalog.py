@@ -1,0 +1,224 @@
+"""``kafka-gateway catalog``: what the gateways of a cluster share, for its operators.
+
+They read and write the cluster's catalog directly: no gateway has to run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeAlias
+
+from gateway.catalog.members import FormatRefused, forget, raise_format
+from gateway.catalog.records import FORMAT
+from gateway.catalog.snapshot import Snapshot
+from gateway.commands import operator
+from gateway.commands.catalog_diff import Difference, as_json, differences, problems, shown
+from gateway.commands.catalog_file import (
+    Imported,
+    export_text,
+    read_export,
+    read_secrets,
+    secrets_text,
+    write_secrets,
+)
+from gateway.commands.catalog_import import commit
+from gateway.commands.failure import CommandError
+from gateway.commands.progress import Progress
+from gateway.commands.running import run
+from gateway.commands.told import confirmed, counted, print_json, table
+from gateway.config import Config, ConfigError, load_config
+
+_EXAMPLES = """\
+examples:
+  kafka-gateway catalog export --config gateway.yaml --output catalog.yaml
+  kafka-gateway catalog import --config gateway.yaml --dry-run catalog.yaml
+  kafka-gateway catalog import --config gateway.yaml --prune catalog.yaml
+  kafka-gateway catalog status --config gateway.yaml
+  kafka-gateway catalog upgrade --config gateway.yaml --format 1
+  kafka-gateway catalog forget --config gateway.yaml --gateway gateway-2
+
+exit status:
+   0  done
+   1  refused; standard error says why, and what to do next
+   2  the command line cannot be understood
+  69  the cluster, or its catalog, does not answer
+  78  the configuration, or the file to import, is refused
+"""
+
+_Run = Callable[[Config, argparse.Namespace], Awaitable[int]]
+_Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def add_parser(commands: _Parsers) -> None:
+    """The subcommand; its options' ``run`` returns the exit status."""
+    parser = commands.add_parser(
+        "catalog",
+        help="export, import and upgrade what the gateways of a cluster share",
+        description="The catalog on the cluster that a configuration names; no gateway has to run.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    inner = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    add = _add(inner, "export", _export, "write it as YAML").add_argument
+    add("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
+    add("--secrets-to", type=Path, metavar="FILE", help="its secrets, which go nowhere else")
+    add = _add(inner, "import", _import, "show what a file would change, ask, do it").add_argument
+    add("input", type=Path, metavar="INPUT.yaml", help="what export has written")
+    add("--prune", action="store_true", help="remove what the file does not hold")
+    add("--dry-run", action="store_true", help="show only")
+    add("--yes", action="store_true", help="do not ask")
+    add("--secrets-from", type=Path, metavar="FILE", help="what export --secrets-to has written")
+    add("--json", action="store_true", help="print JSON")
+    add = _add(inner, "status", _status, "version, format, gateways, counts").add_argument
+    add("--json", action="store_true", help="print JSON")
+    add = _add(inner, "upgrade", _upgrade, "allow what needs a newer format").add_argument
+    add("--format", type=int, required=True, metavar="N", help="it cannot be lowered again")
+    add = _add(inner, "forget", _forget, "a gateway that is gone for good").add_argument
+    add("--gateway", required=True, metavar="ID", help="its gateway_id")
+
+
+def _add(inner: _Parsers, name: str, command: _Run, about: str) -> argparse.ArgumentParser:
+    parser = inner.add_parser(name, help=about, description=f"catalog {name}: {about}.")
+    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML file")
+    parser.set_defaults(run=lambda options: _run(command, options))
+    return parser
+
+
+def _run(command: _Run, options: argparse.Namespace) -> int:
+    config = load_config(options.config)
+    return run(lambda: command(config, options))
+
+
+async def _export(config: Config, options: argparse.Namespace) -> int:
+    snapshot = await _read(config)
+    try:
+        if options.secrets_to is not None:
+            write_secrets(options.secrets_to, secrets_text(snapshot))
+        if options.output is not None:
+            options.output.write_text(export_text(snapshot))
+    except OSError as error:
+        raise CommandError(
+            f"{error.filename}: cannot be written: {error.strerror}; choose another file"
+        ) from None
+    if options.output is None:
+        sys.stdout.write(export_text(snapshot))
+    return 0
+
+
+async def _read(config: Config) -> Snapshot:
+    async with Progress("reading the catalog"), operator.backend(config, read_only=True) as found:
+        return found.catalog.snapshot
+
+
+async def _import(config: Config, options: argparse.Namespace) -> int:
+    imported = read_export(options.input)
+    if options.secrets_from is not None:
+        read_secrets(options.secrets_from)
+    try:
+        snapshot = await _read(config)
+    except operator.NoCatalog:
+        snapshot = Snapshot()
+    changes = differences(
+        snapshot, imported.entities, prune=options.prune, now=time.time_ns() // 1_000_000
+    )
+    told = problems(snapshot, imported, changes)
+    if told:
+        raise ConfigError(imported.path, told)
+    if not options.json:
+        print(shown(changes), flush=True)
+    commits = bool(changes) and not options.dry_run
+    if commits:
+        # The catalog is let go of meanwhile: what was seen of it is checked when it is changed.
+        _ask(changes, options)
+        async with operator.backend(config, read_only=False) as found:
+            snapshot = await commit(found.catalog, changes)
+    if options.json:
+        print_json({"committed": commits, "changes": as_json(changes)})
+    elif commits:
+        print(f"Imported; the catalog has version {snapshot.version:,}.")
+    return 0
+
+
+def _ask(changes: list[Difference], options: argparse.Namespace) -> None:
+    """Raises CommandError unless somebody agrees, who has seen the changes."""
+    if options.json and not options.yes:
+        # Standard output is one JSON document, so the changes are shown beside it.
+        print(shown(changes), file=sys.stderr)
+    agreed = confirmed("Import this?", yes=options.yes)
+    if agreed is None:
+        raise CommandError(
+            "nothing was imported: nobody can be asked here; say --yes, or --dry-run"
+        )
+    if not agreed:
+        raise CommandError("nothing was imported")
+
+
+def _refuse(snapshot: Snapshot, imported: Imported, changes: list[Difference]) -> None:
+    """Raises ConfigError where the file does not fit the catalog."""
+    told = problems(snapshot, imported, changes)
+    if told:
+        raise ConfigError(imported.path, told)
+
+
+async def _status(config: Config, options: argparse.Namespace) -> int:
+    snapshot = await _read(config)
+    gateways = [snapshot.gateways[one] for one in sorted(snapshot.gateways)]
+    deleting = sum(one.deleting is not None for one in snapshot.namespaces.values())
+    aliases = sum(len(entry.aliases) for entry in snapshot.topics.values())
+    if options.json:
+        content = {
+            "cluster": config.clusters[0].name,
+            "version": snapshot.version,
+            "format": snapshot.format,
+            "newest_format": FORMAT,
+            "namespaces": len(snapshot.namespaces),
+            "namespaces_deleting": deleting,
+            "topic_entries": len(snapshot.topics),
+            "aliases": aliases,
+            "gateways": [
+                {"gateway_id": one.gateway_id, "format": one.format, "software": one.software}
+                for one in gateways
+            ],
+        }
+        print_json(content)
+        return 0
+    rows = [
+        ("cluster", config.clusters[0].name),
+        ("version", f"{snapshot.version:,}"),
+        ("format", f"{snapshot.format} (this software reads up to {FORMAT})"),
+        ("namespaces", f"{len(snapshot.namespaces):,} ({deleting:,} being deleted)"),
+        ("topic entries", f"{len(snapshot.topics):,} ({counted(aliases, 'alias', 'aliases')})"),
+    ]
+    rows += [
+        ("gateway", f"{one.gateway_id}, software {one.software}, reads format {one.format}")
+        for one in gateways
+    ]
+    print(table(rows))
+    return 0
+
+
+async def _upgrade(config: Config, options: argparse.Namespace) -> int:
+    async with operator.backend(config, read_only=False) as found:
+        try:
+            snapshot = await found.catalog.change(raise_format(options.format))
+        except FormatRefused as error:
+            raise CommandError(f"the format was not raised: {error}") from None
+    print(f"The catalog has format {snapshot.format}.")
+    return 0
+
+
+async def _forget(config: Config, options: argparse.Namespace) -> int:
+    async with operator.backend(config, read_only=False) as found:
+        known = options.gateway in found.catalog.snapshot.gateways
+        if not known:
+            there = ", ".join(sorted(found.catalog.snapshot.gateways)) or "none"
+            raise CommandError(
+                f"gateway '{options.gateway}' takes no part in the catalog; those that do: {there}"
+            )
+        await found.catalog.change(forget(options.gateway))
+    print(f"Gateway {options.gateway} is forgotten; if it starts again, it takes part again.")
+    return 0

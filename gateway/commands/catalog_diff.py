@@ -1,0 +1,273 @@
+"""What an import would change in a catalog: computed, judged, and shown to people. Pure.
+
+``apply``, ``apply_since``, ``creating`` and ``since`` are notes of work under way: they make no
+difference between two states of one entity, since a job of the gateway changes them at any time.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from gateway.catalog.entities import (
+    Change,
+    Entity,
+    Key,
+    Namespace,
+    Removal,
+    Seeds,
+    TopicEntry,
+    key_of,
+)
+from gateway.catalog.snapshot import Snapshot
+from gateway.commands.catalog_fields import namespace_fields, topic_fields
+from gateway.commands.catalog_file import Imported, exported
+from gateway.commands.told import counted
+from gateway.config_errors import Problem
+from gateway.names import LogicalName, parents
+
+_Exported = Namespace | TopicEntry | Seeds
+
+_SEEDS: Final[Key] = ("seeds", "")
+_FORMAT: Final[Key] = ("format", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One entity that an import adds (``before`` None), changes, or removes (``after`` None)."""
+
+    key: Key
+    before: _Exported | None
+    after: _Exported | None
+
+    @property
+    def change(self) -> Change:
+        """What is committed."""
+        return Removal(self.key) if self.after is None else self.after
+
+
+def differences(
+    snapshot: Snapshot,
+    wanted: Iterable[Entity],
+    *,
+    prune: bool,
+    now: int,
+    new_id: Callable[[], bytes] = lambda: uuid.uuid4().bytes,
+) -> list[Difference]:
+    """What leads from a snapshot to the wanted entities, in an order in which it can be applied.
+
+    What is not wanted is removed with ``prune`` only. ``now`` is in milliseconds since the
+    epoch; ``new_id`` makes topic ids that were never used.
+    """
+    present = exported(snapshot.entities())
+    target = exported(wanted)
+    seeds = target.get(_SEEDS)
+    if isinstance(seeds, Seeds) and not prune:
+        target[_SEEDS] = Seeds(seeds.namespaces | snapshot.seeded)
+    found = []
+    for key, after in target.items():
+        before = present.get(key)
+        if before is None or _settled(before) != _settled(after):
+            found.append(Difference(key, before, _to_commit(before, after, now, new_id)))
+    gone = [key for key in present if key not in target] if prune else []
+    found += [Difference(key, present[key], None) for key in gone]
+    return sorted(found, key=_turn)
+
+
+def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]) -> list[Problem]:
+    """Why a catalog cannot be led to that state; none: it can."""
+    told = []
+    if imported.catalog_format > snapshot.format:
+        told.append(
+            imported.problem(
+                _FORMAT,
+                f"is {imported.catalog_format}, and this catalog has {snapshot.format}; raise it "
+                f"first: kafka-gateway catalog upgrade --format {imported.catalog_format}",
+            )
+        )
+    result = snapshot.apply([one.change for one in found], snapshot.version + 1)
+    holders: dict[LogicalName, list[str]] = {}
+    for entry in result.topics.values():
+        holders.setdefault(entry.name, []).append(entry.flat)
+    for one in found:
+        match one.after:
+            case Namespace() as namespace:
+                told += _namespace_problems(snapshot, result, namespace, imported)
+            case TopicEntry() as entry:
+                told += _topic_problems(result, entry, holders[entry.name], imported)
+            case None:
+                told += _removal_problems(result, one, imported)
+    return told
+
+
+def stale(snapshot: Snapshot, found: Iterable[Difference]) -> list[Key]:
+    """Of the entities that are to change, those that are not any more what they were."""
+    present = exported(snapshot.entities())
+    return [one.key for one in found if _settled(present.get(one.key)) != _settled(one.before)]
+
+
+def shown(found: Sequence[Difference]) -> str:
+    """The differences for people: ``+`` is added, ``~`` changed, ``-`` removed; and how many."""
+    lines = []
+    for one in found:
+        sign = "+" if one.before is None else "-" if one.after is None else "~"
+        before, after = _flat_fields(one.before), _flat_fields(one.after)
+        lines.append(f"{sign} {thing(one.key)}")
+        if one.after is None:
+            continue
+        for name in sorted(before.keys() | after.keys()):
+            lines += _field_line(name, before.get(name), after.get(name), new=one.before is None)
+    added = sum(one.before is None for one in found)
+    removed = sum(one.after is None for one in found)
+    changed = len(found) - added - removed
+    lines.append(f"{counted(added, 'added', 'added')}, {changed:,} changed, {removed:,} removed.")
+    return "\n".join(lines)
+
+
+def as_json(found: Iterable[Difference]) -> list[dict[str, object]]:
+    """The same for programs: the fields before and after, null for what is not there."""
+    return [
+        {
+            "kind": one.key[0],
+            "key": one.key[1],
+            "before": None if one.before is None else _fields(one.before),
+            "after": None if one.after is None else _fields(one.after),
+        }
+        for one in found
+    ]
+
+
+def thing(key: Key) -> str:
+    """An entity in a sentence."""
+    kind, identity = key
+    if kind == "seeds":
+        return "namespaces of configuration files"
+    return f"topic stored as {identity}" if kind == "topic" else f"{kind} {identity}"
+
+
+def _settled(entity: _Exported | None) -> _Exported | None:
+    """An entity without its notes of work under way."""
+    match entity:
+        case Namespace():
+            return replace(entity, apply=(), apply_since=0)
+        case TopicEntry():
+            return replace(entity, apply=False, creating=False, since=0)
+    return entity
+
+
+def _to_commit(
+    before: _Exported | None, after: _Exported, now: int, new_id: Callable[[], bytes]
+) -> _Exported:
+    """An entity that replaces one, with what has to be done about it noted, so that a gateway
+    does it; a new one stands for a state that was reached before, and is taken as it is."""
+    if isinstance(before, Namespace) and isinstance(after, Namespace):
+        keys = before.configs.keys() | after.configs.keys()
+        changed = {key for key in keys if before.configs.get(key) != after.configs.get(key)}
+        pending = tuple(sorted({*changed, *before.apply}))
+        return replace(after, apply=pending, apply_since=now)
+    if isinstance(before, TopicEntry) and isinstance(after, TopicEntry):
+        moved = before.name != after.name
+        # Clients must not meet one topic id under two names.
+        same_id = moved and before.topic_id == after.topic_id
+        topic_id = new_id() if same_id else after.topic_id
+        return replace(after, topic_id=topic_id, apply=True, since=now)
+    return after
+
+
+def _namespace_problems(
+    snapshot: Snapshot, result: Snapshot, namespace: Namespace, imported: Imported
+) -> list[Problem]:
+    key = key_of(namespace)
+    told = []
+    for tier in parents(namespace.path)[:-1]:
+        if tier not in result.namespaces:
+            told.append(imported.problem(key, f"has no namespace '{tier}' above it; add that too"))
+            break
+    deleting = snapshot.deleting_tier(namespace.path)
+    if deleting is not None and namespace.deleting is None:
+        text = f"namespace '{deleting}' is being deleted; wait until it is gone"
+        told.append(imported.problem(key, text))
+    return told
+
+
+def _topic_problems(
+    result: Snapshot, entry: TopicEntry, holders: Sequence[str], imported: Imported
+) -> list[Problem]:
+    key = key_of(entry)
+    told = []
+    for tier in parents(entry.name.namespace):
+        if tier not in result.namespaces:
+            text = f"namespace '{tier}' of '{entry.name}' does not exist; add it"
+            told.append(imported.problem(key, text))
+            break
+    others = [flat for flat in holders if flat != entry.flat]
+    if others:
+        text = f"'{entry.name}' is the name of the topic stored as '{others[0]}'; choose another"
+        told.append(imported.problem(key, text))
+    return told
+
+
+def _removal_problems(result: Snapshot, one: Difference, imported: Imported) -> list[Problem]:
+    kind, path = one.key
+    if kind != "namespace":
+        return []
+    held = [entry for entry in result.topics.values() if entry.name.namespace == path]
+    if held:
+        text = (
+            f"namespace '{path}' would be removed, but '{held[0].name}' is in it; keep it in the "
+            "file, or take the topic out of it first"
+        )
+        return [imported.problem(one.key, text)]
+    return []
+
+
+def _turn(one: Difference) -> tuple[int, int, str]:
+    """Namespaces before what is in them, outermost first; what is removed the other way round."""
+    kind, identity = one.key
+    depth = identity.count(":") if kind == "namespace" else 0
+    if one.after is None:
+        return (2 if kind == "topic" else 3, -depth, identity)
+    return (1 if kind == "topic" else 0, depth, identity)
+
+
+def _fields(entity: _Exported) -> dict[str, Any]:
+    match entity:
+        case Namespace():
+            return namespace_fields(entity)
+        case TopicEntry():
+            return topic_fields(entity)
+        case Seeds():
+            return {"namespaces": sorted(entity.namespaces)}
+
+
+def _flat_fields(entity: _Exported | None) -> dict[str, str]:
+    """Fields a line each, a namespace's configs by key; without notes of work under way."""
+    settled = _settled(entity)
+    found: dict[str, str] = {}
+    for name, value in ({} if settled is None else _fields(settled)).items():
+        if name == "flat":
+            continue  # it is in the line above
+        if isinstance(value, dict):
+            found |= {f"{name}.{key}": str(inner) for key, inner in value.items()}
+        elif isinstance(value, list):
+            found[name] = ", ".join(map(_item_text, value))
+        else:
+            found[name] = str(value)
+    return found
+
+
+def _item_text(item: object) -> str:
+    if not isinstance(item, dict):
+        return str(item)
+    return f"{item['name']} until {item['until']}"
+
+
+def _field_line(name: str, before: str | None, after: str | None, *, new: bool) -> list[str]:
+    if before == after:
+        return []
+    note = "  # its topics will be deleted" if name == "deleting" and after else ""
+    if new:
+        return [f"    {name}: {after}{note}"]
+    return [f"    {name}: {before or '(none)'} -> {after or '(none)'}{note}"]

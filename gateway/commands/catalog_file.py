@@ -1,0 +1,202 @@
+"""The catalog as a YAML file for people: what ``catalog export`` writes and ``import`` reads.
+
+Namespaces by path and topics by logical name, sorted, so that two exports can be compared. The
+format has a number: a file of a newer one is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from gateway.catalog.entities import (
+    CatalogFormat,
+    Entity,
+    Key,
+    Namespace,
+    Seeds,
+    TopicEntry,
+    key_of,
+)
+from gateway.catalog.snapshot import Snapshot
+from gateway.commands.catalog_fields import (
+    namespace_fields,
+    read_namespace,
+    read_topic,
+    required,
+    topic_fields,
+)
+from gateway.commands.yaml_values import BadValue, Value, read_file, write
+from gateway.config_errors import ConfigError, Problem
+from gateway.config_errors import Key as Place
+from gateway.names import (
+    MAX_FLAT_LENGTH,
+    InvalidName,
+    check_namespace,
+    check_topic,
+    encode,
+    is_reserved,
+)
+
+FORMAT: Final = 1
+"""The format of the files that this software writes, and the newest that it reads."""
+
+_Name = TypeVar("_Name")
+
+_HEADING = """\
+# The catalog of kafka-gateway: its namespaces, and the topics whose stored name does not say
+# everything. `kafka-gateway catalog import` reads it.
+"""
+_SECRETS_HEADING = """\
+# The secrets of a catalog of kafka-gateway: keep this file to yourself.
+"""
+
+
+@dataclass(slots=True)
+class Imported:
+    """What a file says: ``entities``, the place of each in it, and the ``catalog_format`` of the
+    catalog that it was exported from."""
+
+    path: Path
+    catalog_format: int
+    entities: list[Entity] = field(default_factory=list)
+    places: dict[Key, tuple[Place, int]] = field(default_factory=dict)
+
+    def problem(self, key: Key, text: str) -> Problem:
+        """A problem of an entity, at its place if it is in the file."""
+        place, line = self.places.get(key, ((), 0))
+        return Problem(place, text, line)
+
+
+def export_text(snapshot: Snapshot) -> str:
+    """The main file: everything but secrets and what only running gateways know."""
+    topics = sorted(snapshot.topics.values(), key=lambda entry: (entry.name, entry.flat))
+    content: dict[str, Any] = {"format": FORMAT, "catalog_format": snapshot.format}
+    if snapshot.seeded:
+        content["seeded"] = sorted(snapshot.seeded)
+    content["namespaces"] = {
+        path: namespace_fields(snapshot.namespaces[path]) for path in sorted(snapshot.namespaces)
+    }
+    content["topics"] = [topic_fields(entry) for entry in topics]
+    return _HEADING + write(content)
+
+
+def secrets_text(snapshot: Snapshot) -> str:
+    """The secrets' file. No entity holds any yet (catalog_fields.SECRET_KINDS)."""
+    return _SECRETS_HEADING + write({"format": FORMAT, "secrets": {}})
+
+
+def read_export(path: Path) -> Imported:
+    """Reads a main file. Raises ConfigError with every problem of its entities."""
+    try:
+        root = read_file(path)
+        fields = _of_known_format(root, "catalog_format", "seeded", "namespaces", "topics")
+        level = required(root, fields, "catalog_format")
+        imported = Imported(path, level.number())
+    except BadValue as error:
+        raise ConfigError(path, [error.problem]) from None
+    imported.places[key_of(CatalogFormat(imported.catalog_format))] = level.key, level.line
+    reader = _Reader(imported)
+    if "seeded" in fields:
+        reader.take(reader.seeds, fields["seeded"])
+    if "namespaces" in fields:
+        reader.take(reader.namespaces, fields["namespaces"])
+    if "topics" in fields:
+        reader.take(reader.topics, fields["topics"])
+    if reader.problems:
+        raise ConfigError(path, reader.problems)
+    return imported
+
+
+def read_secrets(path: Path) -> None:
+    """Reads a secrets' file, which holds none yet. Raises ConfigError."""
+    try:
+        fields = _of_known_format(read_file(path), "secrets")
+        if "secrets" in fields:
+            fields["secrets"].fields()
+    except BadValue as error:
+        raise ConfigError(path, [error.problem]) from None
+
+
+def write_secrets(path: Path, text: str) -> None:
+    """Writes a file that nobody but its owner can read. Raises OSError."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)  # where it was there already
+    path.write_text(text)
+
+
+class _Reader:
+    """Reads entity after entity, so that one run tells of all that is wrong."""
+
+    def __init__(self, imported: Imported) -> None:
+        self.problems: list[Problem] = []
+        self._imported = imported
+
+    def take(self, read: Callable[[Value], None], value: Value) -> None:
+        try:
+            read(value)
+        except BadValue as error:
+            self.problems.append(error.problem)
+
+    def seeds(self, value: Value) -> None:
+        self._add(Seeds(frozenset(item.text() for item in value.items())), value)
+
+    def namespaces(self, value: Value) -> None:
+        for path, one in value.entries():
+            self.take(partial(self._namespace, path), one)
+
+    def topics(self, value: Value) -> None:
+        for one in value.items():
+            self.take(self._topic, one)
+
+    def _namespace(self, path: str, value: Value) -> None:
+        _checked(value, check_namespace, path)
+        self._add(read_namespace(path, value), value)
+
+    def _topic(self, value: Value) -> None:
+        entry = read_topic(value)
+        for name in entry.names:
+            _checked(value, encode, name)
+        _checked(value, _check_flat, entry.flat)
+        if key_of(entry) in self._imported.places:
+            line = self._imported.places[key_of(entry)][1]
+            value.refuse(f"'{entry.flat}' is there already, on line {line}; keep one of the two")
+        self._add(entry, value)
+
+    def _add(self, entity: Entity, value: Value) -> None:
+        self._imported.entities.append(entity)
+        self._imported.places[key_of(entity)] = value.key, value.line
+
+
+def _of_known_format(root: Value, *known: str) -> dict[str, Value]:
+    """The keys of a file, its format checked before anything else of it is."""
+    everything = dict(root.entries())
+    found = required(root, everything, "format")
+    if not 1 <= found.number() <= FORMAT:
+        found.refuse(f"is {found.number()}, and this software reads {FORMAT}; use a newer one")
+    return root.fields("format", *known)
+
+
+def _checked(value: Value, check: Callable[[_Name], object], name: _Name) -> None:
+    try:
+        check(name)
+    except InvalidName as error:
+        value.refuse(f"{error}; correct it")
+
+
+def _check_flat(flat: str) -> None:
+    check_topic(flat)
+    if len(flat) > MAX_FLAT_LENGTH or is_reserved(flat):
+        raise InvalidName(f"'{flat}' is no name that a topic can be stored by")
+
+
+def exported(entities: Iterable[Entity]) -> dict[Key, Namespace | TopicEntry | Seeds]:
+    """Of the catalog's entities, by key, those that the main file holds."""
+    return {
+        key_of(entity): entity
+        for entity in entities
+        if isinstance(entity, Namespace | TopicEntry | Seeds)
+    }

@@ -1,0 +1,130 @@
+"""A client of the gateway's wire protocol: one connection, one question at a time.
+
+One connection is enough: the gateway answers or forwards what administrates on any of its ports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.cluster_client import BrokerConnection, BrokerError
+from gateway.commands.failure import CommandError, Unavailable
+from gateway.config import Address
+from protocol import messages
+from protocol.errors import ProtocolError
+
+DEFAULT_TIMEOUT: Final = 60.0
+"""Seconds; as default.api.timeout.ms of Kafka's admin client."""
+
+RETRIABLE: Final = frozenset({5, 7, 13, 14, 15, 16, 41, 51, 89})
+"""Error codes that pass by themselves: LEADER_NOT_AVAILABLE, REQUEST_TIMED_OUT,
+NETWORK_EXCEPTION, COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR,
+NOT_CONTROLLER, CONCURRENT_TRANSACTIONS, THROTTLING_QUOTA_EXCEEDED."""
+
+_FIRST_BACKOFF = 0.1
+_LONGEST_BACKOFF = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response entity. ``repeated``: an earlier request may have been carried out already,
+    since it was not answered, or answered with an error that leaves this open."""
+
+    entity: Any
+    repeated: bool
+
+
+class GatewayClient:
+    """Asks a gateway, anew where the connection is lost or an error passes by itself."""
+
+    def __init__(self, servers: Sequence[Address], *, timeout: float = DEFAULT_TIMEOUT) -> None:
+        """``timeout``, in seconds, is for each question with all its repetitions."""
+        self.timeout = timeout
+        self._servers = tuple(servers)
+        self._connection: BrokerConnection | None = None
+        self._was_connected = False
+
+    async def ask(
+        self,
+        name: str,
+        make: Callable[[type], Any],
+        items: Callable[[Any], Iterable[Any]] = lambda _: (),
+    ) -> Answer:
+        """The response to one request, as soon as it has no item whose error is RETRIABLE.
+
+        ``name`` is Kafka's (``CreateTopicsRequest``), ``make`` builds the request of a version,
+        ``items`` are the parts of the response that have an error code each. After the timeout
+        the last response is returned as it is. Raises Unavailable when there is none, and
+        CommandError for a request that cannot be written.
+        """
+        deadline = _now() + self.timeout
+        backoff = _FIRST_BACKOFF
+        answer: Answer | None = None
+        sent = False
+        while True:
+            try:
+                connection = await self._connected()
+                version = connection.version_for(name)
+                request = _writable(name, make(messages.message_class(name, version)))
+                repeated, sent = sent, True
+                answer = Answer(await connection.request(name, version, request), repeated)
+            except BrokerError as error:
+                self.close()
+                reason = str(error)
+                # Nothing has answered so far: the address may be wrong, and waiting no use.
+                if not self._was_connected or _now() + backoff > deadline:
+                    if answer is None:
+                        raise self._unavailable(reason) from None
+                    return answer
+            else:
+                if not any(int(item.error_code) in RETRIABLE for item in items(answer.entity)):
+                    return answer
+                if _now() + backoff > deadline:
+                    return answer
+            await asyncio.sleep(backoff)
+            backoff = min(backoff * 2, _LONGEST_BACKOFF)
+
+    def close(self) -> None:
+        """Closes the connection, if there is one; ``ask`` would open another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    async def _connected(self) -> BrokerConnection:
+        if self._connection is not None and self._connection.is_open:
+            return self._connection
+        self.close()
+        reasons = []
+        for server in self._servers:
+            try:
+                self._connection = await BrokerConnection.connect(*server, timeout=self.timeout)
+            except BrokerError as error:
+                reasons.append(f"{server}: {error}")
+            else:
+                self._was_connected = True
+                return self._connection
+        raise BrokerError("; ".join(reasons))
+
+    def _unavailable(self, reason: str) -> Unavailable:
+        where = ",".join(map(str, self._servers))
+        shown = reason if where in reason else f"{where}: {reason}"
+        return Unavailable(
+            f"no answer from the gateway: {shown}; see that it runs, and that --bootstrap-server "
+            "is the address of one of its listeners"
+        )
+
+
+def _writable(name: str, request: Any) -> Any:
+    """The request. Raises CommandError for values that do not fit it."""
+    try:
+        messages.write(request)
+    except ProtocolError as error:
+        raise CommandError(f"the {name} cannot be written: {error}; correct the values") from None
+    return request
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

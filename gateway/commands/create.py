@@ -1,0 +1,101 @@
+"""``topics --create``: a namespace with every tier above it, or a topic (KIP-37: Create)."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Final
+
+from gateway.commands.admin import Admin, Outcome
+from gateway.commands.failure import CommandError, UsageError
+from gateway.commands.listed import (
+    namespace_argument,
+    namespace_resource,
+    sent,
+    shown_namespace,
+    topic_argument,
+)
+from gateway.commands.progress import Progress
+from gateway.commands.told import print_json, refusal
+from gateway.error_codes import INVALID_TOPIC_EXCEPTION
+
+TOPIC_ALREADY_EXISTS: Final = 36
+ADOPT: Final = "gateway.adopt"
+
+
+async def create(admin: Admin, options: argparse.Namespace) -> int:
+    """Raises CommandError when it is refused."""
+    configs = pairs(options.config or ())
+    namespace = None if options.namespace is None else namespace_argument(options.namespace)
+    if options.topic is None:
+        return await _namespace(admin, options, namespace, configs)
+    if options.adopt_existing:
+        raise UsageError(
+            "--adopt-existing goes with a namespace that is made; a topic is adopted by --adopt"
+        )
+    name = topic_argument(options.topic, namespace)
+    async with Progress(f"creating topic '{name}'"):
+        outcome = await admin.create(
+            sent(name),
+            partitions=options.partitions,
+            replication_factor=options.replication_factor,
+            configs=configs,
+            validate_only=options.validate_only,
+        )
+    step = ""
+    if outcome.message.startswith("InvalidNamespaceException"):
+        step = f"kafka-gateway topics --create --namespace {name.namespace}"
+    return _told(outcome, options, "topic", str(name), step)
+
+
+async def _namespace(
+    admin: Admin, options: argparse.Namespace, namespace: str | None, configs: dict[str, str]
+) -> int:
+    if not namespace:
+        raise UsageError("--create needs --namespace, --topic or both; the default one exists")
+    for flag in ("partitions", "replication_factor"):
+        if getattr(options, flag) is not None:
+            shown = "--" + flag.replace("_", "-")
+            raise UsageError(f"{shown} is for topics: give --topic, or leave it out")
+    if options.adopt_existing:
+        configs = {**configs, ADOPT: "true"}
+    async with Progress(f"creating {shown_namespace(namespace)}"):
+        outcome = await admin.create(
+            namespace_resource(namespace), configs=configs, validate_only=options.validate_only
+        )
+    step = ""
+    if outcome.code == INVALID_TOPIC_EXCEPTION and ADOPT in outcome.message:
+        step = "--adopt-existing makes those topics the namespace's own"
+    return _told(outcome, options, "namespace", namespace, step)
+
+
+def pairs(texts: Sequence[str]) -> dict[str, str]:
+    """``["k=v"]`` as a mapping. Raises UsageError."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(
+                f"--config '{text}' is not KEY=VALUE; write it like retention.ms=60000"
+            )
+        found[key.strip()] = value.strip()
+    return found
+
+
+def _told(outcome: Outcome, options: argparse.Namespace, kind: str, name: str, step: str) -> int:
+    exists = outcome.code == TOPIC_ALREADY_EXISTS
+    # An attempt whose answer was lost may be what made it.
+    created = outcome.code == 0 or (exists and outcome.repeated)
+    if not created and not (exists and options.if_not_exists):
+        if exists:
+            step = "choose another name, or pass --if-not-exists"
+        raise CommandError(refusal(f"{kind} '{name}'", "created", outcome, step))
+    if options.json:
+        print_json({kind: name, "created": created, "validate_only": options.validate_only})
+    elif not created:
+        print(f"{kind.capitalize()} {name} exists already.")
+    elif options.validate_only:
+        print(f"{kind.capitalize()} {name} could be created.")
+    else:
+        print(f"Created {kind} {name}.")
+    return 0

@@ -1,0 +1,233 @@
+"""What a name is in a view, layer by layer: namespace, stored name, topic, configs."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from gateway.catalog.entities import TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.commands.catalog_fields import time_text
+from gateway.commands.config_lines import DYNAMIC_TOPIC_CONFIG, source_name
+from gateway.commands.describe import id_text
+from gateway.commands.failure import CommandError
+from gateway.decision import Denied
+from gateway.names import InvalidName, LogicalName
+from gateway.rules.nested import element_class, make
+from gateway.topic_ids import TopicIndex
+from gateway.view import View
+
+_TOPIC_RESOURCE: Final = 2
+_NEWEST_DESCRIBE_CONFIGS: Final = 4
+
+
+class Topics(Protocol):
+    """The cluster's topics (gateway/cluster.py)."""
+
+    @property
+    def index(self) -> TopicIndex:
+        """As of the last listing."""
+        ...
+
+
+class Asker(Protocol):
+    """Asks the cluster (gateway/broker_admin.py)."""
+
+    async def ask(
+        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
+    ) -> Any:
+        """The response entity."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedConfig:
+    """A config that holds, and ``source``: ``topic``, ``namespace org``, or ``broker`` with the
+    name that Kafka has for where the broker took it from."""
+
+    key: str
+    value: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """``kind`` is topic or namespace, or None for what no name can be: ``refusal`` says why.
+
+    ``missing`` is the outermost tier that does not exist, ``deleting`` one that is being
+    deleted. ``refusal`` is what a client is told.
+    """
+
+    kind: str | None
+    logical: str = ""
+    namespace: str = ""
+    missing: str | None = None
+    deleting: str | None = None
+    refusal: str | None = None
+    flat: str | None = None
+    exists: bool = False
+    topic_id: str | None = None
+    entry: TopicEntry | None = None
+    configs: tuple[ExplainedConfig, ...] = ()
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What is known, a row each, for people."""
+        if self.kind is None:
+            return [("is", f"no name here: {self.refusal}")]
+        rows = [("is", self.kind), ("logical name", self.logical)]
+        if self.namespace:
+            rows.append(("namespace", f"{self.namespace} ({self._namespace_state()})"))
+        else:
+            rows.append(("namespace", "the default one"))
+        if self.kind == "topic":
+            rows.append(("stored as", self.flat or "nothing: its stored name is another topic's"))
+            rows.append(("topic exists", "yes" if self.exists else "no"))
+        if self.topic_id is not None:
+            virtual = self.entry is not None and self.entry.topic_id is not None
+            rows.append(("topic id", f"{self.topic_id}{' (virtual)' if virtual else ''}"))
+        for alias in () if self.entry is None else self.entry.aliases:
+            rows.append(("alias", f"{alias.name} until {time_text(alias.until)}"))
+        if self.refusal is not None:
+            rows.append(("clients are told", self.refusal))
+        return rows
+
+    def as_json(self) -> dict[str, object]:
+        """The same for programs."""
+        aliases = () if self.entry is None else self.entry.aliases
+        return {
+            "kind": self.kind,
+            "logical_name": self.logical or None,
+            "namespace": None if self.kind is None else self.namespace,
+            "missing_tier": self.missing,
+            "deleting_tier": self.deleting,
+            "refusal": self.refusal,
+            "flat_name": self.flat,
+            "exists": self.exists,
+            "topic_id": self.topic_id,
+            "aliases": [{"name": str(one.name), "until": time_text(one.until)} for one in aliases],
+            "configs": [
+                {"name": one.key, "value": one.value, "source": one.source} for one in self.configs
+            ],
+        }
+
+    def _namespace_state(self) -> str:
+        if self.deleting is not None:
+            return f"'{self.deleting}' is being deleted"
+        return "exists" if self.missing is None else f"'{self.missing}' does not exist"
+
+
+async def explain_name(spelled: str, view: View, cluster: Topics, admin: Asker) -> Explained:
+    """What ``spelled`` is in a view. Raises OSError when the cluster does not answer."""
+    try:
+        path = view.namespace_named(spelled)
+        if path is not None:
+            return _namespace(path, view.snapshot)
+        name = view.parse(spelled)
+    except InvalidName as error:
+        return Explained(None, refusal=str(error))
+    return await _topic(spelled, name, view, cluster, admin)
+
+
+def _namespace(path: str, snapshot: Snapshot) -> Explained:
+    missing = snapshot.missing_tier(path)
+    return Explained(
+        "namespace",
+        logical=path,
+        namespace=path,
+        missing=missing,
+        deleting=snapshot.deleting_tier(path),
+        exists=missing is None,
+        configs=() if missing is not None else _inherited(snapshot, path),
+    )
+
+
+async def _topic(
+    spelled: str, name: LogicalName, view: View, cluster: Topics, admin: Asker
+) -> Explained:
+    snapshot = view.snapshot
+    resolved = view.resolve(spelled.encode())
+    refused = isinstance(resolved, Denied)
+    try:
+        flat = snapshot.flat_of(name)
+    except InvalidName as error:
+        return Explained(None, refusal=str(error))
+    entry = snapshot.entry_of(name)
+    missing = snapshot.missing_tier(name.namespace)
+    wire = None if flat is None else flat.encode()
+    exists = wire is not None and not refused and cluster.index.exists(wire)
+    configs: tuple[ExplainedConfig, ...] = ()
+    topic_id = None
+    if exists and flat is not None and wire is not None:
+        virtual = None if entry is None else entry.id_under(name)
+        topic_id = _id_text(virtual or cluster.index.id_of(wire))
+        owner = name if entry is None else entry.name
+        configs = await _effective(flat, owner, entry, snapshot, admin)
+    elif missing is None and not refused:
+        configs = _inherited(snapshot, name.namespace)
+    return Explained(
+        "topic",
+        logical=str(name),
+        namespace=name.namespace,
+        missing=missing,
+        deleting=snapshot.deleting_tier(name.namespace),
+        refusal=resolved.message if isinstance(resolved, Denied) else None,
+        flat=flat,
+        exists=exists,
+        topic_id=topic_id,
+        entry=entry,
+        configs=configs,
+    )
+
+
+def _inherited(snapshot: Snapshot, path: str) -> tuple[ExplainedConfig, ...]:
+    effective = snapshot.effective_configs(path)
+    return tuple(
+        ExplainedConfig(key, value, f"namespace {tier}")
+        for key, (value, tier) in sorted(effective.items())
+    )
+
+
+async def _effective(
+    flat: str, owner: LogicalName, entry: TopicEntry | None, snapshot: Snapshot, admin: Asker
+) -> tuple[ExplainedConfig, ...]:
+    """The configs of a stored topic, each with where its value comes from."""
+    inherited = snapshot.effective_configs(owner.namespace)
+    own = frozenset(() if entry is None else entry.own_configs)
+    found = []
+    for config in await _describe(flat, admin):
+        key, value, source = str(config.name), config.value, int(config.config_source)
+        if source != DYNAMIC_TOPIC_CONFIG:
+            told = f"broker ({source_name(source)})"
+        elif key not in own and inherited.get(key, (None, ""))[0] == value:
+            told = f"namespace {inherited[key][1]}"
+        else:
+            told = "topic"
+        found.append(ExplainedConfig(key, "" if value is None else str(value), told))
+    return tuple(sorted(found, key=lambda one: one.key))
+
+
+async def _describe(flat: str, admin: Asker) -> Any:
+    def request(cls: type) -> Any:
+        values = {
+            "resource_type": _TOPIC_RESOURCE,
+            "resource_name": flat,
+            "configuration_keys": None,
+        }
+        return make(cls, {"resources": (make(element_class(cls, "resources"), values),)})
+
+    response = await admin.ask(
+        "DescribeConfigsRequest", request, at_most=_NEWEST_DESCRIBE_CONFIGS, changes=False
+    )
+    (result,) = response.results
+    if int(result.error_code):
+        raise CommandError(
+            f"the configs of topic '{flat}' were not described by the broker: "
+            f"{result.error_message or result.error_code.name.upper()}; try again"
+        )
+    return result.configs
+
+
+def _id_text(topic_id: bytes | None) -> str | None:
+    return None if topic_id is None else id_text(uuid.UUID(bytes=topic_id))

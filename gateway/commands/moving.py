@@ -1,0 +1,111 @@
+"""Moving topics by their virtual configs, one after the other: what move and adopt share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gateway.commands.admin import DELETE, SET, Admin, Outcome
+from gateway.commands.listed import sent
+from gateway.commands.progress import Progress
+from gateway.commands.told import counted, print_json, refusal, say_error
+from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from gateway.names import LogicalName
+
+NAMESPACE: Final = "gateway.namespace"
+TOPIC: Final = "gateway.topic"
+ALIAS_UNTIL: Final = "gateway.alias.until"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One topic to be moved. ``written`` is how requests name it now."""
+
+    source: LogicalName
+    written: str
+    target: LogicalName
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """``move``, ``moved``, ``moving``."""
+
+    base: str
+    done: str
+    doing: str
+
+
+MOVE: Final = Verb("move", "moved", "moving")
+ADOPT: Final = Verb("adopt", "adopted", "adopting")
+
+
+async def move_topic(
+    admin: Admin, step: Step, *, alias_until: str | None, validate_only: bool
+) -> Outcome:
+    """IncrementalAlterConfigs SET on ``gateway.namespace``: the topic is at its new name, or, if
+    the outcome has a code, still at the old one."""
+    changes: list[tuple[str, int, str | None]] = [(NAMESPACE, SET, step.target.namespace)]
+    if step.target.topic != step.source.topic:
+        changes.append((TOPIC, SET, step.target.topic))
+    if alias_until is not None:
+        changes.append((ALIAS_UNTIL, SET, alias_until))
+    outcome = await admin.alter(step.written, changes, validate_only=validate_only)
+    if outcome.repeated and outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
+        # The attempt whose answer was lost has moved it, if it is where it should go.
+        (target,) = await admin.topics([sent(step.target)])
+        if target.outcome.code == 0:
+            return replace(outcome, code=0)
+    return outcome
+
+
+async def release_topic(admin: Admin, name: LogicalName, *, validate_only: bool) -> Outcome:
+    """IncrementalAlterConfigs DELETE of ``gateway.namespace``."""
+    written = sent(name)
+    (topic,) = await admin.topics([written])
+    if topic.outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
+        return replace(topic.outcome, message=f"Topic '{name}' does not exist.")
+    outcome = await admin.alter(written, [(NAMESPACE, DELETE, None)], validate_only=validate_only)
+    if outcome.repeated and outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
+        return replace(outcome, code=0)  # it was there: the attempt without an answer released it
+    return outcome
+
+
+async def move_all(
+    admin: Admin, steps: Sequence[Step], verb: Verb, options: argparse.Namespace
+) -> int:
+    """Moves every topic that can be moved, tells of each, and a summary; 1 if one failed."""
+    results = []
+    failed = 0
+    async with Progress(f"{verb.doing} topics") as progress:
+        for number, step in enumerate(steps, 1):
+            progress.text = f"{number} of {len(steps)}, '{step.source}'"
+            outcome = await move_topic(
+                admin, step, alias_until=options.alias_until, validate_only=options.validate_only
+            )
+            failed += outcome.code != 0
+            results.append(_result(step, outcome))
+            _tell(step, outcome, verb, options)
+    done = len(steps) - failed
+    if options.json:
+        key = verb.done
+        print_json({key: done, "failed": failed, "topics": results})
+    elif len(steps) > 1:
+        could = "could be " if options.validate_only else ""
+        print(f"{counted(done, 'topic')} {could}{verb.done}, {failed:,} failed.")
+    return 1 if failed else 0
+
+
+def _tell(step: Step, outcome: Outcome, verb: Verb, options: argparse.Namespace) -> None:
+    if outcome.code:
+        say_error(refusal(f"topic '{step.source}'", f"{verb.done} to '{step.target}'", outcome))
+    elif not options.json and options.validate_only:
+        print(f"Topic {step.source} could be {verb.done} to {step.target}.")
+    elif not options.json:
+        print(f"{verb.done.capitalize()} topic {step.source} to {step.target}.")
+
+
+def _result(step: Step, outcome: Outcome) -> dict[str, object]:
+    error = None if not outcome.code else {"error": outcome.error, "message": outcome.message}
+    return {"from": str(step.source), "to": str(step.target), "error": error}

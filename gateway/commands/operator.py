@@ -1,0 +1,76 @@
+"""What operators' tools look at: the cluster behind a gateway, and the catalog on it, directly."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.broker_admin import BrokerAdmin
+from gateway.catalog.catalog_topic import CATALOG_TOPIC, CatalogTopicError, check_topic
+from gateway.catalog.records import UnreadableCatalog
+from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.catalog.source import Catalog, CatalogUnavailable
+from gateway.cluster import Cluster, ClusterUnreachable
+from gateway.commands.failure import CommandError, Unavailable
+from gateway.config import Config
+
+START_SECONDS: Final = 15.0
+"""How long a cluster is waited for, and then its catalog: somebody waits at a terminal."""
+
+
+class NoCatalog(CommandError):
+    """The cluster has no catalog."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A cluster, and its catalog."""
+
+    cluster: Cluster
+    admin: BrokerAdmin
+    catalog: Catalog
+
+
+@asynccontextmanager
+async def backend(config: Config, *, read_only: bool) -> AsyncIterator[Backend]:
+    """The backend of a configuration; the catalog's topic is made unless it is ``read_only``.
+
+    Raises NoCatalog, and CommandError for whatever goes wrong with cluster or catalog meanwhile.
+    """
+    # What goes wrong is told once, as the error that the command ends with.
+    logging.getLogger().addHandler(logging.NullHandler())
+    settings = config.clusters[0]
+    cluster = Cluster(settings.name, settings.bootstrap_servers, start_timeout=START_SECONDS)
+    admin = BrokerAdmin(cluster)
+    catalog = ReplicatedCatalog(
+        settings.bootstrap_servers,
+        admin,
+        max_staleness=config.catalog.max_staleness,
+        replication_factor=config.catalog.replication_factor,
+        start_seconds=START_SECONDS,
+    )
+    try:
+        await cluster.start()
+        try:
+            if read_only and not await check_topic(admin, CATALOG_TOPIC):
+                raise NoCatalog(
+                    f"cluster '{settings.name}' has no catalog yet: the first gateway that starts "
+                    "makes it, and so does kafka-gateway catalog import"
+                )
+            await catalog.start(read_only=read_only)
+            try:
+                yield Backend(cluster, admin, catalog)
+            finally:
+                await catalog.stop()
+        finally:
+            admin.close()
+            await cluster.stop()
+    except (CatalogTopicError, UnreadableCatalog) as error:
+        raise CommandError(f"the catalog of cluster '{settings.name}': {error}") from None
+    except CatalogUnavailable as error:
+        raise Unavailable(f"the catalog of cluster '{settings.name}': {error}") from None
+    except ClusterUnreachable as error:
+        raise Unavailable(f"{error}; see that it runs, and that clusters[0] names it") from None

@@ -1,0 +1,79 @@
+"""Running a command that is a client of the gateway: connection, errors, exit status."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+
+from gateway.commands.admin import Admin
+from gateway.commands.client import DEFAULT_TIMEOUT, GatewayClient
+from gateway.commands.failure import CommandError
+from gateway.commands.told import say_error
+from gateway.config import Address
+from gateway.config_models import parse_address
+
+Command = Callable[[Admin, argparse.Namespace], Awaitable[int]]
+
+
+def add_client_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of every command that is a client."""
+    parser.add_argument(
+        "--bootstrap-server",
+        type=_servers,
+        required=True,
+        metavar="HOST:PORT",
+        help="address of a listener of the gateway; several, joined by commas, are tried in turn",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=_seconds,
+        default=DEFAULT_TIMEOUT,
+        metavar="S",
+        help=f"how many seconds each request is tried (default: {DEFAULT_TIMEOUT:g})",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run_client(command: Command, options: argparse.Namespace) -> int:
+    """The exit status of a command; what is wrong goes to standard error."""
+    return run(lambda: _with_admin(command, options))
+
+
+def run(command: Callable[[], Awaitable[int]]) -> int:
+    """The exit status of anything that may raise CommandError."""
+
+    async def awaited() -> int:
+        return await command()
+
+    try:
+        return asyncio.run(awaited())
+    except CommandError as error:
+        say_error(str(error))
+        return error.status
+
+
+async def _with_admin(command: Command, options: argparse.Namespace) -> int:
+    client = GatewayClient(options.bootstrap_server, timeout=options.timeout)
+    try:
+        return await command(Admin(client), options)
+    finally:
+        client.close()
+
+
+def _servers(text: str) -> tuple[Address, ...]:
+    try:
+        return tuple(parse_address(part.strip()) for part in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+    return seconds

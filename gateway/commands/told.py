@@ -1,0 +1,69 @@
+"""What the commands print: results on standard output, refusals on standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from gateway.commands.admin import Outcome
+
+_NEXT_STEPS: Final[Mapping[str, str]] = {
+    "CLUSTER_AUTHORIZATION_FAILED": "ask whoever manages the cluster's permissions",
+    "INVALID_CONFIG": "kafka-gateway configs --describe --all shows what keys there are",
+    "REQUEST_TIMED_OUT": "try again, with a longer --timeout if that helps",
+    "TOPIC_ALREADY_EXISTS": "choose another name",
+    "TOPIC_AUTHORIZATION_FAILED": "ask whoever manages the topic's permissions",
+    "UNKNOWN_TOPIC_OR_PARTITION": "kafka-gateway topics --list shows what there is",
+    "UNSUPPORTED_VERSION": "see that --bootstrap-server is a listener of kafka-gateway",
+}
+
+
+def refusal(thing: str, done: str, outcome: Outcome, step: str = "") -> str:
+    """``namespace 'org' was not created: Namespace 'org' already exists. [TOPIC_ALREADY_EXISTS];
+    choose another name``. ``step`` is the next step, where there is a better one than the
+    error's own."""
+    message = outcome.message.strip() or "the gateway gives no reason"
+    step = step or _NEXT_STEPS.get(outcome.error, "")
+    return f"{thing} was not {done}: {message} [{outcome.error}]" + (f"; {step}" if step else "")
+
+
+def say_error(text: str) -> None:
+    """Each line of a text on standard error, with the command before it."""
+    for line in text.splitlines():
+        print(f"kafka-gateway: {line}", file=sys.stderr, flush=True)
+
+
+def print_json(content: Any) -> None:
+    """One JSON document on standard output."""
+    print(json.dumps(content, indent=2, ensure_ascii=False))
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows as left-aligned columns, two blanks apart; a line each."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    return "\n".join(lines)
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 topic``, ``2 topics``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def shortened(names: Iterable[str], most: int = 10) -> str:
+    """The first names, and how many more there are."""
+    found = list(names)
+    more = len(found) - most
+    return ", ".join(found[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def confirmed(question: str, *, yes: bool) -> bool | None:
+    """Whether the user agrees: by ``--yes``, or by an answer on a terminal; None: nobody to ask."""
+    if yes:
+        return True
+    if not sys.stdin.isatty():
+        return None
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}

@@ -1,0 +1,76 @@
+"""Catalogs for tests: a small one by hand, and any."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from gateway.catalog.entities import Alias, Entity, Gateway, Namespace, Seeds, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.names import LogicalName, parents
+
+TIERS = st.text("abzAZ019.-", min_size=1, max_size=4) | st.sampled_from(
+    ["1", "0x1F", "1.5", "no", "true", "null", "2026-12-01", "~-".replace("~", "a"), "-", "..."]
+)
+PATHS = st.lists(TIERS, min_size=1, max_size=3).map(":".join)
+TOPICS = st.text("abAB09._-", min_size=1, max_size=6).filter(lambda text: text not in {".", ".."})
+TIMES = st.integers(-(2**62), 2**62) | st.integers(0, 2**42)
+IDS = st.none() | st.binary(min_size=16, max_size=16)
+TEXT = st.text(max_size=12) | st.sampled_from(["60000", "compact,delete", "yes", "", " x: y #"])
+KEYS = st.sampled_from(["retention.ms", "cleanup.policy", "no", "1", "a.b"])
+NAMES = st.builds(LogicalName, st.just("") | PATHS, TOPICS)
+
+NAMESPACES = st.builds(
+    Namespace,
+    PATHS,
+    st.dictionaries(KEYS, TEXT, max_size=3),
+    st.none() | TIMES,
+    st.lists(KEYS, max_size=2).map(tuple),
+    TIMES,
+)
+ENTRIES = st.builds(
+    TopicEntry,
+    TOPICS,
+    NAMES,
+    IDS,
+    st.lists(st.builds(Alias, NAMES, TIMES, IDS), max_size=2).map(tuple),
+    st.lists(KEYS, max_size=2).map(tuple),
+    st.booleans(),
+    st.booleans(),
+    TIMES,
+)
+SEEDS = st.lists(PATHS, min_size=1, max_size=3).map(lambda paths: Seeds(frozenset(paths)))
+
+
+@st.composite
+def catalogs(draw: st.DrawFn) -> Snapshot:
+    """A consistent catalog: every tier exists, and no two topics have one name."""
+    entries = draw(st.lists(ENTRIES, max_size=4, unique_by=(lambda e: e.flat, lambda e: e.name)))
+    named = draw(st.lists(NAMESPACES, max_size=4))
+    paths = [one.path for one in named] + [entry.name.namespace for entry in entries]
+    entities: list[Entity] = [Namespace(tier) for path in paths for tier in parents(path)]
+    entities += [*named, *entries, *draw(st.just([]) | SEEDS.map(lambda seeds: [seeds]))]
+    return Snapshot().apply(entities, 1)
+
+
+def sample() -> Snapshot:
+    """A namespace with configs, one below, one that goes; a moved topic and an adopted one."""
+    moved = TopicEntry(
+        "org..orders",
+        LogicalName("team-a", "orders"),
+        topic_id=bytes(range(16)),
+        aliases=(Alias(LogicalName("org", "orders"), 1_796_126_400_000),),
+        own_configs=("retention.ms",),
+        since=1_700_000_000_000,
+    )
+    return Snapshot().apply(
+        [
+            Namespace("org", {"retention.ms": "60000", "cleanup.policy": "compact,delete"}),
+            Namespace("org:apache", deleting=1_700_000_000_500),
+            Namespace("team-a", {"segment.ms": "1"}, None, ("segment.ms",), 1_700_000_000_000),
+            moved,
+            TopicEntry("team-a.events", LogicalName("team-a", "events")),
+            Seeds(frozenset({"team-a", "org"})),
+            Gateway("gateway-1", 1, "0.1.0"),
+        ],
+        7,
+    )

@@ -1,0 +1,101 @@
+"""A cluster and its catalog in memory, for the operators' tools."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+
+from gateway.broker_admin import BrokerAdmin
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import CatalogUnavailable, Decide
+from gateway.cluster import Cluster
+from gateway.commands import operator
+from gateway.config import Config
+from gateway.rules.nested import element_class, make
+from gateway.topic_ids import TopicIndex
+from protocol import messages
+
+
+class FakeCatalog:
+    """A catalog that ``before`` change number 1, 2, ... somebody else may change."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.commits: list[int] = []
+        self.before: dict[int, Callable[[], None]] = {}
+        self.fails_at = -1
+
+    @property
+    def fresh(self) -> bool:
+        return True
+
+    def subscribe(self, changed: Callable[[], None]) -> None:
+        """Nobody is told: whoever changes it is the one who looks at it."""
+
+    async def refresh(self) -> None:
+        """There is nothing to read."""
+
+    async def change(self, decide: Decide) -> Snapshot:
+        self.before.pop(len(self.commits), lambda: None)()
+        if len(self.commits) == self.fails_at:
+            raise CatalogUnavailable("The catalog cannot be written now.")
+        changes = decide(self.snapshot)
+        self.commits.append(len(changes))
+        self.snapshot = self.snapshot.apply(changes, self.snapshot.version + len(changes))
+        return self.snapshot
+
+
+class FakeCluster:
+    """Topics by stored name, with the configs that the broker tells of: (value, source)."""
+
+    def __init__(self, topics: Mapping[str, Mapping[str, tuple[str, int]]]) -> None:
+        self.topics = topics
+        self.index = TopicIndex()
+        self.error = 0
+        for number, flat in enumerate(topics):
+            self.index.learn(flat.encode(), bytes(15) + bytes([number + 1]))
+
+    async def ask(
+        self, name: str, make_request: Callable[[type], Any], *, at_most: int, changes: bool = True
+    ) -> Any:
+        assert (name, changes) == ("DescribeConfigsRequest", False)
+        request = make_request(messages.message_class(name, at_most))
+        (resource,) = request.resources
+        response = messages.message_class("DescribeConfigsResponse", at_most)
+        result = element_class(response, "results")
+        config = element_class(result, "configs")
+        configs = tuple(
+            make(config, {"name": key, "value": value, "config_source": source})
+            for key, (value, source) in self.topics[resource.resource_name].items()
+        )
+        values = {"error_code": self.error, "configs": configs}
+        return make(response, {"results": (make(result, values),)})
+
+
+class FakeBackend:
+    """Stands in for what operator.backend gives. Without a ``catalog`` there is none yet."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot | None,
+        topics: Mapping[str, Mapping[str, tuple[str, int]]] | None = None,
+    ) -> None:
+        self.exists = snapshot is not None
+        self.catalog = FakeCatalog(snapshot or Snapshot())
+        self.cluster = FakeCluster(topics or {})
+        self.opened: list[str] = []
+
+    def take_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(operator, "backend", self._open)
+
+    @asynccontextmanager
+    async def _open(self, config: Config, *, read_only: bool) -> AsyncIterator[operator.Backend]:
+        self.opened.append("to read" if read_only else "to write")
+        if read_only and not self.exists:
+            raise operator.NoCatalog(f"cluster '{config.clusters[0].name}' has no catalog yet")
+        yield operator.Backend(
+            cast(Cluster, self.cluster), cast(BrokerAdmin, self.cluster), self.catalog
+        )

@@ -1,0 +1,123 @@
+"""A gateway in this process, as far as its admin clients can tell: namespaces and topics in
+memory, behind the wire protocol. What it should get wrong, tests tell it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from gateway.rules.nested import element_class, make
+from protocol import messages
+from protocol.frames import frame
+from protocol.headers import read_request_header, response_header, response_header_version
+from protocol.schema import api_key_of, message_versions, request_name, response_name
+from tests.commands.fake_namespaces import FakeNamespaces
+
+HOST = "127.0.0.1"
+SERVED = ("CreateTopics", "DeleteTopics", "DescribeConfigs", "IncrementalAlterConfigs", "Metadata")
+Fault = Callable[[], bool]
+"""Called with a request: whether it is carried out. Either way the connection is closed."""
+
+
+def drop_before() -> bool:
+    """The connection is lost, and nothing is done."""
+    return False
+
+
+def drop_after() -> bool:
+    """It is done, but the connection is lost before the answer."""
+    return True
+
+
+class FakeGateway(FakeNamespaces):
+    """``faults`` spoil the next requests of an API, ``before`` happens before one of them, and
+    ``highest`` is the newest version that is spoken."""
+
+    def __init__(self, *namespaces: str, spelling: str = "colon") -> None:
+        super().__init__(*namespaces, spelling=spelling)
+        self.faults: defaultdict[str, deque[Fault]] = defaultdict(deque)
+        self.before: dict[str, Callable[[], None]] = {}
+        self.highest: dict[str, int] = {}
+        self.requests: list[tuple[str, Any]] = []
+        self.port = 0
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._server: asyncio.Server | None = None
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, HOST, 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        assert self._server is not None
+        self._server.close()
+        for writer in set(self._writers):
+            writer.transport.abort()
+        while self._writers:
+            await asyncio.sleep(0.001)
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"
+
+    def asked(self, name: str) -> list[Any]:
+        """The requests of an API so far."""
+        return [entity for asked, entity in self.requests if asked == name]
+
+    # -- the wire -------------------------------------------------------------------------------
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.add(writer)
+        try:
+            with suppress(asyncio.IncompleteReadError, OSError):
+                while True:
+                    size = int.from_bytes(await reader.readexactly(4), "big")
+                    answer = self._answer(await reader.readexactly(size))
+                    if answer is None:
+                        return
+                    writer.write(answer)
+                    await writer.drain()
+        finally:
+            self._writers.discard(writer)
+            writer.transport.abort()
+
+    def _answer(self, payload: bytes) -> bytes | None:
+        api_key, version, correlation_id, _, start = read_request_header(payload, 0, len(payload))
+        name = request_name(api_key).removesuffix("Request")
+        request = messages.parse(f"{name}Request", version, payload[start:])
+        response = messages.message_class(response_name(api_key), version)
+        if name == "ApiVersions":
+            values = self._api_versions(response)
+        else:
+            if name in self.before:
+                self.before.pop(name)()
+            if self.faults[name]:
+                if self.faults[name].popleft()():
+                    self.handlers()[name](request, response)
+                return None
+            self.requests.append((name, request))
+            values = self.handlers()[name](request, response)
+        body = messages.write(make(response, values))
+        header_version = response_header_version(api_key, version)
+        return frame(response_header(correlation_id, header_version), body)
+
+    def _api_versions(self, response: type) -> dict[str, object]:
+        key = element_class(response, "api_keys")
+        keys = [
+            {
+                "api_key": api_key_of(f"{name}Request"),
+                "min_version": message_versions(f"{name}Request")[0],
+                "max_version": self.highest.get(name, message_versions(f"{name}Request")[-1]),
+            }
+            for name in (*SERVED, "ApiVersions")
+        ]
+        return {"api_keys": tuple(make(key, values) for values in keys)}

@@ -1,0 +1,55 @@
+"""Running ``kafka-gateway`` in this process, beside the fake gateway that it talks to."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+from gateway import cli
+from tests.commands.fake_gateway import FakeGateway
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How a command ended, and what it printed."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+async def command(*words: str) -> Said:
+    """The command with these arguments, in a thread of its own."""
+
+    def run() -> Said:
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                status = cli.main(words)
+            except SystemExit as ended:
+                status = int(ended.code or 0)
+        return Said(status, out.getvalue(), err.getvalue())
+
+    return await asyncio.to_thread(run)
+
+
+async def topics(gateway: FakeGateway, *words: str) -> Said:
+    """``kafka-gateway topics`` at that gateway."""
+    return await command("topics", "--bootstrap-server", gateway.address, *words)
+
+
+async def configs(gateway: FakeGateway, *words: str) -> Said:
+    """``kafka-gateway configs`` at that gateway."""
+    return await command("configs", "--bootstrap-server", gateway.address, *words)

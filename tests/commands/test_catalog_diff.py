@@ -1,0 +1,176 @@
+"""gateway.commands.catalog_diff: what an import would change."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from gateway.catalog.entities import Alias, Entity, Namespace, Seeds, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.commands.catalog_diff import as_json, differences, problems, shown, stale
+from gateway.commands.catalog_file import Imported
+from gateway.names import LogicalName
+from tests.commands.catalog_samples import catalogs, sample
+
+NEW_ID = bytes(range(16, 32))
+ORDERS = TopicEntry("org..orders", LogicalName("org", "sales"), bytes(16))
+
+
+def diff(before: Snapshot, *wanted: Entity, prune: bool = False) -> list[object]:
+    """What would be committed."""
+    found = differences(before, wanted, prune=prune, now=77, new_id=lambda: NEW_ID)
+    return [one.change for one in found]
+
+
+@given(catalogs(), catalogs())
+def test_pruned_it_leads_from_any_catalog_to_any_other(old: Snapshot, new: Snapshot) -> None:
+    found = differences(old, new.entities(), prune=True, now=1)
+    result = old.apply([one.change for one in found], 2)
+    again = differences(result, new.entities(), prune=True, now=1)
+    # A topic that got another name got an id of its own, which the file does not have.
+    assert all(isinstance(one.after, TopicEntry) for one in again)
+    assert result.namespaces.keys() == new.namespaces.keys()
+    assert result.topics.keys() == new.topics.keys()
+    for path, namespace in result.namespaces.items():
+        assert namespace.configs == new.namespaces[path].configs
+
+
+def test_a_changed_namespace_is_applied_to_its_topics() -> None:
+    before = Snapshot().apply([Namespace("org", {"a": "1", "b": "2"}, None, ("z",), 5)], 1)
+    after = Namespace("org", {"b": "3", "c": "4"})
+    assert diff(before, after) == [replace(after, apply=("a", "b", "c", "z"), apply_since=77)]
+
+
+def test_a_topic_with_another_name_gets_another_id() -> None:
+    before = Snapshot().apply([Namespace("org"), ORDERS], 1)
+    renamed = replace(ORDERS, name=LogicalName("org", "invoices"))
+    assert diff(before, renamed) == [replace(renamed, topic_id=NEW_ID, apply=True, since=77)]
+    other_id = replace(renamed, topic_id=bytes([9] * 16))
+    assert diff(before, other_id) == [replace(other_id, apply=True, since=77)]
+
+
+def test_notes_of_work_under_way_make_no_difference() -> None:
+    before = Snapshot().apply(
+        [
+            Namespace("org", {"a": "1"}, None, ("a",), 3),
+            replace(ORDERS, apply=True, since=5),
+        ],
+        1,
+    )
+    assert diff(before, Namespace("org", {"a": "1"}), ORDERS) == []
+
+
+def test_seeds_are_added_to_and_replaced_only_by_prune() -> None:
+    before = Snapshot().apply([Seeds(frozenset("ab"))], 1)
+    assert diff(before, Seeds(frozenset("bc"))) == [Seeds(frozenset("abc"))]
+    assert diff(before, Seeds(frozenset("bc")), prune=True) == [Seeds(frozenset("bc"))]
+    assert diff(before, Seeds(frozenset("a"))) == []
+
+
+def test_the_order_can_be_applied() -> None:
+    found = differences(
+        Snapshot.of(["x:y"]).apply([TopicEntry("t", LogicalName("x", "t"))], 2),
+        [ORDERS, Namespace("org:a"), Namespace("org")],
+        prune=True,
+        now=1,
+    )
+    keys = [one.key[1] for one in found]
+    assert keys == ["org", "org:a", "org..orders", "t", "x:y", "x"]
+
+
+def told(before: Snapshot, *wanted: Entity, prune: bool = False, level: int = 1) -> list[str]:
+    imported = Imported(Path("catalog.yaml"), level, list(wanted))
+    found = differences(before, wanted, prune=prune, now=1)
+    return [problem.text for problem in problems(before, imported, found)]
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted", "text"),
+    [
+        (Snapshot(), [Namespace("a:b:c"), Namespace("a")], "has no namespace 'a:b' above it"),
+        (Snapshot(), [ORDERS], "namespace 'org' of 'org:sales' does not exist; add it"),
+        (
+            Snapshot.of(["org"], topics=[replace(ORDERS, flat="other")]),
+            [ORDERS],
+            "'org:sales' is the name of the topic stored as",
+        ),
+        (
+            Snapshot().apply([Namespace("org", deleting=5)], 1),
+            [Namespace("org")],
+            "namespace 'org' is being deleted; wait until it is gone",
+        ),
+    ],
+)
+def test_what_cannot_be(before: Snapshot, wanted: list[Entity], text: str) -> None:
+    (problem,) = told(before, *wanted)
+    assert problem.startswith(text)
+
+
+def test_a_namespace_is_not_pruned_from_under_what_is_in_it() -> None:
+    alias = Alias(LogicalName("org", "old"), 5)
+    before = Snapshot.of(["org", "team-a"], topics=[ORDERS])
+    (problem,) = told(before, Namespace("team-a"), ORDERS, prune=True)
+    assert problem.startswith("namespace 'org' would be removed, but 'org:sales' is in it")
+    moved = replace(ORDERS, name=LogicalName("team-a", "sales"), aliases=(alias,))
+    assert told(before, Namespace("team-a"), moved, prune=True) == []
+
+
+def test_a_newer_catalog_is_not_imported() -> None:
+    (problem,) = told(Snapshot(), Namespace("a"), level=3)
+    assert problem == (
+        "is 3, and this catalog has 1; raise it first: kafka-gateway catalog upgrade --format 3"
+    )
+
+
+def test_what_is_stale() -> None:
+    found = differences(Snapshot(), [Namespace("a"), Namespace("b")], prune=False, now=1)
+    assert stale(Snapshot(), found) == []
+    assert stale(Snapshot.of(["b", "c"]), found) == [("namespace", "b")]
+
+
+def test_how_it_is_shown() -> None:
+    before = Snapshot().apply([Namespace("org", {"a": "1", "b": "2"}), Namespace("x"), ORDERS], 1)
+    changed: list[Entity] = [
+        Namespace("org", {"a": "9", "c": "3"}, deleting=1_700_000_000_000),
+        replace(
+            ORDERS,
+            name=LogicalName("", "o"),
+            topic_id=None,
+            aliases=(Alias(ORDERS.name, 1_796_126_400_000),),
+        ),
+        Namespace("team-a", {"k": "v"}),
+        Seeds(frozenset({"org", "x"})),
+    ]
+    found = differences(before, changed, prune=True, now=1)
+    assert shown(found) == (
+        "+ namespaces of configuration files\n"
+        "    namespaces: org, x\n"
+        "~ namespace org\n"
+        "    configs.a: 1 -> 9\n"
+        "    configs.b: 2 -> (none)\n"
+        "    configs.c: (none) -> 3\n"
+        "    deleting: (none) -> 2023-11-14T22:13:20.000Z  # its topics will be deleted\n"
+        "+ namespace team-a\n"
+        "    configs.k: v\n"
+        "~ topic stored as org..orders\n"
+        "    aliases: (none) -> org:sales until 2026-12-01T12:00:00.000Z\n"
+        "    name: org:sales -> o\n"
+        "    topic_id: 00000000-0000-0000-0000-000000000000 -> (none)\n"
+        "- namespace x\n"
+        "2 added, 2 changed, 1 removed."
+    )
+
+
+def test_as_json() -> None:
+    found = differences(sample(), [Seeds(frozenset("z"))], prune=False, now=1)
+    assert as_json(found) == [
+        {
+            "kind": "seeds",
+            "key": "",
+            "before": {"namespaces": ["org", "team-a"]},
+            "after": {"namespaces": ["org", "team-a", "z"]},
+        }
+    ]

@@ -1,0 +1,183 @@
+"""gateway.commands.catalog_file and gateway.commands.catalog_fields."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from gateway.catalog.entities import Gateway
+from gateway.catalog.records import LEVELS
+from gateway.catalog.snapshot import Snapshot
+from gateway.commands import catalog_fields
+from gateway.commands.catalog_diff import differences
+from gateway.commands.catalog_file import (
+    export_text,
+    read_export,
+    read_secrets,
+    secrets_text,
+    write_secrets,
+)
+from gateway.commands.yaml_values import parse
+from gateway.config_errors import ConfigError
+from tests.commands.catalog_samples import catalogs, sample
+
+GOLDEN = """\
+# The catalog of kafka-gateway: its namespaces, and the topics whose stored name does not say
+# everything. `kafka-gateway catalog import` reads it.
+format: 1
+catalog_format: 1
+seeded:
+- org
+- team-a
+namespaces:
+  org:
+    configs:
+      cleanup.policy: compact,delete
+      retention.ms: '60000'
+  org:apache:
+    deleting: '2023-11-14T22:13:20.500Z'
+  team-a:
+    configs:
+      segment.ms: '1'
+    apply:
+    - segment.ms
+    apply_since: '2023-11-14T22:13:20.000Z'
+topics:
+- name: team-a:events
+  flat: team-a.events
+- name: team-a:orders
+  flat: org..orders
+  topic_id: 00010203-0405-0607-0809-0a0b0c0d0e0f
+  own_configs:
+  - retention.ms
+  aliases:
+  - name: org:orders
+    until: '2026-12-01T12:00:00.000Z'
+  since: '2023-11-14T22:13:20.000Z'
+"""
+
+
+def written(directory: Path, text: str) -> Path:
+    path = directory / "catalog.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_what_is_written() -> None:
+    assert export_text(sample()) == GOLDEN
+
+
+@given(catalogs())
+def test_round_trip(snapshot: Snapshot) -> None:
+    """Exported, read, and imported into an empty catalog, every entity is what it was."""
+    with tempfile.TemporaryDirectory() as directory:
+        imported = read_export(written(Path(directory), export_text(snapshot)))
+    found = differences(Snapshot(), imported.entities, prune=True, now=5)
+    result = Snapshot().apply([one.change for one in found], 1)
+    assert (result.namespaces, result.topics) == (snapshot.namespaces, snapshot.topics)
+    assert (result.seeded, result.format) == (snapshot.seeded, snapshot.format)
+
+
+def test_gateways_are_left_out(tmp_path: Path) -> None:
+    imported = read_export(written(tmp_path, export_text(sample())))
+    assert not any(isinstance(entity, Gateway) for entity in imported.entities)
+    assert len(imported.entities) == 6
+
+
+def test_every_kind_of_entity_has_its_place() -> None:
+    """A kind that is new has to be exported, kept secret, or left out: by decision."""
+    rows = (catalog_fields.MAIN_KINDS, catalog_fields.SECRET_KINDS, catalog_fields.RUNTIME_KINDS)
+    assert sorted(kind for row in rows for kind in row) == sorted(LEVELS)
+
+
+def test_the_least_that_can_be_written(tmp_path: Path) -> None:
+    text = "format: 1\ncatalog_format: 1\nnamespaces:\n  org:\n  org:apache: {}\ntopics:\n"
+    imported = read_export(written(tmp_path, text))
+    assert [str(one) for one in imported.entities] == [
+        str(namespace) for namespace in Snapshot.of(["org:apache"]).namespaces.values()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("format: 2", "1: format: is 2, and this software reads 1"),
+        ("namespaces: {}", "1: has no 'format'; add it"),
+        ("format: 1", "1: has no 'catalog_format'; add it"),
+        ("format: 1\ncatalog_format: x", "2: catalog_format: must be a whole number"),
+        ("format: 1\ncatalog_format: 1\nnamespace: {}", "3: namespace: unknown key 'namespace'; "),
+        (
+            "format: 1\ncatalog_format: 1\nnamespaces:\n  a_b: {}\n  c: {}\n",
+            "4: namespaces.a_b: tier 'a_b' of namespace 'a_b' is not one or more of",
+        ),
+        (
+            "format: 1\ncatalog_format: 1\nnamespaces:\n  a: {config: {}}\n",
+            "4: namespaces.a.config: unknown key 'config'; did you mean 'configs'?",
+        ),
+        (
+            "format: 1\ncatalog_format: 1\nnamespaces:\n  a:\n    configs:\n      b: 1\n",
+            "6: namespaces.a.configs.b: must be text; put it in quotes",
+        ),
+        (
+            "format: 1\ncatalog_format: 1\nnamespaces:\n  a: {deleting: soon}\n",
+            "4: namespaces.a.deleting: is no time; write it like 2026-12-01T10:00:00Z",
+        ),
+        ("format: 1\ncatalog_format: 1\ntopics:\n- flat: a\n", "4: topics[0]: has no 'name'"),
+        ("format: 1\ncatalog_format: 1\ntopics:\n- name: a\n", "4: topics[0]: has no 'flat'"),
+        (
+            "format: 1\ncatalog_format: 1\ntopics:\n- {name: a, flat: b}\n- {name: c, flat: b}\n",
+            "5: topics[1]: 'b' is there already, on line 4; keep one of the two",
+        ),
+        (
+            "format: 1\ncatalog_format: 1\ntopics:\n- {name: a, flat: b, topic_id: c}\n",
+            "4: topics[0].topic_id: is no topic id",
+        ),
+        (
+            "format: 1\ncatalog_format: 1\ntopics:\n- {name: 'a:', flat: b}\n",
+            "4: topics[0]: topic name '(empty)' is not allowed; correct it",
+        ),
+        (
+            "format: 1\ncatalog_format: 1\ntopics:\n- {name: a, flat: __consumer_offsets}\n",
+            "4: topics[0]: '__consumer_offsets' is no name that a topic can be stored by",
+        ),
+        (
+            "format: 1\ncatalog_format: 1\ntopics:\n- {name: a, flat: b, aliases: [{name: c}]}\n",
+            "4: topics[0].aliases[0]: has no 'until'; add it",
+        ),
+        ("a: [", "is not YAML: "),
+        ("", "1: is empty; kafka-gateway catalog export writes such a file"),
+    ],
+)
+def test_mistakes_are_told_with_file_line_and_key(tmp_path: Path, text: str, told: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        read_export(path)
+    assert str(caught.value).startswith(f"{path}:")
+    assert told in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+    text = "format: 1\ncatalog_format: 1\nnamespaces: {a_: {}, b_: {}}\ntopics: [1, 2]\n"
+    with pytest.raises(ConfigError) as caught:
+        read_export(written(tmp_path, text))
+    assert len(str(caught.value).splitlines()) == 4
+
+
+def test_secrets_have_a_file_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "secrets.yaml"
+    path.touch(mode=0o644)
+    write_secrets(path, secrets_text(sample()))
+    assert path.stat().st_mode & 0o777 == 0o600
+    read_secrets(path)
+    for text in ("format: 1\nsecrets: {scram: {}}\n", "format: 9\n", "secrets: {}\n"):
+        with pytest.raises(ConfigError):
+            read_secrets(written(tmp_path, text))
+
+
+def test_times_are_read_as_people_write_them() -> None:
+    texts = ("2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T01:00:00+01:00", "1796083200000")
+    for text in texts:
+        assert catalog_fields.read_time(parse(text)) == 1_796_083_200_000

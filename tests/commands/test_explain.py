@@ -1,0 +1,204 @@
+"""gateway.commands.explain and gateway.commands.explained: the subcommand explain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from devkit.ports import free_ports
+from gateway.catalog.entities import Alias, Namespace, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.names import LogicalName
+from tests.commands.fake_backend import FakeBackend
+from tests.commands.running import Said, command
+from tests.gateway import config_samples
+
+CATALOG = Snapshot().apply(
+    [
+        Namespace("org", {"retention.ms": "1", "segment.ms": "3", "flush.ms": "7"}),
+        Namespace("org:apache", {"retention.ms": "2"}),
+        Namespace("gone", deleting=5),
+        TopicEntry(
+            "old.orders",
+            LogicalName("org:apache", "orders"),
+            topic_id=bytes([255] * 16),
+            aliases=(Alias(LogicalName("", "old.orders"), 1_796_126_400_000),),
+            own_configs=("segment.ms",),
+        ),
+        TopicEntry("org..taken", LogicalName("org", "elsewhere")),
+    ],
+    3,
+)
+TOPICS = {
+    "old.orders": {
+        "retention.ms": ("2", 1),
+        "segment.ms": ("3", 1),
+        "flush.ms": ("8", 1),
+        "cleanup.policy": ("delete", 5),
+        "min.insync.replicas": ("2", 4),
+    },
+    "org..plain": {"retention.ms": ("1", 1)},
+    "loose": {"retention.ms": ("9", 1)},
+    "__consumer_offsets": {},
+}
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    ports = free_ports(8)
+    listeners = [
+        {"name": "colon", "port": ports[0]},
+        {"name": "home", "port": ports[4], "home": "org"},
+    ]
+    FakeBackend(CATALOG, TOPICS).take_place(monkeypatch)
+    return str(config_samples.write(tmp_path, namespaces=["org"], listeners=listeners))
+
+
+async def explain(config: str, name: str, *words: str) -> Said:
+    return await command("explain", "--config", config, "--name", name, *words)
+
+
+async def test_a_moved_topic(config: str) -> None:
+    said = await explain(config, "org:apache:orders", "--principal", "User:alice")
+    assert (said.status, said.err) == (0, "")
+    assert said.out == (
+        "name          org:apache:orders\n"
+        "principal     User:alice\n"
+        "listener      colon\n"
+        "cluster       main\n"
+        "is            topic\n"
+        "logical name  org:apache:orders\n"
+        "namespace     org:apache (exists)\n"
+        "stored as     old.orders\n"
+        "topic exists  yes\n"
+        "topic id      _____________________w (virtual)\n"
+        "alias         old.orders until 2026-12-01T12:00:00.000Z\n"
+        "\n"
+        "config               value   source\n"
+        "cleanup.policy       delete  broker (DEFAULT_CONFIG)\n"
+        "flush.ms             8       topic\n"
+        "min.insync.replicas  2       broker (STATIC_BROKER_CONFIG)\n"
+        "retention.ms         2       namespace org:apache\n"
+        "segment.ms           3       topic\n"
+    )
+
+
+async def test_by_its_alias(config: str) -> None:
+    """Clients that know it by the alias know it by the broker's own id; what it inherits is its
+    namespace's."""
+    said = await explain(config, "old.orders", "--json")
+    assert (said.json["logical_name"], said.json["flat_name"]) == ("old.orders", "old.orders")
+    assert said.json["topic_id"] == "AAAAAAAAAAAAAAAAAAAAAQ"
+    sources = {one["name"]: one["source"] for one in said.json["configs"]}
+    assert sources["retention.ms"] == "namespace org:apache"
+
+
+async def test_json(config: str) -> None:
+    said = await explain(config, "plain", "--listener", "home", "--json")
+    assert said.json == {
+        "name": "plain",
+        "principal": "User:ANONYMOUS",
+        "listener": "home",
+        "cluster": "main",
+        "kind": "topic",
+        "logical_name": "org:plain",
+        "namespace": "org",
+        "missing_tier": None,
+        "deleting_tier": None,
+        "refusal": None,
+        "flat_name": "org..plain",
+        "exists": True,
+        "topic_id": "AAAAAAAAAAAAAAAAAAAAAg",
+        "aliases": [],
+        "configs": [{"name": "retention.ms", "value": "1", "source": "namespace org"}],
+    }
+
+
+async def test_the_default_namespace(config: str) -> None:
+    said = await explain(config, "loose")
+    assert "namespace     the default one\n" in said.out
+    assert "topic id      AAAAAAAAAAAAAAAAAAAAAw\n" in said.out
+    assert "retention.ms  9      topic\n" in said.out
+
+
+async def test_a_topic_that_does_not_exist_yet(config: str) -> None:
+    said = await explain(config, "org:apache:new")
+    assert said.status == 0
+    assert "stored as     org.apache..new\ntopic exists  no\n" in said.out
+    assert said.lines[-3:] == [
+        "flush.ms      7      namespace org",
+        "retention.ms  2      namespace org:apache",
+        "segment.ms    3      namespace org",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        (
+            "no:such:orders",
+            [
+                "namespace        no:such ('no' does not exist)",
+                "stored as        no.such..orders",
+                "topic exists     no",
+                "clients are told  InvalidNamespaceException: namespace 'no' does not exist, so",
+            ],
+        ),
+        ("gone:orders", ["namespace         gone ('gone' is being deleted)"]),
+        ("org:taken", ["stored as         nothing: its stored name is another topic's"]),
+        (
+            "__consumer_offsets",
+            [
+                "topic exists      no",
+                "clients are told  Topic '__consumer_offsets' is reserved and does not exist here.",
+            ],
+        ),
+        ("org:a:b c", ["is         no name here: topic name 'b c' holds characters other than"]),
+        ("a_b:", ["is         no name here: tier 'a_b' of namespace 'a_b' is not one or more"]),
+    ],
+)
+async def test_what_clients_cannot_use(config: str, name: str, lines: list[str]) -> None:
+    said = await explain(config, name)
+    assert (said.status, said.err) == (0, "")
+    told = [" ".join(line.split()) for line in said.lines]
+    for line in lines:
+        wanted = " ".join(line.split())
+        assert any(one.startswith(wanted) for one in told), f"{wanted}\n{said.out}"
+    assert (await explain(config, name, "--json")).json["exists"] is False
+
+
+async def test_a_namespace(config: str) -> None:
+    said = await explain(config, "org:apache:")
+    assert said.lines[4:7] == [
+        "is            namespace",
+        "logical name  org:apache",
+        "namespace     org:apache (exists)",
+    ]
+    assert said.lines[-2] == "retention.ms  2      namespace org:apache"
+    said = await explain(config, "no:", "--json")
+    assert (said.json["kind"], said.json["missing_tier"]) == ("namespace", "no")
+    assert (said.json["exists"], said.json["configs"]) == (False, [])
+
+
+async def test_an_unknown_listener(config: str) -> None:
+    said = await explain(config, "loose", "--listener", "none")
+    assert (said.status, said.out) == (1, "")
+    assert said.err == (
+        "kafka-gateway: there is no listener 'none'; the listeners are colon, home\n"
+    )
+
+
+async def test_a_broker_that_refuses(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = FakeBackend(CATALOG, TOPICS)
+    backend.cluster.error = 29
+    backend.take_place(monkeypatch)
+    said = await explain(config, "loose")
+    assert (said.status, said.out) == (1, "")
+    assert "the configs of topic 'loose' were not described by the broker: TOPIC_AUTH" in said.err
+
+
+async def test_what_makes_no_sense(config: str) -> None:
+    for words in (["explain"], ["explain", "--config", config], ["explain", "--name", "x"]):
+        assert (await command(*words)).status == 2
+    assert (await explain(config, "")).status == 2

@@ -1,0 +1,93 @@
+"""gateway.commands.listed: names as listed and names as sent."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.catalog.snapshot import Snapshot
+from gateway.commands.failure import UsageError
+from gateway.commands.listed import (
+    namespace_argument,
+    placed,
+    possible_namespaces,
+    sent,
+    topic_argument,
+)
+from gateway.names import InvalidName, LogicalName
+from gateway.view import View, ViewSettings
+
+EXISTING = {"org", "org:apache", "a-b"}
+
+
+@pytest.mark.parametrize(
+    ("listed", "name"),
+    [
+        ("orders", LogicalName("", "orders")),
+        ("org:orders", LogicalName("org", "orders")),
+        ("org:apache:orders", LogicalName("org:apache", "orders")),
+        ("org..orders", LogicalName("org", "orders")),
+        ("org.apache..orders", LogicalName("org:apache", "orders")),
+        ("nobody..orders", LogicalName("", "nobody..orders")),
+        (":org..orders", LogicalName("", "org..orders")),
+        ("nobody..", LogicalName("", "nobody..")),
+        ("org:", None),
+        ("org:apache:", None),
+        ("org..", None),
+        ("org.apache..", None),
+    ],
+)
+def test_where_a_listed_name_is(listed: str, name: LogicalName | None) -> None:
+    assert placed(listed, EXISTING) == name
+
+
+def test_possible_namespaces() -> None:
+    listed = ["a", "org..x", "a.b..c", "a:b", ":d..e", "org:", "f.."]
+    assert possible_namespaces(listed) == {"org", "a:b", "f"}
+
+
+TIER = st.sampled_from(["org", "apache", "a-b", "v1.2", "-"])
+TOPIC = st.sampled_from(["orders", "a..b", "org..x", "org.apache..y", "..z", "-", "a_b"])
+NAMES = st.builds(LogicalName, st.lists(TIER, max_size=2).map(":".join), TOPIC)
+
+
+@given(NAMES, st.sampled_from(["colon", "legal"]), st.lists(NAMES, max_size=3))
+def test_what_is_listed_by_a_view_is_placed_and_sent_back(
+    name: LogicalName, spelling: str, others: list[LogicalName]
+) -> None:
+    """Whatever a listener without a home lists, it resolves again as the commands send it."""
+    namespaces = [one.namespace for one in (name, *others) if one.namespace]
+    snapshot = Snapshot.of(namespaces)
+    settings = ViewSettings("l", "legal" if spelling == "legal" else "colon")
+    view = View(settings, snapshot)
+    try:
+        flat = snapshot.flat_of(name)
+    except InvalidName:
+        return
+    assert flat is not None
+    shown = view.spell(flat.encode())
+    if shown is None:
+        return
+    existing = set(snapshot.namespaces)
+    found = placed(shown.decode(), possible_namespaces([shown.decode()]) & existing)
+    assert found == snapshot.owner(flat)
+    assert found is not None
+    assert view.parse(sent(found, existing)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "path"), [("org", "org"), ("org:", "org"), ("", ""), (":", ""), ("a:b:", "a:b")]
+)
+def test_namespace_arguments(text: str, path: str) -> None:
+    assert namespace_argument(text) == path
+
+
+def test_topic_arguments() -> None:
+    assert topic_argument("a", None) == LogicalName("", "a")
+    assert topic_argument("a", "org") == LogicalName("org", "a")
+    assert topic_argument("org:x:a", None) == LogicalName("org:x", "a")
+    assert topic_argument(":a", None) == LogicalName("", "a")
+    for topic, namespace in (("", None), ("org:", None), ("org:a", "org"), ("org:a", "")):
+        with pytest.raises(UsageError):
+            topic_argument(topic, namespace)

@@ -1,0 +1,109 @@
+"""gateway.commands.operator: opening the cluster and its catalog, and how that fails."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from gateway.catalog.catalog_topic import CatalogTopicError
+from gateway.catalog.records import UnreadableCatalog
+from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.catalog.source import CatalogUnavailable
+from gateway.cluster import Cluster
+from gateway.commands import operator
+from gateway.commands.failure import CommandError, Unavailable
+from gateway.config import Config
+from tests.gateway import config_samples
+from tests.gateway.scripted_broker import ClusterState, ScriptedBroker
+
+
+@pytest.fixture(autouse=True)
+def root_handlers() -> Iterator[None]:
+    """Tools tell each failure once, so they silence the log: here, until the test is over."""
+    root = logging.getLogger()
+    before = list(root.handlers)
+    yield
+    root.handlers[:] = before
+
+
+@pytest.fixture
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operator, "START_SECONDS", 0.2)
+
+
+def config(directory: Path, port: int) -> Config:
+    cluster = {"name": "main", "bootstrap_servers": [f"127.0.0.1:{port}"], "node_ids": ["1-3"]}
+    return config_samples.config(directory, clusters=[cluster])
+
+
+@pytest.mark.usefixtures("no_waiting")
+async def test_a_cluster_that_does_not_answer(tmp_path: Path) -> None:
+    async with ScriptedBroker(ClusterState()) as broker:
+        port = broker.port
+    with pytest.raises(Unavailable) as caught:
+        async with operator.backend(config(tmp_path, port), read_only=True):
+            pass
+    assert str(caught.value) == (
+        f"cluster 'main' is not reachable: 127.0.0.1:{port}: cannot connect: Connection refused; "
+        "see that it runs, and that clusters[0] names it"
+    )
+
+
+async def test_a_cluster_without_a_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def no_topic(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(operator, "check_topic", no_topic)
+    async with ScriptedBroker(ClusterState(topics={"a": UUID(int=1)})) as broker:
+        with pytest.raises(operator.NoCatalog, match="cluster 'main' has no catalog yet: the fir"):
+            async with operator.backend(config(tmp_path, broker.port), read_only=True):
+                pass
+        await broker.wait_disconnected()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (CatalogTopicError("it is not compacted"), CommandError),
+        (UnreadableCatalog("it is newer"), CommandError),
+        (CatalogUnavailable("It cannot be read now."), Unavailable),
+    ],
+)
+async def test_a_catalog_that_cannot_be_used(
+    error: Exception, kind: type[CommandError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(ReplicatedCatalog, "start", fails)
+    async with ScriptedBroker(ClusterState()) as broker:
+        with pytest.raises(CommandError, match="the catalog of cluster 'main': ") as caught:
+            async with operator.backend(config(tmp_path, broker.port), read_only=False):
+                pass
+        assert str(error) in str(caught.value)
+        assert type(caught.value) is kind
+
+
+async def test_all_of_it_is_closed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+
+    async def start(_: ReplicatedCatalog, *, read_only: bool) -> None:
+        calls.append(read_only)
+
+    async def stop(_: ReplicatedCatalog) -> None:
+        calls.append("stopped")
+
+    monkeypatch.setattr(ReplicatedCatalog, "start", start)
+    monkeypatch.setattr(ReplicatedCatalog, "stop", stop)
+    async with ScriptedBroker(ClusterState(topics={"a": UUID(int=1)})) as broker:
+        with pytest.raises(ValueError, match="mine"):
+            async with operator.backend(config(tmp_path, broker.port), read_only=False) as found:
+                assert isinstance(found.cluster, Cluster)
+                assert found.cluster.index.exists(b"a")
+                raise ValueError("mine")
+        await broker.wait_disconnected()
+    assert calls == [False, "stopped"]

@@ -1,0 +1,63 @@
+"""gateway.commands.told, gateway.commands.config_lines: what is printed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gateway.commands.admin import Config, Outcome, Synonym
+from gateway.commands.config_lines import as_json, lines, source_name
+from gateway.commands.told import counted, print_json, refusal, say_error, shortened, table
+
+
+def test_refusals() -> None:
+    outcome = Outcome("org:", 36, "TOPIC_ALREADY_EXISTS", "Namespace 'org' already exists.")
+    assert refusal("namespace 'org'", "created", outcome) == (
+        "namespace 'org' was not created: Namespace 'org' already exists. [TOPIC_ALREADY_EXISTS]; "
+        "choose another name"
+    )
+    assert refusal("namespace 'org'", "created", outcome, "go home").endswith("; go home")
+    silent = Outcome("a", -1, "UNKNOWN_SERVER_ERROR", "")
+    assert refusal("topic 'a'", "moved", silent) == (
+        "topic 'a' was not moved: the gateway gives no reason [UNKNOWN_SERVER_ERROR]"
+    )
+
+
+def test_every_line_of_an_error_has_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    say_error("one\ntwo")
+    assert capsys.readouterr() == ("", "kafka-gateway: one\nkafka-gateway: two\n")
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"ä": [1]})
+    out = capsys.readouterr().out
+    assert json.loads(out) == {"ä": [1]}
+    assert "ä" in out
+
+
+def test_tables_and_numbers() -> None:
+    assert table([("a", "bb"), ("ccc", "d"), ("e", "")]) == "a    bb\nccc  d\ne"
+    assert [counted(number, "topic") for number in (0, 1, 2000)] == [
+        "0 topics",
+        "1 topic",
+        "2,000 topics",
+    ]
+    assert counted(2, "alias", "aliases") == "2 aliases"
+    assert shortened(map(str, range(3))) == "0, 1, 2"
+    assert shortened(map(str, range(12))) == "0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more"
+
+
+def test_configs() -> None:
+    configs = [
+        Config("a", "1", 1, False, False, (Synonym("a", "1", 1), Synonym("log.a", "2", 5))),
+        Config("password", None, 4, True, True),
+    ]
+    assert lines(configs) == [
+        "  a=1 sensitive=false source=DYNAMIC_TOPIC_CONFIG "
+        "synonyms={DYNAMIC_TOPIC_CONFIG:a=1, DEFAULT_CONFIG:log.a=2}",
+        "  password=null sensitive=true source=STATIC_BROKER_CONFIG synonyms={}",
+    ]
+    secret = as_json(configs)[1]
+    assert (secret["value"], secret["sensitive"], secret["read_only"]) == (None, True, True)
+    assert source_name(77) == "UNKNOWN"
