@@ -21,6 +21,11 @@ LISTENERS = (
     Listener("home-a", "team-a is home", home="team-a"),
     Listener("home-b", "team-b is home", home="team-b"),
     Listener("legal", "every namespace, names in the legal spelling", spelling="legal"),
+    Listener("admin", "for administrators: namespaces are listed as well", list_namespaces=True),
+    Listener(
+        "admin-legal", "the same in the legal spelling", spelling="legal", list_namespaces=True
+    ),
+    Listener("narrow", "lists the default namespace's topics alone", list_subtree=False),
 )
 
 _HERE = Path(__file__).parent
@@ -42,7 +47,7 @@ def kafka() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="session")
 def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    """One gateway in front of it, with the listeners ``colon``, ``home-a``, ``home-b``, ``legal``.
+    """One gateway in front of it, with all the listeners that tests name.
 
     The session ends with a clean stop, which is a test of its own.
     """
@@ -72,6 +77,24 @@ def home_b(gateway: GatewayProcess) -> str:
 def legal(gateway: GatewayProcess) -> str:
     """The address where every namespace is seen, in the legal spelling."""
     return gateway.bootstrap_servers("legal")
+
+
+@pytest.fixture(scope="session")
+def admin(gateway: GatewayProcess) -> str:
+    """The address where namespaces are listed beside topics, in colon names."""
+    return gateway.bootstrap_servers("admin")
+
+
+@pytest.fixture(scope="session")
+def admin_legal(gateway: GatewayProcess) -> str:
+    """The address where namespaces are listed beside topics, in the legal spelling."""
+    return gateway.bootstrap_servers("admin-legal")
+
+
+@pytest.fixture(scope="session")
+def narrow(gateway: GatewayProcess) -> str:
+    """The address where topics in namespaces are reached, but not listed."""
+    return gateway.bootstrap_servers("narrow")
 
 
 @pytest.fixture

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import struct
-import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -16,11 +14,10 @@ from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from protocol import messages
-from protocol.frames import frame
-from protocol.headers import response_header
 from tests.gateway import scripted_broker
-from tests.gateway.scripted_broker import HOST, Answer, ClusterState, ScriptedBroker
+from tests.gateway.scripted_broker import Answer
 from tests.live import clients, processes
+from tests.live.relay import FaultyRelay
 from tests.live.wire import Wire, entity, request_frame, response_body
 
 Names = Callable[[str], str]
@@ -178,32 +175,21 @@ def test_random_bytes(gateway: GatewayProcess) -> None:
 # -- the broker's side ------------------------------------------------------------------------
 
 
-@asynccontextmanager
-async def _in_front_of(broker: ScriptedBroker) -> AsyncIterator[GatewayProcess]:
-    async with broker:
-        servers = f"{HOST}:{broker.port}"
-        process = GatewayProcess(servers, (Listener("colon", "all"),), ["team-a"])
-        await asyncio.to_thread(process.start)
-        try:
-            yield process
-        except BaseException:
-            process.close()
-            raise
-        await asyncio.to_thread(process.stop)
+@pytest.fixture(scope="module")
+def relay() -> Iterator[FaultyRelay]:
+    """In front of a broker of its own, which is reached through it alone."""
+    with FaultyRelay() as relay:
+        advertised = {"advertised.listeners": f"PLAINTEXT://{relay.address}"}
+        with KafkaCluster(overrides=advertised) as kafka:
+            relay.upstream = kafka.addresses[1]
+            yield relay
 
 
-async def _half_a_fetch_response(answer: Answer) -> None:
-    """The head of a response whose records are a megabyte, some of them, and then the end."""
-    partition = {"partition_index": 0, "high_watermark": 1, "records": bytes(1_000_000)}
-    response = entity(
-        messages.message_class("FetchResponse", 4),
-        {"responses": [{"topic": "team-a..orders", "partitions": [partition]}]},
-    )
-    header = response_header(answer.correlation_id, answer.header_version)
-    data = frame(header, messages.write(response))
-    answer.writer.write(data[: len(data) // 2])
-    await answer.writer.drain()
-    answer.writer.close()
+@pytest.fixture(scope="module")
+def relayed(relay: FaultyRelay) -> Iterator[GatewayProcess]:
+    """A gateway that has the relay for its broker; the stop, too, must be a clean one."""
+    with GatewayProcess(relay.address, (Listener("colon", "all"),), ["team-a"]) as process:
+        yield process
 
 
 def _announce(size: int) -> Callable[[Answer], Awaitable[None]]:
@@ -226,30 +212,41 @@ BROKER_FAULTS = {
 }
 
 
-async def test_a_broker_that_fails_ends_only_the_connection_concerned() -> None:
-    broker = ScriptedBroker(ClusterState(topics={"team-a..orders": uuid.UUID(int=7)}))
-    async with _in_front_of(broker) as gateway:
-        address = gateway.bootstrap_servers("colon")
-        with Wire(address) as bystander:
-            for what, (fault, reason) in BROKER_FAULTS.items():
-                broker.spoil_next(LIST_GROUPS, fault)
-                ended = await asyncio.to_thread(_ask_in_vain, address, LIST_GROUPS, 0, b"")
-                await asyncio.to_thread(_await_one_line, gateway, ended, reason)
-                answer = await asyncio.to_thread(bystander.exchange, METADATA, 4, _ALL_BY_NONE)
-                assert answer, what
+def test_a_broker_that_fails_ends_only_the_connection_concerned(
+    relay: FaultyRelay, relayed: GatewayProcess
+) -> None:
+    address = relayed.bootstrap_servers("colon")
+    with Wire(address) as bystander:
+        for what, (fault, reason) in BROKER_FAULTS.items():
+            relay.spoil_next("wire", LIST_GROUPS, fault)
+            ended = _ask_in_vain(address, LIST_GROUPS, 0, b"")
+            _await_one_line(relayed, ended, reason)
+            assert bystander.exchange(METADATA, 4, _ALL_BY_NONE), what
+        # None of that is a rule: what the relay leaves alone is answered on a new connection.
+        with Wire(address) as later:
+            assert int(later.ask("ListGroups", 0).error_code) == 0
 
 
-async def test_a_broker_that_dies_in_the_middle_of_records() -> None:
-    broker = ScriptedBroker(ClusterState(topics={"team-a..orders": uuid.UUID(int=7)}))
+def test_a_broker_that_dies_in_the_middle_of_records(
+    relay: FaultyRelay, relayed: GatewayProcess, unique: Names
+) -> None:
+    """The head of a response whose records are a megabyte, some of them, and then the end."""
+    topic = f"team-a:{unique('orders')}"
+    address = relayed.bootstrap_servers("colon")
+    clients.create(address, topic)
+    clients.produce(address, topic, ["x" * 900_000], acks="all")
     partition = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 20}
-    topics = [{"topic": "team-a:orders", "partitions": [partition]}]
-    asked = entity(messages.message_class("FetchRequest", 4), {"replica_id": -1, "topics": topics})
-    async with _in_front_of(broker) as gateway:
-        address = gateway.bootstrap_servers("colon")
-        broker.spoil_next(FETCH, _half_a_fetch_response)
-        body = messages.write(asked)
-        ended = await asyncio.to_thread(_ask_in_vain, address, FETCH, 4, body, 400_000)
-        await asyncio.to_thread(_await_one_line, gateway, ended, "broker")
+    topics = [{"topic": topic, "partitions": [partition]}]
+    asked = entity(
+        messages.message_class("FetchRequest", 4),
+        {"replica_id": -1, "max_bytes": 1 << 20, "topics": topics},
+    )
+    with Wire(address) as bystander:
+        relay.spoil_next("wire", FETCH, scripted_broker.send_half)
+        ended = _ask_in_vain(address, FETCH, 4, messages.write(asked), 400_000)
+        _await_one_line(relayed, ended, "broker")
+        assert bystander.exchange(METADATA, 4, _ALL_BY_NONE)
+    assert clients.consume(address, topic, 1, unique("readers")) == ["x" * 900_000]
 
 
 def _ask_in_vain(address: str, api_key: int, version: int, body: bytes, least: int = 0) -> str:

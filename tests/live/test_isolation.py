@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer
-from confluent_kafka.admin import ConfigResource, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
@@ -27,37 +25,13 @@ UNKNOWN_TOPIC_ID = 100
 
 ALL_ACKS = -1
 TIMEOUT = timedelta(seconds=10)
+_FIRST_PAGE: dict[str, object] = {"response_partition_limit": 2_000, "cursor": None}
 NAMED_BY_ID = 12
 """The first version of Metadata that may name a topic by its id (KIP-516)."""
 
-RESERVED = ["__consumer_offsets", "__transaction_state", "__kafka_gateway_catalog"]
-
-
-def _topic_id(servers: str, topic: str) -> uuid.UUID:
-    with Wire(servers) as wire:
-        (found,) = wire.ask("Metadata", NAMED_BY_ID, topics=[{"name": topic}]).topics
-    assert int(found.error_code) == 0
-    assert isinstance(found.topic_id, uuid.UUID)
-    return found.topic_id
-
-
-def _fetch(topic: dict[str, object], session_id: int = 0, epoch: int = -1) -> dict[str, object]:
-    """The fields of a Fetch of partition 0 of one topic."""
-    partition = {
-        "partition": 0,
-        "fetch_offset": 0,
-        "partition_max_bytes": 1_000,
-        "current_leader_epoch": -1,
-        "last_fetched_epoch": -1,
-    }
-    return {
-        "replica_id": -1,
-        "min_bytes": 0,
-        "max_bytes": 1_000,
-        "session_id": session_id,
-        "session_epoch": epoch,
-        "topics": [{**topic, "partitions": [partition]}],
-    }
+CATALOG = "__kafka_gateway_catalog"
+INTERNAL = ["__consumer_offsets", "__transaction_state", CATALOG]
+"""The reserved topics that the broker has: Kafka's own, and the gateways' catalog."""
 
 
 # -- two homes --------------------------------------------------------------------------------
@@ -149,7 +123,7 @@ def test_foreign_topics_by_name_are_unknown(
             names, UNKNOWN_TOPIC_OR_PARTITION
         )
         for name in names:
-            (data,) = wire.ask("Fetch", 12, **_fetch({"topic": name})).responses
+            (data,) = wire.ask("Fetch", 12, **asked.fetch({"topic": name})).responses
             assert int(data.partitions[0].error_code) == UNKNOWN_TOPIC_OR_PARTITION
             partition = [{"index": 0, "records": b""}]
             data = [{"name": name, "partition_data": partition}]
@@ -168,9 +142,9 @@ def test_foreign_topics_by_id_are_unknown(
     topic = unique("orders")
     clients.create(home_a, topic)
     clients.await_stored(kafka, f"team-a..{topic}")
-    topic_id = _topic_id(home_a, topic)
-    assert topic_id == _topic_id(kafka.bootstrap_servers, f"team-a..{topic}")
-    _assert_unknown_id(home_b, topic_id)
+    topic_id = asked.topic_id(home_a, topic)
+    assert topic_id == asked.topic_id(kafka.bootstrap_servers, f"team-a..{topic}")
+    asked.assert_unknown_id(home_b, topic_id)
     assert f"team-a..{topic}" in kafka.topics()
 
 
@@ -182,9 +156,9 @@ def test_a_fetch_session_belongs_to_its_connection(
     clients.create(home_a, topic)
     clients.await_stored(kafka, f"team-a..{topic}")
     with Wire(clients.any_broker(home_a)) as owner:
-        opened = owner.ask("Fetch", 12, **_fetch({"topic": topic}, epoch=0))
+        opened = owner.ask("Fetch", 12, **asked.fetch({"topic": topic}, epoch=0))
         assert (int(opened.error_code), opened.session_id > 0) == (0, True)
-        incremental = {**_fetch({"topic": topic}, opened.session_id, 1), "topics": []}
+        incremental = {**asked.fetch({"topic": topic}, opened.session_id, 1), "topics": []}
         for servers in (home_a, home_b, colon):
             with Wire(clients.any_broker(servers)) as other:
                 answer = other.ask("Fetch", 12, **incremental)
@@ -216,27 +190,55 @@ def test_creating_in_a_missing_namespace_names_it(
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 12])
-def test_auto_creation_needs_a_namespace(
-    colon: str, kafka: KafkaCluster, unique: Names, version: int
+def test_no_topic_of_a_namespace_is_auto_created(
+    colon: str, legal: str, home_a: str, kafka: KafkaCluster, unique: Names, version: int
 ) -> None:
     """The broker creates what Metadata asks for; before v4 nobody can forbid it."""
-    topic, old = unique("auto"), version < 4
-    names = [f"nowhere:{topic}", f"team-a:{topic}"]
-    with Wire(colon) as wire:
-        more: dict[str, object] = {} if old else {"allow_auto_topic_creation": True}
-        answer = wire.ask("Metadata", version, topics=[{"name": n} for n in names], **more)
-        codes = {entry.name: int(entry.error_code) for entry in answer.topics}
-        assert codes[names[0]] == UNKNOWN_TOPIC_OR_PARTITION
-        assert codes[names[1]] != 0
+    topic, default, old = unique("auto"), unique("auto-default"), version < 4
+    unknown = {
+        home_a: [f"home-{topic}", f"sub:{topic}"],
+        legal: [f"team-b..{topic}", f"org..apache..kafka..{topic}"],
+        colon: [f"nowhere:{topic}", f"team-a:{topic}", f"org:apache:kafka:{topic}"],
+    }
+    for servers, names in unknown.items():
+        codes = asked.metadata_codes(servers, version, names, allowed=True)
+        assert codes == dict.fromkeys(names, UNKNOWN_TOPIC_OR_PARTITION)
+    # In one request with what may be created, and that with what may not, in either order.
+    mixed = [default, *unknown[colon], f"{default}-2"]
+    codes = asked.metadata_codes(colon, version, mixed, allowed=True)
+    assert codes.keys() == {*mixed}
+    for name in unknown[colon]:
+        assert codes[name] == UNKNOWN_TOPIC_OR_PARTITION
+    assert codes[default] != 0
     if old:
+        assert codes[default] == UNKNOWN_TOPIC_OR_PARTITION
         # A later request has been answered, so an earlier one has had its effect.
-        marker = unique("marker")
-        clients.create(colon, f"team-a:{marker}")
-        clients.await_stored(kafka, f"team-a..{marker}")
+        _await_marker(colon, kafka, unique)
+        made = set()
     else:
-        clients.await_stored(kafka, f"team-a..{topic}")
-    stored = {flat for flat in kafka.topics() if topic in flat}
-    assert stored == (set() if old else {f"team-a..{topic}"})
+        made = {default, f"{default}-2"}
+        clients.await_stored(kafka, *made)
+    stems = (topic, default)
+    assert {flat for flat in kafka.topics() if any(stem in flat for stem in stems)} == made
+
+
+@pytest.mark.parametrize("version", [4, 12])
+def test_a_request_that_forbids_auto_creation_creates_nothing(
+    colon: str, kafka: KafkaCluster, unique: Names, version: int
+) -> None:
+    topic = unique("auto")
+    names = [topic, f"nowhere:{topic}", f"team-a:{topic}"]
+    codes = asked.metadata_codes(colon, version, names, allowed=False)
+    assert codes == dict.fromkeys(names, UNKNOWN_TOPIC_OR_PARTITION)
+    _await_marker(colon, kafka, unique)
+    assert not {flat for flat in kafka.topics() if topic in flat}
+
+
+def _await_marker(servers: str, kafka: KafkaCluster, unique: Names) -> None:
+    """Make a topic and wait until the broker has it: what was to come before it has come."""
+    marker = unique("marker")
+    clients.create(servers, f"team-a:{marker}")
+    clients.await_stored(kafka, f"team-a..{marker}")
 
 
 @pytest.mark.parametrize("version", [0, 1, 3])
@@ -258,81 +260,6 @@ def test_old_metadata_shows_what_exists(
         assert len(answer.brokers) == 1
         shown = {(broker.host, broker.port) for broker in answer.brokers}
         assert shown.isdisjoint(_addresses(kafka))
-
-
-# -- reserved names ---------------------------------------------------------------------------
-
-
-def test_reserved_topics_do_not_exist_by_name(
-    colon: str, legal: str, kafka: KafkaCluster, unique: Names
-) -> None:
-    _make_internal_topics(colon, unique)
-    assert {"__consumer_offsets", "__transaction_state"} <= kafka.topics(internal=True)
-    for servers in (colon, legal):
-        assert not {name for name in _everything(servers) if name.startswith("__")}
-        with Wire(clients.any_broker(servers)) as wire:
-            asked = [{"name": name} for name in RESERVED]
-            answer = wire.ask("Metadata", 9, topics=asked, allow_auto_topic_creation=True)
-            assert {int(t.error_code) for t in answer.topics} == {UNKNOWN_TOPIC_OR_PARTITION}
-            for name in RESERVED:
-                (data,) = wire.ask("Fetch", 12, **_fetch({"topic": name})).responses
-                assert int(data.partitions[0].error_code) == UNKNOWN_TOPIC_OR_PARTITION
-            gone = wire.ask(
-                "DeleteTopics", 5, topic_names=tuple(RESERVED), timeout=TIMEOUT
-            ).responses
-            assert {int(t.error_code) for t in gone} == {UNKNOWN_TOPIC_OR_PARTITION}
-    assert {"__consumer_offsets", "__transaction_state"} <= kafka.topics(internal=True)
-    for name in RESERVED:
-        future = clients.admin(colon).create_topics([NewTopic(name, 1)])[name]
-        assert clients.error_code(future) == INVALID_TOPIC_EXCEPTION
-        resource = ConfigResource(ResourceType.TOPIC, name)
-        (config,) = clients.admin(colon).describe_configs([resource]).values()
-        assert clients.error_code(config) == UNKNOWN_TOPIC_OR_PARTITION
-    assert "__kafka_gateway_catalog" not in kafka.topics(internal=True)
-
-
-def test_reserved_topics_do_not_exist_by_id(colon: str, kafka: KafkaCluster, unique: Names) -> None:
-    _make_internal_topics(colon, unique)
-    for name in ("__consumer_offsets", "__transaction_state"):
-        _assert_unknown_id(colon, _topic_id(kafka.bootstrap_servers, name))
-
-
-def test_reserved_groups_and_transactional_ids_are_refused(colon: str, unique: Names) -> None:
-    name = f"__kafka_gateway_{unique('x')}"
-    with Wire(clients.any_broker(colon)) as wire:
-        group = wire.ask("FindCoordinator", 3, key=name, key_type=0)
-        assert int(group.error_code) == GROUP_AUTHORIZATION_FAILED
-        transaction = wire.ask("FindCoordinator", 3, key=name, key_type=1)
-        assert int(transaction.error_code) == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        started = wire.ask("InitProducerId", 3, transactional_id=name, producer_id=-1)
-        assert int(started.error_code) == TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-
-
-def _assert_unknown_id(servers: str, topic_id: uuid.UUID) -> None:
-    """A topic's id is unknown to Metadata, Fetch and DeleteTopics alike."""
-    with Wire(clients.any_broker(servers)) as wire:
-        asked = [{"topic_id": topic_id, "name": None}]
-        (found,) = wire.ask("Metadata", NAMED_BY_ID, topics=asked).topics
-        assert (int(found.error_code), found.name) == (UNKNOWN_TOPIC_ID, None)
-        (data,) = wire.ask("Fetch", 13, **_fetch({"topic_id": topic_id})).responses
-        assert int(data.partitions[0].error_code) == UNKNOWN_TOPIC_ID
-        (gone,) = wire.ask("DeleteTopics", 6, topics=asked, timeout=TIMEOUT).responses
-        assert (int(gone.error_code), gone.name) == (UNKNOWN_TOPIC_ID, None)
-
-
-def _make_internal_topics(servers: str, unique: Names) -> None:
-    """Kafka makes its own topics when the first group and the first transaction come."""
-    topic = f"team-a:{unique('orders')}"
-    clients.create(servers, topic)
-    clients.produce(servers, topic, ["one"])
-    clients.consume(servers, topic, 1, unique("readers"))
-    producer = Producer(clients.settings(servers, transactional_id=unique("tx")))
-    producer.init_transactions(clients.SECONDS)
-
-
-def _everything(servers: str) -> set[str]:
-    """All names that a listing shows, Kafka's own too."""
-    return set(clients.admin(servers).list_topics(timeout=clients.SECONDS).topics)
 
 
 def _addresses(kafka: KafkaCluster) -> set[tuple[str, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 from collections.abc import Iterator
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.cimpl import NewTopic
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -17,7 +17,6 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.gateway.scripted_broker import HOST, ClusterState, ScriptedBroker
 from tests.live import clients
 
 RECORDS = 20
@@ -110,23 +109,20 @@ def test_health(gateway: GatewayProcess) -> None:
     assert gateway.get("/nothing")[0] == 404
 
 
-async def test_not_ready_without_a_cluster() -> None:
+def test_not_ready_without_a_cluster() -> None:
     """A gateway that cannot reach its cluster lives, and is ready again when it can."""
-    broker = ScriptedBroker(ClusterState())
-    await broker.start()
-    process = GatewayProcess(f"{HOST}:{broker.port}", LISTENERS[:1], ["team-a"])
-    await asyncio.to_thread(process.start)
-    try:
-        await broker.stop()
-        await asyncio.to_thread(_await_status, process, 503)
-        assert (await asyncio.to_thread(process.get, "/livez"))[0] == 200
-        assert "not known to be reachable" in (await asyncio.to_thread(process.get, "/readyz"))[1]
-        await broker.start()
-        await asyncio.to_thread(_await_status, process, 200)
-        await asyncio.to_thread(process.stop)
-    finally:
-        process.close()
-        await broker.stop()
+    with KafkaCluster() as kafka:
+        listeners = LISTENERS[:1]
+        with GatewayProcess(kafka.bootstrap_servers, listeners, ["team-a"]) as process:
+            kafka.stop_broker(1)
+            _await_status(process, 503)
+            assert process.get("/livez")[0] == 200
+            assert "not known to be reachable" in process.get("/readyz")[1]
+            assert Scrape(process.metrics()).sum("cluster_reachable") == 0
+            kafka.restart_broker(1)
+            _await_status(process, 200)
+            assert json.loads(process.get("/readyz")[1]) == {"status": "ok", "problems": []}
+            wait_until(lambda: _creates(process), "a topic of a namespace", clients.SECONDS)
 
 
 def test_traffic_log(gateway: GatewayProcess, directory: Path) -> None:
@@ -160,6 +156,17 @@ def test_traffic_log(gateway: GatewayProcess, directory: Path) -> None:
         assert (denial["rule"], denial["error"]) == ("namespace", "INVALID_TOPIC_EXCEPTION")
         assert "namespace 'nowhere' does not exist" in denial["message"]
     assert {r["worker_id"] for r in records} <= {0, 1}
+
+
+def _creates(gateway: GatewayProcess) -> bool:
+    """Whether a topic of a namespace can be created; what is to be tried again is no failure."""
+    servers = gateway.bootstrap_servers("colon")
+    error = clients.admin(servers).create_topics([NewTopic(TOPIC, 1)])[TOPIC].exception(30)
+    if error is None:
+        return True
+    assert isinstance(error, KafkaException)
+    assert error.args[0].code() == KafkaError.REQUEST_TIMED_OUT, error
+    return False
 
 
 def _await_status(gateway: GatewayProcess, status: int) -> None:

@@ -1,0 +1,120 @@
+"""docs/kip-37.md and docs/namespaces.md: what they say is shown by tests, and those are there."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from gateway.config import load_config
+from gateway.coverage import COVERAGE
+from tests.docs import guide, markdown
+
+TABLE = markdown.read("docs/kip-37.md")
+GUIDE = markdown.read(guide.PAGE)
+
+# KIP-37's own headings, but for status and the list of contents, with how many rows each has at
+# least: one for every sentence that says what is to be.
+SECTIONS = {
+    "Motivation": 5,
+    "Public interfaces": 8,
+    "Possible delimiters": 4,
+    "Create": 3,
+    "List": 1,
+    "Delete": 4,
+    "Move": 1,
+    "Storage layout": 5,
+    "Namespace ACLs": 2,
+    "Namespace configs": 3,
+    "Backwards compatibility": 4,
+    "Rolling upgrade": 1,
+    "Regexes": 3,
+    "Compatibility, deprecation, and migration": 3,
+    "Rejected alternatives": 5,
+}
+NOT_IN_THIS_RELEASE = "comes with the access rules; not in this release"
+
+
+def rows() -> Iterator[tuple[str, list[str]]]:
+    """Every row of every table, with the heading that it stands under."""
+    section = ""
+    for line in TABLE.splitlines():
+        if line.startswith("## "):
+            section = line.removeprefix("## ")
+        elif line.startswith("| ") and not line.startswith(("| KIP-37 |", "| ---")):
+            cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+            yield section, [cell.strip() for cell in cells]
+
+
+ROWS = list(rows())
+
+
+@cache
+def functions(path: str) -> set[str]:
+    """The tests of a file."""
+    tree = ast.parse((markdown.ROOT / path).read_text())
+    nodes = (node for node in ast.walk(tree))
+    defined = (n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+    return {node.name for node in defined if node.name.startswith("test_")}
+
+
+@pytest.mark.parametrize(("section", "cells"), ROWS, ids=[row[1][0][:40] for row in ROWS])
+def test_every_row_names_a_test_that_is_there(section: str, cells: list[str]) -> None:
+    assert len(cells) == 3, f"{section}: {cells}"
+    assert all(cells)
+    path, colons, name = markdown.code(cells[2]).partition("::")
+    assert (markdown.ROOT / path).is_file(), f"{section}: there is no {path}"
+    assert colons, f"{section}: {path} is a file, not a test"
+    assert name in functions(path), f"{section}: {path} has no {name}"
+
+
+def test_every_section_of_the_kip_has_its_rows() -> None:
+    counts = {section: sum(found == section for found, _ in ROWS) for section in SECTIONS}
+    assert {section for section, _ in ROWS} - {*SECTIONS} == {"Proposed changes"}
+    assert {s: n for s, n in counts.items() if n < SECTIONS[s]} == {}
+
+
+def test_what_is_not_in_this_release_is_not_served() -> None:
+    """Access rules: the APIs for them are not advertised, and the page says so in every row."""
+    acls = [row for _, row in ROWS if re.search(r"\bACLs?\b|kafka-acls|kafka_acls", row[0])]
+    assert len(acls) >= 5
+    assert [row for row in acls if NOT_IN_THIS_RELEASE not in row[1]] == []
+    served = {entry.name for entry in COVERAGE.values()}
+    assert served.isdisjoint({"DescribeAcls", "CreateAcls", "DeleteAcls"})
+    assert "CreateTopics" in served
+
+
+# -- the guide --------------------------------------------------------------------------------
+
+
+def test_every_command_of_the_guide_is_run() -> None:
+    """tests/live/test_namespaces_cli.py::test_the_guide runs what guide.steps() finds: here is
+    that it finds everything that reads as a command."""
+    steps = guide.steps()
+    assert {step.words[0] for step in steps} >= {"kafka-gateway", "kafka-topics", "kafka-configs"}
+    assert {step.words[0] for step in steps} <= guide.PROGRAMS
+    addresses = {step.words[step.words.index("--bootstrap-server") + 1] for step in steps}
+    assert addresses == {guide.ADMIN, guide.ADMIN_LEGAL}
+    # A command anywhere else would be one that nobody runs.
+    others = [b.text for b in markdown.blocks(GUIDE) if b.language != guide.LANGUAGE]
+    lines = [*markdown.spans(GUIDE), *(line for text in others for line in text.splitlines())]
+    programs = tuple(f"{program} " for program in guide.PROGRAMS)
+    assert [line for line in lines if line.lstrip().startswith(programs)] == []
+    live = "tests/live/test_namespaces_cli.py"
+    assert "test_the_guide" in functions(live)
+    assert "guide.steps()" in markdown.read(live)
+
+
+def test_the_guide_s_listeners_load(tmp_path: Path) -> None:
+    (block,) = (block for block in markdown.blocks(GUIDE) if block.language == "yaml")
+    path = tmp_path / "gateway.yaml"
+    path.write_text(block.text)
+    listeners = {listener.name: listener for listener in load_config(path).listeners}
+    assert f"127.0.0.1:{listeners['admin'].port}" == guide.ADMIN
+    assert f"127.0.0.1:{listeners['admin-legal'].port}" == guide.ADMIN_LEGAL
+    assert listeners["admin-legal"].spelling == "legal"
+    assert {listener.list_namespaces for listener in listeners.values()} == {True}

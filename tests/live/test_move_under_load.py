@@ -1,0 +1,172 @@
+"""Moves under load: what producers, transactions and consumer groups on a topic notice of them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
+from tests.live import clients, load, namespaces
+
+Names = Callable[[str], str]
+
+MOVES = 50
+
+
+class Moved:
+    """A topic that goes to and fro between two namespaces. ``count`` is how often it went."""
+
+    def __init__(self, servers: str, unique: Names) -> None:
+        self.servers = servers
+        self.count = 0
+        self.ends = (unique("left"), unique("right"))
+        self.first = f"{self.ends[0]}:orders"
+        self.flat = f"{self.ends[0]}..orders"
+        namespaces.create(servers, *(f"{end}:" for end in self.ends))
+        clients.create(servers, self.first, partitions=load.PARTITIONS)
+
+    def name(self) -> str:
+        """Its name now."""
+        return f"{self.ends[self.count % 2]}:orders"
+
+    def move(self, **more: str) -> None:
+        """Move it to the other namespace."""
+        target = {"gateway.namespace": self.ends[(self.count + 1) % 2]}
+        namespaces.alter(self.servers, self.name(), target | more)
+        self.count += 1
+
+
+@pytest.fixture(scope="module")
+def servers(kafka: KafkaCluster) -> Iterator[str]:
+    """Two workers, so that clients are with one that has only heard of a move, too."""
+    listeners = (Listener("colon", "all"),)
+    with GatewayProcess(kafka.bootstrap_servers, listeners, [], workers=2) as process:
+        yield process.bootstrap_servers("colon")
+
+
+@pytest.fixture
+def moved(servers: str, kafka: KafkaCluster, unique: Names) -> Moved:
+    topic = Moved(servers, unique)
+    clients.await_stored(kafka, topic.flat)
+    return topic
+
+
+def _members(stack: ExitStack, moved: Moved, name: load.Name) -> list[load.GroupReader]:
+    """Two members of a classic group and one of a KIP-848 group, which have their partitions."""
+    old, new = f"{moved.flat}-classic", f"{moved.flat}-consumer"
+    readers = [
+        load.GroupReader(moved.servers, name, "classic-1", old),
+        load.GroupReader(moved.servers, name, "classic-2", old),
+        load.GroupReader(moved.servers, name, "consumer-1", new, "consumer"),
+    ]
+    for reader in readers:
+        stack.enter_context(reader)
+    sizes = [load.PARTITIONS // 2, load.PARTITIONS // 2, load.PARTITIONS]
+    wait_until(
+        lambda: [len(reader.assignment) for reader in readers] == sizes,
+        "every partition assigned",
+        clients.SECONDS,
+    )
+    return readers
+
+
+@pytest.mark.timeout(240)
+def test_with_an_alias_no_client_notices(moved: Moved, kafka: KafkaCluster) -> None:
+    """All go on under the first name, which is the topic's own and its alias in turn."""
+    until = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    patient = load.PATIENT_MS
+
+    def first() -> str:
+        return moved.first
+
+    with ExitStack() as stack:
+        readers = _members(stack, moved, first)
+        rebalances = [reader.rebalances for reader in readers]
+        steady = stack.enter_context(load.IdempotentSender(moved.servers, first, "steady", patient))
+        atomic = stack.enter_context(
+            load.TransactionalSender(
+                moved.servers, first, f"{moved.flat}-atomic", patient, lambda: moved.count
+            )
+        )
+        for _ in range(MOVES):
+            time.sleep(random.uniform(0.05, 0.4))
+            moved.move(**{"gateway.alias.until": until})
+        for sender in (steady, atomic):
+            sender.stop()
+        log = load.stored(kafka.bootstrap_servers, moved.flat)
+        groups = (readers[:2], readers[2:])
+        for members in groups:
+            load.await_all_read(members, log)
+        assert [reader.rebalances for reader in readers] == rebalances
+        for reader in readers:
+            reader.stop()
+
+    for client in (steady, atomic, *readers):
+        assert client.errors == [], client.who
+    assert steady.sent.failed == []
+    assert atomic.sent.unknown == []
+    assert atomic.spanned >= MOVES // 5
+    for sender in (steady, atomic):
+        load.check_answered(sender)
+        load.check_log(log, sender)
+    for members in groups:
+        assert load.read_by(members) == log
+    _check_positions(moved, groups)
+
+
+@pytest.mark.timeout(300)
+def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
+    moved: Moved, kafka: KafkaCluster
+) -> None:
+    """Some take the new name after an error; one keeps to the first, which comes and goes."""
+    hasty, servers = load.HASTY_MS, moved.servers
+    with ExitStack() as stack:
+        readers = _members(stack, moved, moved.name)
+        steady, stubborn = (
+            stack.enter_context(load.IdempotentSender(servers, name, who, hasty))
+            for name, who in ((moved.name, "steady"), (lambda: moved.first, "stubborn"))
+        )
+        atomic = stack.enter_context(
+            load.TransactionalSender(
+                servers, moved.name, f"{moved.flat}-atomic", hasty, lambda: moved.count
+            )
+        )
+        for turn in range(MOVES):
+            # Now and then it stays away for as long as a record is tried for.
+            time.sleep(random.uniform(0.05, 0.5) if turn % 5 else 2 * hasty / 1_000)
+            moved.move()
+        senders = (steady, stubborn, atomic)
+        time.sleep(2 * hasty / 1_000)
+        for sender in senders:
+            sender.stop()
+        log = load.stored(kafka.bootstrap_servers, moved.flat)
+        groups = (readers[:2], readers[2:])
+        for members in groups:
+            load.await_all_read(members, log)
+        for reader in readers:
+            reader.stop()
+
+    for sender in senders:
+        assert sender.sent.failed, f"{sender.who} noticed nothing"
+        assert sender.errors, sender.who
+        load.check_answered(sender)
+        load.check_log(log, sender)
+    for reader in readers:
+        assert reader.errors, f"{reader.who} noticed nothing"
+        load.check_starts(log, reader)
+    _check_positions(moved, groups)
+
+
+def _check_positions(moved: Moved, groups: Sequence[Sequence[load.GroupReader]]) -> None:
+    """Whoever joins a group under the topic's name of now reads what is new, and only that."""
+    clients.produce(moved.servers, moved.name(), ["new"])
+    for members in groups:
+        assert clients.consume(moved.servers, moved.name(), 1, members[0].group) == ["new"]
