@@ -16,7 +16,7 @@ from gateway.flows import FlowSource
 from gateway.session import Session
 from gateway.state import ConnectionState, WorkerState
 from gateway.topic_ids import TopicIndex
-from gateway.view import Spelling, View, ViewSettings
+from gateway.view import ClosedView, Spelling, View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
 from protocol import messages
 from protocol.headers import (
@@ -186,6 +186,15 @@ class Pair:
         """The session goes on with the newest snapshot."""
         self.see(self.view.successor(self.catalog.snapshot))
 
+    def go_on(self, answer: Any) -> None:
+        """Answer the question that the work under way has asked."""
+        self._drive(answer)
+        self._go_on()
+
+    def close_view(self) -> None:
+        """The catalog is out of date."""
+        self.see(ClosedView(self.view.settings, self.catalog.snapshot))
+
     def _go_on(self) -> None:
         while (waiting := self.session.waiting) is not None:
             if not isinstance(waiting, Work):
@@ -235,8 +244,7 @@ class Pair:
         """Answer as the broker, at version ``sent`` if that is another; returns what the client
         sees, parsed at ``version``."""
         if self._question is not None:
-            self._drive(entity)
-            self._go_on()
+            self.go_on(entity)
             return self.answer(name, version, correlation_id)
         answered = version if sent is None else sent
         self.session.broker_data(response_frame(name, answered, entity, correlation_id))

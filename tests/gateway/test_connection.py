@@ -1,0 +1,135 @@
+"""A connection's callbacks: what happens when what a session waits for is done, or fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, cast
+
+import pytest
+
+from gateway.connection import BrokerSide, Connection
+from gateway.exchange import Refresh
+from gateway.server import Server
+from protocol import messages
+from tests.session.pair import Pair, request_frame
+from tests.session.test_changes import create
+
+
+class FakeTransport(asyncio.Transport):
+    """Keeps what is written."""
+
+    def __init__(self) -> None:
+        super().__init__({"peername": ("127.0.0.1", 5000)})
+        self.written = b""
+        self.closed = self.paused = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.written += bytes(data)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def pause_reading(self) -> None:
+        self.paused = True
+
+    def resume_reading(self) -> None:
+        self.paused = False
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
+
+
+class FakeServer:
+    """What a connection asks of the server; the broker takes everything."""
+
+    def __init__(self) -> None:
+        self.busy: set[Connection] = set()
+        self.reasons: list[str] = []
+        self.refreshed: list[Refresh] = []
+        self.broker = FakeTransport()
+
+    def opened(self, connection: Connection) -> None:
+        pass
+
+    def closed(self, connection: Connection) -> None:
+        pass
+
+    def note_close(self, connection: Connection, reason: str, *, quietly: bool) -> None:
+        self.reasons.append(reason)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(work)
+
+    async def connect_broker(self, connection: Connection) -> None:
+        BrokerSide(connection).connection_made(self.broker)
+
+    async def refresh(self, what: Refresh) -> None:
+        self.refreshed.append(what)
+
+
+def connected(pair: Pair) -> tuple[Connection, FakeServer, FakeTransport]:
+    server, client = FakeServer(), FakeTransport()
+    connection = Connection(cast(Server, server), "test", None, pair.session)
+    connection.connection_made(client)
+    return connection, server, client
+
+
+async def settled() -> None:
+    """Every task that was spawned has run."""
+    while len(asyncio.all_tasks()) > 1:
+        await asyncio.sleep(0)
+
+
+async def test_a_change_is_answered_when_it_is_done() -> None:
+    connection, server, client = connected(Pair())
+    connection.data_received(request_frame("CreateTopics", 7, create("org:")))
+    assert client.written == b""
+    await settled()
+    assert server.refreshed == [Refresh.CATALOG]
+    assert server.broker.written == b""
+    assert client.written
+    assert not client.closed
+    assert not client.paused
+
+
+async def test_a_change_that_fails_ends_the_connection(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = Pair()
+
+    async def fail(*_: object) -> bytes:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(pair.worker.changes, "create_topics", fail)
+    connection, server, client = connected(pair)
+    with caplog.at_level(logging.ERROR):
+        connection.data_received(request_frame("CreateTopics", 7, create("org:")))
+        await settled()
+    assert server.reasons == ["a change failed"]
+    assert client.closed
+    assert client.written == b""
+    assert "127.0.0.1:5000: a change failed" in caplog.text
+
+
+async def test_a_client_that_goes_away_meanwhile_is_not_written_to() -> None:
+    connection, server, client = connected(Pair())
+    connection.data_received(request_frame("CreateTopics", 7, create("org:")))
+    connection.connection_lost(None)
+    await settled()
+    assert client.written == b""
+    assert server.reasons == ["client closed in the middle of a request"]
+
+
+async def test_what_no_answer_fits_ends_the_connection() -> None:
+    pair = Pair()
+    pair.catalog.fresh = False
+    pair.close_view()
+    connection, server, client = connected(pair)
+    everything = messages.build(messages.message_class("MetadataRequest", 9), topics=None)
+    connection.data_received(request_frame("Metadata", 9, everything))
+    await settled()
+    (reason,) = server.reasons
+    assert reason.startswith("no answer fits: the catalog is out of date")
+    assert client.closed
