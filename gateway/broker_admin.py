@@ -47,6 +47,8 @@ class BrokerAdmin:
             try:
                 link.know(self._in_order())
                 answer = await link.ask(lambda at: _ask(at, name, make, at_most, changes))
+                if isinstance(answer, BrokerError):
+                    link.close()  # the connection is gone; it is not to be asked again
             finally:
                 self._free.append(link)
         if isinstance(answer, BrokerError):

@@ -73,6 +73,8 @@ class ClusterLink:
         ClusterUnreachable when no address is left. One caller at a time.
         """
         reasons: dict[Address, str] = {}
+        if self._connection is not None and not self._connection.is_open:
+            self.close()  # an idle one that the broker has ended is no failure
         if self._connection is not None and self._address is not None:
             try:
                 return await question(self._connection)

@@ -26,7 +26,10 @@ class Do(Enum):
     """What is done with one way of naming topics (or groups, for an API without topics)."""
 
     REWRITE = "names are rewritten in the request and restored in the response"
-    CHECK = "ids are looked up and foreign ones answered with an error; nothing is rewritten"
+    CHECK = (
+        "ids are looked up and foreign ones answered with an error; "
+        "only the ids of moved topics are rewritten"
+    )
     EXPAND = "asked by explicit names: those the view lists"
     FILTER = "forwarded, and what the view may not see is dropped from the response"
     DENY = "answered with an error"

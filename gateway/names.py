@@ -31,6 +31,7 @@ TOPIC = re.compile(r"[a-zA-Z0-9._-]+\Z")
 RESERVED_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 RESERVED_PREFIX = "__kafka_gateway"
 
+_PLAIN_TIERS = re.compile(r"[a-zA-Z0-9]+(?:[.-][a-zA-Z0-9]+)*")
 _DASHES = re.compile(r"-+")
 _PIECE = re.compile(r"(-+)|(\.)|([a-zA-Z0-9]+)")
 
@@ -118,7 +119,13 @@ def decode(flat: str) -> LogicalName:
     Whether that namespace exists is not asked: see the catalog. Only what :func:`encode` gives
     is decoded, so ``encode(decode(flat)) == flat`` for every flat name.
     """
-    split = _read_namespace(flat)
+    head, end, rest = flat.partition(END_OF_NAMESPACE)
+    if not end:
+        return LogicalName("", flat)
+    if _PLAIN_TIERS.fullmatch(head):  # as nearly all are: nothing in them is escaped
+        split: tuple[str, str] | None = head.replace(".", DELIMITER), rest
+    else:
+        split = _read_namespace(flat)
     if split is None:
         return LogicalName("", flat)
     namespace, rest = split

@@ -27,6 +27,7 @@ from gateway.changes.context import Context
 from gateway.changes.deletion_job import NamespaceDeletion
 from gateway.changes.housekeeping import Housekeeping
 from gateway.changes.jobs import JobRunner
+from gateway.changes.registration import Registration
 from gateway.cluster import Cluster
 from gateway.cluster_link import ClusterUnreachable
 from gateway.config import Config, Listener
@@ -72,7 +73,12 @@ class Server:
             replication_factor=config.catalog.replication_factor,
         )
         context = Context(self.catalog, self.cluster, self.admin)
-        jobs = (NamespaceDeletion(context), ApplyJob(context), Housekeeping(context))
+        jobs = (
+            NamespaceDeletion(context),
+            ApplyJob(context),
+            Housekeeping(context),
+            Registration(context, config.gateway_id, version()),
+        )
         self._jobs = JobRunner(context, jobs)
         changes = NamespaceChanges(context, self._jobs.claim)
         self.state = WorkerState(self.catalog, self.cluster, changes, config.max_request_bytes)

@@ -24,6 +24,10 @@ Spelling = Literal["colon", "legal"]
 
 _ANY_TOPIC: Final = "t"
 
+MAX_SPELLED: Final = 1000
+"""Characters in a name that is looked at: far more than any name can have (``names`` says how
+many it has), so that what is longer costs nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class ViewSettings:
@@ -48,14 +52,16 @@ def parse(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> LogicalNa
 
     Raises :class:`gateway.names.InvalidName` for what names no topic, or none in this view.
     """
+    _check_length(spelled)
     home = settings.home
-    if not home:
-        return _parse_from_root(snapshot, spelled.removeprefix(DELIMITER))
-    for mark in (DELIMITER, END_OF_NAMESPACE):
-        if spelled.startswith(mark):
-            if settings.escape:
-                return _parse_from_root(snapshot, spelled.removeprefix(mark))
-            raise _outside(settings, spelled)
+    outside = spelled.startswith(DELIMITER) or (home and spelled.startswith(END_OF_NAMESPACE))
+    if home and outside and not settings.escape:
+        raise _outside(settings, spelled)
+    if spelled.startswith(DELIMITER):
+        rest = spelled.removeprefix(DELIMITER)
+        return LogicalName(*_split(rest)) if DELIMITER in rest else LogicalName("", rest)
+    if not home or outside:
+        return _parse_from_root(snapshot, spelled.removeprefix(END_OF_NAMESPACE if home else ""))
     namespace, topic = _split(spelled)
     return LogicalName(f"{home}{DELIMITER}{namespace}" if namespace else home, topic)
 
@@ -67,6 +73,7 @@ def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) ->
     (``org.apache..``) only one that does. Raises :class:`gateway.names.InvalidName` for a
     malformed path and for one that is outside this view.
     """
+    _check_length(spelled)
     if spelled.endswith(DELIMITER):
         path = from_home(settings, spelled.removesuffix(DELIMITER))
         check_namespace(path)
@@ -100,11 +107,16 @@ def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
     if is_reserved(flat):
         return None
     name = snapshot.owner(flat)
-    if snapshot.missing_tier(name.namespace) is not None:
-        return None
     reached = snapshot.entry_of(name)
     if reached is not None and reached.flat != flat:
         return None  # another topic has the name that this one's flat name spells
+    return spell_name(settings, snapshot, name)
+
+
+def spell_name(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) -> str | None:
+    """A topic's name, or an alias of it, in the listener's spelling; None as for :func:`spell`."""
+    if snapshot.missing_tier(name.namespace) is not None:
+        return None
     home, legal = settings.home, settings.spelling == "legal"
     if home:
         inside = below(name.namespace, home)
@@ -146,6 +158,11 @@ def below(namespace: str, home: str) -> str | None:
         return namespace if not home else ""
     inside = namespace.removeprefix(home + DELIMITER)
     return inside if inside != namespace else None
+
+
+def _check_length(spelled: str) -> None:
+    if len(spelled) > MAX_SPELLED:
+        raise InvalidName(f"a name of {len(spelled)} characters is longer than any name can be")
 
 
 def _parse_from_root(snapshot: Snapshot, spelled: str) -> LogicalName:

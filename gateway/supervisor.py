@@ -103,6 +103,8 @@ class Supervisor:
         if self.metrics.gauge("cluster_reachable") != 1:
             cluster = self._config.clusters[0].name
             not_ready.append(f"cluster '{cluster}' is not known to be reachable")
+        if self.metrics.gauge("catalog_fresh") != 1:
+            not_ready.append("the catalog could not be read within catalog.max_staleness")
         if self._stopping.is_set():
             not_ready.append("the gateway is stopping")
         return Health(not_live, not_ready)

@@ -22,8 +22,14 @@ from gateway.error_codes import (
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from gateway.names import InvalidName, LogicalName, flat_prefix, is_reserved
-from gateway.spelling import Spelling, ViewSettings, below
+from gateway.names import (
+    MAX_FLAT_LENGTH,
+    InvalidName,
+    LogicalName,
+    flat_prefix,
+    is_reserved,
+)
+from gateway.spelling import MAX_SPELLED, Spelling, ViewSettings, below
 from gateway.topic_ids import TopicIndex
 from protocol.primitives import compact_string, legacy_string
 
@@ -70,7 +76,7 @@ class View:
             held = {
                 flat.encode()
                 for flat, entry in snapshot.topics.items()
-                if entry.name.namespace.startswith(touched)
+                if not entry.name.namespace or entry.name.namespace.startswith(touched)
             }
             kept = {
                 flat: shown
@@ -84,6 +90,8 @@ class View:
         """The topic that a client's spelling names; denied as unknown when it may not be named."""
         found = self._resolved.get(spelled)
         if found is None:
+            if len(spelled) > MAX_SPELLED:
+                return self._resolve(spelled)
             if len(self._resolved) >= CACHE_LIMIT:
                 self._resolved.clear()
             found = self._resolved[spelled] = self._resolve(spelled)
@@ -94,6 +102,8 @@ class View:
         try:
             return self._spelled[flat]
         except KeyError:
+            if len(flat) > MAX_FLAT_LENGTH:
+                return None
             if len(self._spelled) >= CACHE_LIMIT:
                 self._spelled.clear()
             text = flat.decode(errors="replace")
@@ -157,6 +167,19 @@ class View:
         if found is None:
             return topic_id
         return index.id_of(found[0].encode()) or topic_id
+
+    def spell_under(self, flat: bytes, topic_id: bytes) -> bytes | None:
+        """The name of a topic that goes with an id it was asked for by, in the listener's
+        spelling; None when this view may not see it under any such name."""
+        entry = self.snapshot.topics.get(flat.decode(errors="replace"))
+        if entry is None:
+            return self.spell(flat)
+        virtual = self.snapshot.by_topic_id(topic_id) is not None
+        for name in entry.names_under(topic_id if virtual else None):
+            shown = spelling.spell_name(self.settings, self.snapshot, name)
+            if shown is not None:
+                return shown.encode()
+        return None
 
     def id_to_show(self, flat: bytes, spelled: bytes | None) -> bytes | None:
         """The virtual id that a topic goes by under the client's own ``spelled`` name, or under

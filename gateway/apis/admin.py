@@ -92,7 +92,9 @@ def delete_topics(
     """Delete namespaces, and topics that the catalog knows; all else is the broker's."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     if not exchange.refreshed:
-        return Refresh.CATALOG
+        name_of = state.worker.cluster.index.name_of
+        known = all(kind != TOPIC_ID or name_of(value) for kind, _, _, value in spans)
+        return Refresh.CATALOG if known else Refresh.TOPICS
     if any(
         (kind == TOPIC_NAME and value and _concerns_namespaces(state, value))
         or (kind == TOPIC_ID and _id_concerns_namespaces(state, value))

@@ -33,6 +33,9 @@ SIZED: Final = int(Kind.SIZED)
 MAX_SPANS: Final = 100_000
 """Names, ids and the like that one request may hold."""
 
+MAX_SHOWN: Final = 300
+"""Bytes of a denied name that are logged."""
+
 MAX_COUNTED_TOPICS: Final = 100
 """Topics of one request that are counted each on its own flow."""
 
@@ -258,7 +261,7 @@ def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals)
             flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
             flow.errors[denied.code] = flow.errors.get(denied.code, 0) + 1
             shown = (
-                resource.decode(errors="replace")
+                resource[:MAX_SHOWN].decode(errors="replace")
                 if denied.code != UNKNOWN_TOPIC_ID
                 else resource.hex()
             )

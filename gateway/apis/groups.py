@@ -142,12 +142,10 @@ def consumer_group_heartbeat(
         return generic.refuse(state, exchange, buf[start:end], refusals)
     if refusals is not None and refusals.unknown_ids and not exchange.refreshed:
         return Refresh.TOPICS
-    listing = state.listing()
     outcome = worker.regexes.on_request(
         plan.version,
         buf[start:end],
-        listing.names,
-        listing.version,
+        state.listing,
         scope=state.view.settings.listener,
         reach=lambda name: _flat_of(state, name),
     )
@@ -172,10 +170,12 @@ def offset_fetch_response(
     view's are dropped here. Ids that were asked for are known: the index keeps gone ones."""
     plan, index = exchange.plan, state.worker.cluster.index
     spans = generic.response_spans(plan, buf, start, end)
+    asked = exchange.spelled_ids or {}
     hidden = {
         value
         for kind, _, _, value in spans
         if kind == TOPIC_ID
+        and value not in asked
         and ((flat := index.name_of(value)) is None or state.view.spell(flat) is None)
     }
     if not hidden:

@@ -174,6 +174,10 @@ class Snapshot:
         flat = self._by_name.get(name)
         return None if flat is None else self.topics[flat]
 
+    def default_names(self) -> Iterator[LogicalName]:
+        """The names in the default namespace that reach a topic by its entry, aliases too."""
+        return (name for name in self._by_name if not name.namespace)
+
     @property
     def has_topic_ids(self) -> bool:
         """Whether any topic has a virtual topic id."""

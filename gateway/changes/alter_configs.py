@@ -19,6 +19,7 @@ from gateway.changes.resources import (
     NamespaceResource,
     TopicResource,
     in_logical_names,
+    moved_out,
     relative_path,
     renewed,
     resource_named,
@@ -124,6 +125,8 @@ def _items(context: Context, view: View, resources: Sequence[Any], *, whole: boo
             for config in resource.configs
         )
         what = resource_named(view, resource.resource_type, resource.resource_name)
+        if isinstance(what, TopicResource):
+            what = moved_out(view, what.name, what.flat) or what
         if isinstance(what, Denied):
             retry = _adopted(context, resource, operations) if not whole else None
             items.append(_Item(None, operations, answer=what) if retry is None else retry)

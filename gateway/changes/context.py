@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from gateway.catalog.source import Catalog
+from gateway.changes.tree import Trees
 from gateway.topic_ids import TopicIndex
 
 
@@ -47,3 +48,4 @@ class Context:
     cluster: Cluster
     admin: Admin
     clock: Callable[[], int] = now_ms
+    trees: Trees = field(default_factory=Trees)

@@ -92,6 +92,7 @@ def decide(view: View, creation: Creation) -> list[Change]:
     Raises :class:`gateway.changes.refused.Refused`.
     """
     tiers = check(view, creation.path)
+    _check_names(view, creation.path, tiers)
     captured = captured_by(view.snapshot, tiers, [flat.encode() for flat in creation.captured])
     if captured and not creation.adopt:
         raise _captures(view, creation.path, captured)
@@ -159,6 +160,24 @@ def _folded_name(view: View, tiers: Collection[str], flat: str) -> LogicalName:
             f"namespace '{shown(view, tier)}': nothing of its name is left for a topic in it."
         ) from None
     return name
+
+
+def _check_names(view: View, path: str, tiers: Collection[str]) -> None:
+    """Refuse to take over names under which topics are known that are stored elsewhere: aliases,
+    and names in the default namespace that topics were moved to."""
+    prefixes = tuple(fold(flat_prefix(tier)) for tier in tiers)
+    taken = [
+        name for name in view.snapshot.default_names() if fold(name.topic).startswith(prefixes)
+    ]
+    if not taken:
+        return
+    inside = not view.settings.home or view.settings.escape
+    seen = [name.topic for name in taken] if inside else []
+    raise _invalid(
+        f"Namespace '{shown(view, path)}' would take over names of topics that were moved: "
+        f"{listed(seen, len(taken) - len(seen))}. Move them to other names, or wait until their "
+        "aliases have expired."
+    )
 
 
 def _captures(view: View, path: str, captured: Collection[str]) -> Refused:

@@ -7,14 +7,16 @@ below goes with it, and none of it can be reached from then on.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice, takewhile
 
 from gateway.catalog.entities import Namespace
 from gateway.changes.create_namespaces import listed, shown
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
-from gateway.names import parents
+from gateway.names import DELIMITER, parents
 from gateway.view import View
 
 
@@ -30,11 +32,13 @@ def decide(view: View, paths: Collection[str], now: int) -> Deletion:
     """Which of the namespaces are marked, by the view's snapshot, as of ``now`` (ms)."""
     snapshot = view.snapshot
     deletion = Deletion()
-    for path in paths:
-        why = _denied(view, path, paths)
+    named = frozenset(paths)
+    left = sorted(path for path in snapshot.namespaces if path not in named)
+    for path in named:
+        why = _denied(view, path, left)
         if why is not None:
             deletion.denied[path] = why
-    granted = {path for path in paths if path not in deletion.denied}
+    granted = {path for path in named if path not in deletion.denied}
     for path in sorted(granted):
         if not granted.intersection(parents(path)[:-1]):
             found = snapshot.namespaces[path]
@@ -43,7 +47,8 @@ def decide(view: View, paths: Collection[str], now: int) -> Deletion:
     return deletion
 
 
-def _denied(view: View, path: str, paths: Collection[str]) -> Denied | None:
+def _denied(view: View, path: str, left: Sequence[str]) -> Denied | None:
+    """``left`` holds the namespaces that the request does not name, sorted."""
     snapshot = view.snapshot
     if path not in snapshot.namespaces:
         text = f"Namespace '{shown(view, path)}' does not exist."
@@ -52,11 +57,10 @@ def _denied(view: View, path: str, paths: Collection[str]) -> Denied | None:
     if deleting is not None:
         text = f"Namespace '{shown(view, deleting)}' is being deleted already."
         return Denied(UNKNOWN_TOPIC_OR_PARTITION, text, "namespace")
-    below = [
-        shown(view, each)
-        for each in snapshot.below(path)
-        if each not in paths and snapshot.deleting_tier(each) is None
-    ]
+    prefix = path + DELIMITER
+    start = bisect_left(left, prefix)
+    inside = takewhile(lambda each: each.startswith(prefix), islice(left, start, None))
+    below = [shown(view, each) for each in inside if snapshot.deleting_tier(each) is None]
     if not below:
         return None
     text = f"Namespace '{shown(view, path)}' holds namespaces: {listed(below)}; delete them too."

@@ -25,6 +25,7 @@ from gateway.changes.housekeeping import is_left_over
 from gateway.changes.jobs import Task
 from gateway.changes.refused import unavailable
 from gateway.changes.request_time import broker_time
+from gateway.changes.resources import moved_out
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_ID
 from gateway.names import InvalidName
@@ -61,6 +62,7 @@ class _Deletion:
     asked: list[Asked]
     answers: dict[Asked, _Answer] = field(default_factory=dict)
     topics: dict[Asked, str] = field(default_factory=dict)
+    first: dict[str, Asked] = field(default_factory=dict)
     namespaces: dict[Asked, str] = field(default_factory=dict)
 
     def deny(self, asked: Asked, why: Denied) -> None:
@@ -157,8 +159,12 @@ def _sort_name(deletion: _Deletion, asked: Asked) -> None:
 
 def _take(deletion: _Deletion, asked: Asked, flat: str) -> None:
     """A topic may be named under two spellings, but not by its name and by an id."""
-    others = [other for other, taken in deletion.topics.items() if taken == flat]
-    if any(other.name is None or asked.name is None for other in others):
+    why = moved_out(deletion.view, asked.name or "(by its id)", flat)
+    if why is not None:
+        deletion.deny(asked, why)
+        return
+    first = deletion.first.setdefault(flat, asked)
+    if first != asked and (first.name is None or asked.name is None):
         text = "The topic is already in this request, by its name or under another topic id."
         deletion.deny(asked, _invalid(text))
     else:

@@ -7,6 +7,7 @@ be.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -37,7 +38,7 @@ from gateway.changes.topic_configs import (
 from gateway.changes.virtual_configs import DELETING, DOCUMENTATION, NAMESPACE, NAMESPACES, TOPICS
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from gateway.names import DELIMITER, is_reserved, parents
+from gateway.names import DELIMITER, parents
 from gateway.rules.nested import element_class, make
 from gateway.view import View
 from protocol import messages
@@ -45,6 +46,10 @@ from protocol import messages
 _INT_TYPE: Final = 3
 _BOOLEAN_TYPE: Final = 1
 _NO_ANSWER: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The broker does not say.", "broker")
+
+
+_AT_ONCE: Final = 100
+"""Resources that are described in one go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +92,9 @@ async def _results(asked: _Request, resources: Sequence[Any]) -> list[Any]:
         await asked.context.cluster.refresh()
         defaults = await cluster_defaults(asked.context, documentation=asked.documentation)
     results: list[Any] = []
-    for resource, found in zip(resources, what, strict=True):
+    for number, (resource, found) in enumerate(zip(resources, what, strict=True)):
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            await asyncio.sleep(0)  # others want to go on, too
         if isinstance(found, Denied):
             results.append(_error(asked.result_class, resource, found))
         elif isinstance(found, NamespaceResource):
@@ -218,13 +225,11 @@ def _told(asked: _Request, default: Default, own: str | None, above: str | None)
 def _facts(asked: _Request, path: str) -> Iterator[Any]:
     """What is in a namespace, as configs that only a description of all shows."""
     snapshot = asked.snapshot
-    prefix = path + DELIMITER if path else ""
-    below = [p for p in snapshot.below(path) if DELIMITER not in p.removeprefix(prefix)]
+    tree = asked.context.trees.of(snapshot, asked.context.cluster.index)
+    below = tree.children.get(path, ())
     shown = [told for p in below if (told := relative_path(asked.view, p)) is not None]
     yield _virtual(asked, NAMESPACES, ",".join(shown), DEFAULT)
-    names = (name.decode() for name in asked.context.cluster.index.names())
-    count = sum(snapshot.owner(n).namespace == path for n in names if not is_reserved(n))
-    yield _virtual(asked, TOPICS, str(count), DEFAULT, config_type=_INT_TYPE)
+    yield _virtual(asked, TOPICS, str(tree.topics[path]), DEFAULT, config_type=_INT_TYPE)
     if not snapshot.deleting().isdisjoint(parents(path)):
         yield _virtual(asked, DELETING, "true", DEFAULT, config_type=_BOOLEAN_TYPE)
 

@@ -14,6 +14,7 @@ from gateway.changes.apply_job import apply_topic, within_patience
 from gateway.changes.context import Context
 from gateway.changes.move import Known, Outdated, Target, move, release
 from gateway.changes.refused import Refused
+from gateway.changes.resources import moved_out
 from gateway.changes.topic_configs import read_dynamic
 from gateway.changes.virtual_configs import Move, Release
 from gateway.decision import Denied
@@ -103,6 +104,13 @@ def _decide(asked: Asked, newest: Snapshot, flat: str, known: Known) -> Sequence
     if now_stored != flat:
         raise Outdated
     if isinstance(asked.wanted, Release):
+        settings = asked.view.settings
+        if settings.home and not settings.escape:
+            raise Refused(
+                INVALID_REQUEST,
+                f"Releasing topic '{asked.name}' would take it out of namespace '{settings.home}'"
+                " of this listener.",
+            )
         return release(newest, flat, known)
     name = _target(asked, asked.wanted, newest, newest.owner(flat))
     return move(newest, flat, Target(name, asked.topic_id, asked.wanted.alias_until), known)
@@ -122,13 +130,9 @@ def _source(asked: Asked, snapshot: Snapshot) -> str | None:
         why = found if isinstance(found, Denied) else None
         raise Refused(UNKNOWN_TOPIC_OR_PARTITION, missing if why is None else why.message)
     flat = found.flat.decode()
-    home = view.settings.home
-    if home and not view.settings.escape and not _inside(snapshot.owner(flat).namespace, home):
-        raise Refused(
-            INVALID_REQUEST,
-            f"Topic '{asked.name}' was moved out of namespace '{home}' of this listener, so it"
-            " cannot be moved from here.",
-        )
+    why = moved_out(view, asked.name, flat)
+    if why is not None:
+        raise Refused(why.code, why.message)
     return flat
 
 
@@ -187,7 +191,3 @@ async def _look_for_twin(asked: Asked, former: TopicEntry | None, change: Change
     await context.catalog.change(decide)
     log.warning("topic %r is not moved: %r was made meanwhile", change.flat, twin)
     raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{change.name}' already exists.")
-
-
-def _inside(namespace: str, home: str) -> bool:
-    return namespace == home or namespace.startswith(home + DELIMITER)

@@ -12,6 +12,7 @@ from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
 from gateway.names import DELIMITER, InvalidName
 from gateway.rules.access import check_resource
 from gateway.rules.error_text import TextFacts, restored
+from gateway.spelling import below
 from gateway.view import View
 
 
@@ -59,6 +60,20 @@ def resource_named(view: View, resource_type: int, name: str) -> Resource:
         return NamespaceResource(name, path)
     found = view.resolve(name.encode())
     return found if isinstance(found, Denied) else TopicResource(name, found.flat.decode())
+
+
+def moved_out(view: View, name: str, flat: str) -> Denied | None:
+    """Why a topic may not be changed from here although one of its names reaches it: it belongs
+    elsewhere, and an alias inside this view's home is only there so that clients go on."""
+    settings = view.settings
+    owner = view.snapshot.owner(flat).namespace
+    if not settings.home or settings.escape or below(owner, settings.home) is not None:
+        return None
+    message = (
+        f"Topic '{name}' was moved out of namespace '{settings.home}' of this listener, so it"
+        " cannot be changed from here."
+    )
+    return Denied(INVALID_REQUEST, message, "access")
 
 
 def in_logical_names(view: View, denied: Denied, topic: TopicResource | None = None) -> Denied:

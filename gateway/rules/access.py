@@ -23,7 +23,9 @@ def check_creation(view: View, spelled: str) -> Denied | None:
     """
     found = view.resolve(spelled.encode())
     if isinstance(found, Denied):
-        return Denied(INVALID_TOPIC_EXCEPTION, found.message, found.rule)
+        # What is not known now may be right in a while: that error is one to try again after.
+        code = found.code if view.closed else INVALID_TOPIC_EXCEPTION
+        return Denied(code, found.message, found.rule)
     try:
         captor = view.snapshot.captured_by(view.parse(spelled))
     except InvalidName as error:

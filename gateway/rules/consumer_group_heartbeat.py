@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from gateway.error_codes import (
     FENCED_INSTANCE_ID,
@@ -36,6 +36,27 @@ MEMBERSHIP_ENDED: Final = frozenset(
 MAX_MEMBERS: Final = 10_000
 MAX_EVALUATIONS: Final = 100
 """Most that is kept of each scope: no tenant pushes out what is known of another's members."""
+
+
+class Names(Protocol):
+    """The topics that a client may see: ``names`` in its spelling, and a ``version`` that changes
+    whenever they have."""
+
+    @property
+    def names(self) -> Sequence[str]: ...
+    @property
+    def version(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNames:
+    """A listing that stays as it is."""
+
+    names: Sequence[str] = ()
+    version: int = 0
+
+
+NO_NAMES: Final = KnownNames()
 
 Reach = Callable[[str], bytes | None]
 
@@ -114,15 +135,14 @@ class RegexSubscriptions:
         self,
         version: int,
         body: bytes,
-        names: Sequence[str],
-        names_version: int,
+        listing: Callable[[], Names],
         scope: Hashable = None,
         reach: Reach = str.encode,
     ) -> Forward | Answer:
         """Decide a heartbeat, in the client's names.
 
-        ``names`` are the topics that the client may see, in its spelling; ``names_version`` changes
-        whenever they may have. ``reach`` gives the flat name behind a name, None where there is
+        ``listing`` gives the topics that the client may see; it is asked only where an expression
+        is to be evaluated. ``reach`` gives the flat name behind a name, None where there is
         none: a member that was subscribed to a topic under a name that does not reach it any more
         is fenced, so that it joins again and learns the topic's present name and id. ``scope`` is
         what names depend on (the listener, the principal): it keeps members apart that only seem
@@ -145,7 +165,9 @@ class RegexSubscriptions:
         except InvalidTopicRegex as error:
             why = f"SubscribedTopicRegex '{request.subscribed_topic_regex}' is not valid: {error}."
             return _refused(version, body, INVALID_REGULAR_EXPRESSION, why)
-        wanted = self._wanted(member, names, names_version, scope)
+        names = NO_NAMES if member.regex is None else listing()
+        names_version = names.version
+        wanted = self._wanted(member, names, scope)
         reached = {flat: name for name in wanted if (flat := reach(name)) is not None}
         if request.member_epoch != JOINING_EPOCH and _renamed(member.reached, reached, reach):
             self._forget(key)
@@ -231,23 +253,19 @@ class RegexSubscriptions:
         scope.members.pop(key, None)
         scope.fenced.pop(key, None)
 
-    def _wanted(
-        self, member: _Member, names: Sequence[str], names_version: int, scope: Hashable
-    ) -> tuple[str, ...]:
+    def _wanted(self, member: _Member, names: Names, scope: Hashable) -> tuple[str, ...]:
         """The names to subscribe to: the client's own and what its expression matches, sorted."""
         if member.regex is None:
             return tuple(sorted(set(member.names)))
-        matches = self._matches(member.regex, names, names_version, scope)
+        matches = self._matches(member.regex, names, scope)
         return tuple(sorted({*member.names, *matches}))
 
-    def _matches(
-        self, regex: TopicRegex, names: Sequence[str], names_version: int, scope: Hashable
-    ) -> tuple[str, ...]:
+    def _matches(self, regex: TopicRegex, names: Names, scope: Hashable) -> tuple[str, ...]:
         """Evaluated once for all members of a group, which mostly have the same expression."""
         evaluations = self._scopes[scope].evaluations
         known = evaluations.get(regex.pattern)
-        if known is None or known[0] != names_version:
-            known = (names_version, regex.matching(names))
+        if known is None or known[0] != names.version:
+            known = (names.version, regex.matching(names.names))
             evaluations[regex.pattern] = known
             _bound(evaluations, MAX_EVALUATIONS)
         evaluations.move_to_end(regex.pattern)

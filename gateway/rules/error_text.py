@@ -22,7 +22,8 @@ from protocol.walkers import Span
 ERROR_TEXT = int(Kind.ERROR_TEXT)
 _TOKEN = re.compile(rb"[a-zA-Z0-9._-]+")
 _WITHHELD = b"(another topic)"
-_ADDRESS = re.compile(rb"[a-zA-Z0-9._-]*[a-zA-Z0-9_-]:\d{2,5}\b")
+# Tried where a word begins and nowhere in it: a client chooses what a broker quotes, and how long.
+_ADDRESS = re.compile(rb"(?<![a-zA-Z0-9._-])[a-zA-Z0-9._-]*[a-zA-Z0-9_-]:\d{2,5}\b")
 _NO_ADDRESS = b"(a broker)"
 
 

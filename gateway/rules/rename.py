@@ -267,7 +267,13 @@ class ResponseRenamer:
     def shown(self, flat: bytes) -> bytes | None:
         """A flat name as this response spells it."""
         spelled = self._spelled.get(flat)
-        return spelled if spelled is not None else self._view.spell(flat)
+        if spelled is not None:
+            return spelled
+        if self._spelled_ids and self._view.has_topic_ids:
+            asked = self._spelled_ids.get(self._index.id_of(flat) or b"")
+            if asked is not None:
+                return self._view.spell_under(flat, asked)
+        return self._view.spell(flat)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
         if not value:

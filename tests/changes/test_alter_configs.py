@@ -406,7 +406,7 @@ async def test_an_alias_does_not_reach_out_of_a_home(world: World, gateway: Fake
     code, message = await alter(gateway, "x", moving("sub"), view=gateway.view("team-a"))
     assert (code, message) == (
         42,
-        "Topic 'x' was moved out of namespace 'team-a' of this listener, so it cannot be moved"
+        "Topic 'x' was moved out of namespace 'team-a' of this listener, so it cannot be changed"
         " from here.",
     )
 

@@ -22,7 +22,7 @@ from gateway.worker_channel import (
 )
 
 COUNT = encode_message(Increments([("requests", ("team-a", 0, 9), 1)]))
-REACHABLE = encode_message(State({"colon": 1}, {"cluster_reachable": 1}))
+REACHABLE = encode_message(State({"colon": 1}, {"cluster_reachable": 1, "catalog_fresh": 1}))
 
 
 def main() -> int:

@@ -77,6 +77,19 @@ def test_spellings_that_nothing_has_touched_are_taken_over() -> None:
     assert [fresh.spell(flat) for flat in flats] == expected
 
 
+def test_a_name_of_the_default_namespace_gets_another_spelling_when_a_namespace_comes() -> None:
+    seen, _, log = views()
+    log.append([TopicEntry("t", LogicalName("", "crm..foo"))])
+    seen.update()
+    assert seen.of("root").spell(b"t") == b"crm..foo"
+    log.append([Namespace("crm")])
+    seen.update()
+    assert seen.of("root").spell(b"t") == b":crm..foo"
+    found = seen.of("root").resolve(b":crm..foo")
+    assert isinstance(found, Resolved)
+    assert found.flat == b"t", "a leading colon means that what follows is no legal spelling"
+
+
 def test_a_moved_topic_goes_by_the_id_of_the_name_it_is_asked_by() -> None:
     name, before = LogicalName("team-b", "orders"), LogicalName("team-a", "orders")
     entry = TopicEntry("team-a..orders", name, NEW_ID)

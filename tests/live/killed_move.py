@@ -22,6 +22,7 @@ from gateway.catalog.kafka_connections import Connections
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.context import Context
+from gateway.changes.jobs import Task
 from gateway.cluster import Cluster
 from gateway.config import Address
 from gateway.view import View, ViewSettings
@@ -76,6 +77,11 @@ class Steps:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _no_job(task: Task) -> None:
+    """A move begins none in the process that it is asked of: it applies configs by itself."""
+    raise AssertionError(task)
+
+
 def _step(what: str, args: Sequence[Any]) -> str | None:
     """What a call is as a step; None if it is none."""
     if not what.startswith("Connections"):
@@ -101,7 +107,7 @@ async def run(brokers: str, topic: str, namespace: str, last: int) -> int:
         servers, BrokerAdmin(cluster), max_staleness=60.0, replication_factor=1
     )
     await catalog.start()
-    changes = NamespaceChanges(Context(catalog, cluster, BrokerAdmin(cluster)))
+    changes = NamespaceChanges(Context(catalog, cluster, BrokerAdmin(cluster)), _no_job)
     view = View(ViewSettings("colon"), catalog.snapshot)
     Steps(last).watch()
     answer = await changes.incremental_alter_configs(view, VERSION, _request(topic, namespace))
@@ -111,6 +117,11 @@ async def run(brokers: str, topic: str, namespace: str, last: int) -> int:
     return int(parsed.responses[0].error_code)
 
 
+def main() -> int:
+    """Do as the arguments say; returns the error code of the answer."""
+    brokers, topic, namespace, step = sys.argv[1:]
+    return asyncio.run(run(brokers, topic, namespace, int(step)))
+
+
 if __name__ == "__main__":
-    _, _brokers, _topic, _namespace, _step = sys.argv
-    sys.exit(asyncio.run(run(_brokers, _topic, _namespace, int(_step))))
+    sys.exit(main())

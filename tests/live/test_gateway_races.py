@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 import time
@@ -20,6 +21,8 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
+from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.catalog.snapshot import Snapshot
 from tests.live import clients, namespaces, processes
 from tests.live.wire import Wire
 
@@ -29,6 +32,9 @@ WORKERS = 3
 CLIENTS = 40
 CHANGES = 25
 """Of each client: 1,000 in all."""
+
+PAUSE = 0.4
+"""Seconds between two changes of a client, on average."""
 
 NONE = 0
 TOPIC = 2
@@ -156,6 +162,14 @@ def test_a_thousand_changes_leave_nothing_half_made(
     assert time.monotonic() - started < 90
     assert others == [first] * len(others)
     first.check(tally, inner)
+    snapshot = asyncio.run(_catalog(kafka))
+    assert snapshot.deleting() == frozenset()
+    assert first.namespaces.keys() == {
+        path for path in snapshot.namespaces if path.partition(":")[0] in roots
+    }
+    held = [entry for entry in snapshot.topics.values() if entry.flat.startswith(tuple(roots))]
+    assert {str(entry.name) for entry in held} <= first.topics
+    assert not [entry for entry in held if entry.creating or entry.apply]
     wait_until(
         lambda: {t for t in kafka.topics() if t.startswith(tuple(roots))} == first.flat(),
         "the broker to list what the gateways list",
@@ -167,6 +181,8 @@ def _changes(wire: Wire, number: int, inner: dict[str, list[str]], tally: Tally)
     """One client's part, each time the same."""
     draw = random.Random(number)
     for _ in range(CHANGES):
+        # A name is free again some seconds after it was deleted: not all of this is to be before.
+        time.sleep(draw.uniform(0, 2 * PAUSE))
         root = draw.choice(list(inner))
         tier = draw.choice(inner[root])
         topic = f"{draw.choice([root, tier])}:{draw.choice('xyz')}"
@@ -182,6 +198,17 @@ def _changes(wire: Wire, number: int, inner: dict[str, list[str]], tally: Tally)
                 asked = [root, *inner[root]] if kind == "recursive" else [draw.choice([root, tier])]
                 for name, code in _delete(wire, *(f"{path}:" for path in asked)):
                     tally.answers.append(("delete namespace", name.removesuffix(":"), code))
+
+
+async def _catalog(kafka: KafkaCluster) -> Snapshot:
+    """What a process that begins now reads in the catalog's topic."""
+    host, _, port = kafka.bootstrap_servers.rpartition(":")
+    catalog = ReplicatedCatalog([(host, int(port))])
+    await catalog.start(read_only=True)
+    try:
+        return catalog.snapshot
+    finally:
+        await catalog.stop()
 
 
 # -- what each worker says ----------------------------------------------------------------------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer
@@ -11,27 +10,14 @@ from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
-from tests.live import clients
+from tests.live import by_hand, clients
+from tests.live.by_hand import ALL_ACKS, TIMEOUT, UNKNOWN_TOPIC_OR_PARTITION
 from tests.live.wire import Wire
 
 Names = Callable[[str], str]
 
-UNKNOWN_TOPIC_OR_PARTITION = 3
 INVALID_TOPIC_EXCEPTION = 17
-GROUP_AUTHORIZATION_FAILED = 30
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
 FETCH_SESSION_ID_NOT_FOUND = 70
-UNKNOWN_TOPIC_ID = 100
-
-ALL_ACKS = -1
-TIMEOUT = timedelta(seconds=10)
-_FIRST_PAGE: dict[str, object] = {"response_partition_limit": 2_000, "cursor": None}
-NAMED_BY_ID = 12
-"""The first version of Metadata that may name a topic by its id (KIP-516)."""
-
-CATALOG = "__kafka_gateway_catalog"
-INTERNAL = ["__consumer_offsets", "__transaction_state", CATALOG]
-"""The reserved topics that the broker has: Kafka's own, and the gateways' catalog."""
 
 
 # -- two homes --------------------------------------------------------------------------------
@@ -123,7 +109,7 @@ def test_foreign_topics_by_name_are_unknown(
             names, UNKNOWN_TOPIC_OR_PARTITION
         )
         for name in names:
-            (data,) = wire.ask("Fetch", 12, **asked.fetch({"topic": name})).responses
+            (data,) = wire.ask("Fetch", 12, **by_hand.fetch({"topic": name})).responses
             assert int(data.partitions[0].error_code) == UNKNOWN_TOPIC_OR_PARTITION
             partition = [{"index": 0, "records": b""}]
             data = [{"name": name, "partition_data": partition}]
@@ -142,9 +128,9 @@ def test_foreign_topics_by_id_are_unknown(
     topic = unique("orders")
     clients.create(home_a, topic)
     clients.await_stored(kafka, f"team-a..{topic}")
-    topic_id = asked.topic_id(home_a, topic)
-    assert topic_id == asked.topic_id(kafka.bootstrap_servers, f"team-a..{topic}")
-    asked.assert_unknown_id(home_b, topic_id)
+    topic_id = by_hand.topic_id(home_a, topic)
+    assert topic_id == by_hand.topic_id(kafka.bootstrap_servers, f"team-a..{topic}")
+    by_hand.assert_unknown_id(home_b, topic_id)
     assert f"team-a..{topic}" in kafka.topics()
 
 
@@ -156,9 +142,9 @@ def test_a_fetch_session_belongs_to_its_connection(
     clients.create(home_a, topic)
     clients.await_stored(kafka, f"team-a..{topic}")
     with Wire(clients.any_broker(home_a)) as owner:
-        opened = owner.ask("Fetch", 12, **asked.fetch({"topic": topic}, epoch=0))
+        opened = owner.ask("Fetch", 12, **by_hand.fetch({"topic": topic}, epoch=0))
         assert (int(opened.error_code), opened.session_id > 0) == (0, True)
-        incremental = {**asked.fetch({"topic": topic}, opened.session_id, 1), "topics": []}
+        incremental = {**by_hand.fetch({"topic": topic}, opened.session_id, 1), "topics": []}
         for servers in (home_a, home_b, colon):
             with Wire(clients.any_broker(servers)) as other:
                 answer = other.ask("Fetch", 12, **incremental)
@@ -201,11 +187,11 @@ def test_no_topic_of_a_namespace_is_auto_created(
         colon: [f"nowhere:{topic}", f"team-a:{topic}", f"org:apache:kafka:{topic}"],
     }
     for servers, names in unknown.items():
-        codes = asked.metadata_codes(servers, version, names, allowed=True)
+        codes = by_hand.metadata_codes(servers, version, names, allowed=True)
         assert codes == dict.fromkeys(names, UNKNOWN_TOPIC_OR_PARTITION)
     # In one request with what may be created, and that with what may not, in either order.
     mixed = [default, *unknown[colon], f"{default}-2"]
-    codes = asked.metadata_codes(colon, version, mixed, allowed=True)
+    codes = by_hand.metadata_codes(colon, version, mixed, allowed=True)
     assert codes.keys() == {*mixed}
     for name in unknown[colon]:
         assert codes[name] == UNKNOWN_TOPIC_OR_PARTITION
@@ -228,7 +214,7 @@ def test_a_request_that_forbids_auto_creation_creates_nothing(
 ) -> None:
     topic = unique("auto")
     names = [topic, f"nowhere:{topic}", f"team-a:{topic}"]
-    codes = asked.metadata_codes(colon, version, names, allowed=False)
+    codes = by_hand.metadata_codes(colon, version, names, allowed=False)
     assert codes == dict.fromkeys(names, UNKNOWN_TOPIC_OR_PARTITION)
     _await_marker(colon, kafka, unique)
     assert not {flat for flat in kafka.topics() if topic in flat}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.cimpl import NewTopic
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -122,7 +121,6 @@ def test_not_ready_without_a_cluster() -> None:
             kafka.restart_broker(1)
             _await_status(process, 200)
             assert json.loads(process.get("/readyz")[1]) == {"status": "ok", "problems": []}
-            wait_until(lambda: _creates(process), "a topic of a namespace", clients.SECONDS)
 
 
 def test_traffic_log(gateway: GatewayProcess, directory: Path) -> None:
@@ -156,17 +154,6 @@ def test_traffic_log(gateway: GatewayProcess, directory: Path) -> None:
         assert (denial["rule"], denial["error"]) == ("namespace", "INVALID_TOPIC_EXCEPTION")
         assert "namespace 'nowhere' does not exist" in denial["message"]
     assert {r["worker_id"] for r in records} <= {0, 1}
-
-
-def _creates(gateway: GatewayProcess) -> bool:
-    """Whether a topic of a namespace can be created; what is to be tried again is no failure."""
-    servers = gateway.bootstrap_servers("colon")
-    error = clients.admin(servers).create_topics([NewTopic(TOPIC, 1)])[TOPIC].exception(30)
-    if error is None:
-        return True
-    assert isinstance(error, KafkaException)
-    assert error.args[0].code() == KafkaError.REQUEST_TIMED_OUT, error
-    return False
 
 
 def _await_status(gateway: GatewayProcess, status: int) -> None:

@@ -25,7 +25,7 @@ from tests.live.wire import ConnectionEnded, Wire
 
 Names = Callable[[str], str]
 
-KILLS = 16
+KILLS = 12
 """Each a little later after the request than the one before."""
 
 IDLE_TOPICS = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Producer
 from confluent_kafka.admin import (
     AlterConfigOpType,
     ConfigEntry,
@@ -17,8 +17,8 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
-from tests.live import clients
-from tests.live.asked import TIMEOUT, UNKNOWN_TOPIC_OR_PARTITION
+from tests.live import by_hand, clients
+from tests.live.by_hand import ALL_ACKS, TIMEOUT, UNKNOWN_TOPIC_OR_PARTITION
 from tests.live.wire import Wire
 
 Names = Callable[[str], str]
@@ -34,7 +34,7 @@ INTERNAL = ["__consumer_offsets", "__transaction_state", CATALOG]
 _FIRST_PAGE: dict[str, object] = {"response_partition_limit": 2_000, "cursor": None}
 
 
-@pytest.mark.parametrize("listener", ["colon", "legal", "admin", "home-a"])
+@pytest.mark.parametrize("listener", ["colon", "legal", "admin", "narrow"])
 def test_reserved_topics_do_not_exist_by_name(
     gateway: GatewayProcess, colon: str, kafka: KafkaCluster, unique: Names, listener: str
 ) -> None:
@@ -54,9 +54,6 @@ def test_reserved_topics_do_not_exist_by_name(
         assert clients.error_code(future) == INVALID_TOPIC_EXCEPTION
         (grown,) = admin.create_partitions([NewPartitions(name, 3)]).values()
         assert clients.error_code(grown) == UNKNOWN_TOPIC_OR_PARTITION
-        with pytest.raises(KafkaException) as refused:
-            clients.produce(servers, name, ["forged"], message_timeout_ms=5_000)
-        assert refused.value.args[0].code() == KafkaError._UNKNOWN_TOPIC
         for resource in _alterations(name):
             (altered,) = admin.incremental_alter_configs([resource]).values()
             assert clients.error_code(altered) == UNKNOWN_TOPIC_OR_PARTITION
@@ -65,6 +62,47 @@ def test_reserved_topics_do_not_exist_by_name(
         assert clients.error_code(described) == UNKNOWN_TOPIC_OR_PARTITION
     assert _stored_reserved(kafka) == before
     assert _dynamic_configs(kafka, CATALOG) == configs
+
+
+def test_under_a_home_such_names_are_the_homes_own(
+    home_a: str, colon: str, kafka: KafkaCluster, unique: Names
+) -> None:
+    _make_internal_topics(colon, unique)
+    before, configs = _stored_reserved(kafka), _dynamic_configs(kafka, CATALOG)
+    assert not {name for name in _everything(home_a) if "__" in name}
+    _assert_not_there(home_a, INTERNAL)
+    admin = clients.admin(home_a)
+    for name in INTERNAL:
+        clients.create(home_a, name)
+        clients.await_stored(kafka, f"team-a..{name}")
+        clients.produce(home_a, name, ["mine"])
+        assert clients.consume(home_a, name, 1, unique("readers")) == ["mine"]
+        (altered,) = admin.incremental_alter_configs(_alterations(name)[:1]).values()
+        assert altered.exception(clients.SECONDS) is None
+        (deleted,) = admin.delete_topics([name]).values()
+        assert deleted.exception(clients.SECONDS) is None
+        clients.await_gone(kafka, f"team-a..{name}")
+    assert _stored_reserved(kafka) == before
+    assert _dynamic_configs(kafka, CATALOG) == configs
+
+
+def test_reserved_topics_do_not_exist_by_id(colon: str, kafka: KafkaCluster, unique: Names) -> None:
+    _make_internal_topics(colon, unique)
+    for name in INTERNAL:
+        topic_id = by_hand.topic_id(kafka.bootstrap_servers, name)
+        by_hand.assert_unknown_id(colon, topic_id)
+        assert by_hand.topic_id(kafka.bootstrap_servers, name) == topic_id
+
+
+def test_no_namespace_holds_reserved_topics(colon: str, kafka: KafkaCluster) -> None:
+    """What is in it would be stored under a reserved name."""
+    for name in ("__kafka_gateway:", "__kafka_gateway_x:", "__kafka_gateway_x:y:"):
+        future = clients.admin(colon).create_topics([NewTopic(name, 1)])[name]
+        assert clients.error_code(future) == INVALID_TOPIC_EXCEPTION
+        future = clients.admin(colon).create_topics([NewTopic(f"{name}t", 1)])[f"{name}t"]
+        assert clients.error_code(future) == INVALID_TOPIC_EXCEPTION
+    stored = _stored_reserved(kafka)
+    assert [name for name in stored if name.startswith("__kafka_gateway")] == [CATALOG]
 
 
 @pytest.mark.parametrize("name", ["__kafka_gateway_x", CATALOG])
@@ -98,8 +136,13 @@ def _assert_not_there(servers: str, names: Sequence[str]) -> None:
         described = wire.ask("DescribeTopicPartitions", 0, topics=asked, **_FIRST_PAGE).topics
         assert {int(t.error_code) for t in described} == {UNKNOWN_TOPIC_OR_PARTITION}
         for name in names:
-            (data,) = wire.ask("Fetch", 12, **asked.fetch({"topic": name})).responses
+            (data,) = wire.ask("Fetch", 12, **by_hand.fetch({"topic": name})).responses
             assert int(data.partitions[0].error_code) == UNKNOWN_TOPIC_OR_PARTITION
+            records = [{"name": name, "partition_data": [{"index": 0, "records": b""}]}]
+            (data,) = wire.ask(
+                "Produce", 9, acks=ALL_ACKS, topic_data=records, transactional_id=None
+            ).responses
+            assert int(data.partition_responses[0].error_code) == UNKNOWN_TOPIC_OR_PARTITION
         gone = wire.ask("DeleteTopics", 5, topic_names=tuple(names), timeout=TIMEOUT).responses
         assert {int(t.error_code) for t in gone} == {UNKNOWN_TOPIC_OR_PARTITION}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from gateway.rules.consumer_group_heartbeat import (
     Answer,
     Forward,
+    KnownNames,
     RegexSubscriptions,
     Sent,
     without_names,
@@ -26,6 +28,10 @@ LEAVE = -1
 LEAVE_FOR_A_WHILE = -2
 
 Names = tuple[str, ...]
+
+
+def known(names: Names, version: int) -> Callable[[], KnownNames]:
+    return lambda: KnownNames(names, version)
 
 
 def heartbeat(
@@ -77,11 +83,14 @@ class Client:
     ) -> Any:
         """What reaches the broker, or what the gateway answers; the broker answers ``code``."""
         body = heartbeat(epoch, names, regex, self.member)
-        outcome = self.worker.on_request(1, body, self.names, self.names_version, self.scope)
+        outcome = self.worker.on_request(1, body, self.listing, self.scope)
         if isinstance(outcome, Answer):
             return answered(outcome)
         self.worker.on_response(1, outcome.sent, response(code))
         return forwarded(outcome)
+
+    def listing(self) -> KnownNames:
+        return KnownNames(self.names, self.names_version)
 
     def topics_change(self, *names: str) -> None:
         self.names = names
@@ -111,7 +120,7 @@ def test_names_and_an_expression_are_joined(client: Client) -> None:
 
 def test_nothing_is_sent_again_while_nothing_changes(client: Client) -> None:
     client.beat(0, (), "a:.*")
-    outcome = client.worker.on_request(1, heartbeat(1), NAMES, 1, "")
+    outcome = client.worker.on_request(1, heartbeat(1), known(NAMES, 1), "")
     assert isinstance(outcome, Forward)
     assert outcome.body == heartbeat(1)
 
@@ -142,7 +151,7 @@ def test_what_the_broker_did_not_accept_is_sent_again(client: Client) -> None:
 def test_a_response_that_never_comes_is_sent_again(client: Client) -> None:
     client.beat(0, (), "a:orders.*")
     client.topics_change("a:orders")
-    client.worker.on_request(1, heartbeat(1), client.names, client.names_version, "")
+    client.worker.on_request(1, heartbeat(1), client.listing, "")
     assert client.beat(1).subscribed_topic_names == ("a:orders",)
 
 
@@ -174,7 +183,7 @@ def test_a_member_without_an_expression_passes_as_it_is(regex: str | None) -> No
     worker = RegexSubscriptions()
     for epoch, names in ((0, ("a:users",)), (1, None), (1, ("b:orders",))):
         body = heartbeat(epoch, names, regex)
-        outcome = worker.on_request(1, body, NAMES, epoch)
+        outcome = worker.on_request(1, body, known(NAMES, epoch))
         assert isinstance(outcome, Forward)
         assert outcome.body == body
         worker.on_response(1, outcome.sent, response())
@@ -184,7 +193,7 @@ def test_version_0_passes_as_it_is() -> None:
     worker = RegexSubscriptions()
     for epoch in (0, 5, LEAVE):
         body = heartbeat(epoch, ("a:users",), member="", version=0)
-        assert worker.on_request(0, body, NAMES, 1) == Forward(body, None)
+        assert worker.on_request(0, body, known(NAMES, 1)) == Forward(body, None)
     worker.on_response(0, None, b"not looked at")
     assert len(worker) == 0
 
@@ -316,7 +325,7 @@ def test_an_invented_member_that_the_broker_refuses_is_not_kept(epoch: int, code
 
 def test_a_joining_member_is_kept_once_the_broker_has_accepted_it() -> None:
     worker = RegexSubscriptions()
-    outcome = worker.on_request(1, heartbeat(0, (), "a:.*"), NAMES, 1)
+    outcome = worker.on_request(1, heartbeat(0, (), "a:.*"), known(NAMES, 1))
     assert isinstance(outcome, Forward)
     assert len(worker) == 0
     worker.on_response(1, outcome.sent, response())
@@ -349,6 +358,36 @@ def test_unknown_names_are_left_out(version: int) -> None:
 def test_garbage_is_a_protocol_error() -> None:
     worker = RegexSubscriptions()
     with pytest.raises(ProtocolError):
-        worker.on_request(1, b"\xff", NAMES, 1)
+        worker.on_request(1, b"\xff", known(NAMES, 1))
     with pytest.raises(ProtocolError):
         worker.on_response(1, Sent(("", "g", "m"), None, 1), b"\xff")
+
+
+def test_a_listing_is_asked_for_only_where_there_is_an_expression() -> None:
+    worker = RegexSubscriptions()
+
+    def never() -> KnownNames:
+        raise AssertionError("it takes long where there are many topics")
+
+    outcome = worker.on_request(1, heartbeat(0, ("a:orders",)), never)
+    assert isinstance(outcome, Forward)
+    worker.on_response(1, outcome.sent, response())
+    assert isinstance(worker.on_request(1, heartbeat(1), never), Forward)
+
+
+def test_a_member_is_fenced_when_its_topic_goes_by_another_name() -> None:
+    worker = RegexSubscriptions()
+    reach = {"a:orders": b"flat"}
+    outcome = worker.on_request(
+        1, heartbeat(0, ("a:orders",)), known((), 1), reach=lambda name: reach.get(name)
+    )
+    assert isinstance(outcome, Forward)
+    worker.on_response(1, outcome.sent, response())
+    reach = {"b:orders": b"flat"}
+    outcome = worker.on_request(1, heartbeat(1), known((), 1), reach=lambda name: reach.get(name))
+    assert isinstance(outcome, Answer)
+    assert answered(outcome).error_code == FENCED_MEMBER_EPOCH
+    again = worker.on_request(
+        1, heartbeat(0, ("b:orders",)), known((), 1), reach=lambda name: reach.get(name)
+    )
+    assert isinstance(again, Forward)

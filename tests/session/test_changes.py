@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.catalog.entities import NO_CONFIGS, Alias, TopicEntry
+from gateway.exchange import Refresh
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
 from protocol import messages
@@ -136,3 +137,17 @@ def _answer(pair: Pair, api: str, version: int) -> tuple[Any, ...]:
     answer = pair.answer(api, version)
     found: tuple[Any, ...] = answer.topics if api == "CreateTopics" else answer.responses
     return found
+
+
+def test_an_id_that_is_not_known_is_looked_for_in_the_cluster() -> None:
+    pair = Pair()
+    pair.session.client_data(request_frame("DeleteTopics", 6, delete(ids=(5,))))
+    assert pair.session.waiting is Refresh.TOPICS, "another worker may have just made it"
+
+
+def test_while_the_catalog_is_stale_creating_is_to_be_tried_again() -> None:
+    pair = Pair()
+    pair.close_view()
+    pair.send(request_frame("CreateTopics", 7, create("plain")))
+    (entry,) = _answer(pair, "CreateTopics", 7)
+    assert int(entry.error_code) == 5

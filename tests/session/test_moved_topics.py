@@ -75,6 +75,39 @@ def test_an_alias_has_its_own_id_also_beside_the_new_name(aliased: Pair) -> None
     }
 
 
+def by_id(pair: Pair, *ids: UUID) -> list[tuple[str, UUID]]:
+    """Names and ids that Metadata answers for these ids."""
+    cls = messages.message_class("MetadataRequest", 12)
+    topic = element_class(cls, "topics")
+    asked = tuple(make(topic, {"name": None, "topic_id": each}) for each in ids)
+    seen = pair.ask("Metadata", 12, make(cls, {"topics": asked}))
+    answer = messages.message_class("MetadataResponse", 12)
+    entity = element_class(answer, "topics")
+    names = {UUID(bytes=pair.facts.index.id_of(n)): n.decode() for n in pair.facts.index.names()}
+    topics = tuple(
+        make(entity, {"name": names[each.topic_id], "topic_id": each.topic_id})
+        for each in seen.topics
+    )
+    got = pair.reply("Metadata", 12, make(answer, {"topics": topics}))
+    return [(each.name, each.topic_id) for each in got.topics if not int(each.error_code)]
+
+
+@pytest.mark.parametrize("home", ["", "team-a"])
+def test_metadata_by_id_answers_the_name_that_goes_with_the_id(home: str) -> None:
+    pair = Pair(topics=[FLAT, "plain"], entries=[entry(alias=True)], home=home)
+    assert by_id(pair, topic_id(1)) == [("orders" if home else "team-a:orders", topic_id(1))]
+    shown = [] if home else [("team-b:orders", VIRTUAL)]
+    assert by_id(pair, VIRTUAL) == shown
+
+
+def test_offsets_by_the_id_of_an_alias_from_the_home_it_is_in() -> None:
+    pair = Pair(topics=[FLAT], entries=[entry(alias=True)], home="team-a")
+    pair.ask("OffsetFetch", 10, samples.request("OffsetFetch", 10, "orders", topic_id(1)))
+    reply = samples.response("OffsetFetch", 10, FLAT, topic_id(1), "team-a..")
+    (group,) = pair.reply("OffsetFetch", 10, reply).groups
+    assert [topic.topic_id for topic in group.topics] == [topic_id(1)]
+
+
 def fetch(pair: Pair, topic: Any, version: int = 15, **values: Any) -> Any:
     return pair.ask("Fetch", version, fetching.request(version, {topic: [0]}, **values))
 

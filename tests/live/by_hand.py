@@ -12,12 +12,14 @@ from tests.live.wire import Wire
 UNKNOWN_TOPIC_OR_PARTITION = 3
 UNKNOWN_TOPIC_ID = 100
 
+ALL_ACKS = -1
 TIMEOUT = timedelta(seconds=10)
 NAMED_BY_ID = 12
 """The first version of Metadata that may name a topic by its id (KIP-516)."""
 
 
 def topic_id(servers: str, topic: str) -> uuid.UUID:
+    """The id of a topic that exists."""
     with Wire(servers) as wire:
         (found,) = wire.ask("Metadata", NAMED_BY_ID, topics=[{"name": topic}]).topics
     assert int(found.error_code) == 0

@@ -1,0 +1,21 @@
+"""A running gateway registers itself again."""
+
+from __future__ import annotations
+
+from gateway.catalog.entities import Gateway, Removal
+from gateway.changes.jobs import Task
+from gateway.changes.registration import KIND, Registration
+from tests.changes.fakes import World
+
+
+async def test_one_that_was_forgotten_registers_again() -> None:
+    world = World()
+    gateway = world.gateway()
+    job = Registration(gateway.context, "g-1", "0.1")
+    task = Task(KIND, "g-1", 0)
+    assert list(job.tasks(world.snapshot)) == [task]
+    await job.run(task)
+    assert list(job.tasks(world.snapshot)) == []
+    assert world.snapshot.gateways == {"g-1": Gateway("g-1", 1, "0.1")}
+    world.log.append([Removal(("gateway", "g-1"))])
+    assert list(job.tasks(world.snapshot)) == [task]

@@ -1,0 +1,97 @@
+"""What the gateway asks of a cluster itself, and what it does when a broker goes away."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from gateway.broker_admin import BrokerAdmin
+from gateway.cluster import Cluster
+from gateway.cluster_link import ClusterUnreachable
+from protocol import messages
+from tests.gateway import scripted_broker
+from tests.gateway.scripted_broker import ClusterState, ScriptedBroker
+
+pytestmark = pytest.mark.asyncio
+METADATA = 3
+
+
+def question(cls: type) -> Any:
+    return messages.build(cls, topics=())
+
+
+@pytest_asyncio.fixture
+async def broker() -> AsyncIterator[ScriptedBroker]:
+    async with ScriptedBroker(ClusterState()) as found:
+        yield found
+
+
+@pytest_asyncio.fixture
+async def admin(broker: ScriptedBroker) -> AsyncIterator[BrokerAdmin]:
+    cluster = Cluster("main", [broker.address])
+    found = BrokerAdmin(cluster, timeout=10.0)
+    yield found
+    found.close()
+
+
+async def ask(admin: BrokerAdmin, *, changes: bool = True, at_most: int = 99) -> Any:
+    return await admin.ask("MetadataRequest", question, at_most=at_most, changes=changes)
+
+
+async def test_it_asks_in_the_newest_version_that_all_know(
+    broker: ScriptedBroker, admin: BrokerAdmin
+) -> None:
+    await ask(admin, at_most=5)
+    assert broker.asked(METADATA)[-1].version == 5
+    assert broker.connections == 1
+    await ask(admin)
+    assert broker.connections == 1, "the connection is kept"
+
+
+async def test_what_changes_something_is_asked_once(
+    broker: ScriptedBroker, admin: BrokerAdmin
+) -> None:
+    broker.spoil_next(METADATA, scripted_broker.disconnect)
+    with pytest.raises(ClusterUnreachable):
+        await ask(admin)
+    assert len(broker.asked(METADATA)) == 1
+
+
+async def test_what_changes_nothing_is_asked_again(
+    broker: ScriptedBroker, admin: BrokerAdmin
+) -> None:
+    await ask(admin)
+    broker.spoil_next(METADATA, scripted_broker.disconnect)
+    await ask(admin, changes=False)
+    assert len(broker.asked(METADATA)) == 3
+
+
+async def test_a_lost_connection_is_not_used_again(
+    broker: ScriptedBroker, admin: BrokerAdmin
+) -> None:
+    broker.spoil_next(METADATA, scripted_broker.disconnect)
+    with pytest.raises(ClusterUnreachable):
+        await ask(admin)
+    await ask(admin)
+    assert broker.connections == 2
+
+
+async def test_an_idle_connection_that_the_broker_ended_is_no_failure(
+    broker: ScriptedBroker, admin: BrokerAdmin
+) -> None:
+    await ask(admin)
+    broker.disconnect_all()
+    await broker.wait_disconnected()
+    await ask(admin)
+    assert broker.connections == 2
+
+
+async def test_nobody_there(broker: ScriptedBroker, admin: BrokerAdmin) -> None:
+    await broker.stop()
+    with pytest.raises(ClusterUnreachable):
+        await ask(admin)
+    await broker.start()
+    await ask(admin)
