@@ -226,6 +226,10 @@ class Connection(asyncio.Protocol):
         if isinstance(what, Work):
             try:
                 body = await what.run()
+            except ProtocolError as error:
+                self._task = None
+                self.close(f"client sent what is not Kafka: {error}")
+                return
             except Exception:
                 log.exception("%s: a change failed", self.client_address)
                 self._task = None

@@ -94,7 +94,8 @@ def from_home(settings: ViewSettings, path: str) -> str:
     Raises :class:`gateway.names.InvalidName` where a home does not let it out.
     """
     home = settings.home
-    if not path.startswith(DELIMITER):
+    outside = path.startswith(DELIMITER) or (home and path.startswith(END_OF_NAMESPACE))
+    if not outside:
         return f"{home}{DELIMITER}{path}" if home else path
     if home and not settings.escape:
         raise _outside(settings, path)

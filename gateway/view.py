@@ -168,6 +168,13 @@ class View:
             return topic_id
         return index.id_of(found[0].encode()) or topic_id
 
+    def reaches(self, flat: bytes) -> bool:
+        """Whether this view may see a topic under any of its names, aliases too."""
+        entry = self.snapshot.topics.get(flat.decode(errors="replace"))
+        if entry is None:
+            return self.spell(flat) is not None
+        return any(map(self._reaches, entry.names))
+
     def spell_under(self, flat: bytes, topic_id: bytes) -> bytes | None:
         """The name of a topic that goes with an id it was asked for by, in the listener's
         spelling; None when this view may not see it under any such name."""
@@ -254,12 +261,14 @@ class View:
                 f"so topic '{text}' cannot be used{advice}.",
                 "namespace",
             )
+        entry = None if flat is None else snapshot.topics.get(flat)
+        if entry is not None and snapshot.missing_tier(entry.name.namespace) is not None:
+            flat = None  # an alias of a topic that is being deleted with its namespace
         if flat is None:
             return _unknown(f"Topic '{text}' does not exist.", "names")
         if is_reserved(flat):
             return _unknown(f"Topic '{text}' is reserved and does not exist here.", "reserved")
         wire = flat.encode()
-        entry = snapshot.topics.get(flat) if self.has_topic_ids else None
         topic_id = None if entry is None else entry.id_under(name)
         return Resolved(
             name.namespace,

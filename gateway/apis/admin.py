@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from gateway.apis import generic
 from gateway.decision import Denied
 from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh, Work
-from gateway.names import DELIMITER, InvalidName
+from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, fold
 from gateway.rules import configs, create_topics_legacy, partial
 from gateway.rules.access import TOPIC_RESOURCE, check_creation, check_resource
 from gateway.rules.rename import Refusals
@@ -54,7 +54,9 @@ def create_topics(
         exchange.then(lambda answer: create_topics_legacy.response_from_v2(version, answer))
     spans = generic.request_spans(exchange.plan, body, 0, len(body))
     names = [value for kind, _, _, value in spans if kind == TOPIC_NAME]
-    if VIRTUAL in body or any(_concerns_namespaces(state, name) for name in names):
+    if VIRTUAL in body or any(
+        _concerns_namespaces(state, name) or _may_be_captured(name) for name in names
+    ):
         denied = {name: why for name in names if (why := _creation_refusal(state, name))}
         return _change(state, exchange, state.worker.changes.create_topics, body, denied)
     refusals = _creation_refusals(state, names)
@@ -175,6 +177,11 @@ def _concerns_namespaces(state: ConnectionState, spelled: bytes) -> bool:
         )
     except InvalidName:
         return False
+
+
+def _may_be_captured(name: bytes) -> bool:
+    """Whether a namespace that another gateway makes at this moment could take the topic."""
+    return fold(name.decode(errors="replace")).find(fold(END_OF_NAMESPACE)) > 0
 
 
 def _id_concerns_namespaces(state: ConnectionState, topic_id: bytes) -> bool:

@@ -213,8 +213,11 @@ def _refuse(
     session_id, epoch = _session_of(spans)
     session = state.fetch_session(session_id)
     renamer = generic.renamer_for(state, exchange)
-    if session is not None and epoch > 0 and not session.by_id:
-        renamer.spelled = dict(session.spelled)
+    if session is not None and epoch > 0:
+        if session.by_id:
+            renamer.spelled_ids = dict(session.spelled)
+        else:
+            renamer.spelled = dict(session.spelled)
     renamer.add(spans)
     refusals, body = renamer.refusals, buf[start:end]
     assert refusals is not None

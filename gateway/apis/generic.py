@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Mapping
 from itertools import islice
 from typing import Final
@@ -127,7 +128,9 @@ def whole(body: bytes, result: list[Edit] | bytes) -> bytes:
     return result if isinstance(result, bytes) else splice(body, 0, len(body), result)
 
 
-def request_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
+def request_spans(
+    plan: Plan, buf: bytes, start: int, end: int, *, most: float = MAX_SPANS
+) -> list[Span]:
     """Walk a whole request body.
 
     Raises TrailingBytes for bytes that go on after it, ProtocolError for more names than any
@@ -137,8 +140,8 @@ def request_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
     stop = plan.request_walk(buf, start, end, spans)
     if stop != end:
         raise TrailingBytes(stop)
-    if len(spans) > MAX_SPANS:
-        raise ProtocolError(f"{plan.name} request names more than {MAX_SPANS} things")
+    if len(spans) > most:
+        raise ProtocolError(f"{plan.name} request names more than {most} things")
     return spans
 
 
@@ -223,7 +226,8 @@ def look_again(exchange: Exchange, refusals: Refusals) -> Refresh | None:
 def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
     """Rename a body in logical names, all of whose items are allowed by now, and send it."""
     renamer = renamer_for(state, exchange)
-    spans = request_spans(exchange.plan, body, 0, len(body))
+    # "All topics" is asked for by name, however many there are.
+    spans = request_spans(exchange.plan, body, 0, len(body), most=math.inf)
     if exchange.plan.key == _METADATA_V0:
         spans = [span for span in spans if span[3] != _NO_TOPIC_AT_ALL]
     renamer.add(spans)

@@ -193,7 +193,21 @@ def consumer_group_heartbeat_response(
     exchange.spelled = state.spelled
     if isinstance(exchange.request, heartbeat.Sent):
         state.worker.regexes.on_response(plan.version, exchange.request, buf[start:end])
-    return generic.response(state, exchange, buf, start, end)
+    spans = generic.response_spans(plan, buf, start, end)
+    hidden = _hidden_ids(state, spans)
+    if not hidden:
+        return generic.restore(state, exchange, buf, start, end, spans)
+    body = partial.drop(plan.api_key, plan.version, buf[start:end], hidden)
+    return generic.restored_body(state, exchange, body)
+
+
+def _hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
+    """The broker's topic ids of topics that this view may see under none of their names."""
+    if not state.view.has_topic_ids:
+        return set()
+    index = state.worker.cluster.index
+    ids = {value: index.name_of(value) for kind, _, _, value in spans if kind == TOPIC_ID}
+    return {value for value, flat in ids.items() if flat and not state.view.reaches(flat)}
 
 
 def _typed(spans: list[Span], key_type: int) -> list[Span]:

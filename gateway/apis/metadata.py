@@ -157,7 +157,7 @@ def _answer_namespaces(
     if found is None:
         return None
     if _worth_a_look(state, exchange, found):
-        return Refresh.CATALOG
+        return Refresh.TOPICS
     existing = found.existing
     if not existing:
         return None

@@ -20,6 +20,7 @@ from gateway.changes.resources import (
     TopicResource,
     in_logical_names,
     moved_out,
+    own_home,
     relative_path,
     renewed,
     resource_named,
@@ -127,6 +128,8 @@ def _items(context: Context, view: View, resources: Sequence[Any], *, whole: boo
         what = resource_named(view, resource.resource_type, resource.resource_name)
         if isinstance(what, TopicResource):
             what = moved_out(view, what.name, what.flat) or what
+        elif isinstance(what, NamespaceResource):
+            what = own_home(view, what.path) or what
         if isinstance(what, Denied):
             retry = _adopted(context, resource, operations) if not whole else None
             items.append(_Item(None, operations, answer=what) if retry is None else retry)

@@ -14,7 +14,7 @@ from gateway.changes.refused import Refused
 from gateway.changes.virtual_configs import is_virtual, refuse_on_topic
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
-from gateway.names import MAX_FLAT_LENGTH, InvalidName, LogicalName, encode
+from gateway.names import END_OF_NAMESPACE, MAX_FLAT_LENGTH, InvalidName, LogicalName, encode, fold
 from gateway.rules.access import check_creation
 from gateway.view import View
 
@@ -53,7 +53,12 @@ class Planned:
     @property
     def needs_check(self) -> bool:
         """Whether the catalog has a say in whether it may exist."""
-        return bool(self.name.namespace) or self.entry is not None
+        return bool(self.name.namespace) or self.entry is not None or may_be_captured(self.flat)
+
+
+def may_be_captured(flat: str) -> bool:
+    """Whether a namespace that comes could take this name of the default namespace."""
+    return fold(flat).find(fold(END_OF_NAMESPACE)) > 0
 
 
 def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Planned:
@@ -125,7 +130,8 @@ def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
         _check_tiers(snapshot, planned)
         there = snapshot.flat_of(planned.name)
         lost = held is None and planned.reserve and there is None
-        if there != planned.flat and not lost:
+        captured = held is None and snapshot.captured_by(planned.name) is not None
+        if captured or (there != planned.flat and not lost):
             raise _changed(planned)
     wanted = _wanted(snapshot, planned, held, now)
     if wanted == held:

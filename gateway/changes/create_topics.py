@@ -8,6 +8,7 @@ seen, and the topic taken back; one that is marked after that finds the topic by
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -34,6 +35,9 @@ from protocol import messages
 log = logging.getLogger(__name__)
 
 _NEWEST: Final = 7
+
+AT_ONCE: Final = 100
+"""Namespaces of one request that are made together."""
 
 _NO_ANSWER: Final = Denied(
     REQUEST_TIMED_OUT, "The broker does not say what became of it; try again.", "unavailable"
@@ -93,30 +97,40 @@ async def create_topics(context: Context, view: View, version: int, body: bytes)
 
 async def _create_namespaces(creation: _Creation) -> None:
     first: dict[str, str] = {}
+    wanted: list[tuple[Any, str]] = []
     for asked in creation.request.topics:
         if not asked.name.endswith(DELIMITER) or asked.name in creation.answers:
             continue
-        creation.look()
         try:
             path = creation.view.namespace_named(asked.name)
-            assert path is not None
-            if first.setdefault(path, asked.name) != asked.name:
-                creation.twins[asked.name] = first[path]
-                continue
-            creation.answers[asked.name] = await create_namespace(
-                creation.context,
-                creation.view.settings,
-                path,
-                asked,
-                validate_only=creation.request.validate_only,
-            )
         except InvalidName as error:
             why = Denied(INVALID_TOPIC_EXCEPTION, f"{error}.", "names")
             creation.deny(asked.name, why)
-        except Refused as refused:
-            creation.deny(asked.name, refused.why)
-        except OSError as error:
-            creation.deny(asked.name, unavailable(error))
+            continue
+        assert path is not None
+        if first.setdefault(path, asked.name) != asked.name:
+            creation.twins[asked.name] = first[path]
+        else:
+            wanted.append((asked, path))
+    # They wait for one transaction together, and are decided in the order they are asked for.
+    for start in range(0, len(wanted), AT_ONCE):
+        together = wanted[start : start + AT_ONCE]
+        await asyncio.gather(*(_create_namespace(creation, *each) for each in together))
+
+
+async def _create_namespace(creation: _Creation, asked: Any, path: str) -> None:
+    try:
+        creation.answers[asked.name] = await create_namespace(
+            creation.context,
+            creation.view.settings,
+            path,
+            asked,
+            validate_only=creation.request.validate_only,
+        )
+    except Refused as refused:
+        creation.deny(asked.name, refused.why)
+    except OSError as error:
+        creation.deny(asked.name, unavailable(error))
 
 
 def _plan(creation: _Creation) -> None:

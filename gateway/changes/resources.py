@@ -76,6 +76,19 @@ def moved_out(view: View, name: str, flat: str) -> Denied | None:
     return Denied(INVALID_REQUEST, message, "access")
 
 
+def own_home(view: View, path: str) -> Denied | None:
+    """Why the configs of a home itself may not be changed from inside: they are what its tenant
+    was given."""
+    settings = view.settings
+    if not settings.home or settings.escape or path != settings.home:
+        return None
+    message = (
+        f"The configs of namespace '{settings.home}' itself cannot be changed from a listener that"
+        " has it as its home."
+    )
+    return Denied(INVALID_REQUEST, message, "access")
+
+
 def in_logical_names(view: View, denied: Denied, topic: TopicResource | None = None) -> Denied:
     """A broker's error as it is told to the client."""
 

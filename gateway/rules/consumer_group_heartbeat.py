@@ -2,7 +2,9 @@
 
 A broker would evaluate a client's expression over flat names of every namespace. So the gateway
 evaluates it over the names that the client may see and subscribes it to those by name, again
-whenever that set of names has changed. Version 0 has no expressions and passes as it is.
+whenever that set of names has changed. It also remembers by which names a member reached
+its topics, so that one whose topic was moved is told. Version 0 has no expressions, and a member
+that this worker does not know passes there as it is.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from gateway.error_codes import (
     FENCED_INSTANCE_ID,
     FENCED_MEMBER_EPOCH,
     INVALID_REGULAR_EXPRESSION,
+    INVALID_REQUEST,
     UNKNOWN_MEMBER_ID,
     UNRELEASED_INSTANCE_ID,
 )
@@ -34,6 +37,10 @@ MEMBERSHIP_ENDED: Final = frozenset(
 """Errors after which a member is none, until it joins again with its full state."""
 
 MAX_MEMBERS: Final = 10_000
+MAX_NAMES: Final = 10_000
+"""Names that one member may subscribe to."""
+
+MAX_NAMES_KEPT: Final = 200_000
 MAX_EVALUATIONS: Final = 100
 """Most that is kept of each scope: no tenant pushes out what is known of another's members."""
 
@@ -110,11 +117,12 @@ class Answer:
 @dataclass(slots=True)
 class _Scope:
     """What is known within one scope, the longest unused first. ``evaluations`` holds by pattern
-    what it matches, and of which version of the names."""
+    what it matches, and of which version of the names; ``names`` counts those of all members."""
 
     members: OrderedDict[MemberKey, _Member] = field(default_factory=OrderedDict)
     fenced: OrderedDict[MemberKey, None] = field(default_factory=OrderedDict)
     evaluations: OrderedDict[str, tuple[int, tuple[str, ...]]] = field(default_factory=OrderedDict)
+    names: int = 0
 
 
 class RegexSubscriptions:
@@ -148,20 +156,25 @@ class RegexSubscriptions:
         what names depend on (the listener, the principal): it keeps members apart that only seem
         to be in one group. Raises ProtocolError.
         """
-        if version < FIRST_WITH_REGEX:
-            return Forward(body, None)
         request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
         key = (scope, request.group_id, request.member_id)
         if request.member_epoch < JOINING_EPOCH:
             self._forget(key)
             return Forward(body, None)
         member = _Member() if request.member_epoch == JOINING_EPOCH else self._known(key, request)
+        if member is None and version < FIRST_WITH_REGEX:
+            return Forward(body, None)
         if member is None:
+            self._note_fenced(key)
             why = "The subscription of this member is not known here; it must join again."
             return _refused(version, body, FENCED_MEMBER_EPOCH, why)
         had_regex = member.regex is not None
+        if len(request.subscribed_topic_names or ()) > MAX_NAMES:
+            why = f"A member may subscribe to {MAX_NAMES} topics by name at most."
+            return _refused(version, body, INVALID_REQUEST, why)
         try:
-            _take_over(member, request)
+            before = len(member.names)
+            _take_over(member, request, reach)
         except InvalidTopicRegex as error:
             why = f"SubscribedTopicRegex '{request.subscribed_topic_regex}' is not valid: {error}."
             return _refused(version, body, INVALID_REGULAR_EXPRESSION, why)
@@ -175,6 +188,8 @@ class RegexSubscriptions:
             why = "A topic of this member's subscription was moved or deleted; it must join again."
             return _refused(version, body, FENCED_MEMBER_EPOCH, why)
         new = None if self._heard(key, member) else member
+        if new is None:
+            self._scopes[scope].names += len(member.names) - before
         sent = Sent(key, None, names_version, new, reached)
         if member.regex is None and not had_regex:
             return Forward(body, sent)
@@ -194,14 +209,18 @@ class RegexSubscriptions:
         """Learn from the broker's response to a forwarded heartbeat. Raises ProtocolError."""
         if sent is None:
             return
-        code = messages.parse("ConsumerGroupHeartbeatResponse", version, body).error_code
+        response = messages.parse("ConsumerGroupHeartbeatResponse", version, body)
+        code = response.error_code
         if code in MEMBERSHIP_ENDED:
             self._forget(sent.member)
         if code:
             return
+        scope, group_id, member_id = sent.member
+        # In version 0 the broker names the member when it joins.
+        key = (scope, group_id, member_id or response.member_id or "")
         if sent.new is not None:
-            self._remember(sent.member, sent.new)
-        member = self._scopes[sent.member[0]].members.get(sent.member)
+            self._remember(key, sent.new)
+        member = self._scopes[scope].members.get(key)
         if member is None:
             return
         member.reached = sent.reached
@@ -221,12 +240,9 @@ class RegexSubscriptions:
             return member
         complete = (
             request.subscribed_topic_names is not None
-            and request.subscribed_topic_regex is not None
+            and getattr(request, "subscribed_topic_regex", "") is not None
         )
-        if complete or key in scope.fenced:
-            return _Member()
-        self._note_fenced(key)
-        return None
+        return _Member() if complete or key in scope.fenced else None
 
     def _note_fenced(self, key: MemberKey) -> None:
         fenced = self._scopes[key[0]].fenced
@@ -243,14 +259,18 @@ class RegexSubscriptions:
 
     def _remember(self, key: MemberKey, member: _Member) -> None:
         scope = self._scopes[key[0]]
-        scope.fenced.pop(key, None)
+        self._forget(key)
         scope.members[key] = member
-        scope.members.move_to_end(key)
-        _bound(scope.members, self._max_members)
+        scope.names += len(member.names)
+        while len(scope.members) > self._max_members or (
+            scope.names > MAX_NAMES_KEPT and len(scope.members) > 1
+        ):
+            _, forgotten = scope.members.popitem(last=False)
+            scope.names -= len(forgotten.names)
 
     def _forget(self, key: MemberKey) -> None:
         scope = self._scopes[key[0]]
-        scope.members.pop(key, None)
+        scope.names -= len(scope.members.pop(key, _Member()).names)
         scope.fenced.pop(key, None)
 
     def _wanted(self, member: _Member, names: Names, scope: Hashable) -> tuple[str, ...]:
@@ -293,14 +313,16 @@ def without_partitions(version: int, body: bytes, topic_ids: Collection[bytes]) 
     return messages.write(replace(request, topic_partitions=owned))
 
 
-def _take_over(member: _Member, request: Any) -> None:
+def _take_over(member: _Member, request: Any, reach: Reach) -> None:
     """What the heartbeat says of the subscription; null means unchanged, an empty expression that
-    there is none any more. An invalid expression changes nothing."""
-    if request.subscribed_topic_regex is not None:
-        pattern = request.subscribed_topic_regex
+    there is none any more. An invalid expression changes nothing, and a name that reaches nothing
+    is not worth keeping."""
+    pattern = getattr(request, "subscribed_topic_regex", None)
+    if pattern is not None:
         member.regex = TopicRegex(pattern) if pattern else None
     if request.subscribed_topic_names is not None:
-        member.names = tuple(request.subscribed_topic_names)
+        names = request.subscribed_topic_names
+        member.names = tuple(name for name in names if reach(name) is not None)
 
 
 def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach) -> bool:
@@ -311,7 +333,8 @@ def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach
 
 
 def _is_given(request: Any) -> bool:
-    return request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
+    regex = getattr(request, "subscribed_topic_regex", None)
+    return request.subscribed_topic_names is not None or regex is not None
 
 
 def _refused(version: int, body: bytes, code: int, message: str) -> Answer:

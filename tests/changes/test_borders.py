@@ -6,12 +6,12 @@ import time
 
 import pytest
 
-from gateway.catalog.entities import Alias, Namespace, TopicEntry
+from gateway.catalog.entities import Alias, Change, Namespace, TopicEntry
 from gateway.names import LogicalName
 from gateway.rules.error_text import TextFacts, restored
 from tests.changes.admin_requests import codes, create, delete
 from tests.changes.config_requests import RELEASING, alter, moving, setting
-from tests.changes.fakes import START, World
+from tests.changes.fakes import START, World, once
 
 LATER = START + 10**9
 INVALID_TOPIC, INVALID_REQUEST, UNKNOWN_TOPIC_ID = 17, 42, 100
@@ -133,3 +133,28 @@ def test_a_long_name_costs_nothing(name: bytes) -> None:
     assert "longer than any name" in getattr(found, "message", "")
     assert len(getattr(found, "message", "")) < 200
     assert not view._resolved
+
+
+async def test_a_home_does_not_change_its_own_configs() -> None:
+    gateway = World(["team-a", "team-a:sub"]).gateway()
+    inside = gateway.view("team-a")
+    code, message = await alter(gateway, ":", setting(retention_ms="1"), view=inside)
+    assert code == INVALID_REQUEST
+    assert message is not None
+    assert "itself cannot be changed" in message
+    assert await alter(gateway, "sub:", setting(retention_ms="1"), view=inside) == (0, None)
+
+
+@pytest.mark.parametrize("name", ["org..orders", "org__orders"])
+async def test_a_topic_that_a_namespace_would_take_is_not_made(name: str) -> None:
+    """Another gateway makes the namespace while the broker makes the topic."""
+    world = World()
+    gateway, other = world.gateway(), world.gateway()
+    world.step = once("asked CreateTopicsRequest", lambda: other.context.catalog.change(_org))
+    (told,) = await create(gateway, name)
+    assert told.code != 0
+    assert name not in world.broker.topics
+
+
+def _org(_: object) -> list[Change]:
+    return [Namespace("org")]

@@ -113,6 +113,16 @@ async def test_a_change_that_fails_ends_the_connection(
     assert "127.0.0.1:5000: a change failed" in caplog.text
 
 
+async def test_a_change_that_cannot_be_read_is_the_clients_fault() -> None:
+    connection, server, client = connected(Pair())
+    frame = request_frame("CreateTopics", 7, create("team-a:orders"))
+    connection.data_received(frame.replace(b"orders", b"o\xff\xfeers"))
+    await settled()
+    (reason,) = server.reasons
+    assert reason.startswith("client sent what is not Kafka: ")
+    assert client.closed
+
+
 async def test_a_client_that_goes_away_meanwhile_is_not_written_to() -> None:
     connection, server, client = connected(Pair())
     connection.data_received(request_frame("CreateTopics", 7, create("org:")))

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from gateway.rules.consumer_group_heartbeat import (
+    MAX_NAMES,
+    MAX_NAMES_KEPT,
     Answer,
     Forward,
     KnownNames,
@@ -193,9 +195,53 @@ def test_version_0_passes_as_it_is() -> None:
     worker = RegexSubscriptions()
     for epoch in (0, 5, LEAVE):
         body = heartbeat(epoch, ("a:users",), member="", version=0)
-        assert worker.on_request(0, body, known(NAMES, 1)) == Forward(body, None)
+        outcome = worker.on_request(0, body, known(NAMES, 1))
+        assert isinstance(outcome, Forward)
+        assert outcome.body == body
     worker.on_response(0, None, b"not looked at")
     assert len(worker) == 0
+
+
+def test_a_member_of_version_0_is_fenced_too_when_its_topic_is_moved() -> None:
+    worker = RegexSubscriptions()
+    reach = {"a:users": b"flat"}
+
+    def beat(epoch: int, names: Names | None, member: str) -> Forward | Answer:
+        body = heartbeat(epoch, names, member=member, version=0)
+        return worker.on_request(0, body, known((), 1), reach=reach.get)
+
+    joined = beat(0, ("a:users",), "")
+    assert isinstance(joined, Forward)
+    cls = messages.message_class("ConsumerGroupHeartbeatResponse", 0)
+    named = messages.write(make(cls, {"member_id": "given", "member_epoch": 1}))
+    worker.on_response(0, joined.sent, named)
+    assert isinstance(beat(1, None, "given"), Forward)
+    del reach["a:users"]
+    fenced = beat(2, None, "given")
+    assert isinstance(fenced, Answer)
+    response = messages.parse("ConsumerGroupHeartbeatResponse", 0, fenced.body)
+    assert response.error_code == FENCED_MEMBER_EPOCH
+
+
+def test_what_is_kept_of_members_names_is_bounded() -> None:
+    worker = RegexSubscriptions()
+    names = tuple(f"a:{number}" for number in range(MAX_NAMES))
+    for number in range(30):
+        outcome = worker.on_request(
+            1, heartbeat(0, names, member=str(number)), known((), 1), reach=lambda name: b"flat"
+        )
+        assert isinstance(outcome, Forward)
+        worker.on_response(1, outcome.sent, response())
+    assert len(worker) == MAX_NAMES_KEPT // MAX_NAMES
+    refused = worker.on_request(1, heartbeat(0, (*names, "one more")), known((), 1))
+    assert isinstance(refused, Answer)
+    nothing = worker.on_request(
+        1, heartbeat(0, names, member="x"), known((), 1), reach=lambda name: None
+    )
+    assert isinstance(nothing, Forward)
+    assert nothing.sent is not None
+    assert nothing.sent.new is not None
+    assert nothing.sent.new.names == (), "names that reach nothing are not kept"
 
 
 @pytest.mark.parametrize("regex", ["a:(", "[", r"(a)\1"])

@@ -7,7 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from gateway.catalog.entities import Alias, TopicEntry
+from gateway.catalog.entities import Alias, Namespace, TopicEntry
+from gateway.decision import Denied
 from gateway.exchange import Unanswerable
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
@@ -302,3 +303,36 @@ def test_a_group_is_described_with_the_virtual_id(moved: Pair) -> None:
     for part in (got.assignment, got.target_assignment):
         assert part.topic_partitions[0].topic_id == VIRTUAL
         assert part.topic_partitions[0].topic_name == "team-b:orders"
+
+
+def test_an_assignment_outside_the_home_is_not_told() -> None:
+    pair = Pair(topics=[FLAT, "team-a..more"], home="team-a")
+    heartbeat(pair, 0, "orders", "more")
+    assert assign(pair, 1) == topic_id(1)
+    pair.log.append([entry()])
+    pair.catalog_changed()
+    # A member of version 0 that this worker does not know is not fenced.
+    cls = messages.message_class("ConsumerGroupHeartbeatRequest", 0)
+    values = {"group_id": "app", "member_id": "other", "member_epoch": 5}
+    nothing = {"subscribed_topic_names": None, "topic_partitions": None}
+    assert pair.ask("ConsumerGroupHeartbeat", 0, messages.build(cls, **values, **nothing))
+    cls = messages.message_class("ConsumerGroupHeartbeatResponse", 0)
+    assignment = element_class(cls, "assignment")
+    topic = element_class(assignment, "topic_partitions")
+    both = tuple(make(topic, {"topic_id": topic_id(n), "partitions": (0,)}) for n in (1, 2))
+    made = make(assignment, {"topic_partitions": both})
+    got = pair.reply("ConsumerGroupHeartbeat", 0, make(cls, {"assignment": made}))
+    assert [each.topic_id for each in got.assignment.topic_partitions] == [topic_id(2)]
+
+
+def test_a_session_by_id_that_is_given_the_other_id_of_a_topic_ends(aliased: Pair) -> None:
+    fetch(aliased, 1, session_epoch=0)
+    aliased.reply("Fetch", 15, fetching.response(15, {1: [b"records"]}, session_id=5))
+    assert fetch(aliased, 77, session_id=5, session_epoch=1) is None
+    assert aliased.answer("Fetch", 15).error_code == SESSION_NOT_FOUND
+
+
+def test_an_alias_ends_with_the_namespace_of_its_topic(aliased: Pair) -> None:
+    aliased.log.append([Namespace("team-b", deleting=1)])
+    aliased.catalog_changed()
+    assert isinstance(aliased.view.resolve(b"team-a:orders"), Denied)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.apis.generic import MAX_SPANS
 from gateway.catalog.entities import Namespace
 from gateway.exchange import Refresh
 from gateway.rules.nested import element_class, make
@@ -45,7 +46,7 @@ def test_a_namespace_is_not_said_to_be_missing_before_the_catalog_is_read(
     api: str, version: int
 ) -> None:
     pair = Pair()
-    assert awaited(pair, api, version, "late:") is Refresh.CATALOG
+    assert awaited(pair, api, version, "late:") in (Refresh.TOPICS, Refresh.CATALOG)
     pair.log.append([Namespace("late")])
     pair.catalog_changed()
     pair.session.resume()
@@ -61,7 +62,7 @@ def test_a_namespace_is_not_said_to_be_missing_before_the_catalog_is_read(
 @pytest.mark.parametrize(("api", "version"), EVERY_VERSION)
 def test_the_catalog_is_read_once(api: str, version: int) -> None:
     pair = Pair()
-    assert awaited(pair, api, version, "nowhere:") is Refresh.CATALOG
+    assert awaited(pair, api, version, "nowhere:") in (Refresh.TOPICS, Refresh.CATALOG)
     pair.session.resume()
     assert pair.session.waiting is None
     if api == METADATA:
@@ -82,7 +83,7 @@ def test_what_is_known_is_answered_at_once(api: str, version: int) -> None:
 @pytest.mark.parametrize("version", range(4, 14))
 def test_a_legal_name_that_may_be_a_new_namespace_s_is_not_auto_created(version: int) -> None:
     pair = Pair()
-    assert awaited(pair, METADATA, version, "late..") is Refresh.CATALOG
+    assert awaited(pair, METADATA, version, "late..") is Refresh.TOPICS
     pair.log.append([Namespace("late")])
     pair.catalog_changed()
     pair.session.resume()
@@ -272,3 +273,11 @@ def test_thousands_of_namespaces_are_listed_beside_topics() -> None:
     plain = make(element_class(cls, "topics"), {"name": "plain"})
     got = pair.reply(METADATA, 12, make(cls, {"topics": (plain,)}))
     assert [topic.name for topic in got.topics] == [*(f"{n}:" for n in sorted(names)), "plain"]
+
+
+def test_more_topics_are_listed_than_a_client_may_name() -> None:
+    names = [f"t{number}" for number in range(MAX_SPANS // 2 + 10)]
+    pair = Pair(topics=names)
+    cls = messages.message_class("MetadataRequest", 12)
+    seen = pair.ask("Metadata", 12, messages.build(cls, topics=None))
+    assert len(seen.topics) == len(names)
