@@ -50,6 +50,10 @@ SILENT_SECONDS = 600.0
 """Seconds a client may stay connected without a request (connections.max.idle.ms)."""
 
 BACKLOG = 1024
+
+LOGGED_CLOSES = 5
+"""Connections whose end is logged between two collections, a second apart, for each reason."""
+
 ANONYMOUS = "User:ANONYMOUS"
 """Kafka's own name for a client of a PLAINTEXT listener."""
 
@@ -194,8 +198,9 @@ class Server:
     def note_close(self, connection: Connection, reason: str, *, quietly: bool) -> None:
         """Log and count why a connection ends."""
         kind = reason.partition(":")[0]
-        self._closes[kind] = self._closes.get(kind, 0) + 1
-        level = logging.DEBUG if quietly else logging.WARNING
+        count = self._closes[kind] = self._closes.get(kind, 0) + 1
+        # Clients whose broker is away come back many times a second; all of them are counted.
+        level = logging.DEBUG if quietly or count > LOGGED_CLOSES else logging.WARNING
         log.log(level, "%s on %s: %s", connection.client_address, connection.listener, reason)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

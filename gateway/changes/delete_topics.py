@@ -157,9 +157,28 @@ def _sort_name(deletion: _Deletion, asked: Asked) -> None:
         _take(deletion, asked, found.flat.decode())
 
 
+def _by_alias(view: View, asked: Asked, flat: str) -> Denied | None:
+    """Why a topic is not deleted under a name it has only for clients that do not know better."""
+    entry = view.snapshot.topics.get(flat)
+    if entry is None:
+        return None
+    if asked.name is not None:
+        former = view.parse(asked.name) != entry.name
+    else:
+        found = view.snapshot.by_topic_id(asked.topic_id or b"")
+        former = entry.topic_id is not None if found is None else found[1] != entry.name
+    if not former:
+        return None
+    present = view.spell(flat.encode())
+    shown = str(entry.name) if present is None else present.decode()
+    what = "This id" if asked.name is None else f"'{asked.name}'"
+    return _invalid(f"{what} is an alias of topic '{shown}', which was moved; delete it as that.")
+
+
 def _take(deletion: _Deletion, asked: Asked, flat: str) -> None:
     """A topic may be named under two spellings, but not by its name and by an id."""
     why = moved_out(deletion.view, asked.name or "(by its id)", flat)
+    why = why or _by_alias(deletion.view, asked, flat)
     if why is not None:
         deletion.deny(asked, why)
         return

@@ -122,16 +122,24 @@ async def test_an_id_outside_the_view_is_unknown() -> None:
     assert len(world.broker.topics) == 3
 
 
-async def test_an_alias_deletes_the_topic_by_name_and_by_id() -> None:
+async def test_an_alias_deletes_nothing_by_name_nor_by_id() -> None:
     alias = Alias(LogicalName("org", "old"), START + 1, OF_ALIAS)
     entry = TopicEntry("flat", LogicalName("org", "new"), VIRTUAL, (alias,))
     for asked in ("org:old", OF_ALIAS):
         world = moved_world(entry)
         (told,) = await delete(world.gateway(), asked)
-        assert told.code == 0
-        assert told.topic_id == OF_ALIAS
-        assert not world.snapshot.topics
-        assert "flat" not in world.broker.topics
+        assert told.code == 42
+        assert "alias of topic 'org:new'" in told.message
+        assert "flat" in world.broker.topics
+        assert codes(await delete(world.gateway(), VIRTUAL)) == [0]
+
+
+async def test_a_topic_that_came_back_is_deleted_by_the_brokers_id() -> None:
+    alias = Alias(LogicalName("org", "old"), START + 1, OF_ALIAS)
+    world = moved_world(TopicEntry("flat", LogicalName("org", "new"), None, (alias,)))
+    own = world.broker.topics["flat"].topic_id
+    assert codes(await delete(world.gateway(), OF_ALIAS)) == [42]
+    assert codes(await delete(world.gateway(), own)) == [0]
 
 
 async def test_a_name_is_answered_with_the_id_that_goes_with_it() -> None:
