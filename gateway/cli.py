@@ -16,6 +16,33 @@ from gateway.config import Config, ConfigError, load_config, with_lines
 from gateway.logs import set_up_logging
 from gateway.supervisor import StartError, run_supervisor
 
+
+class _Parser(argparse.ArgumentParser):
+    """Of a subcommand's flags it does not know, it says so itself, with its own usage."""
+
+    def parse_known_args(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        namespace: argparse.Namespace | None = None,
+    ) -> tuple[argparse.Namespace, list[str]]:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
+_SERVE_EXAMPLES = """\
+examples:
+  kafka-gateway serve --config gateway.yaml
+  kafka-gateway serve --config gateway.yaml --log-level debug
+"""
+
+_CHECK_EXAMPLES = """\
+examples:
+  kafka-gateway check gateway.yaml
+  kafka-gateway check gateway.yaml --json
+"""
+
 _EXAMPLES = """\
 examples:
   kafka-gateway check config/quickstart.yaml
@@ -78,7 +105,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = _Parser(
         prog="kafka-gateway",
         description="A Kafka proxy that gives clients namespaces on an ordinary, flat cluster.",
         epilog=_EXAMPLES,
@@ -86,7 +113,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser("serve", help="run the gateway until SIGTERM")
+    serve = commands.add_parser(
+        "serve",
+        help="run the gateway until SIGTERM",
+        description="Run the gateway until SIGTERM or SIGINT.",
+        epilog=_SERVE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     serve.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML file")
     serve.add_argument(
         "--log-level",
@@ -96,7 +129,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     serve.set_defaults(run=_serve)
     check = commands.add_parser(
-        "check", help="resolve every name of a configuration and bind every port, then say so"
+        "check",
+        help="resolve every name of a configuration and bind every port, then say so",
+        description="Whether a configuration would work on this machine.",
+        epilog=_CHECK_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     check.add_argument("config", type=Path, metavar="FILE", help="YAML file")
     check.add_argument("--json", action="store_true", help="print JSON")

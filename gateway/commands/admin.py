@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.commands.client import Answer, GatewayClient
+from gateway.commands.foreign import may_be_a_brokers
 from gateway.rules.nested import element_class, has_field, make
 
 SET: Final = 0
@@ -24,6 +25,8 @@ TOPIC_RESOURCE: Final = 2
 BATCH: Final = 500
 """Resources and topics that one request asks for at most."""
 
+_ROOT = ":"
+_NAMESPACES = "gateway.namespaces"
 _BROKER_DEFAULT = -1
 _REQUEST_SECONDS = 30.0
 """What Kafka's admin client gives a broker for one request (request.timeout.ms)."""
@@ -96,10 +99,12 @@ class Topic:
 
 
 class Admin:
-    """Asks by wire what the commands need. Every method raises Unavailable."""
+    """Asks by wire what the commands need. Every method raises Unavailable, also when it is a
+    broker that answers."""
 
     def __init__(self, client: GatewayClient) -> None:
         self._client = client
+        self._checked = False
         self.timeout = client.timeout
 
     async def create(
@@ -137,7 +142,7 @@ class Admin:
             )
 
         answer = await self._client.ask("CreateTopicsRequest", request, lambda r: r.topics)
-        (outcome,) = _outcomes(answer, answer.entity.topics, "name", [name])
+        (outcome,) = await self._outcomes(answer, answer.entity.topics, "name", [name])
         return outcome
 
     async def delete(self, names: Sequence[str]) -> list[Outcome]:
@@ -154,7 +159,7 @@ class Admin:
             return make(cls, values)
 
         answer = await self._client.ask("DeleteTopicsRequest", request, lambda r: r.responses)
-        return _outcomes(answer, answer.entity.responses, "name", names)
+        return await self._outcomes(answer, answer.entity.responses, "name", names)
 
     async def describe(
         self, names: Sequence[str], keys: Sequence[str] | None = None, *, synonyms: bool = False
@@ -186,7 +191,8 @@ class Admin:
 
         api = "IncrementalAlterConfigsRequest"
         answer = await self._client.ask(api, request, lambda r: r.responses)
-        (outcome,) = _outcomes(answer, answer.entity.responses, "resource_name", [name])
+        responses = answer.entity.responses
+        (outcome,) = await self._outcomes(answer, responses, "resource_name", [name])
         return outcome
 
     async def topics(self, names: Sequence[str] | None = None) -> list[Topic]:
@@ -210,7 +216,9 @@ class Admin:
         # for, and a listing is taken as it is.
         items = (lambda _: ()) if names is None else (lambda response: response.topics)
         answer = await self._client.ask("MetadataRequest", request, items)
-        return [_topic(answer, topic) for topic in answer.entity.topics if topic.name is not None]
+        found = [_topic(answer, topic) for topic in answer.entity.topics if topic.name is not None]
+        await self._refuse_broker(topic.outcome for topic in found)
+        return found
 
     async def _describe(
         self, names: Sequence[str], keys: Sequence[str] | None, synonyms: bool
@@ -232,23 +240,38 @@ class Admin:
 
         answer = await self._client.ask("DescribeConfigsRequest", request, lambda r: r.results)
         results = answer.entity.results
-        outcomes = _outcomes(answer, results, "resource_name", names)
+        outcomes = await self._outcomes(answer, results, "resource_name", names)
         configs = {result.resource_name: result.configs for result in results}
         return [
             Described(outcome, {c.name: _config(c) for c in configs.get(outcome.name, ())})
             for outcome in outcomes
         ]
 
+    async def _outcomes(
+        self, answer: Answer, items: Sequence[Any], attribute: str, names: Sequence[str]
+    ) -> list[Outcome]:
+        """An outcome for each of the names that were asked for, in that order."""
+        told = {getattr(item, attribute): item for item in items}
+        outcomes = [_outcome(answer, name, told.get(name)) for name in names]
+        await self._refuse_broker(outcomes)
+        return outcomes
+
+    async def _refuse_broker(self, outcomes: Iterable[Outcome]) -> None:
+        """Raises Unavailable where these outcomes are a broker's: it knows no name with a colon,
+        and no configs of the root, which every gateway tells."""
+        if self._checked or not any(map(_may_be_foreign, outcomes)):
+            return
+        self._checked = True
+        (root,) = await self._describe([_ROOT], [_NAMESPACES], synonyms=False)
+        if _may_be_foreign(root.outcome):
+            raise self._client.is_a_broker()
+
     def _broker_timeout(self) -> datetime.timedelta:
         return datetime.timedelta(seconds=min(self.timeout, _REQUEST_SECONDS))
 
 
-def _outcomes(
-    answer: Answer, items: Sequence[Any], attribute: str, names: Sequence[str]
-) -> list[Outcome]:
-    """An outcome for each of the names that were asked for, in that order."""
-    told = {getattr(item, attribute): item for item in items}
-    return [_outcome(answer, name, told.get(name)) for name in names]
+def _may_be_foreign(outcome: Outcome) -> bool:
+    return may_be_a_brokers(outcome.name, outcome.code, outcome.message)
 
 
 def _outcome(answer: Answer, name: str, item: Any) -> Outcome:

@@ -6,7 +6,7 @@ import argparse
 
 from gateway.commands.admin import Admin
 from gateway.commands.failure import CommandError, UsageError
-from gateway.commands.listed import namespace_argument, sent, topic_argument
+from gateway.commands.listed import Name, is_default, namespace_argument, sent, topic_argument
 from gateway.commands.moving import ADOPT, Step, move_all, release_topic
 from gateway.commands.namespaces import require_namespace, topics_by_namespace
 from gateway.commands.progress import Progress
@@ -19,7 +19,6 @@ from gateway.commands.told import (
     shortened,
     table,
 )
-from gateway.names import LogicalName
 
 
 async def adopt(admin: Admin, options: argparse.Namespace) -> int:
@@ -28,7 +27,7 @@ async def adopt(admin: Admin, options: argparse.Namespace) -> int:
     ``--prefix`` shows what it would do first, and does nothing where a name is taken.
     """
     target = namespace_argument(options.to_namespace or "")
-    if not target or (options.topic is None) is (options.prefix is None):
+    if is_default(target) or (options.topic is None) is (options.prefix is None):
         raise UsageError("--adopt needs --to-namespace, and either --topic or --prefix")
     if options.topic is not None:
         for flag in ("dry_run", "yes"):
@@ -36,7 +35,7 @@ async def adopt(admin: Admin, options: argparse.Namespace) -> int:
                 shown = "--" + flag.replace("_", "-")
                 raise UsageError(f"{shown} goes with --prefix; --validate-only goes with --topic")
         name = topic_argument(options.topic, None)
-        step = Step(name, sent(name), LogicalName(target, options.as_name or name.topic))
+        step = Step(name, sent(name), Name(target, options.as_name or name.topic))
         return await move_all(admin, [step], ADOPT, options)
     if options.as_name is not None:
         raise UsageError("--as is the name of one topic: give --topic instead of --prefix")
@@ -49,20 +48,19 @@ async def _by_prefix(admin: Admin, options: argparse.Namespace, target: str) -> 
         topics = await topics_by_namespace(admin)
     steps = [
         Step(
-            LogicalName("", topic),
+            Name("", topic),
             listed.name,
-            LogicalName(target, topic.removeprefix(options.prefix)),
+            Name(target, topic.removeprefix(options.prefix)),
         )
         for topic, listed in topics.get("", {}).items()
         if topic.startswith(options.prefix) and not listed.internal
     ]
     _refuse(steps, set(topics.get(target, ())), options.prefix)
     if not steps:
-        if options.json:
-            print_json({ADOPT.done: 0, "failed": 0, "topics": []})
-        else:
-            print(f"No topic of the default namespace begins with {options.prefix}")
-        return 0
+        raise CommandError(
+            f"nothing was adopted: no topic of the default namespace begins with "
+            f"'{options.prefix}'; see what there is: kafka-gateway topics --list"
+        )
     return await _agreed(admin, steps, options)
 
 
@@ -107,9 +105,10 @@ async def release(admin: Admin, options: argparse.Namespace) -> int:
         raise UsageError("--release needs --topic, such as team-a:orders")
     namespace = None if options.namespace is None else namespace_argument(options.namespace)
     name = topic_argument(options.topic, namespace)
-    if not name.namespace:
+    if is_default(name.namespace):
         raise UsageError(
-            f"topic '{name}' is in no namespace; give --namespace, or write it like team-a:{name}"
+            f"topic '{name}' is in no namespace; give --namespace, or write it like "
+            f"team-a:{name.topic}"
         )
     async with Progress(f"releasing topic '{name}'"):
         outcome = await release_topic(admin, name, validate_only=options.validate_only)

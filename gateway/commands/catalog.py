@@ -15,6 +15,7 @@ from typing import TypeAlias
 from gateway.catalog.members import FormatRefused, forget, raise_format
 from gateway.catalog.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.context import Context
 from gateway.commands import operator
 from gateway.commands.catalog_diff import Difference, as_json, differences, problems, shown
 from gateway.commands.catalog_file import (
@@ -26,6 +27,7 @@ from gateway.commands.catalog_file import (
     write_secrets,
 )
 from gateway.commands.catalog_import import commit
+from gateway.commands.catalog_judge import judged
 from gateway.commands.failure import CommandError
 from gateway.commands.progress import Progress
 from gateway.commands.running import run
@@ -69,6 +71,11 @@ def add_parser(commands: _Parsers) -> None:
     add = _add(inner, "import", _import, "show what a file would change, ask, do it").add_argument
     add("input", type=Path, metavar="INPUT.yaml", help="what export has written")
     add("--prune", action="store_true", help="remove what the file does not hold")
+    add(
+        "--adopt-existing",
+        action="store_true",
+        help="new namespaces take over the existing topics whose names are in them",
+    )
     add("--dry-run", action="store_true", help="show only")
     add("--yes", action="store_true", help="do not ask")
     add("--secrets-from", type=Path, metavar="FILE", help="what export --secrets-to has written")
@@ -82,10 +89,22 @@ def add_parser(commands: _Parsers) -> None:
 
 
 def _add(inner: _Parsers, name: str, command: _Run, about: str) -> argparse.ArgumentParser:
-    parser = inner.add_parser(name, help=about, description=f"catalog {name}: {about}.")
+    parser = inner.add_parser(
+        name,
+        help=about,
+        description=f"catalog {name}: {about}.",
+        epilog=_examples(name),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML file")
     parser.set_defaults(run=lambda options: _run(command, options))
     return parser
+
+
+def _examples(name: str) -> str:
+    """Those of one subcommand."""
+    lines = [line for line in _EXAMPLES.splitlines() if f" catalog {name} " in line]
+    return "\n".join(["examples:", *lines])
 
 
 def _run(command: _Run, options: argparse.Namespace) -> int:
@@ -118,16 +137,7 @@ async def _import(config: Config, options: argparse.Namespace) -> int:
     imported = read_export(options.input)
     if options.secrets_from is not None:
         read_secrets(options.secrets_from)
-    try:
-        snapshot = await _read(config)
-    except operator.NoCatalog:
-        snapshot = Snapshot()
-    changes = differences(
-        snapshot, imported.entities, prune=options.prune, now=time.time_ns() // 1_000_000
-    )
-    told = problems(snapshot, imported, changes)
-    if told:
-        raise ConfigError(imported.path, told)
+    changes = await _wanted(config, imported, options)
     if not options.json:
         print(shown(changes), flush=True)
     commits = bool(changes) and not options.dry_run
@@ -143,6 +153,24 @@ async def _import(config: Config, options: argparse.Namespace) -> int:
     return 0
 
 
+async def _wanted(
+    config: Config, imported: Imported, options: argparse.Namespace
+) -> list[Difference]:
+    """What the file changes. Raises ConfigError where it fits neither catalog nor cluster."""
+    async with operator.backend(config, read_only=True, or_empty=True) as found:
+        snapshot = found.catalog.snapshot
+        changes = differences(
+            snapshot, imported.entities, prune=options.prune, now=time.time_ns() // 1_000_000
+        )
+        told = problems(snapshot, imported, changes)
+        if not told:
+            context = Context(found.catalog, found.cluster, found.admin)
+            told = await judged(context, imported, changes, adopt=options.adopt_existing)
+    if told:
+        raise ConfigError(imported.path, told)
+    return changes
+
+
 def _ask(changes: list[Difference], options: argparse.Namespace) -> None:
     """Raises CommandError unless somebody agrees, who has seen the changes."""
     if options.json and not options.yes:
@@ -155,13 +183,6 @@ def _ask(changes: list[Difference], options: argparse.Namespace) -> None:
         )
     if not agreed:
         raise CommandError("nothing was imported")
-
-
-def _refuse(snapshot: Snapshot, imported: Imported, changes: list[Difference]) -> None:
-    """Raises ConfigError where the file does not fit the catalog."""
-    told = problems(snapshot, imported, changes)
-    if told:
-        raise ConfigError(imported.path, told)
 
 
 async def _status(config: Config, options: argparse.Namespace) -> int:
@@ -220,5 +241,8 @@ async def _forget(config: Config, options: argparse.Namespace) -> int:
                 f"gateway '{options.gateway}' takes no part in the catalog; those that do: {there}"
             )
         await found.catalog.change(forget(options.gateway))
-    print(f"Gateway {options.gateway} is forgotten; if it starts again, it takes part again.")
+    print(
+        f"Gateway {options.gateway} is forgotten. If it still runs, or starts again, it takes part "
+        "again by itself: forget only one that is gone for good."
+    )
     return 0

@@ -115,8 +115,6 @@ def shown(found: Sequence[Difference]) -> str:
         sign = "+" if one.before is None else "-" if one.after is None else "~"
         before, after = _flat_fields(one.before), _flat_fields(one.after)
         lines.append(f"{sign} {thing(one.key)}")
-        if one.after is None:
-            continue
         for name in sorted(before.keys() | after.keys()):
             lines += _field_line(name, before.get(name), after.get(name), new=one.before is None)
     added = sum(one.before is None for one in found)
@@ -143,7 +141,7 @@ def thing(key: Key) -> str:
     """An entity in a sentence."""
     kind, identity = key
     if kind == "seeds":
-        return "namespaces of configuration files"
+        return "list of namespaces that configuration files have made"
     return f"topic stored as {identity}" if kind == "topic" else f"{kind} {identity}"
 
 

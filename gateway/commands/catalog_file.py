@@ -64,10 +64,14 @@ class Imported:
     catalog_format: int
     entities: list[Entity] = field(default_factory=list)
     places: dict[Key, tuple[Place, int]] = field(default_factory=dict)
+    configs: dict[tuple[str, str], tuple[Place, int]] = field(default_factory=dict)
+    """Of namespaces: the place of each config, by path and key."""
 
-    def problem(self, key: Key, text: str) -> Problem:
-        """A problem of an entity, at its place if it is in the file."""
+    def problem(self, key: Key, text: str, config: str = "") -> Problem:
+        """A problem of an entity, or of one of a namespace's configs, at its place if it is in
+        the file."""
         place, line = self.places.get(key, ((), 0))
+        place, line = self.configs.get((key[1], config), (place, line))
         return Problem(place, text, line)
 
 
@@ -155,6 +159,9 @@ class _Reader:
     def _namespace(self, path: str, value: Value) -> None:
         _checked(value, check_namespace, path)
         self._add(read_namespace(path, value), value)
+        configs = dict(value.entries()).get("configs")
+        for key, one in () if configs is None else configs.entries():
+            self._imported.configs[path, key] = one.key, one.line
 
     def _topic(self, value: Value) -> None:
         entry = read_topic(value)

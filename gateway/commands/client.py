@@ -46,6 +46,7 @@ class GatewayClient:
         self._servers = tuple(servers)
         self._connection: BrokerConnection | None = None
         self._was_connected = False
+        self._connected_to = self._servers[0]
 
     async def ask(
         self,
@@ -87,6 +88,12 @@ class GatewayClient:
             await asyncio.sleep(backoff)
             backoff = min(backoff * 2, _LONGEST_BACKOFF)
 
+    def is_a_broker(self) -> Unavailable:
+        """The error for an address where a broker answers."""
+        return Unavailable(
+            f"{self._connected_to} is a Kafka broker, not a gateway; give the address of a listener"
+        )
+
     def close(self) -> None:
         """Closes the connection, if there is one; ``ask`` would open another."""
         connection, self._connection = self._connection, None
@@ -105,6 +112,7 @@ class GatewayClient:
                 reasons.append(f"{server}: {error}")
             else:
                 self._was_connected = True
+                self._connected_to = server
                 return self._connection
         raise BrokerError("; ".join(reasons))
 
@@ -112,8 +120,8 @@ class GatewayClient:
         where = ",".join(map(str, self._servers))
         shown = reason if where in reason else f"{where}: {reason}"
         return Unavailable(
-            f"no answer from the gateway: {shown}; see that it runs, and that --bootstrap-server "
-            "is the address of one of its listeners"
+            f"no answer from the gateway: {shown}; see that it runs, that its brokers do (/readyz "
+            "tells), and that --bootstrap-server is the address of one of its listeners"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 
 from gateway.commands.admin import DELETE, SET, Admin, Config, Described
 from gateway.commands.config_lines import (
@@ -12,7 +13,13 @@ from gateway.commands.config_lines import (
     lines,
 )
 from gateway.commands.failure import CommandError, UsageError
-from gateway.commands.listed import namespace_argument, namespace_resource, sent, topic_argument
+from gateway.commands.listed import (
+    is_default,
+    namespace_argument,
+    namespace_resource,
+    sent,
+    topic_argument,
+)
 from gateway.commands.namespaces import DELETING, SUB_NAMESPACES, TOPICS
 from gateway.commands.progress import Progress
 from gateway.commands.running import add_client_arguments, run_client
@@ -53,7 +60,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     action.add_argument("--describe", action="store_true", help="what is set, and inherited")
     action.add_argument("--alter", action="store_true", help="set configs, or take them off")
     add = parser.add_argument
-    add("--namespace", metavar="NS", help='such as org:apache:kafka (default: "", the default one)')
+    add("--namespace", metavar="NS", help='such as org:apache:kafka; "" is the default one')
     add("--topic", metavar="T", help="a topic in that namespace, or with it: org:orders")
     add("--all", action="store_true", help="describe: defaults as well")
     add("--add-config", metavar="K=V,K=[A,B]", help="alter: set these")
@@ -81,7 +88,7 @@ def _resource(options: argparse.Namespace) -> tuple[str, str, str]:
     if options.topic is not None:
         name = topic_argument(options.topic, namespace)
         return "topic", str(name), sent(name)
-    if not namespace:
+    if namespace is None or is_default(namespace):
         raise UsageError(
             "give --namespace, --topic or both; the default namespace has the cluster's configs"
         )
@@ -127,9 +134,19 @@ async def _alter(
     changes: list[tuple[str, int, str | None]] = [(key, SET, added[key]) for key in added]
     changes += [(key, DELETE, None) for key in dict.fromkeys(deleted)]
     async with Progress(f"altering {kind} '{shown}'"):
+        if deleted:
+            (described,) = await admin.describe([resource])
+            if described.outcome.code:
+                raise CommandError(refusal(f"{kind} '{shown}'", "altered", described.outcome))
+            _refuse_unset(described, deleted, kind, shown)
         outcome = await admin.alter(resource, changes, validate_only=options.validate_only)
     if outcome.code:
-        raise CommandError(refusal(f"{kind} '{shown}'", "altered", outcome))
+        step = ""
+        if outcome.message.startswith("Unknown"):
+            step = (
+                f"see what keys there are: kafka-gateway configs --describe --all --{kind} {shown}"
+            )
+        raise CommandError(refusal(f"{kind} '{shown}'", "altered", outcome, step))
     if options.json:
         print_json({kind: shown, "altered": True, "validate_only": options.validate_only})
     elif options.validate_only:
@@ -137,6 +154,17 @@ async def _alter(
     else:
         print(f"Completed updating config for {kind} {shown}.")
     return 0
+
+
+def _refuse_unset(described: Described, keys: Sequence[str], kind: str, shown: str) -> None:
+    """Raises CommandError for keys that are not set on the thing itself, as kafka-configs does."""
+    own = {one.name for one in described.configs.values() if one.source == DYNAMIC_TOPIC_CONFIG}
+    unset = [key for key in keys if key not in own]
+    if unset:
+        raise CommandError(
+            f"{kind} '{shown}' was not altered: Invalid config(s): {','.join(unset)}, not set on "
+            f"the {kind} itself; see what is: kafka-gateway configs --describe --{kind} {shown}"
+        )
 
 
 def parse_configs(text: str) -> dict[str, str]:

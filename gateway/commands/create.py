@@ -9,6 +9,7 @@ from typing import Final
 from gateway.commands.admin import Admin, Outcome
 from gateway.commands.failure import CommandError, UsageError
 from gateway.commands.listed import (
+    is_default,
     namespace_argument,
     namespace_resource,
     sent,
@@ -51,7 +52,7 @@ async def create(admin: Admin, options: argparse.Namespace) -> int:
 async def _namespace(
     admin: Admin, options: argparse.Namespace, namespace: str | None, configs: dict[str, str]
 ) -> int:
-    if not namespace:
+    if namespace is None or is_default(namespace):
         raise UsageError("--create needs --namespace, --topic or both; the default one exists")
     for flag in ("partitions", "replication_factor"):
         if getattr(options, flag) is not None:

@@ -8,7 +8,13 @@ from collections.abc import Sequence
 
 from gateway.commands.admin import Admin, Outcome
 from gateway.commands.failure import CommandError, UsageError
-from gateway.commands.listed import namespace_argument, namespace_resource, sent, topic_argument
+from gateway.commands.listed import (
+    is_default,
+    namespace_argument,
+    namespace_resource,
+    sent,
+    topic_argument,
+)
 from gateway.commands.namespaces import (
     DELETING,
     TOPICS,
@@ -16,7 +22,7 @@ from gateway.commands.namespaces import (
     namespaces_below,
 )
 from gateway.commands.progress import Progress
-from gateway.commands.told import counted, print_json, refusal, shortened
+from gateway.commands.told import counted, print_json, refusal, say_error, shortened
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import LogicalName
 
@@ -35,7 +41,7 @@ async def delete(admin: Admin, options: argparse.Namespace) -> int:
                 shown = "--" + flag.replace("_", "-")
                 raise UsageError(f"{shown} is for namespaces: leave it out, or leave out --topic")
         return await _topic(admin, topic_argument(options.topic, namespace), options)
-    if not namespace:
+    if namespace is None or is_default(namespace):
         raise UsageError(
             "--delete needs --namespace, --topic or both; the default namespace cannot be deleted"
         )
@@ -61,7 +67,11 @@ async def _namespace(admin: Admin, path: str, options: argparse.Namespace) -> in
             return _nothing_there(path, options)
         marked = await _mark(admin, path, recursive=options.recursive)
         if not options.no_wait:
-            await _wait(admin, marked, progress)
+            try:
+                await _wait(admin, marked, progress)
+            except asyncio.CancelledError:
+                say_error(f"namespace '{path}' is marked for deletion, and the gateway goes on")
+                raise
     if options.json:
         state = "marked" if options.no_wait else "deleted"
         print_json({"namespace": path, "state": state, "namespaces": marked})
@@ -135,7 +145,9 @@ async def _wait(admin: Admin, paths: Sequence[str], progress: Progress) -> None:
     poll = _FIRST_POLL
     while found := await describe_namespaces(admin, paths):
         left = sum(int(one.value(TOPICS) or 0) for one in found.values())
-        progress.text = f"{counted(left, 'topic')} left"
+        # Empty namespaces stay a while, so that no topic is overlooked that was just being made.
+        still = "no topics left, but still marked"
+        progress.text = f"{counted(left, 'topic')} left" if left else still
         now = loop.time()
         if least is None or left + len(found) < least:
             least, moved = left + len(found), now
@@ -159,4 +171,6 @@ def _unknown(outcome: Outcome) -> bool:
 
 
 def _list_step(name: LogicalName) -> str:
-    return f'see what there is: kafka-gateway topics --list --namespace "{name.namespace}"'
+    if is_default(name.namespace):
+        return "see what there is: kafka-gateway topics --list"
+    return f"see what there is: kafka-gateway topics --list --namespace {name.namespace}"

@@ -9,8 +9,11 @@ from collections.abc import Mapping
 
 from gateway.commands.admin import Admin, Config, Described, Topic
 from gateway.commands.config_lines import DEFAULT_CONFIG, as_json, lines
-from gateway.commands.failure import CommandError
+from gateway.commands.failure import CommandError, UsageError
 from gateway.commands.listed import (
+    ROOT,
+    Name,
+    is_default,
     namespace_argument,
     namespace_resource,
     sent,
@@ -37,11 +40,13 @@ async def describe(admin: Admin, options: argparse.Namespace) -> int:
     async with Progress("describing"):
         if options.topic is not None:
             topics = await _topic(admin, topic_argument(options.topic, namespace), options)
+        elif namespace == ROOT:
+            raise UsageError("topics of the root are described one at a time: give --topic as well")
         elif namespace:
             return await _namespace(admin, namespace, options)
         else:
             listed = await topics_by_namespace(admin)
-            topics = {LogicalName("", name): topic for name, topic in listed.get("", {}).items()}
+            topics = {Name("", name): topic for name, topic in listed.get("", {}).items()}
         configs = await _configs(admin, list(topics))
     if options.json:
         print_json(
@@ -63,10 +68,9 @@ async def _topic(
         if options.if_exists:
             return {}
         await require_namespace(admin, name.namespace)
-        where = name.namespace
+        where = "" if is_default(name.namespace) else f" --namespace {name.namespace}"
         raise CommandError(
-            f"topic '{name}' does not exist; see what does: "
-            + f'kafka-gateway topics --list --namespace "{where}"'
+            f"topic '{name}' does not exist; see what does: kafka-gateway topics --list{where}"
         )
     raise CommandError(refusal(f"topic '{name}'", "described", topic.outcome))
 
@@ -133,6 +137,8 @@ async def _namespace(admin: Admin, path: str, options: argparse.Namespace) -> in
     (described,) = await admin.describe([namespace_resource(path)], synonyms=True)
     code = described.outcome.code
     if code == UNKNOWN_TOPIC_OR_PARTITION and options.if_exists:
+        if options.json:
+            print_json({"namespace": path, "state": "absent"})
         return 0
     if code == UNKNOWN_TOPIC_OR_PARTITION:
         raise CommandError(

@@ -6,11 +6,10 @@ import argparse
 
 from gateway.commands.admin import Admin
 from gateway.commands.failure import UsageError
-from gateway.commands.listed import namespace_argument, namespace_resource
+from gateway.commands.listed import ROOT, Name, namespace_argument, namespace_resource
 from gateway.commands.namespaces import namespaces_below, topics_by_namespace
 from gateway.commands.progress import Progress
 from gateway.commands.told import print_json
-from gateway.names import LogicalName
 
 
 async def list_names(admin: Admin, options: argparse.Namespace) -> int:
@@ -22,13 +21,18 @@ async def list_names(admin: Admin, options: argparse.Namespace) -> int:
     if options.recursive and options.namespace is None:
         raise UsageError('--recursive needs --namespace with --list; "" is the default one')
     namespace = namespace_argument(options.namespace or "")
+    if namespace == ROOT:
+        raise UsageError(
+            "--namespace : cannot be listed here; a listener without a home lists the root, and "
+            '"" is this listener\'s default namespace'
+        )
     below: dict[str, bool] = {}
     async with Progress("listing"):
         if options.namespace is not None:
             below = await namespaces_below(admin, namespace)
         topics = await topics_by_namespace(admin)
     inside = [namespace, *below] if options.recursive else [namespace]
-    names = sorted(LogicalName(path, topic) for path in inside for topic in topics.get(path, ()))
+    names = sorted(Name(path, topic) for path in inside for topic in topics.get(path, ()))
     if options.json:
         content: dict[str, object] = {"namespace": namespace}
         if options.namespace is not None:

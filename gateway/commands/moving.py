@@ -10,7 +10,7 @@ from typing import Final
 from gateway.commands.admin import DELETE, SET, Admin, Outcome
 from gateway.commands.listed import sent
 from gateway.commands.progress import Progress
-from gateway.commands.told import counted, print_json, refusal, say_error
+from gateway.commands.told import addressed, counted, print_json, refusal, say_error
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import LogicalName
 
@@ -99,7 +99,8 @@ async def move_all(
 
 def _tell(step: Step, outcome: Outcome, verb: Verb, options: argparse.Namespace) -> None:
     if outcome.code:
-        say_error(refusal(f"topic '{step.source}'", f"{verb.done} to '{step.target}'", outcome))
+        told = refusal(f"topic '{step.source}'", f"{verb.done} to '{step.target}'", outcome)
+        say_error(addressed(told, options.bootstrap_server))
     elif not options.json and options.validate_only:
         print(f"Topic {step.source} could be {verb.done} to {step.target}.")
     elif not options.json:

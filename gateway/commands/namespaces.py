@@ -12,6 +12,7 @@ from typing import Final
 from gateway.commands.admin import Admin, Described, Topic
 from gateway.commands.failure import CommandError
 from gateway.commands.listed import (
+    is_default,
     namespace_resource,
     placed,
     possible_namespaces,
@@ -33,7 +34,8 @@ async def describe_namespaces(admin: Admin, paths: Iterable[str]) -> dict[str, D
     found = await admin.describe([namespace_resource(path) for path in asked], keys)
     for path, described in zip(asked, found, strict=True):
         if described.outcome.code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
-            raise CommandError(_refused(path, described))
+            what = shown_namespace(path) if path else "what the root holds"
+            raise CommandError(refusal(what, "described", described.outcome))
     return {
         path: described
         for path, described in zip(asked, found, strict=True)
@@ -43,7 +45,7 @@ async def describe_namespaces(admin: Admin, paths: Iterable[str]) -> dict[str, D
 
 async def require_namespace(admin: Admin, path: str) -> None:
     """Raises CommandError unless the namespace exists and is in use; the default one does."""
-    if not path:
+    if is_default(path):
         return
     found = (await describe_namespaces(admin, [path])).get(path)
     if found is None:
@@ -102,16 +104,6 @@ def _placed(topics: Iterable[Topic], namespaces: set[str]) -> Iterable[tuple[Log
 
 def _split(names: str) -> list[str]:
     return [name for name in names.split(",") if name]
-
-
-def _refused(path: str, described: Described) -> str:
-    if path:
-        return refusal(shown_namespace(path), "described", described.outcome)
-    # Any gateway can tell the outermost ones; a broker cannot.
-    step = "see that --bootstrap-server is a listener of kafka-gateway"
-    outcome = described.outcome
-    message = outcome.message or "no reason is given"
-    return f"the namespaces were not listed: {message} [{outcome.error}]; {step}"
 
 
 def _unknown(path: str) -> str:

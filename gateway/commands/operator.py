@@ -35,8 +35,12 @@ class Backend:
 
 
 @asynccontextmanager
-async def backend(config: Config, *, read_only: bool) -> AsyncIterator[Backend]:
+async def backend(
+    config: Config, *, read_only: bool, or_empty: bool = False
+) -> AsyncIterator[Backend]:
     """The backend of a configuration; the catalog's topic is made unless it is ``read_only``.
+
+    ``or_empty`` stands in for a catalog that does not exist: its snapshot holds nothing.
 
     Raises NoCatalog, and CommandError for whatever goes wrong with cluster or catalog meanwhile.
     """
@@ -56,6 +60,9 @@ async def backend(config: Config, *, read_only: bool) -> AsyncIterator[Backend]:
         await cluster.start()
         try:
             if read_only and not await check_topic(admin, CATALOG_TOPIC):
+                if or_empty:
+                    yield Backend(cluster, admin, catalog)
+                    return
                 raise NoCatalog(
                     f"cluster '{settings.name}' has no catalog yet: the first gateway that starts "
                     "makes it, and so does kafka-gateway catalog import"

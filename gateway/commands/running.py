@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from gateway.commands.admin import Admin
 from gateway.commands.client import DEFAULT_TIMEOUT, GatewayClient
 from gateway.commands.failure import CommandError
-from gateway.commands.told import say_error
+from gateway.commands.told import addressed, say_error
 from gateway.config import Address
 from gateway.config_models import parse_address
 
@@ -58,6 +58,9 @@ async def _with_admin(command: Command, options: argparse.Namespace) -> int:
     client = GatewayClient(options.bootstrap_server, timeout=options.timeout)
     try:
         return await command(Admin(client), options)
+    except CommandError as error:
+        say_error(addressed(str(error), options.bootstrap_server))
+        return error.status
     finally:
         client.close()
 

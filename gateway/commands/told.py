@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -11,22 +12,33 @@ from gateway.commands.admin import Outcome
 
 _NEXT_STEPS: Final[Mapping[str, str]] = {
     "CLUSTER_AUTHORIZATION_FAILED": "ask whoever manages the cluster's permissions",
-    "INVALID_CONFIG": "kafka-gateway configs --describe --all shows what keys there are",
     "REQUEST_TIMED_OUT": "try again, with a longer --timeout if that helps",
     "TOPIC_ALREADY_EXISTS": "choose another name",
     "TOPIC_AUTHORIZATION_FAILED": "ask whoever manages the topic's permissions",
-    "UNKNOWN_TOPIC_OR_PARTITION": "kafka-gateway topics --list shows what there is",
+    "UNKNOWN_TOPIC_OR_PARTITION": (
+        'see what there is: kafka-gateway topics --list --namespace "" --recursive'
+    ),
     "UNSUPPORTED_VERSION": "see that --bootstrap-server is a listener of kafka-gateway",
 }
+
+_MESSAGES: Final[Mapping[str, str]] = {"UNKNOWN_TOPIC_OR_PARTITION": "it does not exist"}
+_NO_REASON: Final = "the gateway gives no reason"
+_HINT: Final = re.compile(r"kafka-gateway (topics|configs) (?=--)")
 
 
 def refusal(thing: str, done: str, outcome: Outcome, step: str = "") -> str:
     """``namespace 'org' was not created: Namespace 'org' already exists. [TOPIC_ALREADY_EXISTS];
     choose another name``. ``step`` is the next step, where there is a better one than the
     error's own."""
-    message = outcome.message.strip() or "the gateway gives no reason"
+    message = outcome.message.strip() or _MESSAGES.get(outcome.error, _NO_REASON)
     step = step or _NEXT_STEPS.get(outcome.error, "")
     return f"{thing} was not {done}: {message} [{outcome.error}]" + (f"; {step}" if step else "")
+
+
+def addressed(text: str, servers: Iterable[object]) -> str:
+    """A text whose commands are asked at these addresses, so that they can be copied."""
+    where = ",".join(map(str, servers))
+    return _HINT.sub(lambda hint: f"{hint[0]}--bootstrap-server {where} ", text)
 
 
 def say_error(text: str) -> None:

@@ -24,7 +24,7 @@ examples:
   kafka-gateway topics --bootstrap-server localhost:9192 --describe --namespace org --topic orders
   kafka-gateway topics --bootstrap-server localhost:9192 --delete --namespace org --recursive
   kafka-gateway topics --bootstrap-server localhost:9192 --move --from-namespace org \\
-      --to-namespace team-a --topic orders --alias-until 2026-12-01
+      --to-namespace team-a --topic orders --alias-until 2030-12-01
   kafka-gateway topics --bootstrap-server localhost:9192 --adopt --prefix team-a. \\
       --to-namespace team-a --dry-run
   kafka-gateway topics --bootstrap-server localhost:9192 --release --topic team-a:orders
@@ -93,9 +93,13 @@ def _add_actions(parser: argparse.ArgumentParser) -> None:
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--namespace", metavar="NS", help='such as org:apache:kafka (default: "", the default one)')
+    add(
+        "--namespace",
+        metavar="NS",
+        help='such as org:apache:kafka; "" is the default one (list: with all namespaces)',
+    )
     add("--topic", metavar="T", help="a topic in that namespace, or with it: org:orders")
-    add("--from-namespace", metavar="NS", help="move: where the topics are")
+    add("--from-namespace", metavar="NS", help="move: where they are, unless --topic says it")
     add("--to-namespace", metavar="NS", help="move, adopt: where the topics go")
     add("--prefix", metavar="P", help="adopt: every topic that begins so; the rest is its name")
     add("--as", dest="as_name", metavar="NAME", help="move, adopt: the topic's name there")
@@ -124,7 +128,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     add(
         "--alias-until",
         metavar="DATE",
-        help="move, adopt: the old name works until then (2026-12-01, 2026-12-01T10:00:00Z)",
+        help="move, adopt: the old name works until then (2030-12-01, 2030-12-01T10:00:00Z)",
     )
     add("--validate-only", action=flag, help="create, move, adopt, release: change nothing")
     add("--dry-run", action=flag, help="adopt --prefix: show the plan only")

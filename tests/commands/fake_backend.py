@@ -49,20 +49,26 @@ class FakeCatalog:
 
 
 class FakeCluster:
-    """Topics by stored name, with the configs that the broker tells of: (value, source)."""
+    """Topics by stored name, with the configs that the broker tells of: (value, source). Configs
+    of the value ``soon`` are refused, and ``a=1`` together with ``b=1``."""
 
     def __init__(self, topics: Mapping[str, Mapping[str, tuple[str, int]]]) -> None:
         self.topics = topics
         self.index = TopicIndex()
         self.error = 0
+        self.refreshed = 0
+        self.validated: list[dict[str, str]] = []
         for number, flat in enumerate(topics):
             self.index.learn(flat.encode(), bytes(15) + bytes([number + 1]))
 
     async def ask(
         self, name: str, make_request: Callable[[type], Any], *, at_most: int, changes: bool = True
     ) -> Any:
-        assert (name, changes) == ("DescribeConfigsRequest", False)
+        assert not changes
         request = make_request(messages.message_class(name, at_most))
+        if name == "CreateTopicsRequest":
+            return self._validated(request, at_most)
+        assert name == "DescribeConfigsRequest"
         (resource,) = request.resources
         response = messages.message_class("DescribeConfigsResponse", at_most)
         result = element_class(response, "results")
@@ -73,6 +79,23 @@ class FakeCluster:
         )
         values = {"error_code": self.error, "configs": configs}
         return make(response, {"results": (make(result, values),)})
+
+    async def refresh(self) -> None:
+        """There is nothing new."""
+        self.refreshed += 1
+
+    def _validated(self, request: Any, version: int) -> Any:
+        assert request.validate_only
+        (topic,) = request.topics
+        configs = {one.name: one.value for one in topic.configs}
+        self.validated.append(configs)
+        bad = [key for key, value in configs.items() if value == "soon"]
+        message = f"Invalid value soon for configuration {bad[0]}" if bad else None
+        if configs.get("a") == configs.get("b") == "1":
+            message = "a and b do not go together."
+        response = messages.message_class("CreateTopicsResponse", version)
+        values = {"name": topic.name, "error_code": 40 if message else 0, "error_message": message}
+        return make(response, {"topics": (make(element_class(response, "topics"), values),)})
 
 
 class FakeBackend:
@@ -92,9 +115,11 @@ class FakeBackend:
         monkeypatch.setattr(operator, "backend", self._open)
 
     @asynccontextmanager
-    async def _open(self, config: Config, *, read_only: bool) -> AsyncIterator[operator.Backend]:
+    async def _open(
+        self, config: Config, *, read_only: bool, or_empty: bool = False
+    ) -> AsyncIterator[operator.Backend]:
         self.opened.append("to read" if read_only else "to write")
-        if read_only and not self.exists:
+        if read_only and not self.exists and not or_empty:
             raise operator.NoCatalog(f"cluster '{config.clusters[0].name}' has no catalog yet")
         yield operator.Backend(
             cast(Cluster, self.cluster), cast(BrokerAdmin, self.cluster), self.catalog

@@ -32,7 +32,8 @@ class Topic:
 
 class FakeNamespaces:
     """``refusals`` answer the next items of an API, in their order, instead of the model.
-    ``polls`` is how often a deleted namespace is still seen."""
+    ``listed`` are names that are listed in place of its own. ``polls`` is how often a deleted
+    namespace is still seen."""
 
     def __init__(self, *namespaces: str, spelling: str = "colon") -> None:
         self.spelling = spelling
@@ -42,6 +43,7 @@ class FakeNamespaces:
         self.deleting: dict[str, int] = {}
         self.polls = 0
         self.lists_namespaces = False
+        self.listed: list[str] = []
         self.captured: list[str] = []
         self.refusals: defaultdict[str, deque[Result]] = defaultdict(deque)
         for namespace in namespaces:
@@ -275,8 +277,10 @@ class FakeNamespaces:
     def _metadata(self, request: Any, response: type) -> dict[str, object]:
         topic = element_class(response, "topics")
         if request.topics is None:
-            names = [name for name in self.topics if name.namespace not in self.deleting]
+            known = [] if self.listed else self.topics
+            names = [name for name in known if name.namespace not in self.deleting]
             topics = [self._listed(topic, name) for name in names]
+            topics += [make(topic, {"name": name}) for name in self.listed]
             if self.lists_namespaces:
                 topics += [self._namespace(topic, path) for path in self.namespaces]
         else:

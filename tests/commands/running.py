@@ -6,7 +6,7 @@ import asyncio
 import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway import cli
@@ -46,10 +46,18 @@ async def command(*words: str) -> Said:
 
 
 async def topics(gateway: FakeGateway, *words: str) -> Said:
-    """``kafka-gateway topics`` at that gateway."""
-    return await command("topics", "--bootstrap-server", gateway.address, *words)
+    """``kafka-gateway topics`` at that gateway, whose address is left out of its hints."""
+    return _anywhere(gateway, await command("topics", *_at(gateway), *words))
 
 
 async def configs(gateway: FakeGateway, *words: str) -> Said:
-    """``kafka-gateway configs`` at that gateway."""
-    return await command("configs", "--bootstrap-server", gateway.address, *words)
+    """``kafka-gateway configs`` in the same way."""
+    return _anywhere(gateway, await command("configs", *_at(gateway), *words))
+
+
+def _at(gateway: FakeGateway) -> list[str]:
+    return ["--bootstrap-server", gateway.address]
+
+
+def _anywhere(gateway: FakeGateway, said: Said) -> Said:
+    return replace(said, err=said.err.replace(f"{' '.join(_at(gateway))} ", ""))

@@ -16,11 +16,11 @@ BY_PREFIX = ["--adopt", "--prefix", "team-a.", "--to-namespace", "team-a"]
 async def test_one_topic() -> None:
     async with FakeGateway("team-a").add("team-a.orders") as gateway:
         adopt = ["--adopt", "--topic", "team-a.orders", "--to-namespace", "team-a"]
-        said = await topics(gateway, *adopt, "--as", "orders", "--alias-until", "2026-12-01")
+        said = await topics(gateway, *adopt, "--as", "orders", "--alias-until", "2030-12-01")
         assert (said.status, said.err) == (0, "")
         assert said.out == "Adopted topic team-a.orders to team-a:orders.\n"
         assert gateway.named() == {"team-a:orders"}
-        assert list(gateway.aliases.values()) == ["2026-12-01"]
+        assert list(gateway.aliases.values()) == ["2030-12-01"]
 
 
 async def test_without_as_the_name_stays() -> None:
@@ -103,12 +103,11 @@ async def test_a_prefix_that_leaves_no_name() -> None:
 async def test_no_topic_has_the_prefix() -> None:
     async with FakeGateway("team-a").add("orders") as gateway:
         said = await topics(gateway, *BY_PREFIX)
-        assert (said.status, said.out) == (
-            0,
-            "No topic of the default namespace begins with team-a.\n",
+        assert (said.status, said.out) == (1, "")
+        assert said.err == (
+            "kafka-gateway: nothing was adopted: no topic of the default namespace begins with "
+            "'team-a.'; see what there is: kafka-gateway topics --list\n"
         )
-        said = await topics(gateway, *BY_PREFIX, "--json")
-        assert said.json == {"adopted": 0, "failed": 0, "topics": []}
 
 
 async def test_the_namespace_must_be_there() -> None:

@@ -125,6 +125,15 @@ async def test_prune(monkeypatch: pytest.MonkeyPatch, config: str, tmp_path: Pat
     assert set(backend.catalog.snapshot.namespaces) == {"org"}
 
 
+async def test_prune_shows_what_is_lost(
+    monkeypatch: pytest.MonkeyPatch, config: str, tmp_path: Path
+) -> None:
+    use(monkeypatch, Snapshot().apply([Namespace("old", {"retention.ms": "1"})], 1))
+    path = written(tmp_path, Snapshot())
+    said = await catalog("import", config, path, "--dry-run", "--prune")
+    assert said.lines[:2] == ["- namespace old", "    configs.retention.ms: 1 -> (none)"]
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
@@ -260,7 +269,10 @@ async def test_forget(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
     )
     said = await catalog("forget", config, "--gateway", "gateway-1")
     assert (said.status, said.err) == (0, "")
-    assert said.out.startswith("Gateway gateway-1 is forgotten; ")
+    assert said.out == (
+        "Gateway gateway-1 is forgotten. If it still runs, or starts again, it takes part again "
+        "by itself: forget only one that is gone for good.\n"
+    )
     assert backend.catalog.snapshot.gateways == {}
 
 

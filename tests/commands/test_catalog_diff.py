@@ -146,7 +146,7 @@ def test_how_it_is_shown() -> None:
     ]
     found = differences(before, changed, prune=True, now=1)
     assert shown(found) == (
-        "+ namespaces of configuration files\n"
+        "+ list of namespaces that configuration files have made\n"
         "    namespaces: org, x\n"
         "~ namespace org\n"
         "    configs.a: 1 -> 9\n"

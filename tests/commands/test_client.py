@@ -62,8 +62,8 @@ async def test_a_connection_that_is_lost_until_time_is_up() -> None:
             await create(gateway, timeout=0.4)
         assert str(caught.value) == (
             f"no answer from the gateway: {gateway.address}: closed the connection instead of "
-            "answering CreateTopicsRequest; see that it runs, and that --bootstrap-server is the "
-            "address of one of its listeners"
+            "answering CreateTopicsRequest; see that it runs, that its brokers do (/readyz "
+            "tells), and that --bootstrap-server is the address of one of its listeners"
         )
 
 

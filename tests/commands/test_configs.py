@@ -74,7 +74,7 @@ async def test_alter() -> None:
         assert said.out == "Completed updating config for namespace org.\n"
         expected = {"retention.ms": "60000", "cleanup.policy": "compact,delete"}
         assert gateway.namespaces["org"] == expected
-        change = ["--alter", "--add-config", "a=1", "--delete-config", "segment.ms,b"]
+        change = ["--alter", "--add-config", "a=1", "--delete-config", "segment.ms"]
         said = await configs(gateway, *change, "--topic", "org:orders", "--json")
         assert said.json == {"topic": "org:orders", "altered": True, "validate_only": False}
         (topic,) = gateway.topics.values()
@@ -96,8 +96,7 @@ async def test_refusals() -> None:
         assert (said.status, said.out) == (1, "")
         assert said.err == (
             "kafka-gateway: namespace 'org' was not altered: Invalid value soon for configuration "
-            "retention.ms. [INVALID_CONFIG]; kafka-gateway configs --describe --all shows what "
-            "keys there are\n"
+            "retention.ms. [INVALID_CONFIG]\n"
         )
         for what, words in (
             ("topic 'org:orders'", ["--topic", "org:orders"]),
@@ -106,7 +105,7 @@ async def test_refusals() -> None:
             said = await configs(gateway, "--describe", *words)
             assert (said.status, said.out) == (1, "")
             assert said.err.startswith(f"kafka-gateway: {what} was not described: ")
-            assert "[UNKNOWN_TOPIC_OR_PARTITION]; kafka-gateway topics --list" in said.err
+            assert "[UNKNOWN_TOPIC_OR_PARTITION]; see what there is: kafka-gateway" in said.err
 
 
 @pytest.mark.parametrize(
@@ -151,3 +150,45 @@ def test_lists_of_configs(text: str, found: dict[str, str]) -> None:
 def test_what_is_no_list_of_configs(text: str) -> None:
     with pytest.raises(UsageError):
         parse_configs(text)
+
+
+@pytest.mark.parametrize("what", [["--namespace", "org"], ["--topic", "org:orders"]])
+async def test_a_config_that_is_not_set_is_not_deleted(what: list[str]) -> None:
+    async with FakeGateway("org").add("org:orders", segment_ms="1") as gateway:
+        gateway.namespaces["org"] = {"segment.ms": "2"}
+        delete = ["--alter", *what, "--delete-config", "segment.ms,nope,retention.ms"]
+        said = await configs(gateway, *delete)
+        assert (said.status, said.out) == (1, "")
+        kind, name = what[0].removeprefix("--"), what[1]
+        assert said.err == (
+            f"kafka-gateway: {kind} '{name}' was not altered: Invalid config(s): "
+            f"nope,retention.ms, not set on the {kind} itself; see what is: "
+            f"kafka-gateway configs --describe --{kind} {name}\n"
+        )
+        assert not gateway.asked("IncrementalAlterConfigs")
+
+
+async def test_what_does_not_exist() -> None:
+    async with FakeGateway("org") as gateway:
+        gateway.refusals["DescribeConfigs"].append((3, ""))
+        said = await configs(gateway, "--describe", "--topic", "nope")
+        assert said.err == (
+            "kafka-gateway: topic 'nope' was not described: it does not exist "
+            "[UNKNOWN_TOPIC_OR_PARTITION]; see what there is: kafka-gateway topics --list "
+            '--namespace "" --recursive\n'
+        )
+        delete = ["--alter", "--topic", "nope", "--delete-config", "a"]
+        said = await configs(gateway, *delete)
+        assert (said.status, said.out) == (1, "")
+        assert said.err.startswith("kafka-gateway: topic 'nope' was not altered: 'nope' does not")
+
+
+async def test_an_unknown_key() -> None:
+    async with FakeGateway("org") as gateway:
+        gateway.refusals["IncrementalAlterConfigs"].append((40, "Unknown topic config name: a"))
+        said = await configs(gateway, "--alter", "--namespace", "org", "--add-config", "a=1")
+        assert said.err == (
+            "kafka-gateway: namespace 'org' was not altered: Unknown topic config name: a "
+            "[INVALID_CONFIG]; see what keys there are: "
+            "kafka-gateway configs --describe --all --namespace org\n"
+        )

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
+from gateway import cli
 from gateway.commands import progress
+from gateway.commands.admin import Admin
+from gateway.commands.client import GatewayClient
+from gateway.commands.delete import delete
 from tests.commands.fake_gateway import FakeGateway, drop_after
 from tests.commands.running import topics
 
@@ -26,7 +32,7 @@ async def test_a_topic_that_is_not_there() -> None:
         assert said.err == (
             "kafka-gateway: topic 'org:orders' was not deleted: No topic 'org:orders'. "
             "[UNKNOWN_TOPIC_OR_PARTITION]; see what there is: "
-            'kafka-gateway topics --list --namespace "org"\n'
+            "kafka-gateway topics --list --namespace org\n"
         )
         said = await topics(gateway, *delete, "--if-exists")
         assert (said.status, said.out, said.err) == (0, "Topic org:orders does not exist.\n", "")
@@ -141,7 +147,8 @@ async def test_progress_and_the_end_of_patience(monkeypatch: pytest.MonkeyPatch)
         *lines, last = said.err.splitlines()
         assert lines
         assert all(
-            line.startswith("deleting namespace 'org': 0 topics left (") and "so far" in line
+            line.startswith("deleting namespace 'org': no topics left, but still marked (")
+            and "so far" in line
             for line in lines[1:]
         )
         assert last == (
@@ -149,6 +156,26 @@ async def test_progress_and_the_end_of_patience(monkeypatch: pytest.MonkeyPatch)
             "there after 0.3 s without progress; the gateway goes on, and the same command waits "
             "for it again"
         )
+
+
+async def test_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
+    """What was begun is said."""
+    async with FakeGateway("org") as gateway:
+        gateway.polls = 10**6
+        words = ["--bootstrap-server", gateway.address, "--delete", "--namespace", "org"]
+        options = cli._parser().parse_args(["topics", *words])
+        client = GatewayClient(options.bootstrap_server)
+        waiting = asyncio.create_task(delete(Admin(client), options))
+        while not gateway.asked("DeleteTopics"):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        client.close()
+    assert capsys.readouterr().err == (
+        "kafka-gateway: namespace 'org' is marked for deletion, and the gateway goes on\n"
+    )
 
 
 @pytest.mark.parametrize(

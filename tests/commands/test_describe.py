@@ -91,7 +91,7 @@ async def test_what_does_not_exist() -> None:
         assert (said.status, said.out) == (1, "")
         assert said.err == (
             "kafka-gateway: topic 'org:orders' does not exist; see what does: "
-            'kafka-gateway topics --list --namespace "org"\n'
+            "kafka-gateway topics --list --namespace org\n"
         )
         said = await topics(gateway, "--describe", "--topic", "no:orders")
         assert said.err == (
@@ -103,6 +103,8 @@ async def test_what_does_not_exist() -> None:
         for words in (["--topic", "org:orders"], ["--namespace", "no"]):
             said = await topics(gateway, "--describe", "--if-exists", *words)
             assert (said.status, said.out, said.err) == (0, "", "")
+        said = await topics(gateway, "--describe", "--if-exists", "--json", "--namespace", "no")
+        assert (said.status, said.json) == (0, {"namespace": "no", "state": "absent"})
 
 
 async def test_a_refusal_is_told() -> None:

@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.failure import UsageError
 from gateway.commands.listed import (
+    Name,
+    is_default,
     namespace_argument,
     placed,
     possible_namespaces,
     sent,
+    shown_namespace,
     topic_argument,
 )
 from gateway.names import InvalidName, LogicalName
@@ -31,6 +34,10 @@ EXISTING = {"org", "org:apache", "a-b"}
         ("org.apache..orders", LogicalName("org:apache", "orders")),
         ("nobody..orders", LogicalName("", "nobody..orders")),
         (":org..orders", LogicalName("", "org..orders")),
+        (":orders", LogicalName(":", "orders")),
+        (":nobody..orders", LogicalName(":", "nobody..orders")),
+        (":org:orders", LogicalName(":org", "orders")),
+        (":org:", None),
         ("nobody..", LogicalName("", "nobody..")),
         ("org:", None),
         ("org:apache:", None),
@@ -44,7 +51,7 @@ def test_where_a_listed_name_is(listed: str, name: LogicalName | None) -> None:
 
 def test_possible_namespaces() -> None:
     listed = ["a", "org..x", "a.b..c", "a:b", ":d..e", "org:", "f.."]
-    assert possible_namespaces(listed) == {"org", "a:b", "f"}
+    assert possible_namespaces(listed) == {"org", "a:b", "d", "f"}
 
 
 TIER = st.sampled_from(["org", "apache", "a-b", "v1.2", "-"])
@@ -77,17 +84,51 @@ def test_what_is_listed_by_a_view_is_placed_and_sent_back(
 
 
 @pytest.mark.parametrize(
-    ("text", "path"), [("org", "org"), ("org:", "org"), ("", ""), (":", ""), ("a:b:", "a:b")]
+    ("text", "path"),
+    [("org", "org"), ("org:", "org"), ("", ""), (":", ":"), (":a:", ":a"), ("a:b:", "a:b")],
 )
 def test_namespace_arguments(text: str, path: str) -> None:
     assert namespace_argument(text) == path
+
+
+def test_the_default_namespaces() -> None:
+    assert [is_default(path) for path in ("", ":", "org", ":org")] == [True, True, False, False]
+    assert shown_namespace("") == "the default namespace"
+    assert shown_namespace(":") == "the root's default namespace"
+    assert shown_namespace(":org") == "namespace ':org'"
+
+
+@given(NAMES, st.lists(NAMES, max_size=3))
+def test_what_lies_outside_a_home_is_placed_and_sent_back(
+    name: LogicalName, others: list[LogicalName]
+) -> None:
+    """The same of a listener that has a home and lets names out of it."""
+    snapshot = Snapshot.of([*(one.namespace for one in (name, *others) if one.namespace), "home"])
+    view = View(ViewSettings("l", home="home", escape=True), snapshot)
+    for held in (name, LogicalName("home", name.topic)):
+        try:
+            flat = snapshot.flat_of(held)
+        except InvalidName:
+            return
+        assert flat is not None
+        shown = view.spell(flat.encode())
+        if shown is None:
+            return
+        # Of what is below the home nothing exists.
+        found = placed(shown.decode(), ())
+        assert found is not None
+        assert view.parse(sent(found)) == snapshot.owner(flat)
 
 
 def test_topic_arguments() -> None:
     assert topic_argument("a", None) == LogicalName("", "a")
     assert topic_argument("a", "org") == LogicalName("org", "a")
     assert topic_argument("org:x:a", None) == LogicalName("org:x", "a")
-    assert topic_argument(":a", None) == LogicalName("", "a")
+    assert topic_argument(":a", None) == Name(":", "a")
+    assert topic_argument("a", ":") == Name(":", "a")
+    assert topic_argument(":org:a", None) == Name(":org", "a")
+    for text in (":a", ":org:a", "org:a", "a"):
+        assert str(topic_argument(text, None)) == text
     for topic, namespace in (("", None), ("org:", None), ("org:a", "org"), ("org:a", "")):
         with pytest.raises(UsageError):
             topic_argument(topic, namespace)

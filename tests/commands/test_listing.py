@@ -7,6 +7,7 @@ import pytest
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import topics
 
+WORDS = "Topic name is invalid: ':' contains one or more characters other than ASCII alphanumerics"
 TOPICS = ["plain", "org:orders", "org:apache:events", "org:apache:kafka:log", "orga:x"]
 
 
@@ -92,14 +93,26 @@ async def test_an_unknown_namespace(gateway: FakeGateway) -> None:
 
 async def test_an_address_where_nobody_knows_namespaces() -> None:
     async with FakeGateway() as broker:
-        broker.refusals["DescribeConfigs"].append((17, "The topic name ':' is invalid."))
+        broker.refusals["DescribeConfigs"] += [(17, WORDS), (17, WORDS)]
         said = await topics(broker, "--list", "--namespace", "")
-        assert said.status == 1
+        assert (said.status, said.out) == (69, "")
         assert said.err == (
-            "kafka-gateway: the namespaces were not listed: The topic name ':' is invalid. "
-            "[INVALID_TOPIC_EXCEPTION]; see that --bootstrap-server is a listener of "
-            "kafka-gateway\n"
+            f"kafka-gateway: {broker.address} is a Kafka broker, not a gateway; give the address "
+            "of a listener\n"
         )
+
+
+async def test_names_from_the_root() -> None:
+    """As a listener lists them that has a home and lets names out of it."""
+    async with FakeGateway("x").add("a") as gateway:
+        gateway.listed = [":a", ":x:b", "c"]
+        assert (await topics(gateway, "--list")).lines == ["c"]
+        gateway.namespaces[":x"] = {}
+        said = await topics(gateway, "--list", "--namespace", ":x")
+        assert (said.status, said.lines) == (0, [":x:b"])
+        said = await topics(gateway, "--list", "--namespace", ":")
+        assert (said.status, said.out) == (2, "")
+        assert "a listener without a home lists the root" in said.err
 
 
 async def test_recursive_needs_a_namespace(gateway: FakeGateway) -> None:

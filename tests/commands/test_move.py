@@ -29,16 +29,22 @@ async def test_one_topic() -> None:
         assert changes(gateway) == [{"gateway.namespace": "team-a"}]
 
 
+async def test_a_topic_that_says_its_namespace() -> None:
+    async with FakeGateway("org", "team-a").add("org:a") as gateway:
+        said = await topics(gateway, "--move", "--topic", "org:a", "--to-namespace", "team-a")
+        assert (said.status, said.out) == (0, "Moved topic org:a to team-a:a.\n")
+
+
 async def test_another_name_and_an_alias() -> None:
     async with FakeGateway("org", "team-a").add("org:a") as gateway:
-        until = ["--alias-until", "2026-12-01"]
+        until = ["--alias-until", "2030-12-01"]
         said = await topics(gateway, *MOVE, "--topic", "a", "--as", "b", *until)
         assert (said.status, said.out) == (0, "Moved topic org:a to team-a:b.\n")
         (request,) = changes(gateway)
         assert request == {
             "gateway.namespace": "team-a",
             "gateway.topic": "b",
-            "gateway.alias.until": "2026-12-01",
+            "gateway.alias.until": "2030-12-01",
         }
 
 
@@ -157,6 +163,8 @@ async def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
         ["--from-namespace", "org", "--to-namespace", "org"],
         ["--from-namespace", "org", "--to-namespace", "team-a", "--as", "b"],
         ["--from-namespace", "org", "--to-namespace", "team-a", "--topic", "x:b"],
+        ["--to-namespace", "team-a", "--topic", "b"],
+        ["--to-namespace", "org", "--topic", "org:b"],
         ["--namespace", "org", "--to-namespace", "team-a"],
     ],
 )

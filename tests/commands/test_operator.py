@@ -12,6 +12,7 @@ import pytest
 from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.records import UnreadableCatalog
 from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster import Cluster
 from gateway.commands import operator
@@ -62,6 +63,10 @@ async def test_a_cluster_without_a_catalog(tmp_path: Path, monkeypatch: pytest.M
         with pytest.raises(operator.NoCatalog, match="cluster 'main' has no catalog yet: the fir"):
             async with operator.backend(config(tmp_path, broker.port), read_only=True):
                 pass
+        settings = config(tmp_path, broker.port)
+        async with operator.backend(settings, read_only=True, or_empty=True) as found:
+            assert found.catalog.snapshot == Snapshot()
+            assert found.cluster.index.exists(b"a")
         await broker.wait_disconnected()
 
 

@@ -8,7 +8,17 @@ import pytest
 
 from gateway.commands.admin import Config, Outcome, Synonym
 from gateway.commands.config_lines import as_json, lines, source_name
-from gateway.commands.told import counted, print_json, refusal, say_error, shortened, table
+from gateway.commands.told import (
+    addressed,
+    counted,
+    print_json,
+    refusal,
+    say_error,
+    shortened,
+    table,
+)
+from tests.commands.fake_gateway import FakeGateway
+from tests.commands.running import command
 
 
 def test_refusals() -> None:
@@ -61,3 +71,21 @@ def test_configs() -> None:
     secret = as_json(configs)[1]
     assert (secret["value"], secret["sensitive"], secret["read_only"]) == (None, True, True)
     assert source_name(77) == "UNKNOWN"
+
+
+def test_a_hint_can_be_copied() -> None:
+    text = "no; kafka-gateway topics --list, kafka-gateway configs --all; kafka-gateway catalog"
+    assert addressed(text, ["a:1", "b:2"]) == (
+        "no; kafka-gateway topics --bootstrap-server a:1,b:2 --list, "
+        "kafka-gateway configs --bootstrap-server a:1,b:2 --all; kafka-gateway catalog"
+    )
+
+
+async def test_hints_have_the_address_that_was_given() -> None:
+    async with FakeGateway("org").add("a") as gateway:
+        at = ["topics", "--bootstrap-server", gateway.address]
+        where = f"kafka-gateway topics --bootstrap-server {gateway.address} --"
+        said = await command(*at, "--describe", "--topic", "org:no")
+        assert said.err.endswith(f"see what does: {where}list --namespace org\n")
+        said = await command(*at, "--adopt", "--topic", "no", "--to-namespace", "org")
+        assert said.err.endswith(f'{where}list --namespace "" --recursive\n')

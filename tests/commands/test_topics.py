@@ -66,8 +66,8 @@ async def test_nobody_answers() -> None:
     assert (said.status, said.out) == (exit_codes.UNAVAILABLE, "")
     assert said.err == (
         f"kafka-gateway: no answer from the gateway: {address}: cannot connect: Connection "
-        "refused; see that it runs, and that --bootstrap-server is the address of one of its "
-        "listeners\n"
+        "refused; see that it runs, that its brokers do (/readyz tells), and that "
+        "--bootstrap-server is the address of one of its listeners\n"
     )
 
 

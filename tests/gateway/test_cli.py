@@ -78,6 +78,32 @@ def test_command_lines_that_cannot_be_understood(arguments: list[str]) -> None:
     assert caught.value.code == exit_codes.USAGE
 
 
+@pytest.mark.parametrize("command", ["topics", "configs", "explain", "serve", "catalog status"])
+def test_unknown_flags_are_told_by_their_command(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = {"topics": ["--bootstrap-server", "a:1", "--list"], "explain": ["--name", "x"]}
+    flags["configs"] = ["--bootstrap-server", "a:1", "--describe"]
+    config = [] if command in {"topics", "configs"} else ["--config", "c.yaml"]
+    with pytest.raises(SystemExit) as caught:
+        cli.main([*command.split(), "--frob", *flags.get(command, []), *config])
+    assert caught.value.code == exit_codes.USAGE
+    told = capsys.readouterr().err
+    assert told.startswith(f"usage: kafka-gateway {command} ")
+    assert told.endswith(f"kafka-gateway {command}: error: unrecognized arguments: --frob\n")
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["serve", "check", "topics", "configs", "explain", "catalog"]
+    + [f"catalog {one}" for one in ("export", "import", "status", "upgrade", "forget")],
+)
+def test_every_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([*command.split(), "--help"])
+    assert f"examples:\n  kafka-gateway {command} " in capsys.readouterr().out
+
+
 def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     for argument in ("--help", "--version"):
         with pytest.raises(SystemExit) as caught:

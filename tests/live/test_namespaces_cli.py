@@ -1,15 +1,16 @@
 """The life of a namespace by ``kafka-gateway topics`` and ``configs``, KIP-37's own flags; and
-every command of docs/namespaces.md, as it stands there."""
+every command of docs/namespaces.md, and of docs/cli.md, as it stands there."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from devkit import java
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
+from tests.commands import cli_page
 from tests.docs import guide
 from tests.live import clients, namespaces
 from tests.live.namespaces import INHERITED, OWN, Said
@@ -185,7 +186,7 @@ def test_how_it_ends(admin: str, unique: Names) -> None:
     assert "Traceback" not in nobody.err
 
 
-# -- the guide --------------------------------------------------------------------------------
+# -- the pages --------------------------------------------------------------------------------
 
 
 def test_the_guide(admin: str, admin_legal: str, kafka: KafkaCluster) -> None:
@@ -194,19 +195,49 @@ def test_the_guide(admin: str, admin_legal: str, kafka: KafkaCluster) -> None:
     for step in guide.steps():
         words = [addresses.get(word, word) for word in step.words[1:]]
         said = _run(step.words[0], words)
-        assert said.status == step.status, f"{step}\n{said.out}\n{said.err}"
-        printed = said.out + said.err
-        at = 0
-        for line in step.shown:
-            found = printed.find(line, at)
-            assert found >= 0, f"{step}\nshould print {line!r}, and prints\n{printed}"
-            at = found + len(line)
+        _check(words, said, step.status, step.shown)
     # What the page leaves behind, so that it can be followed again.
     assert {name for name in kafka.topics() if name.startswith("crm.")} >= {"crm.calls"}
     namespaces.delete(kafka.bootstrap_servers, "crm.calls")
     for namespace in ("crm", "shop"):
         namespaces.await_free(admin, f"{namespace}:")
         namespaces.delete(admin, f"{namespace}:")
+
+
+def test_the_page_of_the_command_line(admin: str, kafka: KafkaCluster) -> None:
+    """The same of docs/cli.md, as far as it asks a gateway."""
+    for step in cli_page.steps("topics", "configs"):
+        words = [admin if word == cli_page.ADDRESS else word for word in step.words]
+        shown = step.output.replace(cli_page.ADDRESS, admin).splitlines()
+        _check(words, namespaces.attempt(*words), step.status, shown)
+    # What it leaves behind, as above.
+    namespaces.delete(kafka.bootstrap_servers, "sales.events")
+    _topics(admin, "--delete", "--namespace", "sales")
+
+
+def test_a_broker_is_told_from_a_gateway(kafka: KafkaCluster) -> None:
+    broker = kafka.bootstrap_servers
+    for words in (
+        ["--create", "--namespace", "org"],
+        ["--create", "--topic", "org:a"],
+        ["--delete", "--topic", "org:a"],
+        ["--describe", "--topic", "org:a"],
+        ["--list", "--namespace", ""],
+    ):
+        said = namespaces.attempt("topics", "--bootstrap-server", broker, *words)
+        assert (said.status, said.out) == (69, ""), words
+        assert f"{broker} is a Kafka broker, not a gateway; give the address of a list" in said.err
+
+
+def _check(words: Sequence[str], said: Said, status: int, shown: Sequence[str]) -> None:
+    """The exit status, and that these lines are printed, in their order."""
+    assert said.status == status, f"{words}\n{said.out}\n{said.err}"
+    printed = said.out + said.err
+    at = 0
+    for line in shown:
+        found = printed.find(line, at)
+        assert found >= 0, f"{words}\nshould print {line!r}, and prints\n{printed}"
+        at = found + len(line)
 
 
 def _run(program: str, words: list[str]) -> Said:
