@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from bench.archives import ArchiveError
 from bench.bars import AFTER_BULK, RSS_GIB
+from bench.catalog import measure_catalog
+from bench.catalog_rows import CatalogRow, catalog_json, catalog_table
 from bench.client import AnswerError
 from bench.codec import CodecRow, measure
 from bench.generators import GeneratorError, compile_generator
@@ -18,6 +20,7 @@ from bench.results import Row, Samples, rows
 from bench.targets.target import TargetError
 from bench.wire import TARGETS, Outcome, Plan, run
 from devkit.broker import BrokerError
+from devkit.gateway_process import GatewayError
 from devkit.java import JavaError
 from devkit.maven import MavenError
 from devkit.waiting import DeadlineError
@@ -27,12 +30,14 @@ _FAILURES = (
     ArchiveError,
     BrokerError,
     DeadlineError,
+    GatewayError,
     GeneratorError,
     JavaError,
     MavenError,
     TargetError,
 )
 
+_PARTS = ("all", "codec", "catalog", "wire")
 _VOLUME = (AFTER_BULK, "gib")
 _QUIET_LOAD = 0.7
 
@@ -62,18 +67,24 @@ def _bench(options: argparse.Namespace) -> int:
     if options.part in ("all", "codec"):
         say("codec")
         codec = list(measure())
+    catalog: list[CatalogRow] = []
+    if options.part in ("all", "catalog"):
+        catalog = list(measure_catalog(say))
     if options.part in ("all", "wire"):
         for program in ("replay", "paced", "idle"):
             compile_generator(program)
         outcome = run(_plan(options), say)
     found = rows(outcome.samples)
-    text = _text(codec, found, outcome)
+    text = _text(codec, catalog, found, outcome)
     print(f"\n{where.line}\n\n{text}", end="")
-    latest = write_latest(as_json(where, codec, outcome.samples, found, outcome.versions))
+    latest = write_latest(
+        as_json(where, codec, outcome.samples, found, outcome.versions, catalog_json(catalog))
+    )
     print(f"\n{latest}", file=sys.stderr)
     if options.record:
         print(append_record(where, text), file=sys.stderr)
-    missed = any(row.passed is False for row in found)
+    verdicts = [row.passed for row in found] + [row.passed for row in catalog]
+    missed = False in verdicts
     return 2 if options.gate and missed else 0
 
 
@@ -87,10 +98,17 @@ def _plan(options: argparse.Namespace) -> Plan:
     )
 
 
-def _text(codec: Sequence[CodecRow], found: Sequence[Row], outcome: Outcome) -> str:
+def _text(
+    codec: Sequence[CodecRow],
+    catalog: Sequence[CatalogRow],
+    found: Sequence[Row],
+    outcome: Outcome,
+) -> str:
     parts = []
     if codec:
         parts.append(codec_table(codec))
+    if catalog:
+        parts.append(catalog_table(catalog))
     if found:
         parts.append(wire_table(found, outcome.titles))
         spoken = [
@@ -109,7 +127,7 @@ def _text(codec: Sequence[CodecRow], found: Sequence[Row], outcome: Outcome) -> 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("part", nargs="?", choices=("all", "codec", "wire"), default="all")
+    parser.add_argument("part", nargs="?", choices=_PARTS, default="all")
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
     parser.add_argument(
         "--bulk-gib", type=float, default=0.5, metavar="GIB", help="a bulk load and round (0.5)"

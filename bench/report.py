@@ -112,11 +112,13 @@ def as_json(
     samples: Samples,
     rows: Sequence[Row],
     versions: Mapping[str, tuple[int, int]],
+    catalog: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """Everything, with every round's value."""
+    """Everything, with every round's value; ``catalog`` is what ``catalog_json`` makes."""
     return {
         "provenance": {name: getattr(where, name) for name in where.__slots__},
         "codec": [{name: getattr(row, name) for name in row.__slots__} for row in codec],
+        "catalog": list(catalog),
         "versions": {
             name: dict(zip(("produce", "fetch"), v, strict=True)) for name, v in versions.items()
         },

@@ -9,6 +9,7 @@ import pytest
 
 from bench import __main__ as bench
 from bench import report
+from bench.catalog_rows import CatalogRow
 from bench.results import Samples
 from bench.targets.target import TargetError
 from bench.wire import TARGETS, Outcome, Plan
@@ -62,6 +63,18 @@ def test_a_run_is_recorded_when_asked(tmp_path: Path, monkeypatch: pytest.Monkey
     text = (tmp_path / "RESULTS.md").read_text()
     assert text.count("\n## ") == 2
     assert "gateway Produce v13, Fetch v15." in text
+
+
+def test_the_catalog_is_a_part_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [CatalogRow("a gateway starts", "s", 6.0, 5.0)]
+    monkeypatch.setattr(bench, "measure_catalog", lambda _: iter(rows))
+    assert bench.main(["catalog"]) == 0
+    assert "MISS by 20%" in capsys.readouterr().out
+    result = json.loads((tmp_path / "results" / "latest.json").read_text())
+    assert (result["catalog"][0]["passed"], result["wire"]) == (False, [])
+    assert bench.main(["catalog", "--gate"]) == 2
 
 
 def test_full_is_ten_gib(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,123 @@
+"""The catalog on a real broker: how long a gateway takes to start with it, what it holds it in."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+import psutil
+
+from bench.catalog_population import NAMESPACES, TOPICS, namespaces, topics
+from bench.catalog_rows import CatalogRow
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayProcess
+from gateway.broker_admin import BrokerAdmin
+from gateway.catalog.entities import Change, TopicEntry
+from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.cluster import Cluster
+from gateway.config import Address
+
+START_SECONDS: Final = 5.0
+ENTRY_BYTES: Final = 1_024.0
+
+_STARTS: Final = 3
+_CHANGES: Final = 20
+_AT_ONCE: Final = 2_000
+_MAX_STALENESS: Final = 300.0
+_LISTENERS: Final = (Listener("bench", "every namespace"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A gateway of one worker: seconds until it was ready, and the worker's resident bytes."""
+
+    seconds: float
+    resident: int
+
+
+def measure_gateways(
+    say: Callable[[str], None], spaces: int = NAMESPACES, count: int = TOPICS
+) -> Iterator[CatalogRow]:
+    """The same gateway with an empty catalog and with a full one, on a broker of their own.
+
+    Raises BrokerError and GatewayError.
+    """
+    entries = spaces + count
+    with KafkaCluster(quick_start=False) as kafka:
+        brokers = kafka.bootstrap_servers
+        say("catalog: start-up with an empty one")
+        empty = [_start(brokers) for _ in range(_STARTS)]
+        say(f"catalog: writing {entries:,} entries")
+        population: list[Change] = [*namespaces(spaces), *topics(count, spaces)]
+        changing = asyncio.run(_fill(brokers, population))
+        say("catalog: start-up with a full one")
+        full = [_start(brokers) for _ in range(_STARTS)]
+        reading = [asyncio.run(_read(brokers)) for _ in range(_STARTS)]
+    title = f"{entries:,} entries"
+    yield CatalogRow("a gateway starts, empty catalog", "s", _median(s.seconds for s in empty))
+    yield CatalogRow(
+        f"a gateway starts, {title}", "s", _median(s.seconds for s in full), START_SECONDS
+    )
+    yield CatalogRow(f"... reading {title} takes of it", "s", _median(reading))
+    more = _median(s.resident for s in full) - _median(s.resident for s in empty)
+    yield CatalogRow("a worker's memory, an entry", "bytes", more / entries, ENTRY_BYTES)
+    yield CatalogRow("a change, until it is read back", "ms", changing * 1e3)
+
+
+def _start(brokers: str) -> Started:
+    began = time.perf_counter()
+    with GatewayProcess(brokers, _LISTENERS, []) as gateway:
+        seconds = time.perf_counter() - began
+        (worker,) = psutil.Process(gateway.process.command_pid).children()
+        return Started(seconds, worker.memory_info().rss)
+
+
+async def _fill(brokers: str, population: Sequence[Change]) -> float:
+    """Write the catalog; returns the seconds that one more change then takes."""
+    async with _catalog(brokers) as catalog:
+        for at in range(0, len(population), _AT_ONCE):
+            await catalog.change(lambda _, part=population[at : at + _AT_ONCE]: part)  # type: ignore[misc]
+        times = []
+        for entry in islice((e for e in population if isinstance(e, TopicEntry)), _CHANGES):
+            changed = replace(entry, since=entry.since + 1)
+            began = time.perf_counter()
+            await catalog.change(lambda _, one=changed: [one])  # type: ignore[misc]
+            times.append(time.perf_counter() - began)
+    return statistics.median(times)
+
+
+async def _read(brokers: str) -> float:
+    """Seconds until a reader that has just started knows the catalog."""
+    began = time.perf_counter()
+    async with _catalog(brokers):
+        return time.perf_counter() - began
+
+
+@asynccontextmanager
+async def _catalog(brokers: str) -> AsyncIterator[ReplicatedCatalog]:
+    servers = [
+        Address(host, int(port))
+        for host, _, port in (b.rpartition(":") for b in brokers.split(","))
+    ]
+    cluster = Cluster("bench", servers)
+    await cluster.start()
+    admin = BrokerAdmin(cluster)
+    catalog = ReplicatedCatalog(servers, admin, max_staleness=_MAX_STALENESS, replication_factor=1)
+    await catalog.start()
+    try:
+        yield catalog
+    finally:
+        await catalog.stop()
+        admin.close()
+        await cluster.stop()
+
+
+def _median(values: Iterator[float] | Sequence[float]) -> float:
+    return statistics.median(list(values))

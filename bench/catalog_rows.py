@@ -1,0 +1,54 @@
+"""What the catalog's figures are, what they are to reach, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bench.report import table
+
+_HEAD = ("catalog", "unit", "value", "bar", "verdict")
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogRow:
+    """One figure; ``bar`` is what it may be at most, None if nothing is asked of it."""
+
+    figure: str
+    unit: str
+    value: float
+    bar: float | None = None
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the bar is reached; None if there is none."""
+        return None if self.bar is None else self.value <= self.bar
+
+
+def catalog_table(rows: Sequence[CatalogRow]) -> str:
+    """The catalog's table in Markdown."""
+    return table(_HEAD, [_line(row) for row in rows])
+
+
+def catalog_json(rows: Sequence[CatalogRow]) -> list[dict[str, Any]]:
+    """The rows for programs."""
+    return [
+        {
+            "figure": row.figure,
+            "unit": row.unit,
+            "value": row.value,
+            "bar": row.bar,
+            "passed": row.passed,
+        }
+        for row in rows
+    ]
+
+
+def _line(row: CatalogRow) -> tuple[str, ...]:
+    value = f"{row.value:,.0f}" if row.value >= 100 else f"{row.value:.3g}"
+    if row.bar is None:
+        return row.figure, row.unit, value, "", ""
+    margin = abs(row.value - row.bar) / row.bar
+    verdict = f"pass by {margin:.0%}" if row.passed else f"MISS by {margin:.0%}"
+    return row.figure, row.unit, value, f"<= {row.bar:,g}", verdict
