@@ -51,8 +51,10 @@ SILENT_SECONDS = 600.0
 
 BACKLOG = 1024
 
-LOGGED_CLOSES = 5
-"""Connections whose end is logged between two collections, a second apart, for each reason."""
+NO_BROKER = "no broker connection"
+
+LOGGED_WITHOUT_BROKER = 5
+"""Connections without a broker that are logged between two collections, a second apart."""
 
 ANONYMOUS = "User:ANONYMOUS"
 """Kafka's own name for a client of a PLAINTEXT listener."""
@@ -200,7 +202,8 @@ class Server:
         kind = reason.partition(":")[0]
         count = self._closes[kind] = self._closes.get(kind, 0) + 1
         # Clients whose broker is away come back many times a second; all of them are counted.
-        level = logging.DEBUG if quietly or count > LOGGED_CLOSES else logging.WARNING
+        quietly = quietly or (kind == NO_BROKER and count > LOGGED_WITHOUT_BROKER)
+        level = logging.DEBUG if quietly else logging.WARNING
         log.log(level, "%s on %s: %s", connection.client_address, connection.listener, reason)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
