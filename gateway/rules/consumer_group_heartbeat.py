@@ -40,7 +40,10 @@ MAX_MEMBERS: Final = 10_000
 MAX_NAMES: Final = 10_000
 """Names that one member may subscribe to."""
 
-MAX_NAMES_KEPT: Final = 200_000
+MAX_NAMES_KEPT: Final = 100_000
+LONGEST_NAME: Final = 300
+"""Characters: more than a topic's name has in any spelling."""
+
 MAX_EVALUATIONS: Final = 100
 """Most that is kept of each scope: no tenant pushes out what is known of another's members."""
 
@@ -174,7 +177,7 @@ class RegexSubscriptions:
             return _refused(version, body, INVALID_REQUEST, why)
         try:
             before = len(member.names)
-            _take_over(member, request, reach)
+            _take_over(member, request)
         except InvalidTopicRegex as error:
             why = f"SubscribedTopicRegex '{request.subscribed_topic_regex}' is not valid: {error}."
             return _refused(version, body, INVALID_REGULAR_EXPRESSION, why)
@@ -192,7 +195,7 @@ class RegexSubscriptions:
             self._scopes[scope].names += len(member.names) - before
         sent = Sent(key, None, names_version, new, reached)
         if member.regex is None and not had_regex:
-            return Forward(body, sent)
+            return _by_name(request, body, member, sent)
         says_so = _is_given(request) or request.member_epoch == JOINING_EPOCH
         current = member.accepted is not None and member.names_version == names_version
         if current and not says_so:
@@ -313,16 +316,28 @@ def without_partitions(version: int, body: bytes, topic_ids: Collection[bytes]) 
     return messages.write(replace(request, topic_partitions=owned))
 
 
-def _take_over(member: _Member, request: Any, reach: Reach) -> None:
+def _by_name(request: Any, body: bytes, member: _Member, sent: Sent) -> Forward:
+    """A member without an expression. A broker assigns what comes to exist by itself, but it was
+    not told of names that reached nothing: it is as soon as they do."""
+    reached = tuple(sorted(set(sent.reached.values())))
+    if request.subscribed_topic_names is not None:
+        return Forward(body, replace(sent, names=reached))
+    if member.accepted is None or member.accepted == reached:
+        return Forward(body, sent)
+    told = replace(request, subscribed_topic_names=reached)
+    return Forward(messages.write(told), replace(sent, names=reached))
+
+
+def _take_over(member: _Member, request: Any) -> None:
     """What the heartbeat says of the subscription; null means unchanged, an empty expression that
-    there is none any more. An invalid expression changes nothing, and a name that reaches nothing
-    is not worth keeping."""
+    there is none any more. An invalid expression changes nothing, and a name that is too long for
+    any topic is not worth keeping."""
     pattern = getattr(request, "subscribed_topic_regex", None)
     if pattern is not None:
         member.regex = TopicRegex(pattern) if pattern else None
     if request.subscribed_topic_names is not None:
         names = request.subscribed_topic_names
-        member.names = tuple(name for name in names if reach(name) is not None)
+        member.names = tuple(name for name in names if len(name) <= LONGEST_NAME)
 
 
 def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach) -> bool:

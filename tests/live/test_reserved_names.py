@@ -163,9 +163,12 @@ def _alterations(name: str) -> list[ConfigResource]:
 
 
 def _stored_reserved(kafka: KafkaCluster) -> dict[str, int]:
-    """The reserved topics on the broker, with the number of their partitions."""
+    """The reserved topics on the broker, with the number of their partitions, but for the catalogs
+    that other tests make for themselves there."""
     topics = clients.admin(kafka.bootstrap_servers).list_topics(timeout=clients.SECONDS).topics
-    return {name: len(t.partitions) for name, t in topics.items() if name.startswith("__")}
+    reserved = {name: t for name, t in topics.items() if name.startswith("__")}
+    others = f"{CATALOG}-test-"
+    return {name: len(t.partitions) for name, t in reserved.items() if not name.startswith(others)}
 
 
 def _dynamic_configs(kafka: KafkaCluster, topic: str) -> dict[str, str]:

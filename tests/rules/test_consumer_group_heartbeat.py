@@ -235,13 +235,33 @@ def test_what_is_kept_of_members_names_is_bounded() -> None:
     assert len(worker) == MAX_NAMES_KEPT // MAX_NAMES
     refused = worker.on_request(1, heartbeat(0, (*names, "one more")), known((), 1))
     assert isinstance(refused, Answer)
-    nothing = worker.on_request(
-        1, heartbeat(0, names, member="x"), known((), 1), reach=lambda name: None
-    )
+    nothing = worker.on_request(1, heartbeat(0, ("x" * 301, "a:b"), member="x"), known((), 1))
     assert isinstance(nothing, Forward)
     assert nothing.sent is not None
     assert nothing.sent.new is not None
-    assert nothing.sent.new.names == (), "names that reach nothing are not kept"
+    assert nothing.sent.new.names == ("a:b",), "what no topic can be called is not kept"
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_name_that_comes_to_reach_a_topic_is_subscribed_to_then(version: int) -> None:
+    """A consumer may start before its namespace is made."""
+    worker = RegexSubscriptions()
+    reach = {"a:here": b"here"}
+
+    def beat(epoch: int, names: Names | None = None) -> Any:
+        body = heartbeat(epoch, names, version=version)
+        outcome = worker.on_request(version, body, known((), 1), reach=reach.get)
+        assert isinstance(outcome, Forward)
+        cls = messages.message_class("ConsumerGroupHeartbeatResponse", version)
+        worker.on_response(version, outcome.sent, messages.write(make(cls, {"member_id": "m"})))
+        request = messages.parse("ConsumerGroupHeartbeatRequest", version, outcome.body)
+        return request.subscribed_topic_names
+
+    assert beat(0, ("a:here", "late:x")) == ("a:here", "late:x"), "the caller drops what is not"
+    assert beat(1) is None
+    reach["late:x"] = b"late..x"
+    assert beat(1) == ("a:here", "late:x")
+    assert beat(1) is None
 
 
 @pytest.mark.parametrize("regex", ["a:(", "[", r"(a)\1"])
