@@ -1,4 +1,4 @@
-"""Clients under load, each in a thread of its own: what they sent and read, and how it ended.
+"""Producers under load, each in a thread of its own: what they sent, and what became of it.
 
 Every record is ``<who> <number>``, numbered from 0 in the order of sending and sent to partition
 ``number % partitions``, so that what was lost, repeated or put out of order shows by itself.
@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
 from confluent_kafka import (
-    Consumer,
     KafkaError,
     KafkaException,
     Message,
     Producer,
-    TopicPartition,
 )
 
-from devkit.waiting import DeadlineError, wait_until
 from tests.live import clients
 
 PARTITIONS = 2
@@ -34,17 +31,12 @@ PATIENT_MS = 60_000
 HASTY_MS = 1_500
 """``message.timeout.ms`` of clients that nothing may disturb, and of those that give up soon."""
 
-_QUICK: Mapping[str, int] = {
+QUICK: Mapping[str, int] = {
     # So that the clients see every state of the topic, not one in five minutes.
     "topic_metadata_refresh_interval_ms": 150,
     "topic_metadata_propagation_max_ms": 500,
     "retry_backoff_ms": 50,
 }
-_COMMIT_SECONDS = 0.1
-_SILENT_SECONDS = 1.0
-
-Log = dict[int, list[tuple[int, str]]]
-"""Offsets and values by partition, in order."""
 
 
 class Load:
@@ -113,8 +105,8 @@ class Sent:
         return len(self.acknowledged) + len(self.failed) + len(self.unknown)
 
 
-class _Sender(Load):
-    """Counts what it sends. ``timeout_ms`` is how long a record is tried for."""
+class Sender(Load):
+    """Sends, and counts what becomes of it. ``timeout_ms`` is how long a record is tried for."""
 
     def __init__(self, servers: str, name: Name, who: str, timeout_ms: int) -> None:
         super().__init__(who)
@@ -131,7 +123,7 @@ class _Sender(Load):
             message_timeout_ms=self._timeout_ms,
             linger_ms=2,
             enable_idempotence=True,
-            **_QUICK,
+            **QUICK,
             **more,
         )
         return Producer({**config, "error_cb": self._note})
@@ -156,7 +148,7 @@ class _Sender(Load):
         return number
 
 
-class IdempotentSender(_Sender):
+class IdempotentSender(Sender):
     """One record after the other. After one that failed it starts afresh, as an application does
     that is configured anew, with the name that holds then."""
 
@@ -186,7 +178,7 @@ class IdempotentSender(_Sender):
             self._note(error)
 
 
-class TransactionalSender(_Sender):
+class TransactionalSender(Sender):
     """Transactions of some records, every fourth of them aborted on purpose.
 
     ``moves`` tells how many moves there were: ``spanned`` counts the transactions that were
@@ -283,229 +275,3 @@ class TransactionalSender(_Sender):
                 if not error.args[0].retriable() or time.monotonic() > deadline:
                     raise
                 self._note(error.args[0])
-
-
-@dataclass(slots=True)
-class Start:
-    """One life of a reader, by partition: where its group had got to, and where it began."""
-
-    name: str
-    committed: dict[int, int] = field(default_factory=dict)
-    first: dict[int, int] = field(default_factory=dict)
-    rebalances: int = 0
-
-
-class GroupReader(Load):
-    """A member of a group that reads committed records and commits them as it goes.
-
-    It starts afresh, with the name that holds then, after an error (a lost connection is none).
-    A member by KIP-848 is not told that there is no such topic, here as little as by Kafka: it
-    does so when the name is another one and nothing comes any more.
-
-    ``records`` is what it read, in that order; ``assignment`` the partitions that it has.
-    """
-
-    ASK_SECONDS = 5.0
-
-    def __init__(
-        self, servers: str, name: Name, who: str, group: str, protocol: str = "classic"
-    ) -> None:
-        super().__init__(who)
-        self.group = group
-        self.records: Log = {at: [] for at in range(PARTITIONS)}
-        self.starts: list[Start] = []
-        self.assignment: frozenset[int] = frozenset()
-        self._servers = servers
-        self._name = name
-        self._protocol = protocol
-
-    @property
-    def rebalances(self) -> int:
-        """How often it was given partitions or lost some, but for its own ends."""
-        return sum(start.rebalances for start in self.starts)
-
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            start = Start(self._name())
-            self.starts.append(start)
-            client = self._consumer()
-            try:
-                client.subscribe(
-                    [start.name],
-                    on_assign=lambda c, p, s=start: self._got(c, p, s),  # type: ignore[misc]
-                    on_revoke=self._revoked,
-                )
-                self._read(client, start)
-            except KafkaException as error:
-                self._note(error.args[0])
-            finally:
-                client.close()
-
-    def _consumer(self) -> Consumer:
-        config = clients.settings(
-            self._servers,
-            group_id=self.group,
-            group_protocol=self._protocol,
-            auto_offset_reset="earliest",
-            isolation_level="read_committed",
-            enable_auto_commit=False,
-            fetch_wait_max_ms=100,
-            **{key: value for key, value in _QUICK.items() if key != "retry_backoff_ms"},
-        )
-        return Consumer({**config, "error_cb": self._note})
-
-    def _read(self, client: Consumer, start: Start) -> None:
-        uncommitted, due = 0, time.monotonic()
-        latest = due
-        while not self._stopping.is_set() and not self._is_outdated(start, latest):
-            message = client.poll(0.05)
-            if message is not None:
-                latest = time.monotonic()
-                error = message.error()
-                if error is not None:
-                    raise KafkaException(error)
-                self._take(message, start)
-                uncommitted += 1
-            if uncommitted and time.monotonic() >= due:
-                client.commit(asynchronous=False)
-                uncommitted, due = 0, time.monotonic() + _COMMIT_SECONDS
-        if uncommitted:
-            client.commit(asynchronous=False)
-
-    def _is_outdated(self, start: Start, latest: float) -> bool:
-        if self._protocol == "classic" or time.monotonic() < latest + _SILENT_SECONDS:
-            return False
-        return self._name() != start.name
-
-    def _take(self, message: Message, start: Start) -> None:
-        partition, offset, value = _parts(message)
-        start.first.setdefault(partition, offset)
-        self.records[partition].append((offset, value))
-
-    def _got(self, client: Consumer, partitions: list[TopicPartition], start: Start) -> None:
-        start.rebalances += 1
-        self.assignment |= {found.partition for found in partitions}
-        try:
-            committed = client.committed(partitions, self.ASK_SECONDS)
-        except KafkaException as error:  # it must not come out of a callback of confluent-kafka
-            self._note(error.args[0])
-            return
-        for found in committed:
-            if found.error is None and found.partition not in start.first:
-                start.committed[found.partition] = max(found.offset, 0)
-
-    def _revoked(self, _client: Consumer, partitions: list[TopicPartition]) -> None:
-        self.assignment -= {lost.partition for lost in partitions}
-        if not self._stopping.is_set():
-            self.starts[-1].rebalances += 1
-
-
-# -- what there should be -----------------------------------------------------------------------
-
-
-def stored(servers: str, topic: str) -> Log:
-    """The committed records of a topic, read from its beginning to its end without a group."""
-    config = clients.settings(
-        servers,
-        group_id="nobody",
-        enable_auto_commit=False,
-        enable_partition_eof=True,
-        isolation_level="read_committed",
-    )
-    client = Consumer(config)
-    log: Log = {at: [] for at in range(PARTITIONS)}
-    ended: set[int] = set()
-    try:
-        client.assign([TopicPartition(topic, at, 0) for at in range(PARTITIONS)])
-        deadline = time.monotonic() + clients.SECONDS
-        while len(ended) < PARTITIONS:
-            assert time.monotonic() < deadline, f"the end of {topic} was not reached"
-            message = client.poll(0.1)
-            if message is None:
-                continue
-            error = message.error()
-            if error is None:
-                partition, offset, value = _parts(message)
-                log[partition].append((offset, value))
-            else:
-                assert error.code() == KafkaError._PARTITION_EOF, str(error)
-                ended.add(message.partition() or 0)
-    finally:
-        client.close()
-    return log
-
-
-def _parts(message: Message) -> tuple[int, int, str]:
-    partition, offset, value = message.partition(), message.offset(), message.value()
-    assert partition is not None and offset is not None and value is not None
-    return partition, offset, value.decode()
-
-
-def check_log(log: Log, sender: _Sender) -> None:
-    """Every acknowledged record of a sender is there exactly once, all of them in order.
-
-    A record that failed may have been written all the same, unless its transaction was aborted.
-    """
-    acknowledged, failed = set(sender.sent.acknowledged), set(sender.sent.failed)
-    for at, records in log.items():
-        where = f"{sender.who}, partition {at}"
-        split = [value.split(" ") for _, value in records]
-        there = [int(number) for who, number in split if who == sender.who]
-        assert there == sorted(set(there)), f"{where}: repeated or out of order"
-        missing = {n for n in acknowledged if n % PARTITIONS == at} - set(there)
-        assert not missing, f"{where}: lost {sorted(missing)[:10]} and more"
-        if isinstance(sender, TransactionalSender):
-            assert not failed & set(there), f"{where}: aborted records are read"
-
-
-def check_answered(sender: _Sender) -> None:
-    """No send was left without an answer, and none was answered twice."""
-    sent = sender.sent
-    assert sent.answered == sent.count
-    assert {*sent.acknowledged, *sent.failed, *sent.unknown} == set(range(sent.count))
-
-
-def read_by(readers: Sequence[GroupReader]) -> Log:
-    """What the members of a group have read, one member after the other."""
-    return {
-        at: [record for reader in readers for record in reader.records[at]]
-        for at in range(PARTITIONS)
-    }
-
-
-def await_all_read(readers: Sequence[GroupReader], log: Log) -> None:
-    """Wait until the members of a group have read all of a log, some of it twice perhaps: a
-    record comes again when it could not be committed. Fails with what they say, and as they do."""
-
-    def done() -> bool:
-        for reader in readers:
-            reader.check()
-        return {at: sorted(set(records)) for at, records in read_by(readers).items()} == log
-
-    try:
-        wait_until(done, "all records", clients.SECONDS)
-    except DeadlineError as error:
-        d = clients.done(
-            clients.admin(readers[0]._servers).describe_consumer_groups([readers[0].group])
-        )[readers[0].group]
-        print(
-            "PHANTOM?",
-            [
-                (x.member_id, [(p.topic, p.partition) for p in x.assignment.topic_partitions])
-                for x in d.members
-            ],
-        )
-        missing = {at: len(set(log[at]) - set(read_by(readers)[at])) for at in log}
-        told = [(r.who, r.assignment, r.starts[-1], r.errors[-3:]) for r in readers]
-        raise AssertionError(f"{readers[0].group} has not read {missing}: {told}") from error
-
-
-def check_starts(log: Log, reader: GroupReader) -> None:
-    """Whenever a reader started, it went on with the record after those its group had committed,
-    as far as it was told of them."""
-    told = [start for start in reader.starts if start.first.keys() & start.committed.keys()]
-    assert told
-    for start in told:
-        for at in start.first.keys() & start.committed.keys():
-            following = [offset for offset, _ in log[at] if offset >= start.committed[at]]
-            assert start.first[at] == following[0], f"{reader.who}, {start.name}, partition {at}"

@@ -20,7 +20,7 @@ from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.paths import PROJECT_ROOT
 from devkit.waiting import wait_until
-from tests.live import clients, load, namespaces
+from tests.live import clients, load, load_checks, load_readers, namespaces
 from tests.live.wire import ConnectionEnded, Wire
 
 Names = Callable[[str], str]
@@ -141,7 +141,7 @@ def test_killed_at_any_moment_under_load(
     usual = statistics.median(took() for _ in range(3))
     with ExitStack() as stack:
         group = f"{flat}-readers"
-        reader = stack.enter_context(load.GroupReader(servers, first, "reader", group))
+        reader = stack.enter_context(load_readers.GroupReader(servers, first, "reader", group))
         patient = load.PATIENT_MS
         steady = stack.enter_context(load.IdempotentSender(servers, first, "steady", patient))
         atomic = stack.enter_context(
@@ -161,15 +161,15 @@ def test_killed_at_any_moment_under_load(
             time.sleep(0.5)  # the clients get a word in
         for sender in (steady, atomic):
             sender.stop()
-        log = load.stored(kafka.bootstrap_servers, flat)
-        load.await_all_read([reader], log)
+        log = load_checks.stored(kafka.bootstrap_servers, flat)
+        load_checks.await_all_read(servers, [reader], log)
         reader.stop()
     assert {True, False} == set(answered), "no kill came before the answer, or none after it"
     assert steady.sent.failed == []
     for sender in (steady, atomic):
-        load.check_answered(sender)
-        load.check_log(log, sender)
-    load.check_starts(log, reader)
+        load_checks.check_answered(sender)
+        load_checks.check_log(log, sender)
+    load_checks.check_starts(log, reader)
     _await_configs(ends, kafka, {topic: ends.end_of(topic) for topic in idle})
     _await_configs(ends, kafka, {"busy": ends.described_end(first())})
 

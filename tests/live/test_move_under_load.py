@@ -14,7 +14,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live import clients, load, namespaces
+from tests.live import clients, load, load_checks, load_readers, namespaces
 
 Names = Callable[[str], str]
 
@@ -59,13 +59,13 @@ def moved(servers: str, kafka: KafkaCluster, unique: Names) -> Moved:
     return topic
 
 
-def _members(stack: ExitStack, moved: Moved, name: load.Name) -> list[load.GroupReader]:
+def _members(stack: ExitStack, moved: Moved, name: load.Name) -> list[load_readers.GroupReader]:
     """Two members of a classic group and one of a KIP-848 group, which have their partitions."""
     old, new = f"{moved.flat}-classic", f"{moved.flat}-consumer"
     readers = [
-        load.GroupReader(moved.servers, name, "classic-1", old),
-        load.GroupReader(moved.servers, name, "classic-2", old),
-        load.GroupReader(moved.servers, name, "consumer-1", new, "consumer"),
+        load_readers.GroupReader(moved.servers, name, "classic-1", old),
+        load_readers.GroupReader(moved.servers, name, "classic-2", old),
+        load_readers.GroupReader(moved.servers, name, "consumer-1", new, "consumer"),
     ]
     for reader in readers:
         stack.enter_context(reader)
@@ -101,10 +101,10 @@ def test_with_an_alias_no_client_notices(moved: Moved, kafka: KafkaCluster) -> N
             moved.move(**{"gateway.alias.until": until})
         for sender in (steady, atomic):
             sender.stop()
-        log = load.stored(kafka.bootstrap_servers, moved.flat)
+        log = load_checks.stored(kafka.bootstrap_servers, moved.flat)
         groups = (readers[:2], readers[2:])
         for members in groups:
-            load.await_all_read(members, log)
+            load_checks.await_all_read(moved.servers, members, log)
         assert [reader.rebalances for reader in readers] == rebalances
         for reader in readers:
             reader.stop()
@@ -115,10 +115,10 @@ def test_with_an_alias_no_client_notices(moved: Moved, kafka: KafkaCluster) -> N
     assert atomic.sent.unknown == []
     assert atomic.spanned >= MOVES // 5
     for sender in (steady, atomic):
-        load.check_answered(sender)
-        load.check_log(log, sender)
+        load_checks.check_answered(sender)
+        load_checks.check_log(log, sender)
     for members in groups:
-        assert load.read_by(members) == log
+        assert load_checks.read_by(members) == log
     _check_positions(moved, groups)
 
 
@@ -147,25 +147,25 @@ def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
         time.sleep(2 * hasty / 1_000)
         for sender in senders:
             sender.stop()
-        log = load.stored(kafka.bootstrap_servers, moved.flat)
+        log = load_checks.stored(kafka.bootstrap_servers, moved.flat)
         groups = (readers[:2], readers[2:])
         for members in groups:
-            load.await_all_read(members, log)
+            load_checks.await_all_read(moved.servers, members, log)
         for reader in readers:
             reader.stop()
 
     for sender in senders:
         assert sender.sent.failed, f"{sender.who} noticed nothing"
         assert sender.errors, sender.who
-        load.check_answered(sender)
-        load.check_log(log, sender)
+        load_checks.check_answered(sender)
+        load_checks.check_log(log, sender)
     for reader in readers:
         assert reader.errors, f"{reader.who} noticed nothing"
-        load.check_starts(log, reader)
+        load_checks.check_starts(log, reader)
     _check_positions(moved, groups)
 
 
-def _check_positions(moved: Moved, groups: Sequence[Sequence[load.GroupReader]]) -> None:
+def _check_positions(moved: Moved, groups: Sequence[Sequence[load_readers.GroupReader]]) -> None:
     """Whoever joins a group under the topic's name of now reads what is new, and only that."""
     clients.produce(moved.servers, moved.name(), ["new"])
     for members in groups:
