@@ -55,6 +55,9 @@ EARLIER_FLOWS: Final = 100
 DENIED_REMEMBERED: Final = 100
 """Denied names per connection that are logged once; with more of them they are logged again."""
 
+PRODUCED_REMEMBERED: Final = 10_000
+"""Topics per connection of which it is remembered how they were called when produced to."""
+
 SESSIONS_PER_CONNECTION: Final = 16
 """Java's client keeps one per broker connection; whoever opens more loses the oldest."""
 
@@ -141,6 +144,7 @@ class ConnectionState:
 
     ``fetch_sessions`` holds the sessions given to this connection, by id. ``spelled`` is how
     this client spelled the topics it subscribed to, for the assignments that come later.
+    ``produced`` is how it called the topics it produced to (flat name to a name or topic id).
     ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
     that do not repeat it.
     """
@@ -152,6 +156,7 @@ class ConnectionState:
         "earlier",
         "fetch_sessions",
         "flows",
+        "produced",
         "protocol_types",
         "source",
         "spelled",
@@ -173,6 +178,7 @@ class ConnectionState:
         self.fetch_sessions: dict[int, FetchSession] | None = None
         self.spelled: dict[bytes, bytes] | None = None
         self.protocol_types: dict[bytes, bytes] | None = None
+        self.produced: dict[bytes, bytes] | None = None
 
     def note_client_id(self, client_id: bytes | None) -> None:
         """Count from here on under this client id (it comes with every request).
@@ -225,6 +231,17 @@ class ConnectionState:
         if own != topic_id:
             edits.append((start, stop, own))
         return flat
+
+    def produced_as(self, flat: bytes, called: bytes) -> bytes:
+        """What the client called a topic when it first produced to it here; ``called``, if never.
+
+        A producer numbers its batches for each name it knows (KIP-98): a broker would take those
+        under a second name of the same topic for repetitions, and acknowledge without writing.
+        """
+        produced = self.produced
+        if produced is None or len(produced) >= PRODUCED_REMEMBERED:
+            produced = self.produced = {}
+        return produced.setdefault(flat, called)
 
     def see(self, view: View) -> None:
         """Go on with another view: the catalog has changed.

@@ -11,9 +11,10 @@ from typing import Final
 
 from gateway.apis import generic
 from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST
 from gateway.exchange import Exchange, Outcome
 from gateway.flows import Flow
-from gateway.rules.rename import wire_string
+from gateway.rules.rename import Refusals, RequestRenamer, wire_string
 from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
@@ -92,17 +93,17 @@ def _rename(
     edits: list[Edit] = []
     spelled: dict[bytes, bytes] = {}
     ids: dict[bytes, bytes] = {}
+    called: dict[bytes, bytes] = {}
     batches: list[tuple[bytes, int, int]] = []
     flat = b""
     acks = -1
     for kind, start, stop, value in spans:
         if kind == TOPIC_NAME:
             found = view.resolve(value)
-            if isinstance(found, Denied):
+            if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
                 return None
             flat = found.flat
-            if spelled.setdefault(flat, value) != value:
-                return None
+            called[flat] = value
             if flat != value:
                 new = found.flat_compact if flexible else found.flat_legacy
                 edits.append((start, stop, new))
@@ -115,16 +116,48 @@ def _rename(
             if owned is None:
                 return None
             flat = owned
+            called[flat] = value
         elif kind == TRANSACTIONAL_ID and value is not None:
             renamer = generic.renamer_for(state, exchange)
             renamer.transactional_id(start, stop, value)
             if renamer.refusals is not None:
                 return None
             edits += renamer.edits
+    if not _by_one_name(state, buf, batches, called):
+        return None
     exchange.spelled = spelled
     exchange.spelled_ids = ids
     _count(state, exchange, buf, batches, acks)
     return edits
+
+
+def _by_one_name(
+    state: ConnectionState,
+    buf: bytes,
+    batches: list[tuple[bytes, int, int]],
+    called: dict[bytes, bytes],
+) -> bool:
+    """Whether every topic whose batches have sequence numbers, or have yet to arrive and may have,
+    goes by the name or id it was produced to before."""
+    for flat, value in called.items():
+        if state.produced_as(flat, value) != value:
+            facts = [batch_facts(buf, start, end) for topic, start, end in batches if topic == flat]
+            if any(fact is None or fact[1] for fact in facts):
+                return False
+    return True
+
+
+def _second_names(state: ConnectionState, renamer: RequestRenamer) -> dict[bytes, Denied]:
+    """The names and ids under which this producer may not go on."""
+    name_of = state.worker.cluster.index.name_of
+    called = [*renamer.spelled.items()]
+    called += [(name_of(own) or b"", asked) for own, asked in renamer.spelled_ids.items()]
+    why = "This producer wrote to the topic under another name or id before; use a new producer."
+    return {
+        asked: Denied(INVALID_REQUEST, why, "spelling")
+        for flat, asked in called
+        if state.produced_as(flat, asked) != asked
+    }
 
 
 def _count(
@@ -180,6 +213,10 @@ def _refuse(
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
     refusals = renamer.refusals
+    second = _second_names(state, renamer)
+    if second:
+        refusals = refusals or Refusals()
+        refusals.topics |= second
     silent = any(kind == ACKS and value == 0 for kind, _, _, value in spans)
     if refusals is None:
         # An empty name or id names nothing: it is left to the broker to refuse it.

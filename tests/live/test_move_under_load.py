@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from confluent_kafka import KafkaError, Message, Producer
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
@@ -59,6 +60,11 @@ def moved(servers: str, kafka: KafkaCluster, unique: Names) -> Moved:
     return topic
 
 
+def _in_an_hour() -> str:
+    """An end for an alias that no test lives to see."""
+    return (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def _members(stack: ExitStack, moved: Moved, name: load.Name) -> list[load_readers.GroupReader]:
     """Two members of a classic group and one of a KIP-848 group, which have their partitions."""
     old, new = f"{moved.flat}-classic", f"{moved.flat}-consumer"
@@ -81,7 +87,7 @@ def _members(stack: ExitStack, moved: Moved, name: load.Name) -> list[load_reade
 @pytest.mark.timeout(240)
 def test_with_an_alias_no_client_notices(moved: Moved, kafka: KafkaCluster) -> None:
     """All go on under the first name, which is the topic's own and its alias in turn."""
-    until = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    until = _in_an_hour()
     patient = load.PATIENT_MS
 
     def first() -> str:
@@ -170,3 +176,36 @@ def _check_positions(moved: Moved, groups: Sequence[Sequence[load_readers.GroupR
     clients.produce(moved.servers, moved.name(), ["new"])
     for members in groups:
         assert clients.consume(moved.servers, moved.name(), 1, members[0].group) == ["new"]
+
+
+@pytest.mark.parametrize("moves", [True, False], ids=["moved", "two spellings"])
+def test_a_producer_that_uses_two_names_loses_nothing(
+    moved: Moved, kafka: KafkaCluster, moves: bool
+) -> None:
+    """It numbers its batches for each name anew, which the broker would take for repetitions and
+    acknowledge without writing them: what is acknowledged is stored all the same."""
+    second = moved.first.replace(":", "..")
+    if moves:
+        second = f"{moved.ends[1]}:orders"
+    acknowledged: list[str] = []
+    producer = Producer(
+        clients.settings(moved.servers, enable_idempotence=True, message_timeout_ms=5_000)
+    )
+
+    def send(name: str, value: str) -> None:
+        def told(error: KafkaError | None, _: Message) -> None:
+            if error is None:
+                acknowledged.append(value)
+
+        producer.produce(name, value, partition=0, on_delivery=told)
+        assert producer.flush(clients.SECONDS) == 0
+
+    for number in range(3):
+        send(moved.first, f"first {number}")
+    if moves:
+        moved.move(**{"gateway.alias.until": _in_an_hour()})
+    for number in range(3):
+        send(second, f"second {number}")
+    stored = [value for _, value in load_checks.stored(kafka.bootstrap_servers, moved.flat)[0]]
+    assert stored[:3] == ["first 0", "first 1", "first 2"]
+    assert stored == acknowledged

@@ -336,3 +336,40 @@ def test_an_alias_ends_with_the_namespace_of_its_topic(aliased: Pair) -> None:
     aliased.log.append([Namespace("team-b", deleting=1)])
     aliased.catalog_changed()
     assert isinstance(aliased.view.resolve(b"team-a:orders"), Denied)
+
+
+def batch(producer_id: int) -> bytes:
+    """A batch header of magic 2, as far as it is looked at."""
+    header = bytearray(61)
+    header[16] = 2
+    header[43:51] = producer_id.to_bytes(8, "big", signed=True)
+    header[57:61] = (1).to_bytes(4, "big")
+    return bytes(header)
+
+
+def produce(pair: Pair, version: int, key: Any, producer_id: int) -> Any:
+    cls = messages.message_class("ProduceRequest", version)
+    topic = element_class(cls, "topic_data")
+    partition = element_class(topic, "partition_data")
+    records = make(partition, {"index": 0, "records": batch(producer_id)})
+    name = {"topic_id": key} if isinstance(key, UUID) else {"name": key}
+    asked = make(topic, {**name, "partition_data": (records,)})
+    return pair.ask("Produce", version, make(cls, {"acks": -1, "topic_data": (asked,)}))
+
+
+@pytest.mark.parametrize(
+    ("version", "first", "second"),
+    [(12, "team-a:orders", "team-b:orders"), (12, "plain", ":plain"), (13, topic_id(1), VIRTUAL)],
+)
+def test_a_producer_with_sequence_numbers_keeps_to_one_name(
+    version: int, first: Any, second: Any
+) -> None:
+    """The broker would take the second name's batches for repetitions of the first one's."""
+    pair = Pair(topics=[FLAT, "plain"], entries=[entry(alias=True)])
+    assert produce(pair, version, first, 7) is not None
+    assert produce(pair, version, second, 7) is None
+    payload = frames(pair.to_client())
+    assert payload == [], "the answer waits for the first one's"
+    other = Pair(topics=[FLAT, "plain"], entries=[entry(alias=True)])
+    assert produce(other, version, first, -1) is not None
+    assert produce(other, version, second, -1) is not None, "without them there is nothing to fear"
