@@ -13,9 +13,10 @@ LOCK_FLAGS := --quiet --generate-hashes --strip-extras --allow-unsafe --no-heade
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
+CASES ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format unit live compiled bench spark lock upgrade clean
+.PHONY: help demo test check format unit live oracle compiled bench spark lock upgrade clean
 .NOTPARALLEL:
 
 help:  ## Show this list.
@@ -41,6 +42,10 @@ unit: $(STAMP)  ## Tests that need no Kafka.
 
 live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
 	$(PYTEST) -v -m live
+
+oracle: $(STAMP)  ## Access: ask a Kafka and the gateway the same, at random (CASES=100000: how often).
+	ORACLE_CASES=$(CASES) $(PYTEST) -v tests/live/test_acl_oracle_decisions.py \
+		tests/live/test_acl_oracle_wire.py
 
 compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
 	@$(BIN)/python -m devkit.compiled

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from bench.acls import measure_acls
 from bench.archives import ArchiveError
 from bench.bars import AFTER_BULK, RSS_GIB
 from bench.catalog import measure_catalog
@@ -18,6 +19,7 @@ from bench.machine import provenance
 from bench.report import append_record, as_json, codec_table, wire_table, write_latest
 from bench.results import Row, Samples, rows
 from bench.targets.target import TargetError
+from bench.tls import run_tls
 from bench.wire import TARGETS, Outcome, Plan, run
 from devkit.broker import BrokerError
 from devkit.gateway_process import GatewayError
@@ -37,7 +39,7 @@ _FAILURES = (
     TargetError,
 )
 
-_PARTS = ("all", "codec", "catalog", "wire")
+_PARTS = ("all", "codec", "acls", "catalog", "wire", "tls")
 _VOLUME = (AFTER_BULK, "gib")
 _QUIET_LOAD = 0.7
 
@@ -68,12 +70,15 @@ def _bench(options: argparse.Namespace) -> int:
         say("codec")
         codec = list(measure())
     catalog: list[CatalogRow] = []
+    if options.part in ("all", "acls"):
+        catalog += measure_acls(say)
     if options.part in ("all", "catalog"):
-        catalog = list(measure_catalog(say))
-    if options.part in ("all", "wire"):
-        for program in ("replay", "paced", "idle"):
-            compile_generator(program)
-        outcome = run(_plan(options), say)
+        catalog += measure_catalog(say)
+    for part, measure_part in (("wire", run), ("tls", run_tls)):
+        if options.part in ("all", part):
+            for program in ("replay", "paced", "idle"):
+                compile_generator(program)
+            outcome = outcome.with_those_of(measure_part(_plan(options), say))
     found = rows(outcome.samples)
     text = _text(codec, catalog, found, outcome)
     print(f"\n{where.line}\n\n{text}", end="")

@@ -16,6 +16,7 @@ BY_NAME: Final = (NAMES, f"{NAMES}-compiled")
 
 IDLE: Final = "idle connections"
 AFTER_BULK: Final = "after bulk"
+HANDSHAKES: Final = "TLS handshakes"
 
 RSS_GIB: Final = 10.0
 """The volume after which the resident set counts."""
@@ -39,6 +40,7 @@ class Bar:
 _RELATIONS: Final[Mapping[tuple[str, str], Relation]] = {
     **{(load, "cpu"): Relation.TIMES_HAPROXY for load in (*BULK, *PIPELINED, *CLOSED, *PACED)},
     **{(load, p): Relation.OVER_DIRECT for load in (*CLOSED, *PACED) for p in ("p50", "p99")},
+    (HANDSHAKES, "cpu"): Relation.TIMES_HAPROXY,
     (IDLE, "kib"): Relation.TIMES_HAPROXY,
     (AFTER_BULK, "rss"): Relation.TIMES_HAPROXY,
 }

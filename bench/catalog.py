@@ -19,9 +19,10 @@ from bench.catalog_live import measure_gateways
 from bench.catalog_population import NAMESPACES, TOPICS, namespaces, topics
 from bench.catalog_rows import CatalogRow
 from bench.codec import nanoseconds
+from gateway.access import Access
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.state import Listings
+from gateway.listings import Listings
 from gateway.topic_ids import TopicIndex
 from gateway.view import View, ViewSettings
 
@@ -71,12 +72,12 @@ def changes(snapshot: Snapshot) -> Iterator[CatalogRow]:
     index.replace((flat.encode(), None) for flat in snapshot.topics)
     listings = Listings()
     view = View(_SETTINGS, snapshot)
-    first = _timed(lambda: listings.of(view, index))[1]
+    first = _timed(lambda: listings.of(Access(view, "", ""), index))[1]
     rounds = []
     for entry in itertools.islice(list(snapshot.topics.values()), _CHANGES):
         snapshot, applied = _timed(partial(_changed, snapshot, entry))
         view, viewed = _timed(partial(view.successor, snapshot))
-        listed = _timed(partial(listings.of, view, index))[1]
+        listed = _timed(partial(listings.of, Access(view, "", ""), index))[1]
         rounds.append((applied, viewed, listed))
     applied, viewed, listed = map(statistics.median, zip(*rounds, strict=True))
     yield CatalogRow("one topic changes: the next snapshot", "ms", applied)

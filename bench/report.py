@@ -28,6 +28,7 @@ _UNITS: Final[Mapping[tuple[str, str], str]] = {
     ("pipelined fetch", "cpu"): "CPU us/request",
     ("pipelined produce", "rate"): "requests/s",
     ("pipelined fetch", "rate"): "requests/s",
+    ("TLS handshakes", "cpu"): "CPU us/connection",
     ("closed-loop produce", "p50"): "p50 us",
     ("closed-loop fetch", "p50"): "p50 us",
     ("paced produce", "p50"): "p50 us",

@@ -10,6 +10,8 @@ from bench.stats import Summary, differences, ratios, summarize
 
 BASE = "haproxy"
 DIRECT = "direct"
+TLS = "-tls"
+"""How the names of targets end whose clients come over TLS: they are compared with each other."""
 
 Rounds = dict[int, float]
 """A metric's value by round."""
@@ -74,7 +76,8 @@ def _row(samples: Samples, load: str, target: str, metric: str) -> Row:
     relation = relation_of(load, metric)
     relative: list[float] = []
     if relation is Relation.TIMES_HAPROXY:
-        relative = ratios(values, samples.rounds(load, BASE, metric))
+        base = BASE + TLS if target.endswith(TLS) else BASE
+        relative = ratios(values, samples.rounds(load, base, metric))
     elif relation is Relation.OVER_DIRECT:
         relative = differences(values, samples.rounds(load, DIRECT, metric))
     return Row(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,9 +64,24 @@ class Outcome:
     titles: dict[str, str]
     versions: dict[str, tuple[int, int]]
 
+    def with_those_of(self, other: Outcome) -> Outcome:
+        """Both, of different targets."""
+        return Outcome(
+            Samples(self.samples.values | other.samples.values),
+            self.titles | other.titles,
+            self.versions | other.versions,
+        )
 
-def run(plan: Plan, say: Say) -> Outcome:
+
+def run(
+    plan: Plan,
+    say: Say,
+    targets: Mapping[str, Callable[[Path], Target]] = TARGETS,
+    all_loads: Sequence[Load] | None = None,
+) -> Outcome:
     """Start a broker and the targets, measure, and end all of it.
+
+    ``plan.targets`` are some of ``targets``; without ``all_loads`` they get every load.
 
     Raises TargetError, AnswerError, GeneratorError, or what devkit.broker raises.
     """
@@ -80,11 +95,11 @@ def run(plan: Plan, say: Say) -> Outcome:
         subjects = []
         for name in plan.targets:
             say(f"starting {name}")
-            target = stack.enter_context(TARGETS[name](directory))
+            target = stack.enter_context(targets[name](directory))
             target.start(broker.bootstrap_servers)
             subjects.append(prepare(target, directory))
         measurement = _Measurement(subjects, broker.process_id(_BROKER), cores, say)
-        measurement.measure(plan)
+        measurement.measure(plan, loads(plan.bulk_gib) if all_loads is None else all_loads)
         return Outcome(
             measurement.samples,
             {subject.target.name: subject.target.title for subject in subjects},
@@ -103,8 +118,7 @@ class _Measurement:
         self._cores = cores
         self._say = say
 
-    def measure(self, plan: Plan) -> None:
-        all_loads = loads(plan.bulk_gib)
+    def measure(self, plan: Plan, all_loads: Sequence[Load]) -> None:
         # Before anything else: memory that traffic left free would hide what connections take.
         for subject in self._proxies:
             self._say(f"idle connections: {subject.target.name}")
@@ -134,8 +148,9 @@ class _Measurement:
         cores = self._cores
         proxies = [pid for subject in self._proxies for pid in subject.target.processes()]
         place(proxies, cores.proxies if apart else cores.all)
+        helpers = [pid for subject in self._subjects for pid in subject.target.helpers()]
         # The generators take after this process.
-        place([self._broker, os.getpid()], cores.others if apart else cores.all)
+        place([self._broker, os.getpid(), *helpers], cores.others if apart else cores.all)
 
     def _after_bulk(self, plan: Plan, bulk: Sequence[Bulk]) -> None:
         for subject in self._proxies:

@@ -22,6 +22,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from devkit.broker_config import NodePlan, properties_text, server_properties
+from devkit.broker_security import BrokerSecurity
 from devkit.java import fetch_java, java_command
 from devkit.ports import free_port
 from devkit.process import ManagedProcess
@@ -53,7 +54,8 @@ class KafkaCluster:
     ``nodes`` brokers have the ids 1 and up. Ports are chosen free, data lies in a temporary
     directory that goes away with ``stop``, which also runs at exit. ``overrides`` are broker
     settings. ``quick_start`` gives up half of Java's top speed for a quicker start: the bench
-    turns it off. Not thread-safe; nothing here needs an event loop.
+    turns it off. ``security`` adds listeners with TLS or SASL, users and an authorizer; its
+    absence means PLAINTEXT for all. Not thread-safe; nothing here needs an event loop.
     """
 
     def __init__(
@@ -61,11 +63,13 @@ class KafkaCluster:
         nodes: int = 1,
         *,
         overrides: Mapping[str, str] | None = None,
+        security: BrokerSecurity | None = None,
         heap: str = "512m",
         quick_start: bool = True,
     ) -> None:
         self._first_ids = range(1, nodes + 1)
         self._overrides = dict(overrides or {})
+        self._security = security
         self._options = (
             f"-Xmx{heap}",
             *_BROKER_OPTIONS,
@@ -151,7 +155,11 @@ class KafkaCluster:
     @property
     def bootstrap_servers(self) -> str:
         """``host:port`` of every running broker, joined by commas."""
-        return ",".join(self.addresses[node_id] for node_id in sorted(self._processes))
+        return self.servers("PLAINTEXT")
+
+    def servers(self, protocol: str) -> str:
+        """``host:port`` of the listener for ``protocol`` of every running broker, likewise."""
+        return ",".join(self._plans[node].address_of(protocol) for node in self.running)
 
     @property
     def addresses(self) -> dict[int, str]:
@@ -202,7 +210,9 @@ class KafkaCluster:
             self._directory = Path(tempfile.mkdtemp(prefix="kafka-gateway-broker-"))
         directory = self._directory / f"node-{node_id}"
         controller_port = free_port() if node_id == _CONTROLLER_ID else None
-        plan = NodePlan(node_id, free_port(), controller_port, directory)
+        protocols = self._security.protocols if self._security is not None else ()
+        secure_ports = {protocol: free_port() for protocol in protocols}
+        plan = NodePlan(node_id, free_port(), controller_port, directory, secure_ports)
         self._plans[node_id] = plan
         return plan
 
@@ -230,9 +240,12 @@ class KafkaCluster:
         """Write the configuration and format the data directory."""
         plan.directory.mkdir()
         voters = [self._plans[_CONTROLLER_ID]]
-        properties = server_properties(plan, voters, min(len(self._first_ids), 3), self._overrides)
+        replicas = min(len(self._first_ids), 3)
+        properties = server_properties(plan, voters, replicas, self._overrides, self._security)
         plan.properties_path.write_text(properties_text(properties))
         arguments = ["format", f"--cluster-id={self._cluster_id}", "-c", str(plan.properties_path)]
+        if self._security is not None:
+            arguments += self._security.format_arguments()
         log_path = plan.directory / "format.log"
         command = java_command("kafka.tools.StorageTool", arguments)
         with ManagedProcess(f"format of node {plan.node_id}", command, log_path) as process:

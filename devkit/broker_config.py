@@ -3,25 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from devkit.broker_security import BrokerSecurity
 
 HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """One node: its id, its ports, its directory. The controller has a port for that as well."""
+    """One node: its id, its ports, its directory. The controller has a port for that as well.
+
+    ``secure_ports`` are those of the listeners with TLS or SASL, by protocol.
+    """
 
     node_id: int
     port: int
     controller_port: int | None
     directory: Path
+    secure_ports: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def address(self) -> str:
-        """Where clients reach it."""
+        """Where clients reach it without proving anything."""
         return f"{HOST}:{self.port}"
+
+    def address_of(self, protocol: str) -> str:
+        """Where clients reach it that speak ``protocol``."""
+        return self.address if protocol == "PLAINTEXT" else f"{HOST}:{self.secure_ports[protocol]}"
 
     @property
     def properties_path(self) -> Path:
@@ -35,14 +45,20 @@ class NodePlan:
 
 
 def server_properties(
-    node: NodePlan, voters: Sequence[NodePlan], replicas: int, overrides: Mapping[str, str]
+    node: NodePlan,
+    voters: Sequence[NodePlan],
+    replicas: int,
+    overrides: Mapping[str, str],
+    security: BrokerSecurity | None = None,
 ) -> dict[str, str]:
     """The configuration of ``node``, with Kafka's defaults where a test has no reason against.
 
     ``replicas`` is the replication factor of new topics and of Kafka's internal ones;
     ``overrides`` go before everything.
     """
-    listeners = [f"PLAINTEXT://{node.address}"]
+    protocols = ["PLAINTEXT", *node.secure_ports]
+    advertised = [f"{protocol}://{node.address_of(protocol)}" for protocol in protocols]
+    listeners = list(advertised)
     roles = ["broker"]
     if node.controller_port is not None:
         listeners.append(f"CONTROLLER://{HOST}:{node.controller_port}")
@@ -53,15 +69,18 @@ def server_properties(
         "node.id": str(node.node_id),
         "controller.quorum.voters": ",".join(quorum),
         "listeners": ",".join(listeners),
-        "advertised.listeners": f"PLAINTEXT://{node.address}",
+        "advertised.listeners": ",".join(advertised),
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "listener.security.protocol.map": ",".join(
+            ["CONTROLLER:PLAINTEXT", *(f"{protocol}:{protocol}" for protocol in protocols)]
+        ),
         "log.dirs": str(node.directory / "data"),
         "auto.create.topics.enable": "true",
         "num.partitions": "1",
         **_replication(replicas),
         **_HASTE,
+        **(security.properties(node.directory) if security is not None else {}),
         **overrides,
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from devkit.ports import free_port, free_ports
@@ -18,6 +18,7 @@ class Listener:
     """One listener: how it is configured, and what it is in a few words.
 
     ``list_namespaces`` and ``list_subtree`` are the gateway's default while they are None.
+    ``security`` are keys of the configuration as they are: ``security_protocol``, ``tls``, ...
     """
 
     name: str
@@ -27,6 +28,7 @@ class Listener:
     escape: bool = False
     list_namespaces: bool | None = None
     list_subtree: bool | None = None
+    security: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,13 @@ def plan_gateway(
     *,
     traffic_log_directory: str,
     workers: int = 1,
+    cluster_security: Mapping[str, Any] | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> GatewayPlan:
     """A configuration with free ports; ``brokers`` is ``host:port`` joined by commas.
 
-    ``namespaces`` are made at the first start; ``overrides`` replace top-level keys.
+    ``namespaces`` are made at the first start; ``cluster_security`` is how the gateway reaches the
+    brokers; ``overrides`` replace top-level keys.
     """
     metrics_port = free_port()
     entries = []
@@ -67,15 +71,18 @@ def plan_gateway(
         if listener.home:
             entry |= {"home": listener.home, "escape": listener.escape}
         entry |= {key: value for key, value in _listed(listener).items() if value is not None}
-        entries.append(entry)
+        if "broker_names" in listener.security:
+            del entry["broker_base_port"]  # one port for all brokers
+        entries.append(entry | dict(listener.security))
+    cluster: dict[str, Any] = {
+        "name": "main",
+        "bootstrap_servers": brokers.split(","),
+        "node_ids": [f"{NODE_IDS[0]}-{NODE_IDS[-1]}"],
+    }
+    if cluster_security is not None:
+        cluster["security"] = dict(cluster_security)
     config: dict[str, Any] = {
-        "clusters": [
-            {
-                "name": "main",
-                "bootstrap_servers": brokers.split(","),
-                "node_ids": [f"{NODE_IDS[0]}-{NODE_IDS[-1]}"],
-            }
-        ],
+        "clusters": [cluster],
         "namespaces": list(namespaces),
         "listeners": entries,
         "workers": workers,

@@ -40,10 +40,11 @@ def gateway_command() -> str:
 class GatewayProcess:
     """One running ``kafka-gateway serve`` with free ports.
 
-    ``brokers`` is ``host:port`` joined by commas, or a function that says so. ``python_path`` is
-    where another build of the packages lies. A port that someone
-    takes between choosing and binding it costs another try with other ports. Its files lie in a
-    temporary directory that goes away with ``stop``, which also runs at exit.
+    ``brokers`` is ``host:port`` joined by commas, or a function that says so;
+    ``cluster_security`` is how it reaches them. ``python_path`` is where another build of the
+    packages lies. A port that someone takes between choosing and binding it costs another try
+    with other ports. Its files lie in a temporary directory that goes away with ``stop``, which
+    also runs at exit.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class GatewayProcess:
         namespaces: Sequence[str],
         *,
         workers: int = 1,
+        cluster_security: Mapping[str, Any] | None = None,
         overrides: Mapping[str, Any] | None = None,
         python_path: Path | None = None,
     ) -> None:
@@ -61,6 +63,7 @@ class GatewayProcess:
         self._listeners = listeners
         self._namespaces = namespaces
         self._workers = workers
+        self._cluster_security = cluster_security
         self._overrides = overrides
         self._directory: Path | None = None
         self._plan: GatewayPlan | None = None
@@ -174,9 +177,10 @@ class GatewayProcess:
             self._namespaces,
             traffic_log_directory=str(traffic_log),
             workers=self._workers,
+            cluster_security=self._cluster_security,
             overrides=self._overrides,
         )
-        self._config_path.write_text(yaml.safe_dump(self._plan.config, sort_keys=False))
+        self.config_path.write_text(yaml.safe_dump(self._plan.config, sort_keys=False))
         self._launch()
         try:
             self._await_ready()
@@ -188,8 +192,9 @@ class GatewayProcess:
         return None
 
     @property
-    def _config_path(self) -> Path:
-        assert self._directory is not None
+    def config_path(self) -> Path:
+        """Its configuration file."""
+        assert self._directory is not None, "the gateway was not started"
         return self._directory / "gateway.yaml"
 
     @property
@@ -198,7 +203,7 @@ class GatewayProcess:
         return self._directory / "gateway.log"
 
     def _launch(self) -> None:
-        command = [gateway_command(), "serve", "--config", str(self._config_path)]
+        command = [gateway_command(), "serve", "--config", str(self.config_path)]
         env = {**os.environ, "PYTHONUNBUFFERED": "1"}
         if self._python_path is not None:
             env["PYTHONPATH"] = str(self._python_path)

@@ -124,12 +124,13 @@ def run_java(
     stdin: str = "",
     seconds: float = 60.0,
     classes: Path | None = None,
+    options: Sequence[str] = (),
 ) -> JavaResult:
-    """Run a main class to its end, whatever its exit status.
+    """Run a main class to its end, whatever its exit status; ``options`` are further ones of Java.
 
     Raises JavaError, with what it printed, if it takes longer than ``seconds``; it is killed then.
     """
-    command = java_command(main_class, args, classes=classes)
+    command = java_command(main_class, args, options=(*TOOL_OPTIONS, *options), classes=classes)
     try:
         ended = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=seconds, check=False

@@ -62,7 +62,10 @@ class BrokerAdmin:
 
     def _new_link(self) -> ClusterLink:
         return ClusterLink(
-            self._cluster.name, self._cluster.bootstrap_servers, timeout=self._timeout
+            self._cluster.name,
+            self._cluster.bootstrap_servers,
+            timeout=self._timeout,
+            security=self._cluster.security,
         )
 
     def _in_order(self) -> list[tuple[str, int]]:

@@ -1,22 +1,30 @@
 """``kafka-gateway check FILE``: would this configuration work on this machine?
 
-The file's own mistakes are found by ``load_config``. This resolves every name in it and binds
-every port. Nothing is connected to.
+The file's own mistakes are found by ``load_config``. This resolves every name in it, binds every
+port and reads every certificate. Nothing is connected to.
 """
 
 from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from gateway.check_certificates import (
+    CertificateFacts,
+    certificate_facts,
+    certificate_problems,
+    certificate_warnings,
+)
 from gateway.config import Address, Config
 from gateway.config_errors import Key, Problem
 from gateway.config_rules import Parts, port_claims
+from gateway.exposure import exposures
+from gateway.listeners import listener_addresses
 from gateway.port_probe import probe
-from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
+from gateway.virtual_brokers import NodeIdRanges
 
 MAX_ROWS = 16
 """Brokers of a listener that the table lists one by one."""
@@ -24,11 +32,16 @@ MAX_ROWS = 16
 
 @dataclass(frozen=True, slots=True)
 class ListenerPlan:
-    """What a listener's clients are told: its bootstrap address, and each broker's by node id."""
+    """What a listener's clients are told: its bootstrap address, and each broker's by node id.
+
+    ``security_protocol`` is what they need for it, ``certificate`` what they are shown.
+    """
 
     name: str
     bootstrap: Address
     brokers: dict[int, Address]
+    security_protocol: str = "PLAINTEXT"
+    certificate: CertificateFacts | None = None
 
 
 def find_problems(config: Config) -> list[Problem]:
@@ -37,7 +50,12 @@ def find_problems(config: Config) -> list[Problem]:
     # A bind address without a meaning was told already.
     unknown = {problem.key[:-1] for problem in unresolved if problem.key[-1] in {"bind", "host"}}
     claims = [claim for claim in port_claims(Parts.of(config)) if claim.key[:-1] not in unknown]
-    return [*unresolved, *probe(claims)]
+    return [*unresolved, *certificate_problems(config), *probe(claims)]
+
+
+def find_warnings(config: Config) -> list[Problem]:
+    """What works now, and should be looked at all the same."""
+    return [*certificate_warnings(config), *_unresolved_names(config), *_exposed(config)]
 
 
 def plan(config: Config) -> list[ListenerPlan]:
@@ -45,10 +63,21 @@ def plan(config: Config) -> list[ListenerPlan]:
     ranges = NodeIdRanges.parse(config.clusters[0].node_ids)
     plans = []
     for listener in config.listeners:
-        host = listener.advertised_host
-        addresses = ListenerAddresses(host, listener.broker_base_port, ranges)
-        brokers = {node: Address(host, port) for port, node in addresses.ports().items()}
-        plans.append(ListenerPlan(listener.name, Address(host, listener.port), brokers))
+        addresses = listener_addresses(listener, ranges)
+        host, names = listener.advertised_host, addresses.names
+        if names is None:
+            brokers = {node: Address(host, port) for port, node in addresses.ports().items()}
+        else:
+            brokers = {node: Address(names.host(node), listener.port) for node in ranges}
+        plans.append(
+            ListenerPlan(
+                listener.name,
+                Address(host, listener.port),
+                brokers,
+                listener.security_protocol,
+                certificate_facts(listener),
+            )
+        )
     return plans
 
 
@@ -65,21 +94,35 @@ def table(plans: Sequence[ListenerPlan]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_json(problems: Sequence[Problem], told: Sequence[str], plans: Sequence[ListenerPlan]) -> str:
-    """The same for programs. ``told`` are the problems as lines."""
+def as_json(
+    problems: Sequence[Problem],
+    told: Sequence[str],
+    plans: Sequence[ListenerPlan],
+    warnings: Sequence[str] = (),
+) -> str:
+    """The same for programs. ``told`` are the problems as lines, ``warnings`` likewise."""
     content = {
         "ok": not problems,
         "problems": list(told),
-        "listeners": [
-            {
-                "name": one.name,
-                "bootstrap_servers": str(one.bootstrap),
-                "brokers": {str(node): str(address) for node, address in one.brokers.items()},
-            }
-            for one in plans
-        ],
+        "warnings": list(warnings),
+        "listeners": [_plan_as_json(one) for one in plans],
     }
     return json.dumps(content, indent=2) + "\n"
+
+
+def _plan_as_json(one: ListenerPlan) -> dict[str, object]:
+    content: dict[str, object] = {
+        "name": one.name,
+        "security_protocol": one.security_protocol,
+        "bootstrap_servers": str(one.bootstrap),
+        "brokers": {str(node): str(address) for node, address in one.brokers.items()},
+    }
+    if one.certificate is not None:
+        content["certificate"] = {
+            "expires": one.certificate.expires.isoformat(),
+            "names": list(one.certificate.names),
+        }
+    return content
 
 
 def _shown(brokers: dict[int, Address]) -> Iterator[tuple[str, str]]:
@@ -94,16 +137,40 @@ def _shown(brokers: dict[int, Address]) -> Iterator[tuple[str, str]]:
 
 
 def _unresolved(config: Config) -> list[Problem]:
-    """Every name is looked up, at the same time: a resolver may take seconds to say no."""
     asked = dict(_hosts(config))
-    hosts = sorted(set(asked.values()))
-    with ThreadPoolExecutor(max_workers=min(16, len(hosts))) as pool:
-        reasons = dict(zip(hosts, pool.map(_why_unresolved, hosts), strict=True))
+    reasons = _reasons(asked.values())
     return [
         Problem(key, f"'{host}' does not resolve: {reason}; correct it, or make it known to DNS")
         for key, host in asked.items()
         if (reason := reasons[host]) is not None
     ]
+
+
+def _unresolved_names(config: Config) -> Iterator[Problem]:
+    """Broker names that are not known here; brokers that there may never be need none."""
+    for index, one in enumerate(plan(config)):
+        if config.listeners[index].broker_names is None:
+            continue
+        reasons = _reasons(address.host for address in [*one.brokers.values()][:MAX_ROWS])
+        for host, reason in reasons.items():
+            if reason is not None:
+                text = f"'{host}' does not resolve here: {reason}; its clients have to know it"
+                yield Problem(("listeners", index, "broker_names"), text)
+
+
+def _exposed(config: Config) -> Iterator[Problem]:
+    found = {listener.name: what for listener, what in exposures(config)}
+    for index, listener in enumerate(config.listeners):
+        if listener.name in found:
+            text = f"'{listener.bind}' is open to other machines: {found[listener.name]}"
+            yield Problem(("listeners", index, "bind"), text)
+
+
+def _reasons(hosts: Iterable[str]) -> dict[str, str | None]:
+    """Why names do not resolve; None: they do. All are asked at once: a no may take seconds."""
+    asked = sorted(set(hosts))
+    with ThreadPoolExecutor(max_workers=min(16, len(asked) or 1)) as pool:
+        return dict(zip(asked, pool.map(_why_unresolved, asked), strict=True))
 
 
 def _hosts(config: Config) -> Iterator[tuple[Key, str]]:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gateway import exit_codes, version
-from gateway.check import as_json, find_problems, plan, table
-from gateway.commands import catalog, configs, explain, topics
+from gateway.check import as_json, find_problems, find_warnings, plan, table
+from gateway.commands import acls, catalog, configs, explain, topics
 from gateway.config import Config, ConfigError, load_config, with_lines
 from gateway.logs import set_up_logging
 from gateway.supervisor import StartError, run_supervisor
@@ -84,11 +84,14 @@ def _check(options: argparse.Namespace) -> int:
     config, path = load_config(options.config), options.config
     problems = find_problems(config)
     told = str(with_lines(path, problems)).splitlines()
+    warned = [
+        f"warning: {line}" for line in str(with_lines(path, find_warnings(config))).splitlines()
+    ]
     if options.json:
-        print(as_json(problems, told, plan(config)), end="")
+        print(as_json(problems, told, plan(config), warned), end="")
     elif not problems:
         print(table(plan(config)), end="")
-    for line in told:
+    for line in [*told, *warned]:
         print(line, file=sys.stderr)
     return exit_codes.FAILED if problems else exit_codes.OK
 
@@ -130,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(run=_serve)
     check = commands.add_parser(
         "check",
-        help="resolve every name of a configuration and bind every port, then say so",
+        help="resolve every name of a configuration, bind every port, read every certificate",
         description="Whether a configuration would work on this machine.",
         epilog=_CHECK_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -140,6 +143,7 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(run=_check)
     topics.add_parser(commands)
     configs.add_parser(commands)
+    acls.add_parser(commands)
     catalog.add_parser(commands)
     explain.add_parser(commands)
     return parser

@@ -12,7 +12,9 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 from itertools import count
+from typing import Any
 
+from gateway.broker_security import BrokerSecurity
 from gateway.cluster_client import BrokerConnection, BrokerError
 from gateway.cluster_link import ClusterLink, ClusterUnreachable
 from gateway.cluster_listing import Address, Listing, ListingReader, all_topics_request
@@ -34,7 +36,8 @@ class Cluster:
 
     ``index`` holds the topics. ``brokers`` maps node ids to (host, port) as the cluster lists
     them; while the whole cluster is gone the last list stays. ``api_versions`` maps API keys to
-    the (lowest, highest) version of the broker asked last. ``reachable`` tells whether the last
+    the (lowest, highest) version of the broker asked last, and ``served`` is its whole
+    ApiVersionsResponse. ``reachable`` tells whether the last
     listing came through. ``brokers`` and ``api_versions`` are never changed but replaced.
 
     The functions in ``on_change`` are called, without arguments, after a listing, if brokers or
@@ -46,22 +49,26 @@ class Cluster:
         name: str,
         bootstrap_servers: Sequence[Address],
         *,
+        security: BrokerSecurity | None = None,
         poll_interval: float = 5.0,
         request_timeout: float = 5.0,
         min_refresh_interval: float = 0.05,
         start_timeout: float = 30.0,
         settle_time: float = 1.0,
     ) -> None:
-        """``name`` is the configuration's. All times are seconds; ``request_timeout`` is for
+        """``name`` is the configuration's; ``security`` is how its brokers are connected to, for
+        everyone who does. All times are seconds; ``request_timeout`` is for
         each step with one broker (connecting, ApiVersions, Metadata), ``settle_time`` is
         TopicIndex's."""
         if not bootstrap_servers:
             raise ValueError(f"cluster {name!r} has no bootstrap servers")
         self.name = name
         self.bootstrap_servers = tuple(bootstrap_servers)
+        self.security = security or BrokerSecurity()
         self.index = TopicIndex(settle_time)
         self.brokers: dict[int, Address] = {}
         self.api_versions: dict[int, tuple[int, int]] = {}
+        self.served: Any = None
         self.cluster_id: str | None = None
         self.controller_id = -1
         self.reachable = False
@@ -70,7 +77,9 @@ class Cluster:
         self._min_refresh_interval = min_refresh_interval
         self._start_timeout = start_timeout
         self._reader = ListingReader()
-        self._link = ClusterLink(name, bootstrap_servers, timeout=request_timeout)
+        self._link = ClusterLink(
+            name, bootstrap_servers, timeout=request_timeout, security=self.security
+        )
         self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
         self._waiting: asyncio.Future[None] | None = None
@@ -200,6 +209,7 @@ class Cluster:
         self._check(listing)
         self.index.replace(listing.topics, mark)
         self.api_versions = connection.api_versions
+        self.served = connection.served
         self.cluster_id = listing.cluster_id
         self.controller_id = listing.controller_id
         self._set_brokers(listing.brokers)

@@ -9,36 +9,46 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
-import os
-import socket
 from typing import Any, Self
 
+from gateway.broker_login import MessageChannel, authenticate_version, log_in
+from gateway.broker_messages import (
+    CLIENT_ID,
+    CORRELATION_BYTES,
+    MAX_CORRELATION_ID,
+    SIZE_BYTES,
+    BrokerError,
+    request_frame,
+    response_body,
+    response_entity,
+)
+from gateway.broker_security import SESSION_USE, BrokerSecurity
 from protocol import messages
 from protocol.errors import ProtocolError
-from protocol.frames import frame
-from protocol.headers import request_header_version, response_body_pos, response_header_version
-from protocol.primitives import legacy_string
-from protocol.schema import api_key_of, message_versions, response_name
+from protocol.schema import api_key_of, message_versions
 
-CLIENT_ID = "kafka-namespace-gateway"
+__all__ = ["BrokerConnection", "BrokerError", "NotSpoken"]
+
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 """Kafka's own default for ``socket.request.max.bytes``."""
 
+API_VERSIONS = "ApiVersionsRequest"
+
 _UNSUPPORTED_VERSION = 35
-_SIZE_BYTES = 4
-_CORRELATION_BYTES = 4
-_MAX_CORRELATION_ID = 2**31 - 1
+_UNPROTECTED = BrokerSecurity()
 
 
-class BrokerError(Exception):
-    """A broker could not be asked; the text is a reason that fits after ``host:port: ``."""
+class NotSpoken(BrokerError):
+    """Nothing was answered but ApiVersions: so do brokers that speak another protocol there."""
 
 
 class BrokerConnection:
     """A connection to one broker, which knows what versions the broker speaks.
 
-    Whatever goes wrong while a request is under way (also that its caller is cancelled) closes
-    the connection: what the next bytes belong to is not certain any more.
+    Where the broker ends sessions (KIP-368), ``is_open`` turns False some time before: who asks
+    now and then connects anew, which is simpler than to re-authenticate. Whatever goes wrong
+    while a request is under way (also that its caller is cancelled) closes the connection: what
+    the next bytes belong to is not certain any more.
     """
 
     def __init__(
@@ -47,16 +57,21 @@ class BrokerConnection:
         writer: asyncio.StreamWriter,
         *,
         timeout: float,
+        security: BrokerSecurity = _UNPROTECTED,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
         """Use ``connect``; this only takes over the two ends of an open connection."""
         self._reader = reader
         self._writer = writer
         self._timeout = timeout
+        self._security = security
         self._max_response_bytes = max_response_bytes
+        self._expires = float("inf")
+        self._spoken = False
         self._turn = asyncio.Lock()
         self._correlation_id = 0
         self._api_versions: dict[int, tuple[int, int]] = {}
+        self._served: Any = None
 
     @classmethod
     async def connect(
@@ -65,24 +80,33 @@ class BrokerConnection:
         port: int,
         *,
         timeout: float,
+        security: BrokerSecurity = _UNPROTECTED,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> Self:
-        """Opens a connection and asks for the broker's API versions.
+        """Opens a connection, asks for the broker's API versions, and logs in.
 
-        ``timeout``, in seconds, is for connecting, for ApiVersions, and later for each request
-        on its own. Raises BrokerError.
+        ``timeout``, in seconds, is for connecting (with TLS), for ApiVersions, for each step of
+        the login, and later for each request on its own. Raises BrokerError.
         """
+        options = security.socket_options(host)
         try:
             async with asyncio.timeout(timeout):
-                reader, writer = await asyncio.open_connection(host, port)
+                reader, writer = await asyncio.open_connection(host, port, **options)
         except TimeoutError:
             raise BrokerError(f"no connection within {timeout:g} s") from None
         # A host that is no host name, or a port that is none, is a ValueError or OverflowError.
         except (OSError, ValueError, OverflowError) as error:
-            raise BrokerError(f"cannot connect: {_reason(error)}") from None
-        connection = cls(reader, writer, timeout=timeout, max_response_bytes=max_response_bytes)
+            raise BrokerError(f"cannot connect: {security.reason(error)}") from None
+        connection = cls(
+            reader,
+            writer,
+            timeout=timeout,
+            security=security,
+            max_response_bytes=max_response_bytes,
+        )
         try:
             await connection._ask_api_versions()
+            await connection._log_in()
         except BaseException:
             connection.close()
             raise
@@ -94,6 +118,11 @@ class BrokerConnection:
         return self._api_versions.copy()
 
     @property
+    def served(self) -> Any:
+        """The broker's ApiVersionsResponse, as it came."""
+        return self._served
+
+    @property
     def peer(self) -> tuple[str, int]:
         """The (IP address, port) at the other end."""
         host, port, *_ = self._writer.get_extra_info("peername")
@@ -101,8 +130,12 @@ class BrokerConnection:
 
     @property
     def is_open(self) -> bool:
-        """False once closed at either end. True may be out of date."""
-        return not self._writer.is_closing() and not self._reader.at_eof()
+        """False once closed at either end, or soon to be closed. True may be out of date."""
+        return (
+            not self._writer.is_closing()
+            and not self._reader.at_eof()
+            and asyncio.get_running_loop().time() < self._expires
+        )
 
     def version_for(self, name: str) -> int:
         """The highest version of a request that the broker and this gateway both know.
@@ -119,7 +152,7 @@ class BrokerConnection:
         """Sends a request entity and returns the response entity; see ``exchange``."""
         body = await self.exchange(name, version, entity)
         try:
-            return messages.parse(response_name(api_key_of(name)), version, body)
+            return response_entity(name, version, body)
         except ProtocolError as error:
             self.close()
             raise BrokerError(f"the answer to {name} makes no sense: {error}") from None
@@ -134,46 +167,52 @@ class BrokerConnection:
             answered = False
             try:
                 async with asyncio.timeout(self._timeout):
-                    body = await self._exchange(name, version, messages.write(entity))
+                    body = await self._exchange(name, version, entity)
                 answered = True
+                self._spoken = self._spoken or name != API_VERSIONS
                 return body
             except TimeoutError:
                 raise BrokerError(f"no answer to {name} within {self._timeout:g} s") from None
             except asyncio.IncompleteReadError:
-                raise BrokerError(f"closed the connection instead of answering {name}") from None
+                raise self._failure(f"closed the connection instead of answering {name}") from None
             except OSError as error:
-                raise BrokerError(f"connection lost: {_reason(error)}") from None
+                raise self._failure(f"connection lost: {self._security.lost(error)}") from None
             except ProtocolError as error:
-                raise BrokerError(f"the answer to {name} makes no sense: {error}") from None
+                raise self._failure(f"the answer to {name} makes no sense: {error}") from None
             finally:
                 if not answered:
                     self.close()
+
+    def _failure(self, text: str) -> BrokerError:
+        return BrokerError(text) if self._spoken else NotSpoken(text)
 
     def close(self) -> None:
         """Closes the connection at once. May be called again."""
         self._writer.transport.abort()
 
-    async def _exchange(self, name: str, version: int, body: bytes) -> bytes:
-        self._correlation_id = self._correlation_id % _MAX_CORRELATION_ID + 1
-        api_key = api_key_of(name)
-        header = _request_header(api_key, version, self._correlation_id)
-        self._writer.write(frame(header, body))
+    async def _exchange(self, name: str, version: int, entity: Any) -> bytes:
+        self._correlation_id = self._correlation_id % MAX_CORRELATION_ID + 1
+        self._writer.write(request_frame(name, version, self._correlation_id, entity))
         await self._writer.drain()
-        size = int.from_bytes(await self._reader.readexactly(_SIZE_BYTES), "big", signed=True)
-        if not _CORRELATION_BYTES <= size <= self._max_response_bytes:
+        size = int.from_bytes(await self._reader.readexactly(SIZE_BYTES), "big", signed=True)
+        if not CORRELATION_BYTES <= size <= self._max_response_bytes:
             raise ProtocolError(f"{size} bytes announced, {self._max_response_bytes} allowed")
         response = await self._reader.readexactly(size)
-        correlation_id = int.from_bytes(response[:_CORRELATION_BYTES], "big", signed=True)
-        if correlation_id != self._correlation_id:
-            raise ProtocolError(
-                f"it has correlation id {correlation_id}, not {self._correlation_id}"
-            )
-        header_version = response_header_version(api_key, version)
-        return response[response_body_pos(response, 0, size, header_version) :]
+        return response_body(name, version, self._correlation_id, response)
+
+    async def _log_in(self) -> None:
+        login = self._security.login()
+        if login is None:
+            return
+        version = authenticate_version(self._api_versions)
+        await log_in(login, MessageChannel(self.request, version))
+        if login.session_seconds:
+            now = asyncio.get_running_loop().time()
+            self._expires = now + SESSION_USE * login.session_seconds
 
     async def _ask_api_versions(self) -> None:
         """KIP-511: ask with the newest version; whoever does not know it says what it knows."""
-        name = "ApiVersionsRequest"
+        name = API_VERSIONS
         version = message_versions(name)[-1]
         while True:
             body = await self.exchange(name, version, _api_versions_request(version))
@@ -190,6 +229,7 @@ class BrokerConnection:
         if response.error_code:
             raise BrokerError(f"{name} is answered with error {int(response.error_code)}")
         self._api_versions = ranges
+        self._served = response
 
     def _parse_api_versions(self, version: int, body: bytes) -> Any:
         try:
@@ -213,17 +253,3 @@ def _software_version() -> str:
         return importlib.metadata.version(CLIENT_ID).replace("+", "-")
     except importlib.metadata.PackageNotFoundError:  # run from a source tree
         return "unknown"
-
-
-def _request_header(api_key: int, version: int, correlation_id: int) -> bytes:
-    """Request header v1, or v2, which adds tagged fields (none here)."""
-    fixed = (api_key << 48 | version << 32 | correlation_id).to_bytes(8, "big")
-    tagged_fields = b"\x00" if request_header_version(api_key, version) >= 2 else b""
-    return fixed + legacy_string(CLIENT_ID.encode()) + tagged_fields
-
-
-def _reason(error: Exception) -> str:
-    """What the system says, without the address that asyncio puts into it."""
-    if isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno:
-        return os.strerror(error.errno)
-    return getattr(error, "strerror", None) or str(error) or type(error).__name__

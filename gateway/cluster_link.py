@@ -7,7 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from gateway.cluster_client import BrokerConnection, BrokerError
+from gateway.broker_security import BrokerSecurity
+from gateway.cluster_client import BrokerConnection, BrokerError, NotSpoken
 from gateway.cluster_listing import Address
 
 log = logging.getLogger(__name__)
@@ -38,13 +39,19 @@ class ClusterLink:
     """
 
     def __init__(
-        self, cluster: str, bootstrap_servers: Sequence[Address], *, timeout: float
+        self,
+        cluster: str,
+        bootstrap_servers: Sequence[Address],
+        *,
+        timeout: float,
+        security: BrokerSecurity | None = None,
     ) -> None:
         """``timeout``, in seconds, is for each step: connecting, and each question."""
         self._cluster = cluster
         self._bootstrap_servers = tuple(bootstrap_servers)
         self._brokers: tuple[Address, ...] = ()
         self._timeout = timeout
+        self._security = security or BrokerSecurity()
         self._connection: BrokerConnection | None = None
         self._address: Address | None = None
         self._failed_at: dict[Address, float] = {}
@@ -74,7 +81,7 @@ class ClusterLink:
         """
         reasons: dict[Address, str] = {}
         if self._connection is not None and not self._connection.is_open:
-            self.close()  # an idle one that the broker has ended is no failure
+            self.close()  # an idle one that the broker has ended, or will soon, is no failure
         if self._connection is not None and self._address is not None:
             try:
                 return await question(self._connection)
@@ -99,7 +106,9 @@ class ClusterLink:
         self._connection = self._address = None
 
     async def _connect(self, address: Address) -> BrokerConnection:
-        self._connection = await BrokerConnection.connect(*address, timeout=self._timeout)
+        self._connection = await BrokerConnection.connect(
+            *address, timeout=self._timeout, security=self._security
+        )
         self._address = address
         return self._connection
 
@@ -107,6 +116,8 @@ class ClusterLink:
         self.close()
         self.note_failure(address)
         reasons[address] = str(error)
+        if isinstance(error, NotSpoken):
+            reasons[address] += f"; is {self._security.key}.protocol what it speaks there?"
 
     def _in_order(self) -> list[Address]:
         addresses = dict.fromkeys((*self._brokers, *self._bootstrap_servers))

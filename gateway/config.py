@@ -25,6 +25,7 @@ from gateway.config_models import (
     TrafficLogSettings,
 )
 from gateway.config_rules import Parts, cross_problems
+from gateway.config_security import AuditSettings, ClusterSecurity
 from gateway.config_yaml import Document, UnreadableError, read_document
 from gateway.virtual_brokers import NodeIdRanges
 
@@ -46,7 +47,9 @@ _Value = TypeVar("_Value")
 _NAMESPACES: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[Namespace, ...])
 _NODE_IDS: TypeAdapter[tuple[str, ...]] = TypeAdapter(NodeIds)
 _LISTENER = TypeAdapter(Listener)
+_SECURITY = TypeAdapter(ClusterSecurity)
 _METRICS = TypeAdapter(MetricsSettings)
+_AUDIT = TypeAdapter(AuditSettings)
 
 
 def load_config(path: Path) -> Config:
@@ -99,6 +102,9 @@ def _parts(values: dict[str, Any]) -> Parts:
         namespaces=_valid(_NAMESPACES, values.get("namespaces", ())),
         listeners={index: listener for index, listener in read if listener is not None},
         metrics=_valid(_METRICS, values.get("metrics", {})),
+        audit=_valid(_AUDIT, values.get("audit", {})),
+        authorizes=values.get("authorization") is not None,
+        security=_valid(_SECURITY, first.get("security", {})) if isinstance(first, dict) else None,
     )
 
 

@@ -88,8 +88,11 @@ _SENTENCES: dict[str, Callable[[str, dict[str, Any]], str]] = {
     "bool_type": lambda value, _: f"must be true or false, not {value}; write one of them",
     "path_type": lambda value, _: f"must be a path, not {value}; put it in quotes",
     "tuple_type": lambda value, _: f"must be a list, not {value}; write it like [a, b]",
-    "model_type": lambda value, _: (
-        f"must hold keys of its own, not {value}; indent them below it or remove it"
+    # Of a secret that was written into the file nothing is shown.
+    "model_type": lambda value, ctx: (
+        "must be the file or env that holds the secret, not the secret; write it like {env: NAME}"
+        if ctx.get("class_name") == "Secret"
+        else f"must hold keys of its own, not {value}; indent them below it or remove it"
     ),
     "literal_error": lambda value, ctx: f"must be {ctx['expected']}, not {value}; choose one",
     "greater_than": lambda value, ctx: f"must be more than {ctx['gt']:g}, not {value}; raise it",

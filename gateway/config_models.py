@@ -20,6 +20,17 @@ from pydantic import (
     PlainValidator,
 )
 
+from gateway.config_security import (
+    AuditSettings,
+    Authorization,
+    ClusterSecurity,
+    ListenerSasl,
+    ListenerTls,
+    Principal,
+    PrincipalSettings,
+    SecurityProtocol,
+    Unauthenticated,
+)
 from gateway.names import MAX_FLAT_LENGTH, check_namespace, flat_prefix
 from gateway.virtual_brokers import NodeIdRanges
 
@@ -140,13 +151,15 @@ class Cluster(_Model):
     name: Name
     bootstrap_servers: Annotated[tuple[BootstrapServer, ...], Field(min_length=1)]
     node_ids: NodeIds
+    security: ClusterSecurity = ClusterSecurity()
 
 
 class Listener(_Model):
     """One way in: a bootstrap port, a port per broker, how names look there and what is listed.
 
     ``list_namespaces``: listings hold namespaces, too. ``list_subtree``: they reach the namespaces
-    below the listener's own; None: only without a home.
+    below the listener's own; None: only without a home. ``broker_names`` (SNI): every broker has
+    a name at the bootstrap port instead of a port, with its node id for ``{node_id}``.
     """
 
     name: Name
@@ -159,6 +172,10 @@ class Listener(_Model):
     escape: bool = False
     list_namespaces: bool = False
     list_subtree: bool | None = None
+    security_protocol: SecurityProtocol = "PLAINTEXT"
+    tls: ListenerTls | None = None
+    sasl: ListenerSasl | None = None
+    broker_names: str | None = None
 
 
 class CatalogSettings(_Model):
@@ -206,6 +223,10 @@ class Config(_Model):
     catalog: CatalogSettings = CatalogSettings()
     metrics: MetricsSettings = MetricsSettings()
     traffic_log: TrafficLogSettings = TrafficLogSettings()
+    principals: dict[Principal, PrincipalSettings] = Field(default_factory=dict)
+    unauthenticated: Unauthenticated = Unauthenticated()
+    authorization: Authorization | None = None
+    audit: AuditSettings = AuditSettings()
 
     def to_json(self) -> str:
         """One line that :meth:`from_json` reads back: how workers are given it."""

@@ -7,9 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from gateway.config_cluster_rules import cluster_problems
 from gateway.config_errors import Key, Problem, nearest
 from gateway.config_models import MAX_PORT, Config, Listener, MetricsSettings
-from gateway.names import parents
+from gateway.config_sasl_rules import sasl_problems
+from gateway.config_security import AUDIT_TOPIC, AuditSettings, ClusterSecurity
+from gateway.config_security_rules import tls_problems
+from gateway.names import is_reserved, parents
 from gateway.virtual_brokers import NodeIdRanges
 
 
@@ -17,7 +21,8 @@ from gateway.virtual_brokers import NodeIdRanges
 class Parts:
     """As much of a configuration as could be understood; None is what could not.
 
-    ``listeners`` goes by their place in the file, ``clusters`` is how many there are.
+    ``listeners`` goes by their place in the file, ``clusters`` is how many there are,
+    ``authorizes`` whether there is an ``authorization``, ``security`` how brokers are connected to.
     """
 
     clusters: int
@@ -25,6 +30,9 @@ class Parts:
     namespaces: Sequence[str] | None
     listeners: Mapping[int, Listener]
     metrics: MetricsSettings | None
+    audit: AuditSettings | None = None
+    authorizes: bool = False
+    security: ClusterSecurity | None = None
 
     @classmethod
     def of(cls, config: Config) -> Parts:
@@ -35,6 +43,9 @@ class Parts:
             config.namespaces,
             dict(enumerate(config.listeners)),
             config.metrics,
+            config.audit,
+            config.authorization is not None,
+            config.clusters[0].security,
         )
 
 
@@ -71,6 +82,10 @@ def cross_problems(parts: Parts) -> list[Problem]:
         *_homes(parts),
         *_advertised(parts.listeners),
         *_ports(parts),
+        *_audit(parts),
+        *tls_problems(parts.listeners, parts.ranges),
+        *sasl_problems(parts.listeners),
+        *cluster_problems(parts.security, parts.listeners),
     ]
 
 
@@ -83,7 +98,7 @@ def port_claims(parts: Parts) -> list[PortClaim]:
         port = listener.port
         what = f"bootstrap port {own}"
         claims.append(PortClaim(listener.bind, port, port, what, (*where, "port")))
-        if parts.ranges is not None:
+        if parts.ranges is not None and listener.broker_names is None:
             base = listener.broker_base_port
             last = base + parts.ranges.size - 1
             what, key = f"broker ports {own}", (*where, "broker_base_port")
@@ -158,6 +173,16 @@ def _advertised(listeners: Mapping[int, Listener]) -> Iterator[Problem]:
             yield Problem(("listeners", index, "advertised_host"), text)
 
 
+def _audit(parts: Parts) -> Iterator[Problem]:
+    topic = None if parts.audit is None else parts.audit.topic
+    if topic is not None and not (parts.authorizes or is_reserved(topic)):
+        text = (
+            f"'{topic}' could be read and written by every client, as there is no authorization; "
+            f"call it {AUDIT_TOPIC}, which no client reaches, or give authorization"
+        )
+        yield Problem(("audit", "topic"), text)
+
+
 def _ports(parts: Parts) -> Iterator[Problem]:
     claims = port_claims(parts)
     for claim in claims:
@@ -176,15 +201,18 @@ def _ports(parts: Parts) -> Iterator[Problem]:
 
 def _advertised_twice(parts: Parts, claims: Sequence[PortClaim]) -> Iterator[Problem]:
     """Listeners on different addresses may share ports, but not what clients are told."""
-    hosts = {index: listener.advertised_host for index, listener in parts.listeners.items()}
-    shown = [
-        (hosts[index].casefold(), claim)
-        for claim in claims
-        for index in hosts
-        if claim.key == ("listeners", index, "broker_base_port")
-    ]
+    shown: list[tuple[str, PortClaim]] = []
+    for claim in claims:
+        for index, listener in parts.listeners.items():
+            names = listener.broker_names
+            if claim.key == ("listeners", index, "broker_base_port"):
+                shown.append((listener.advertised_host.casefold(), claim))
+            elif claim.key == ("listeners", index, "port") and names is not None:
+                shown.append((names.casefold(), claim))
     for (one_host, one), (other_host, other) in combinations(shown, 2):
         meet = one.first <= other.last and other.first <= one.last
         if one_host == other_host and meet and not one.meets(other):
-            text = f"{one.text} are advertised at '{one_host}' too; choose another base port"
-            yield Problem(other.key, text)
+            verb = "is" if one.first == one.last else "are"
+            text = f"{one.text} {verb} advertised at '{one_host}' too; choose another"
+            what = "base port" if other.key[-1] == "broker_base_port" else "port"
+            yield Problem(other.key, f"{text} {what}")

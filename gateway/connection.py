@@ -9,24 +9,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, cast
 
+from gateway.broker_messages import BrokerError
+from gateway.broker_side import BrokerSide
+from gateway.catalog.actor import ACTOR, Actor
 from gateway.cluster_link import ClusterUnreachable
-from gateway.exchange import Refresh, Unanswerable, Work
-from gateway.framing import Buffer
+from gateway.exchange import Exchange, Interlude, Refresh, Unanswerable, Work
+from gateway.peers import address_text, host_text
 from gateway.session import Session
+from gateway.writing import WRITE_HIGH, write
 from protocol.errors import ProtocolError
 
 if TYPE_CHECKING:
     from gateway.server import Server
 
 log = logging.getLogger(__name__)
-
-JOIN_LIMIT = 32 * 1024
-"""Bytes up to which what leaves in one turn is joined into one write."""
-
-WRITE_HIGH = 256 * 1024
-"""Bytes waiting for a slow reader at which the other side is no longer read."""
 
 
 class Connection(asyncio.Protocol):
@@ -70,8 +69,10 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(WRITE_HIGH)
         peer = transport.get_extra_info("peername")
-        self.session.state.source.client_address = _address_text(peer)
-        self._server.opened(self)
+        state = self.session.state
+        state.source.client_address = address_text(peer)
+        state.host = host_text(peer)
+        self._server.opened(self, transport)
 
     def data_received(self, data: bytes) -> None:
         """Requests, or pieces of them."""
@@ -149,8 +150,23 @@ class Connection(asyncio.Protocol):
 
     def broker_lost(self, exc: Exception | None) -> None:
         """The broker went away: so does the client, who knows how to come back."""
+        reauth = self.session.state.reauth
+        if reauth is not None and reauth.failed is not None:
+            return  # the broker leaves whom it refuses; the client is told a little later
         reason = f"broker connection failed: {exc}" if exc else "broker closed"
         self.close(reason, quietly=not exc and self.session.quiet)
+
+    def interject(self, run: Callable[[], Awaitable[None]]) -> None:
+        """Let the gateway do something of its own at the broker, between two requests: requests
+        that come meanwhile wait. A BrokerError that it raises ends the connection."""
+        if self._transport is not None:
+            self.session.interject(Interlude(run))
+            self._flush()
+
+    def send_own(self, exchange: Exchange, request: bytes) -> None:
+        """During that: send a request frame of the gateway's own; see ``Session.ask``."""
+        self.session.ask(exchange, request)
+        self._flush()
 
     # -- both ---------------------------------------------------------------------------------
 
@@ -188,7 +204,7 @@ class Connection(asyncio.Protocol):
             session.to_broker.clear()
         if session.to_client:
             if self._transport is not None:
-                _write(self._transport, session.to_client)
+                write(self._transport, session.to_client)
             session.to_client.clear()
         if session.state.flows is not None:
             self._server.busy.add(self)
@@ -220,23 +236,9 @@ class Connection(asyncio.Protocol):
             self._task = None
             self.close(f"no broker connection: {error}")
 
-    async def _do(self, what: Refresh | Work) -> None:
+    async def _do(self, what: Refresh | Work | Interlude) -> None:
         """What the session waits for, off the path of everyone else's requests."""
-        body = None
-        if isinstance(what, Work):
-            try:
-                body = await what.run()
-            except ProtocolError as error:
-                self._task = None
-                self.close(f"client sent what is not Kafka: {error}")
-                return
-            except Exception:
-                log.exception("%s: a change failed", self.client_address)
-                self._task = None
-                self.close("a change failed")
-                return
-        else:
-            await self._server.refresh(what)
+        body = await self._outcome(what)
         self._task = None
         if self._transport is None:
             return
@@ -250,73 +252,41 @@ class Connection(asyncio.Protocol):
             return
         self._flush()
         self._balance()
+        if self.session.state.reauth is not None:
+            self._server.entrance.reauthenticated(self)
 
-
-class BrokerSide(asyncio.Protocol):
-    """The broker's side of a connection."""
-
-    __slots__ = ("_connection", "_held", "_transport")
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._transport: asyncio.Transport | None = None
-        self._held = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Connected: the client's side goes on."""
-        self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(WRITE_HIGH)
-        self._connection.broker_connected(self)
-
-    def data_received(self, data: bytes) -> None:
-        """Responses, or pieces of them."""
-        self._connection.broker_data(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The broker went away."""
-        self._transport = None
-        self._connection.broker_lost(exc)
-
-    def pause_writing(self) -> None:
-        """The broker reads slowly."""
-        self._connection.broker_full(True)
-
-    def resume_writing(self) -> None:
-        """The broker has caught up."""
-        self._connection.broker_full(False)
-
-    def write(self, pieces: list[Buffer]) -> None:
-        """Send what the session made."""
-        if self._transport is not None:
-            _write(self._transport, pieces)
-
-    def hold(self, held: bool) -> None:
-        """Stop or go on reading."""
-        if held is not self._held and self._transport is not None:
-            self._held = held
-            if held:
-                self._transport.pause_reading()
+    async def _outcome(self, what: Refresh | Work | Interlude) -> bytes | None:
+        """The body of an answer, where there is one to give; what fails ends the connection."""
+        try:
+            if isinstance(what, Refresh):
+                await self._server.refresh(what)
+            elif isinstance(what, Interlude):
+                await what.run()
             else:
-                self._transport.resume_reading()
+                ACTOR.set(self._actor())
+                return await what.run()
+        except Unanswerable as error:
+            self._task = None
+            self.close(f"no answer fits: {error}")
+        except BrokerError as error:
+            self._task = None
+            self.close(f"no broker connection: {error}")
+        except ProtocolError as error:
+            self._task = None
+            self.close(f"client sent what is not Kafka: {error}")
+        except Exception:
+            log.exception("%s: a change failed", self.client_address)
+            self._task = None
+            self.close("a change failed")
+        return None
 
-    def close(self) -> None:
-        """End the broker connection."""
-        if self._transport is not None:
-            self._transport.close()
-
-
-def _address_text(peer: object) -> str:
-    """``host:port`` of a socket address; IPv6 hosts in brackets."""
-    if not isinstance(peer, tuple) or len(peer) < 2:
-        return "unknown"
-    host, port = peer[:2]
-    return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
-
-
-def _write(transport: asyncio.Transport, pieces: list[Buffer]) -> None:
-    if len(pieces) == 1:
-        transport.write(pieces[0])
-    elif sum(map(len, pieces)) <= JOIN_LIMIT:
-        transport.write(b"".join(pieces))
-    else:
-        transport.writelines(pieces)
+    def _actor(self) -> Actor:
+        """On whose behalf the work under way is done."""
+        source = self.session.state.source
+        return Actor(
+            source.principal,
+            source.client_address,
+            source.listener,
+            source.client_id,
+            self.session.working,
+        )

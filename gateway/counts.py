@@ -6,7 +6,7 @@ A counter is a family name with label values, raw as the flows have them (API ke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from gateway.flows import LATENCY_BUCKETS, Flow
@@ -51,6 +51,12 @@ class Counts:
             if flow.led:
                 self._add_latency("gateway_seconds", api, flow.gateway_us)
                 self._add_latency("broker_seconds", api, flow.broker_us)
+
+    def add_rows(self, rows: Iterable[Row]) -> None:
+        """Add counters of any number of labels."""
+        for family, labels, count in rows:
+            assert isinstance(count, int), f"{family} is no counter"
+            self.add(family, labels, count)
 
     def add_counters(self, counters: Mapping[str, Mapping[str, int]]) -> None:
         """Add counters of one label: family to label value to count."""

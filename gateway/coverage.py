@@ -34,6 +34,7 @@ class Do(Enum):
     FILTER = "forwarded, and what the view may not see is dropped from the response"
     DENY = "answered with an error"
     FORWARD = "carries no name and is forwarded"
+    ANSWER = "answered by the gateway itself"
     ABSENT = "this API has no such way"
 
 
@@ -65,6 +66,7 @@ _ROWS = (
     Api(14, "SyncGroup", 0, 5, Do.REWRITE),
     Api(15, "DescribeGroups", 0, 6, Do.REWRITE),
     Api(16, "ListGroups", 0, 5, Do.ABSENT, null=Do.FILTER),
+    Api(17, "SaslHandshake", 0, 1, Do.ANSWER, why="on an open connection: KIP-368"),
     Api(18, "ApiVersions", 0, 4, Do.FORWARD),
     Api(19, "CreateTopics", 0, 7, Do.REWRITE, why="v0-1 are translated to v2"),
     Api(20, "DeleteTopics", 1, 6, Do.REWRITE, Do.CHECK),
@@ -75,12 +77,19 @@ _ROWS = (
     Api(25, "AddOffsetsToTxn", 0, 4, Do.REWRITE),
     Api(26, "EndTxn", 0, 5, Do.REWRITE),
     Api(28, "TxnOffsetCommit", 0, 5, Do.REWRITE),
+    Api(29, "DescribeAcls", 1, 3, Do.ANSWER, null=Do.ANSWER),
+    Api(30, "CreateAcls", 1, 3, Do.ANSWER),
+    Api(31, "DeleteAcls", 1, 3, Do.ANSWER, null=Do.ANSWER),
     Api(32, "DescribeConfigs", 1, 4, Do.REWRITE, why="only topics: a broker's hold addresses"),
     Api(33, "AlterConfigs", 0, 2, Do.REWRITE, why="only topics"),
+    Api(36, "SaslAuthenticate", 0, 2, Do.ANSWER, why="on an open connection: KIP-368"),
     Api(37, "CreatePartitions", 0, 3, Do.REWRITE),
     Api(42, "DeleteGroups", 0, 2, Do.REWRITE),
     Api(44, "IncrementalAlterConfigs", 0, 1, Do.REWRITE, why="only topics"),
     Api(47, "OffsetDelete", 0, 0, Do.REWRITE),
+    Api(48, "DescribeClientQuotas", 0, 1, Do.ABSENT, null=Do.ANSWER, why="there are none"),
+    Api(50, "DescribeUserScramCredentials", 0, 0, Do.ANSWER, null=Do.ANSWER),
+    Api(51, "AlterUserScramCredentials", 0, 0, Do.ANSWER),
     Api(60, "DescribeCluster", 0, 2, Do.FORWARD, why="addresses are rewritten; controllers denied"),
     Api(68, "ConsumerGroupHeartbeat", 0, 1, Do.REWRITE, Do.CHECK, why="regexes: evaluated here"),
     Api(69, "ConsumerGroupDescribe", 0, 1, Do.REWRITE),

@@ -36,8 +36,13 @@ class Denied:
 
     ``message`` is a sentence for the client, in logical names only; it reaches the client where
     the response has a field for it, and the log always. ``rule`` names the rule that decided.
+    What is denied by ACLs also says for the audit log which ``operation`` on which ``resource``
+    (type and logical name), and ``because`` of which ACL, or for want of one.
     """
 
     code: int
     message: str
     rule: str
+    operation: str = ""
+    resource: str = ""
+    because: str = ""

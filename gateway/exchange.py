@@ -125,5 +125,17 @@ class Work:
         self.run = run
 
 
+class Interlude:
+    """Something that the gateway says to the broker itself, between two requests of the client.
+
+    ``run`` does it, with :meth:`gateway.session.Session.ask`. Requests that come meanwhile wait.
+    """
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[[], Awaitable[None]]) -> None:
+        self.run = run
+
+
 Outcome = list[Edit] | Forward | Answer | Refresh | Work
 """What a request handler decides: edits to splice (none: as it is), or one of the rest."""

@@ -106,9 +106,11 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """One item refused by a rule: an event of its own in the traffic log, never aggregated.
+    """One item refused by a rule: an event of its own, never aggregated.
 
-    ``resource`` is what the client asked for, as it spelled it.
+    ``resource`` is what the client asked for, as it spelled it. Of what ACLs refuse, ``operation``
+    and ``named`` (``TOPIC org:orders``) say what was to be done with what, in logical names, and
+    ``because`` by which ACL, or for want of one; elsewhere they are empty.
     """
 
     source: FlowSource
@@ -118,3 +120,6 @@ class Denial:
     code: int
     resource: str
     message: str
+    operation: str = ""
+    named: str = ""
+    because: str = ""

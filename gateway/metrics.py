@@ -50,10 +50,19 @@ COUNTERS: Mapping[str, Family] = {
     ),
     "errors": Family(("namespace", "api", "error"), "Error codes in responses, by Kafka's name"),
     "denials": Family(("rule",), "Items of requests that a rule refused"),
+    "authorization_denials": Family(
+        ("listener", "operation", "resource_type"), "Items of requests that ACLs refused"
+    ),
+    "deprecated_grants": Family(
+        ("operation",), "ACLs made that allow a deprecated operation (KIP-679)"
+    ),
     "bytes": Family(("namespace", "direction"), "Frame bytes from (in) and to (out) clients"),
     "records": Family(("namespace", "api"), "Records, as batch headers tell"),
     "connections": Family(("listener",), "Client connections accepted"),
     "closes": Family(("reason",), "Client connections ended"),
+    "authentications": Family(
+        ("listener", "mechanism", "result"), "Logins and re-authentications by SASL"
+    ),
     "nodes_outside_ranges": Family(
         ("listener",), "Brokers found outside node_ids, once per broker and worker"
     ),
@@ -63,10 +72,18 @@ COUNTERS: Mapping[str, Family] = {
     "traffic_log_folded": Family(
         (), "Flows counted under client (other): too many clients in one window"
     ),
+    "audit_events": Family(("type",), "Events for the audit log"),
+    "audit_written": Family(("sink",), "Events written to the audit log's files or its topic"),
+    "audit_dropped": Family(("sink", "reason"), "Events that a place of the audit log missed"),
     "worker_restarts": Family((), "Workers started again after they had died"),
     "label_overflow": Family(("label",), "Increments counted under (other): too many label values"),
 }
-_NAMES = {"closes": "connection_closes", "denials_dropped": "denial_events_dropped"}
+_NAMES = {
+    "audit_dropped": "audit_events_dropped",
+    "audit_written": "audit_events_written",
+    "closes": "connection_closes",
+    "denials_dropped": "denial_events_dropped",
+}
 
 HISTOGRAMS: Mapping[str, Family] = {
     "gateway_seconds": Family(
@@ -95,6 +112,7 @@ GAUGES: Mapping[str, Gauge] = {
     ),
     "catalog_version": Gauge(min, "The oldest catalog version that a worker has"),
     "topics": Gauge(max, "Topics of the cluster"),
+    "audit_queued_events": Gauge(sum, "Events that wait for the audit log's files and topic"),
     "traffic_log_queued_records": Gauge(sum, "Records that wait to be written"),
 }
 

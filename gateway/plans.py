@@ -1,8 +1,8 @@
 """Plans: everything about one (API, version) that is the same for every request, worked out once.
 
-A plan holds the compiled walkers and the handlers; the session looks it up by API key and
-version and does what it says. APIs without a handler of their own are handled by
-``gateway.apis.generic``.
+A plan holds the compiled walkers, the handlers and what the API needs to be allowed; the session
+looks it up by API key and version and does what it says. APIs without a handler of their own are
+handled by ``gateway.apis.generic``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from gateway.coverage import COVERAGE
 from gateway.exchange import Exchange, Outcome
+from gateway.rules.authorized_operations import TOLD_BY
+from gateway.rules.needs import NEEDS, NO_NEEDS
 from protocol.entities import Kind
 from protocol.headers import request_header_version, response_header_version
 from protocol.schema import message_spec
@@ -24,8 +26,11 @@ if TYPE_CHECKING:
 RequestHandler = Callable[["ConnectionState", Exchange, bytes, int, int], Outcome]
 """(connection, exchange, buffer, body start, body end) -> outcome. May raise ProtocolError."""
 
-ResponseHandler = Callable[["ConnectionState", Exchange, bytes, int, int], "list[Edit] | bytes"]
-"""The same for a response; edits of the buffer, or the whole new body (logical names)."""
+ResponseHandler = Callable[
+    ["ConnectionState", Exchange, bytes, int, int], "list[Edit] | bytes | None"
+]
+"""The same for a response; edits of the buffer, or the whole new body (logical names). None: it
+answers a request of the gateway's own, and the client gets nothing."""
 
 REQUEST_KINDS = frozenset(
     {
@@ -91,6 +96,7 @@ class Plan:
         "flexible",
         "key",
         "name",
+        "needs",
         "on_request",
         "on_response",
         "request_header_flexible",
@@ -99,6 +105,7 @@ class Plan:
         "response_header_version",
         "response_segments",
         "response_walk",
+        "tells_operations",
         "version",
     )
 
@@ -116,6 +123,8 @@ class Plan:
         self.api_key = api_key
         self.version = version
         self.name = name
+        self.needs = NEEDS.get(name, NO_NEEDS)
+        self.tells_operations = api_key in TOLD_BY
         self.flexible = message_spec(request, version).flexible
         self.request_header_flexible = request_header_version(api_key, version) >= 2
         self.response_header_version = response_header_version(api_key, version)

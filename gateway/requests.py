@@ -9,7 +9,7 @@ from typing import Final
 from gateway.apis import produce, unsupported
 from gateway.apis.generic import TrailingBytes
 from gateway.apis.table import PLANS, any_plan, plan_of
-from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh, Work
+from gateway.exchange import Answer, Exchange, Forward, Interlude, Outcome, Refresh, Work
 from gateway.framing import ALL, SIZE, Buffer, Held, bad_size, slice_of, write_frame
 from gateway.in_flight import InFlight
 from gateway.plans import Plan
@@ -42,6 +42,7 @@ class Requests:
         "_client_id",
         "_held",
         "_in_flight",
+        "_interlude",
         "_refreshed",
         "_state",
         "_stream_left",
@@ -54,12 +55,18 @@ class Requests:
         self._state = state
         self._in_flight = in_flight
         self.to_broker: list[Buffer] = []
-        self.waiting: Refresh | Work | None = None
+        self.waiting: Refresh | Work | Interlude | None = None
+        self._interlude: Interlude | None = None  # that could not begin yet
         self._working: Exchange | None = None
         self._held = Held()
         self._client_id = b"\xff"  # what no client id begins with: int16 length and bytes
         self._stream_left = 0
         self._refreshed = False
+
+    @property
+    def working(self) -> str:
+        """Kafka's name of the API whose work is done now; empty: none is."""
+        return "" if self._working is None else self._working.client_plan.name
 
     @property
     def streaming(self) -> bool:
@@ -77,7 +84,9 @@ class Requests:
             passed = min(len(data), self._stream_left)
             self._stream_left -= passed
             self.to_broker.append(slice_of(data, 0, passed))
-            if passed < len(data):
+            if self._interlude is not None and not self._stream_left:
+                self._begin(self._interlude, data[passed:])
+            elif passed < len(data):
                 self._read(data, passed)  # nothing is held while a request streams
             return
         joined = self._held.join(data)
@@ -86,16 +95,33 @@ class Requests:
 
     def resume(self, body: bytes | None = None) -> None:
         """Go on after what ``waiting`` asked for has been done; ``body`` is what work gave."""
-        self.waiting = None
+        done, self.waiting = self.waiting, None
         held = self._held.take()
+        position = 0
         exchange, self._working = self._working, None
-        if exchange is None:
+        if exchange is not None:
+            assert body is not None
+            self._in_flight.answer(exchange, response_payload(exchange, body))
+            position = 4 + SIZE.unpack_from(held)[0]
+        elif isinstance(done, Refresh):
             self._refreshed = True
-            self._read(held, 0)
-            return
-        assert body is not None
-        self._in_flight.answer(exchange, response_payload(exchange, body))
-        self._read(held, 4 + SIZE.unpack_from(held)[0])
+        if self._interlude is not None:
+            self._begin(self._interlude, held[position:])
+        else:
+            self._read(held, position)
+
+    def interject(self, interlude: Interlude) -> None:
+        """Begin it now, or when the request that is under way is."""
+        if self.waiting is None and not self._stream_left:
+            self._begin(interlude, self._held.take())
+        else:
+            self._interlude = interlude
+
+    def _begin(self, interlude: Interlude, rest: bytes) -> None:
+        self._interlude = None
+        self.waiting = interlude
+        self._held.keep(rest, ALL)
+        self._held.wanted = ALL  # also where nothing is held yet
 
     def _read(self, buf: bytes, position: int) -> None:
         limit = len(buf)

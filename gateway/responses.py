@@ -99,6 +99,8 @@ class Responses:
                 write_frame(self._in_flight.to_client, buf, position, end, end, result)
                 return
             result = splice(buf, start, end, result)
+        elif result is None:
+            return
         payload = response_payload(exchange, result)
         exchange.response_size = len(payload) + 4
         self._in_flight.to_client.append(SIZE.pack(len(payload)) + payload)

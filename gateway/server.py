@@ -1,23 +1,23 @@
-"""One worker's listeners and connections, and what they share.
-
-Each listener has a bootstrap port and one port for each place in the configured node id ranges,
-all bound from the start, so that no port moves when a broker joins. Workers share the ports
-(SO_REUSEPORT).
-"""
+"""One worker's connections, and what they share."""
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
-from collections.abc import Awaitable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
 from time import monotonic
 from typing import Any
 
 from gateway import version
+from gateway.acls.loading import load_authorizer
 from gateway.apis.table import prepare
+from gateway.audit_setup import open_audit
 from gateway.broker_admin import BrokerAdmin
+from gateway.broker_connector import open_broker
+from gateway.broker_security import BrokerSecurity
+from gateway.broker_sessions import BrokerSessions
+from gateway.broker_side import BrokerSide
 from gateway.catalog.members import register, seed
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
@@ -31,33 +31,25 @@ from gateway.changes.registration import Registration
 from gateway.cluster import Cluster
 from gateway.cluster_link import ClusterUnreachable
 from gateway.config import Config, Listener
-from gateway.connection import BrokerSide, Connection
+from gateway.connection import Connection
+from gateway.connection_ends import ConnectionEnds
+from gateway.entrance import Entrance
 from gateway.exchange import Refresh
-from gateway.flows import FlowSource
-from gateway.session import Session
-from gateway.state import ConnectionState, WorkerState
-from gateway.view import ViewSettings
+from gateway.garbage import collecting_no_garbage
+from gateway.homes import view_settings
+from gateway.listeners import Listeners
+from gateway.login_connection import LoginBroker, LoginConnection
+from gateway.tls_handshake import FULL
+from gateway.tls_identity import MECHANISM, identity_of
 from gateway.views import Views
-from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
+from gateway.virtual_brokers import NodeIdRanges
 from gateway.worker_channel import WorkerReport
+from gateway.worker_state import WorkerState
 
 log = logging.getLogger(__name__)
 
-CONNECT_TIMEOUT = 10.0
-"""Seconds a broker may take to accept a connection."""
-
 SILENT_SECONDS = 600.0
 """Seconds a client may stay connected without a request (connections.max.idle.ms)."""
-
-BACKLOG = 1024
-
-NO_BROKER = "no broker connection"
-
-LOGGED_WITHOUT_BROKER = 5
-"""Connections without a broker that are logged between two collections, a second apart."""
-
-ANONYMOUS = "User:ANONYMOUS"
-"""Kafka's own name for a client of a PLAINTEXT listener."""
 
 
 class Server:
@@ -66,17 +58,23 @@ class Server:
     ``catalog`` takes the place of the one on the cluster.
     """
 
-    def __init__(self, config: Config, catalog: OwnedCatalog | None = None) -> None:
+    def __init__(
+        self, config: Config, catalog: OwnedCatalog | None = None, *, worker_id: int = 0
+    ) -> None:
         self._config = config
         cluster = config.clusters[0]
         self.ranges = NodeIdRanges.parse(cluster.node_ids)
-        self.cluster = Cluster(cluster.name, cluster.bootstrap_servers)
+        security = BrokerSecurity(cluster.security)
+        self.cluster = Cluster(cluster.name, cluster.bootstrap_servers, security=security)
         self.admin = BrokerAdmin(self.cluster)
+        self.audit = open_audit(config, f"w{worker_id}", self.admin, security)
         self.catalog = catalog or ReplicatedCatalog(
             cluster.bootstrap_servers,
             self.admin,
             max_staleness=config.catalog.max_staleness,
             replication_factor=config.catalog.replication_factor,
+            security=security,
+            observer=self.audit.catalog_changed,
         )
         context = Context(self.catalog, self.cluster, self.admin)
         jobs = (
@@ -86,28 +84,50 @@ class Server:
             Registration(context, config.gateway_id, version()),
         )
         self._jobs = JobRunner(context, jobs)
-        changes = NamespaceChanges(context, self._jobs.claim)
-        self.state = WorkerState(self.catalog, self.cluster, changes, config.max_request_bytes)
-        self._views = Views(self.catalog, map(_settings_of, config.listeners))
+        self._changes = NamespaceChanges(context, self._jobs.claim)
+        self.state = WorkerState(
+            self.catalog,
+            self.cluster,
+            self._changes,
+            config.max_request_bytes,
+            failure_delay=config.unauthenticated.failure_delay_seconds,
+            audit=self.audit,
+        )
+        self._authorizer = load_authorizer(config.authorization, self._catalog_changed)
+        self._views = Views(self.catalog, map(view_settings, config.listeners), self._authorizer)
+        self.entrance = Entrance(self, config, self._views)
+        self.admission = self.entrance.admission
+        self.state.sasl = self.admission.sasl
+        self.state.pass_through = self.entrance.pass_through
         self.busy: set[Connection] = set()
-        self._connections: set[Connection] = set()
+        self.connections: set[Connection] = set()
         self._silent: dict[Connection, float] = {}
-        self._servers: list[asyncio.Server] = []
+        self._broker_sessions = BrokerSessions(self.cluster)
+        self._listeners = Listeners(
+            config.listeners,
+            self.ranges,
+            self.entrance.accept,
+            refused=self._tls_refused,
+            limits=config.unauthenticated,
+            waiting=self.admission.under_way,
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepted: dict[str, int] = {}
-        self._closes: dict[str, int] = {}
-        self._outside: dict[str, int] = {}
+        self._ends = ConnectionEnds()
 
     async def start(self) -> None:
         """Learn the cluster, read the catalog to its end, then bind every port.
 
         Raises OSError with the address that cannot be bound, or the cluster's own error when no
         broker answers; CatalogUnavailable, CatalogTopicError, UnreadableCatalog and FormatRefused
-        when the catalog cannot be used.
+        when the catalog cannot be used; AuditError when there is no place for audit events;
+        CredentialsError when what logins are checked with cannot be read.
         """
         prepare()
+        self.admission.start()
         await self.cluster.start()
-        with _collecting_no_garbage():
+        await self.audit.start()
+        with collecting_no_garbage():
             await self.catalog.start()
         for decide in (
             register(self._config.gateway_id, version()),
@@ -119,29 +139,31 @@ class Server:
         self.catalog.subscribe(self._catalog_changed)
         self._catalog_changed()
         self._jobs.start()
-        for listener in self._config.listeners:
-            await self._listen(listener)
+        await self._listeners.start()
 
     async def stop(self) -> None:
         """Close whatever is open, at once."""
-        self._stop_listening()
-        for connection in list(self._connections):
+        self._listeners.stop()
+        await self.admission.stop()
+        for connection in list(self.connections):
             connection.close("gateway stops", quietly=True)
         await self._jobs.stop()
         await self.catalog.stop()
+        await self.audit.stop()
         self.admin.close()
         await self.cluster.stop()
 
     async def drain(self, seconds: float) -> None:
         """Accept no more, answer what is in flight for at most ``seconds``, then stop."""
-        self._stop_listening()
-        for connection in list(self._connections):
+        self._listeners.stop()
+        self.admission.close_logins("drained")
+        for connection in list(self.connections):
             connection.finish()
         deadline = asyncio.get_running_loop().time() + seconds
-        while self._connections and asyncio.get_running_loop().time() < deadline:
+        while self.connections and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.02)
-        if self._connections:
-            log.warning("%d connections were still busy after the drain", len(self._connections))
+        if self.connections:
+            log.warning("%d connections were still busy after the drain", len(self.connections))
         await self.stop()
 
     def collect(self) -> WorkerReport:
@@ -150,19 +172,25 @@ class Server:
         Called once a second; sweeps out clients that never said anything, too.
         """
         self._sweep(monotonic())
+        self._listeners.reload()
+        self._broker_sessions.sweep(monotonic())
         flows = [flow for connection in self.busy for flow in connection.session.state.take_flows()]
         self.busy.clear()
-        open_by_listener = {listener.name: 0 for listener in self._config.listeners}
-        for connection in self._connections:
+        open_by_listener = {
+            listener.name: self.admission.under_way(listener.name)
+            for listener in self._config.listeners
+        }
+        for connection in self.connections:
             open_by_listener[connection.listener] += 1
         denials, self.state.denials = self.state.denials, []
         counters = {
             "connections": self._accepted,
-            "closes": self._closes,
-            "nodes_outside_ranges": self._outside,
+            "closes": self._ends.take(),
+            "nodes_outside_ranges": self._listeners.take_outside(),
             "denials_dropped": {"": self.state.denials_dropped},
+            "deprecated_grants": self._changes.take_deprecated_grants(),
         }
-        self._accepted, self._closes, self._outside = {}, {}, {}
+        self._accepted = {}
         self.state.denials_dropped = 0
         return WorkerReport(
             flows=flows,
@@ -173,8 +201,14 @@ class Server:
                 "topics": len(self.cluster.index.names()),
                 "cluster_reachable": int(self.cluster.reachable),
                 "catalog_fresh": int(self.catalog.fresh),
+                "audit_queued_events": self.audit.queued,
             },
             counters=counters,
+            rows=[
+                *self.state.take_authorization_denials(),
+                *self.audit.take_rows(),
+                *self.admission.take_rows(),
+            ],
         )
 
     def _sweep(self, now: float) -> None:
@@ -186,25 +220,40 @@ class Server:
 
     # -- what connections ask -----------------------------------------------------------------
 
-    def opened(self, connection: Connection) -> None:
-        """A client connected."""
-        self._connections.add(connection)
+    def arrived(self, login: LoginConnection) -> None:
+        """A client of a listener with SASL connected."""
+        self._accepted[login.listener] = self._accepted.get(login.listener, 0) + 1
+        if not self.admission.arrived(login, self._listeners.handshaking(login.listener)):
+            login.close(FULL)
+
+    def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
+        """A client is in: it has said who it is, or nobody asked."""
+        self.connections.add(connection)
         self._silent[connection] = monotonic()
-        self._accepted[connection.listener] = self._accepted.get(connection.listener, 0) + 1
+        identity, listener = connection.session.state.identity, connection.listener
+        if listener not in self.admission.sasl:  # where it was counted when it arrived
+            self._accepted[listener] = self._accepted.get(listener, 0) + 1
+            identity = identity_of(transport)
+        self.entrance.identified(connection, identity)
 
     def closed(self, connection: Connection) -> None:
         """A client connection is gone; what it counted is collected with the next report."""
-        self._connections.discard(connection)
+        self.connections.discard(connection)
         self._silent.pop(connection, None)
+        self._broker_sessions.closed(connection)
+        self.admission.closed(connection)
 
-    def note_close(self, connection: Connection, reason: str, *, quietly: bool) -> None:
+    def note_close(
+        self, connection: Connection | LoginConnection, reason: str, *, quietly: bool
+    ) -> None:
         """Log and count why a connection ends."""
-        kind = reason.partition(":")[0]
-        count = self._closes[kind] = self._closes.get(kind, 0) + 1
-        # Clients whose broker is away come back many times a second; all of them are counted.
-        quietly = quietly or (kind == NO_BROKER and count > LOGGED_WITHOUT_BROKER)
-        level = logging.DEBUG if quietly else logging.WARNING
-        log.log(level, "%s on %s: %s", connection.client_address, connection.listener, reason)
+        self._ends.note(connection.listener, connection.client_address, reason, quietly=quietly)
+
+    def _tls_refused(self, listener: Listener, address: str, reason: str) -> None:
+        """A client's TLS did not come about; it never was a connection."""
+        self._ends.note(listener.name, address, reason, quietly=False)
+        if reason != FULL:
+            self.audit.authentication_failed(listener.name, address, MECHANISM, None, reason)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run the cold part of a connection: making it, or waiting for a refresh."""
@@ -219,30 +268,19 @@ class Server:
             log.error("a connection's task failed", exc_info=error)
 
     async def connect_broker(self, connection: Connection) -> None:
-        """Connect a client to the broker its port stands for, or to any on a bootstrap port.
-
-        Raises OSError when there is no such broker or it does not accept.
-        """
-        node_id = connection.node_id
+        """Connect a client to its broker. Raises OSError."""
         self._silent.pop(connection, None)  # from here on the broker's own idle limit holds
-        if node_id is None:
-            node_id, host, port = self.cluster.any_broker()
-        elif node_id in self.cluster.brokers:
-            host, port = self.cluster.brokers[node_id]
-        else:
-            raise ConnectionRefusedError(f"the cluster has no broker {node_id}")
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(CONNECT_TIMEOUT):
-                await loop.create_connection(lambda: BrokerSide(connection), host, port)
-        except TimeoutError:
-            self.cluster.report_connect_failure(node_id)
-            raise TimeoutError(
-                f"broker {node_id} did not accept in {CONNECT_TIMEOUT:g} s"
-            ) from None
-        except OSError:
-            self.cluster.report_connect_failure(node_id)
-            raise
+        session_seconds = await open_broker(
+            self.cluster, connection.node_id, lambda: BrokerSide(connection)
+        )
+        self._broker_sessions.opened(connection, session_seconds)
+
+    async def connect_login(self, login: LoginConnection) -> None:
+        """Connect a client that has not logged in to the broker that is to decide on it. Raises
+        OSError."""
+        await open_broker(
+            self.cluster, login.node_id, lambda: LoginBroker(login), log_in_first=False
+        )
 
     async def refresh(self, what: Refresh) -> None:
         """Read the cluster's topics, or the catalog, anew; an unreachable one changes nothing."""
@@ -254,79 +292,10 @@ class Server:
     def _catalog_changed(self) -> None:
         """Everyone goes on with the catalog as it is now."""
         self._views.update()
-        for connection in self._connections:
-            view = self._views.of(connection.listener)
-            if connection.session.state.view is not view:
-                connection.session.see(view)
-
-    # -- listeners ----------------------------------------------------------------------------
-
-    async def _listen(self, listener: Listener) -> None:
-        addresses = ListenerAddresses(
-            listener.advertised_host, listener.broker_base_port, self.ranges, 0
-        )
-        addresses.on_outside = lambda node_id: self._node_outside(listener.name, node_id)
-        await self._bind(listener, listener.port, None, addresses)
-        for port, node_id in addresses.ports().items():
-            await self._bind(listener, port, node_id, addresses)
-
-    async def _bind(
-        self,
-        listener: Listener,
-        port: int,
-        node_id: int | None,
-        addresses: ListenerAddresses,
-    ) -> None:
-        def accept() -> Connection:
-            source = FlowSource(listener.name, ANONYMOUS, "", "", "", "")
-            view = self._views.of(listener.name)
-            state = ConnectionState(self.state, view, addresses, source)
-            return Connection(self, listener.name, node_id, Session(state))
-
-        server = await asyncio.get_running_loop().create_server(
-            accept, listener.bind, port, reuse_port=True, backlog=BACKLOG
-        )
-        self._servers.append(server)
-
-    def _stop_listening(self) -> None:
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
-
-    def _node_outside(self, listener: str, node_id: int) -> None:
-        self._outside[listener] = self._outside.get(listener, 0) + 1
-        log.warning(
-            "broker %d is outside node_ids of listener %s and is not advertised", node_id, listener
-        )
-
-
-@contextmanager
-def _collecting_no_garbage() -> Iterator[None]:
-    """A large catalog is read much faster so, and what was read is not looked through for garbage
-    again and again while clients wait."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
-        gc.collect()
-        gc.freeze()
+        self.entrance.review(self.connections)
 
 
 async def _if_possible(reading: Awaitable[None]) -> None:
     """Without news a request is decided by what was known last."""
     with suppress(ClusterUnreachable, CatalogUnavailable):
         await reading
-
-
-def _settings_of(listener: Listener) -> ViewSettings:
-    home = listener.home or ""
-    subtree = listener.list_subtree
-    return ViewSettings(
-        listener.name,
-        listener.spelling,
-        home,
-        listener.escape,
-        not home if subtree is None else subtree,
-        listener.list_namespaces,
-    )

@@ -11,14 +11,14 @@ further requests until ``resume``; responses go on. Any ProtocolError ends the c
 
 from __future__ import annotations
 
+from gateway.access import Access
 from gateway.apis import fetch
-from gateway.exchange import Refresh, Work
+from gateway.exchange import Exchange, Interlude, Refresh, Work
 from gateway.framing import Buffer
 from gateway.in_flight import InFlight
 from gateway.requests import Requests
 from gateway.responses import Responses
 from gateway.state import ConnectionState
-from gateway.view import View
 
 
 class Session:
@@ -35,9 +35,14 @@ class Session:
         self.to_client: list[Buffer] = self._in_flight.to_client
 
     @property
-    def waiting(self) -> Refresh | Work | None:
+    def waiting(self) -> Refresh | Work | Interlude | None:
         """What must be done before :meth:`resume`; None while nothing must."""
         return self._requests.waiting
+
+    @property
+    def working(self) -> str:
+        """Kafka's name of the API whose work is done now; empty: none is."""
+        return self._requests.working
 
     @property
     def saturated(self) -> bool:
@@ -67,12 +72,25 @@ class Session:
         """Go on after what ``waiting`` asked for has been done; ``body`` is what work gave."""
         self._requests.resume(body)
 
-    def see(self, view: View) -> None:
-        """Go on with another view: the catalog has changed.
+    def interject(self, interlude: Interlude) -> None:
+        """Let ``waiting`` be this between two of the client's requests, as soon as may be."""
+        self._requests.interject(interlude)
+
+    def ask(self, exchange: Exchange, request: bytes) -> None:
+        """Send a request frame of the gateway's own, during an interlude.
+
+        Its plan's ``on_response`` gets the answer in its turn, and gives None.
+        """
+        self.to_broker.append(request)
+        self._in_flight.expect(exchange)
+        self._in_flight.sent()
+
+    def see(self, access: Access) -> None:
+        """Go on with another access: the catalog has changed.
 
         What is in flight is checked again: a Fetch that asks for what the client may not reach
         any more, or not by that name, is answered as one of a session that is gone.
         """
-        self.state.see(view)
+        self.state.see(access)
         for exchange in self._in_flight.queue or ():
             fetch.recheck(self.state, exchange)

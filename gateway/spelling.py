@@ -46,6 +46,11 @@ class ViewSettings:
     list_subtree: bool = True
     list_namespaces: bool = False
 
+    @property
+    def scope(self) -> str:
+        """What tells groups of one id apart: they share no coordinator, or no home."""
+        return f"{self.listener}/{self.home}"
+
 
 def parse(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> LogicalName:
     """The logical name a spelling stands for, whether or not its namespace exists.

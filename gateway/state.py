@@ -1,50 +1,22 @@
-"""What a connection and its worker hold between requests; rules and handlers read it."""
+"""What a connection holds between requests; rules and handlers read it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from dataclasses import replace
+from typing import Final
 
-from gateway.catalog.source import Catalog
+from gateway.access import READ, Access
+from gateway.auth.identity import ANONYMOUS, Identity
+from gateway.auth.pass_through_reauthentication import PassThroughReauthentication
+from gateway.auth.reauthentication import Reauthentication
+from gateway.broker_login import Ask
 from gateway.decision import Denied
-from gateway.flows import NO_TOPIC, Denial, Flow, FlowSource
-from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
-from gateway.topic_ids import TopicIndex
-from gateway.view import View, ViewSettings
+from gateway.flows import NO_TOPIC, Flow, FlowSource
+from gateway.listings import Listing
 from gateway.virtual_brokers import ListenerAddresses
+from gateway.worker_state import WorkerState
 from protocol.splice import Edit
-
-MAX_DENIALS: Final = 10_000
-"""Denial events kept between two collections (a second apart); more are counted as dropped."""
-
-
-class ClusterFacts(Protocol):
-    """What handlers may ask of the cluster without waiting (gateway/cluster.py keeps it)."""
-
-    @property
-    def index(self) -> TopicIndex:
-        """Its topics."""
-        ...
-
-
-class Changes(Protocol):
-    """What the gateway does itself for admin clients (gateway/changes).
-
-    Each takes a whole request body in the client's names, at the client's version (CreateTopics
-    from v2 on), and gives the whole response body.
-    """
-
-    async def create_topics(self, view: View, version: int, body: bytes) -> bytes: ...
-    async def delete_topics(self, view: View, version: int, body: bytes) -> bytes: ...
-    async def describe_configs(self, view: View, version: int, body: bytes) -> bytes: ...
-    async def alter_configs(self, view: View, version: int, body: bytes) -> bytes: ...
-    async def incremental_alter_configs(self, view: View, version: int, body: bytes) -> bytes: ...
-
-
-LOGGED_DENIALS: Final = 100
-"""Denials logged between two collections, a second apart; all are counted and written to the
-traffic log."""
 
 MAX_FLOWS: Final = 1_000
 """Flows per connection between two collections; further topics are counted as none."""
@@ -60,65 +32,6 @@ PRODUCED_REMEMBERED: Final = 10_000
 
 SESSIONS_PER_CONNECTION: Final = 16
 """Java's client keeps one per broker connection; whoever opens more loses the oldest."""
-
-
-class Listing:
-    """The topics that a view lists: ``names`` in its spelling, sorted. ``version`` grows when
-    they change."""
-
-    __slots__ = ("index_version", "names", "version", "view")
-
-    def __init__(self, view: View, index_version: int, names: list[str], version: int) -> None:
-        self.view = view
-        self.index_version = index_version
-        self.names = names
-        self.version = version
-
-
-class Listings:
-    """What each listener's view lists, kept until the cluster's topics or the catalog change."""
-
-    def __init__(self) -> None:
-        self._made: dict[ViewSettings, Listing] = {}
-
-    def of(self, view: View, index: TopicIndex) -> Listing:
-        """The listing as of now."""
-        made = self._made.get(view.settings)
-        if made is not None and made.view is view and made.index_version == index.version:
-            return made
-        names = sorted(
-            shown.decode()
-            for flat in index.names()
-            if view.lists(flat) and (shown := view.spell(flat)) is not None
-        )
-        version = 0 if made is None else made.version + (made.names != names)
-        made = self._made[view.settings] = Listing(view, index.version, names, version)
-        return made
-
-
-@dataclass(slots=True)
-class WorkerState:
-    """Shared by all connections of one worker process."""
-
-    catalog: Catalog
-    cluster: ClusterFacts
-    changes: Changes
-    max_request_bytes: int
-    listings: Listings = field(default_factory=Listings)
-    regexes: RegexSubscriptions = field(default_factory=RegexSubscriptions)
-    denials: list[Denial] = field(default_factory=list)
-    denials_dropped: int = 0
-
-    def denied(self, denial: Denial) -> bool:
-        """Keep a denial event for the next collection, or count it as dropped.
-
-        Returns whether it is among the first since the last one, which may be logged.
-        """
-        if len(self.denials) >= MAX_DENIALS:
-            self.denials_dropped += 1
-            return False
-        self.denials.append(denial)
-        return len(self.denials) <= LOGGED_DENIALS
 
 
 class FetchSession:
@@ -142,22 +55,31 @@ class ConnectionState:
     """One client connection's side of the rules. Containers are made when first needed, so that
     an idle connection stays small.
 
+    ``access`` is what its ``identity`` may do in its ``view``, from ``host`` (an IP address).
     ``fetch_sessions`` holds the sessions given to this connection, by id. ``spelled`` is how
     this client spelled the topics it subscribed to, for the assignments that come later.
-    ``produced`` is how it called the topics it produced to (flat name to a name or topic id).
+    ``produced`` is how it called the topics it produced to (flat name to a name or topic id, and
+    the broker's id of the topic).
+    ``reauth`` is a re-authentication under way (KIP-368). ``ask_broker`` sends a request of the
+    gateway's own while the client's wait, where the client's login passes through.
     ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
     that do not repeat it.
     """
 
     __slots__ = (
         "_client_id",
+        "access",
         "addresses",
+        "ask_broker",
         "denied",
         "earlier",
         "fetch_sessions",
         "flows",
+        "host",
+        "identity",
         "produced",
         "protocol_types",
+        "reauth",
         "source",
         "spelled",
         "view",
@@ -165,10 +87,14 @@ class ConnectionState:
     )
 
     def __init__(
-        self, worker: WorkerState, view: View, addresses: ListenerAddresses, source: FlowSource
+        self, worker: WorkerState, access: Access, addresses: ListenerAddresses, source: FlowSource
     ) -> None:
         self.worker = worker
-        self.view = view
+        self.access = access
+        self.ask_broker: Ask | None = None
+        self.view = access.view
+        self.identity = ANONYMOUS
+        self.host = ""
         self.addresses = addresses
         self.source = source
         self.flows: dict[tuple[int, int, bytes], Flow] | None = None
@@ -178,7 +104,8 @@ class ConnectionState:
         self.fetch_sessions: dict[int, FetchSession] | None = None
         self.spelled: dict[bytes, bytes] | None = None
         self.protocol_types: dict[bytes, bytes] | None = None
-        self.produced: dict[bytes, bytes] | None = None
+        self.produced: dict[bytes, tuple[bytes, bytes | None]] | None = None
+        self.reauth: Reauthentication | PassThroughReauthentication | None = None
 
     def note_client_id(self, client_id: bytes | None) -> None:
         """Count from here on under this client id (it comes with every request).
@@ -216,17 +143,26 @@ class ConnectionState:
         return found
 
     def topic_of_id(
-        self, start: int, stop: int, topic_id: bytes, asked: dict[bytes, bytes], edits: list[Edit]
+        self,
+        operation: int,
+        start: int,
+        stop: int,
+        topic_id: bytes,
+        asked: dict[bytes, bytes],
+        edits: list[Edit],
     ) -> bytes | None:
         """The flat name behind a client's topic id at these bytes of a request.
 
         ``asked`` is told the broker's own id and the client's, ``edits`` to put the one for the
-        other. None: the view may not see it, or it was asked for under another id before.
+        other. None: the view may not see it, ``operation`` is not allowed on it, or it was asked
+        for under another id before.
         """
         view, index = self.view, self.worker.cluster.index
         flat = view.flat_of_id(topic_id, index)
         own = view.id_to_broker(topic_id, index) if view.has_topic_ids else topic_id
         if flat is None or asked.setdefault(own, topic_id) != topic_id:
+            return None
+        if self.access.authorizes and self.access.flat(operation, flat) is not None:
             return None
         if own != topic_id:
             edits.append((start, stop, own))
@@ -236,20 +172,33 @@ class ConnectionState:
         """What the client called a topic when it first produced to it here; ``called``, if never.
 
         A producer numbers its batches for each name it knows (KIP-98): a broker would take those
-        under a second name of the same topic for repetitions, and acknowledge without writing.
+        under a second name of the same topic for repetitions, and acknowledge without writing. A
+        topic that was deleted and made again is another one.
         """
-        produced = self.produced
+        produced, own = self.produced, self.worker.cluster.index.id_of(flat)
         if produced is None or len(produced) >= PRODUCED_REMEMBERED:
             produced = self.produced = {}
-        return produced.setdefault(flat, called)
+        held = produced.get(flat)
+        if held is None or (own and held[1] and own != held[1]):
+            produced[flat] = (called, own)
+            return called
+        return held[0]
 
-    def see(self, view: View) -> None:
-        """Go on with another view: the catalog has changed.
+    def identify(self, identity: Identity, access: Access) -> None:
+        """The client is this principal from here on."""
+        self.identity = identity
+        if identity.principal != self.source.principal:
+            self._become(replace(self.source, principal=identity.principal))
+        self.see(access)
 
-        A fetch session in which a name or an id no longer leads to the topic that it led to is
-        over: its id does not reach the broker again.
+    def see(self, access: Access) -> None:
+        """Go on with another access, hence another view: the catalog has changed.
+
+        A fetch session in which a name or an id no longer leads to the topic that it led to, or
+        to one that may not be read any more, is over: its id does not reach the broker again.
         """
-        self.view = view
+        self.access = access
+        self.view = access.view
         for session_id, session in list((self.fetch_sessions or {}).items()):
             if not self.still_reaches(session.spelled, session.by_id):
                 self.fetch_session_closed(session_id)
@@ -260,12 +209,13 @@ class ConnectionState:
         view, index = self.view, self.worker.cluster.index
         for led_to, asked in spelled.items():
             if by_id:
-                if view.flat_of_id(asked, index) is None:
+                flat = view.flat_of_id(asked, index)
+                if flat is None or self.access.flat(READ, flat) is not None:
                     return False
                 if view.id_to_broker(asked, index) != led_to:
                     return False
                 continue
-            found = view.resolve(asked)
+            found = self.access.to_read(asked)
             if isinstance(found, Denied) or found.flat != led_to:
                 return False
         return True
@@ -281,8 +231,8 @@ class ConnectionState:
         return True
 
     def listing(self) -> Listing:
-        """The topics that a listing shows to this view."""
-        return self.worker.listings.of(self.view, self.worker.cluster.index)
+        """The topics that a listing shows to this client."""
+        return self.worker.listings.of(self.access, self.worker.cluster.index)
 
     def fetch_session(self, session_id: int) -> FetchSession | None:
         """A session that was given to this connection; None for any other id."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from gateway import exit_codes, version
 from gateway.config import Address, Config, Listener
 from gateway.config_rules import Parts, port_claims
+from gateway.exposure import warn_of_exposures
 from gateway.http_endpoints import Health, HttpEndpoints
 from gateway.metrics import Metrics
 from gateway.port_probe import probe
@@ -82,6 +83,7 @@ class Supervisor:
             loop.add_signal_handler(number, self.stop, number.name)
         await self._bind()
         log.info("%s", self._told_at_start())
+        warn_of_exposures(self._config)
         try:
             await self._run_workers()
         finally:
@@ -239,6 +241,8 @@ class Supervisor:
 
     def _told_of(self, listener: Listener) -> str:
         bootstrap = Address(listener.advertised_host, listener.port)
+        if listener.broker_names is not None:
+            return f"{listener.name} at {bootstrap} (brokers as {listener.broker_names})"
         first = listener.broker_base_port
         last = first + NodeIdRanges.parse(self._config.clusters[0].node_ids).size - 1
         return f"{listener.name} at {bootstrap} (brokers on {first}-{last})"

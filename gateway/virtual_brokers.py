@@ -1,7 +1,8 @@
 """Virtual brokers: which gateway address stands for which broker of which cluster.
 
 Pure: no sockets and no clock. A broker's port is a listener's base port plus the *place* of its
-node id in the configured ``node_ids`` ranges, so no port moves when a broker joins or leaves.
+node id in the configured ``node_ids`` ranges, so no port moves when a broker joins or leaves. On a
+listener with broker names (``broker_names``) each has a name at one port instead.
 
 A virtual node id (what clients see) carries its cluster, in the 31 bits that a node id has::
 
@@ -18,9 +19,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from protocol.primitives import compact_string, legacy_string
+
+if TYPE_CHECKING:
+    from gateway.broker_names import BrokerNames
 
 _NODE_ID_BITS = 24
 MAX_NODE_ID = (1 << _NODE_ID_BITS) - 1
@@ -63,7 +67,7 @@ def split_virtual_node_id(virtual: int) -> tuple[int, int]:
 class NodeIdRanges:
     """The node ids that a configuration provides addresses for, in the order it lists them."""
 
-    __slots__ = ("_ranges", "size")
+    __slots__ = ("_ranges", "highest", "size")
 
     def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
         """``ranges`` are (first, last), both inclusive. Raises ValueError with one sentence."""
@@ -80,6 +84,7 @@ class NodeIdRanges:
                     f"{_range_text(next_first, next_last)} overlap"
                 )
         self.size = sum(last - first + 1 for first, last in self._ranges)
+        self.highest = in_order[-1][1]
 
     @classmethod
     def parse(cls, texts: Iterable[str | int]) -> Self:
@@ -138,8 +143,9 @@ class Endpoint:
 class ListenerAddresses:
     """The addresses of one listener for the brokers of one cluster.
 
-    Node ids here are the brokers' own. ``base_port`` is the port of place 0. A broker outside
-    the ranges has no address: it is put into ``outside`` and handed to ``on_outside``, once.
+    Node ids here are the brokers' own. ``base_port`` is the port of place 0; with ``names`` it is
+    the port of all. A broker outside the ranges has no address: it is put into ``outside`` and
+    handed to ``on_outside``, once.
     """
 
     def __init__(
@@ -149,6 +155,7 @@ class ListenerAddresses:
         ranges: NodeIdRanges,
         cluster_index: int = 0,
         *,
+        names: BrokerNames | None = None,
         on_outside: Callable[[int], None] | None = None,
     ) -> None:
         """Raises ValueError with one sentence if there is no such host, port or cluster."""
@@ -156,7 +163,7 @@ class ListenerAddresses:
             raise ValueError(
                 f"advertised host {advertised_host!r} must have 1 to {_MAX_HOST_LENGTH} characters"
             )
-        last_port = base_port + ranges.size - 1
+        last_port = base_port if names is not None else base_port + ranges.size - 1
         if not 0 < base_port <= last_port <= _MAX_PORT:
             raise ValueError(
                 f"ports {base_port}-{last_port} for node_ids {ranges} are not within 1-{_MAX_PORT}"
@@ -166,12 +173,10 @@ class ListenerAddresses:
         self.base_port = base_port
         self.ranges = ranges
         self.cluster_index = cluster_index
+        self.names = names
         self.outside: set[int] = set()
         self.on_outside = on_outside
         self._endpoints: dict[int, Endpoint] = {}
-        host = advertised_host.encode()
-        self._host_legacy = legacy_string(host)
-        self._host_compact = compact_string(host)
 
     def port_of(self, node_id: int) -> int | None:
         """The port that stands for a broker; None, and noted, if it is outside the ranges."""
@@ -191,17 +196,22 @@ class ListenerAddresses:
         return endpoint
 
     def ports(self) -> dict[int, int]:
-        """Every port of the listener, and the node id of the broker that it stands for."""
+        """Every port that stands for a broker, with its node id; none where names do."""
+        if self.names is not None:
+            return {}
         return {self.base_port + place: node_id for place, node_id in enumerate(self.ranges)}
 
     def _endpoint_at(self, place: int, node_id: int) -> Endpoint:
-        port = self.base_port + place
+        names = self.names
+        host = self.advertised_host if names is None else names.host(node_id)
+        port = self.base_port if names is not None else self.base_port + place
+        encoded = host.encode()
         return Endpoint(
             node_id=virtual_node_id(self.cluster_index, node_id),
-            host=self.advertised_host,
+            host=host,
             port=port,
-            host_legacy=self._host_legacy,
-            host_compact=self._host_compact,
+            host_legacy=legacy_string(encoded),
+            host_compact=compact_string(encoded),
             port_bytes=port.to_bytes(4, "big"),
         )
 

@@ -25,6 +25,8 @@ from typing import Protocol
 import uvloop
 
 from gateway import exit_codes
+from gateway.audit import AuditError
+from gateway.auth.exchange import CredentialsError
 from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.members import FormatRefused
 from gateway.catalog.records import UnreadableCatalog
@@ -32,7 +34,9 @@ from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster_link import ClusterUnreachable
 from gateway.config import Config
 from gateway.logs import set_up_logging
+from gateway.principal_mapping import InvalidRules
 from gateway.server import Server
+from gateway.tls_files import TlsError
 from gateway.traffic_log import TrafficLog
 from gateway.traffic_record import Origin
 from gateway.worker_channel import Failed, Ready, WorkerChannel, WorkerReport, receive_config
@@ -105,7 +109,15 @@ class Worker:
             starting.result()
         except (ClusterUnreachable, CatalogUnavailable) as error:
             return self._fail(str(error), exit_codes.UNAVAILABLE)
-        except (CatalogTopicError, FormatRefused, UnreadableCatalog) as error:
+        except (
+            AuditError,
+            CatalogTopicError,
+            CredentialsError,
+            FormatRefused,
+            InvalidRules,
+            TlsError,
+            UnreadableCatalog,
+        ) as error:
             return self._fail(str(error), exit_codes.CONFIG)
         except OSError as error:
             return self._fail(f"cannot listen: {error.strerror or error}", exit_codes.CONFIG)
@@ -157,7 +169,7 @@ async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
     traffic_log = None
     if config.traffic_log.enabled:
         traffic_log = TrafficLog(config.traffic_log, Origin(config.gateway_id, worker_id))
-    worker = Worker(Server(config), traffic_log, link, stopping)
+    worker = Worker(Server(config, worker_id=worker_id), traffic_log, link, stopping)
     try:
         return await worker.run(config.drain_seconds)
     finally:

@@ -38,7 +38,8 @@ class WorkerReport:
     """What a server has counted since its last report, and how things stand.
 
     ``connections`` are open connections by listener. ``gauges`` are states, ``counters`` are
-    counts since the last report: family to label value to count.
+    counts since the last report: family to label value to count; ``rows`` are those with another
+    number of labels.
     """
 
     flows: Sequence[Flow] = ()
@@ -46,6 +47,7 @@ class WorkerReport:
     connections: Mapping[str, int] = field(default_factory=dict)
     gauges: Mapping[str, int | float] = field(default_factory=dict)
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    rows: Sequence[Row] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,7 @@ class WorkerChannel(asyncio.Protocol):
         """Send what was counted, or add it to what is sent when the supervisor reads again."""
         self._counts.add_flows(report.flows)
         self._counts.add_counters(report.counters)
+        self._counts.add_rows(report.rows)
         if self._transport is None or self.full:
             return
         self._transport.write(encode_message(State(report.connections, report.gauges)))

@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
 from bench.targets.target import Target, TargetError, Versions, port_of
 from bench.usage import with_descendants
 from devkit.compiled import CompileError, compiled_path
-from devkit.gateway_config import Listener
+from devkit.gateway_config import NODE_IDS, Listener
 from devkit.gateway_process import GatewayError, GatewayProcess
 
 _NAMESPACE = "team-a"
-_LISTENER = Listener("bench", "every namespace")
 
 
 class Gateway(Target):
     """One worker. What its clients say in Produce and Fetch depends on the versions they use.
 
     ``compiled``: with the hot path compiled by mypyc (devkit/compiled.py), else as it is.
+    ``security`` are a listener's keys, for clients that come over TLS.
     """
 
     def __init__(
-        self, name: str, title: str, versions: Versions, *, compiled: bool = False
+        self,
+        name: str,
+        title: str,
+        versions: Versions,
+        *,
+        compiled: bool = False,
+        security: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.name = f"{name}-compiled" if compiled else name
         self.title = f"{title}, compiled" if compiled else title
         self.versions = versions
         self._compiled = compiled
+        self._listener = Listener("bench", "every namespace", security=security)
         self._process: GatewayProcess | None = None
 
     def start(self, broker: str) -> None:
         """Start it, and wait until it is ready."""
         try:
             path = compiled_path() if self._compiled else None
-            self._process = GatewayProcess(broker, [_LISTENER], [_NAMESPACE], python_path=path)
+            self._process = GatewayProcess(broker, [self._listener], [_NAMESPACE], python_path=path)
             self._process.start()
         except (CompileError, GatewayError) as error:
             raise TargetError(str(error)) from error
@@ -45,7 +56,12 @@ class Gateway(Target):
     @property
     def port(self) -> int:
         """The listener's bootstrap port."""
-        return port_of(self._running.bootstrap_servers(_LISTENER.name))
+        return port_of(self._running.bootstrap_servers(self._listener.name))
+
+    @property
+    def ports(self) -> Sequence[int]:
+        """The bootstrap port, and the port of every broker there may be."""
+        return [self.port, *(self.port + node_id for node_id in NODE_IDS)]
 
     def processes(self) -> list[int]:
         """The supervisor and its workers."""
@@ -61,12 +77,20 @@ class Gateway(Target):
         return self._process
 
 
-def gateway_with_topic_ids(*, compiled: bool = False) -> Gateway:
+def gateway_with_topic_ids(
+    *, compiled: bool = False, security: Mapping[str, Any] = MappingProxyType({})
+) -> Gateway:
     """Newest clients: Produce 13 and Fetch 13 and later carry topic ids, nothing is spliced."""
-    return Gateway("gateway-ids", "gateway, topic ids", Versions(), compiled=compiled)
+    return Gateway(
+        "gateway-ids", "gateway, topic ids", Versions(), compiled=compiled, security=security
+    )
 
 
-def gateway_with_names(*, compiled: bool = False) -> Gateway:
+def gateway_with_names(
+    *, compiled: bool = False, security: Mapping[str, Any] = MappingProxyType({})
+) -> Gateway:
     """Clients of the versions before: every Produce and Fetch carries names."""
     versions = Versions(produce=12, fetch=12)
-    return Gateway("gateway-names", "gateway, names", versions, compiled=compiled)
+    return Gateway(
+        "gateway-names", "gateway, names", versions, compiled=compiled, security=security
+    )

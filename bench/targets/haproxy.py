@@ -26,7 +26,7 @@ defaults
     timeout server 1h
 
 frontend kafka
-    bind 127.0.0.1:{port}
+    bind 127.0.0.1:{port}{tls}
     default_backend kafka
 
 backend kafka
@@ -35,33 +35,23 @@ backend kafka
 
 
 class HAProxy(Target):
-    """The base of all ratios."""
+    """The base of all ratios. With ``certificate`` (PEM, and its key) clients come over TLS."""
 
     name = "haproxy"
     title = "HAProxy, TCP mode"
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, certificate: Path | None = None) -> None:
         self._directory = directory
+        self._certificate = certificate
         self._port = 0
         self._process: ManagedProcess | None = None
 
     def start(self, broker: str) -> None:
         """Start it in the foreground of a process of its own."""
-        # Debian puts it where only root's PATH may look.
-        program = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
-        if program is None:
-            raise TargetError(
-                "haproxy is missing, and all ratios are to it: apt-get install haproxy"
-            )
         self._port = free_port()
-        config = self._directory / "haproxy.cfg"
-        config.write_text(haproxy_config(broker, self._port))
-        command = [program, "-db", "-f", str(config)]
-        self._process = ManagedProcess("haproxy", command, self._directory / "haproxy.log")
-        try:
-            wait_until(lambda: accepts(self._port), "haproxy", _START_SECONDS)
-        except DeadlineError as error:
-            raise TargetError(f"{error}\n{self._process.tail()}") from error
+        config = haproxy_config(broker, self._port, self._certificate)
+        name = "haproxy" if self._certificate is None else "haproxy-tls"
+        self._process = start_haproxy(self._directory, name, config, self._port)
 
     def stop(self) -> None:
         """Kill it: it has no state."""
@@ -84,6 +74,24 @@ class HAProxy(Target):
         return self._port
 
 
-def haproxy_config(broker: str, port: int) -> str:
+def haproxy_config(broker: str, port: int, certificate: Path | None = None) -> str:
     """A configuration that leads from ``port`` to the broker."""
-    return _CONFIG.format(port=port, broker=broker)
+    tls = "" if certificate is None else f" ssl crt {certificate}"
+    return _CONFIG.format(port=port, broker=broker, tls=tls)
+
+
+def start_haproxy(directory: Path, name: str, config: str, port: int) -> ManagedProcess:
+    """Start it and wait until it accepts at ``port``. Raises TargetError."""
+    # Debian puts it where only root's PATH may look.
+    program = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
+    if program is None:
+        raise TargetError("haproxy is missing, and all ratios are to it: apt-get install haproxy")
+    path = directory / f"{name}.cfg"
+    path.write_text(config)
+    process = ManagedProcess(name, [program, "-db", "-f", str(path)], directory / f"{name}.log")
+    try:
+        wait_until(lambda: accepts(port), name, _START_SECONDS)
+    except DeadlineError as error:
+        process.kill()
+        raise TargetError(f"{error}\n{process.tail()}") from error
+    return process

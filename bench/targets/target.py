@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -50,6 +51,15 @@ class Target(ABC):
     @abstractmethod
     def processes(self) -> list[int]:
         """The process ids of the proxy: all that costs something only because it is there."""
+
+    def helpers(self) -> list[int]:
+        """Processes that stand on the clients' side: they run where the load generators do."""
+        return []
+
+    @property
+    def ports(self) -> Sequence[int]:
+        """Every port that clients may be led to."""
+        return [self.port]
 
     def topic(self, stem: str) -> str:
         """How a client of this target spells a topic of its own."""

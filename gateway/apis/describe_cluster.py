@@ -17,6 +17,7 @@ def request(
     plan = exchange.plan
     generic.request_spans(plan, buf, start, end)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    generic.tell_allowed_operations(state, exchange, buf[start:end])
     refusal = describe_cluster.refusal(plan.version, buf[start:end])
     return [] if refusal is None else Answer(refusal)
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from gateway.access import READ
 from gateway.apis import generic
+from gateway.apis.counting import note_denials
 from gateway.decision import Denied
 from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
 from gateway.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
@@ -68,7 +70,7 @@ def request(
     spans = generic.request_spans(plan, buf, start, end)
     if _poses_as_replica(spans):
         return generic.refuse_replica(state, exchange, buf[start:end])
-    resolve, flexible = state.view.resolve, plan.flexible
+    to_read, flexible = state.access.to_read, plan.flexible
     session_id, epoch = _session_of(spans)
     session = state.fetch_session(session_id)
     if session_id and (session is None or len(session.spelled) > SESSION_NAMES):
@@ -81,14 +83,14 @@ def request(
     edits: list[Edit] = []
     for kind, at, stop, value in spans:
         if kind == TOPIC_NAME:
-            found = resolve(value)
+            found = to_read(value)
             if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
                 return _refuse(state, exchange, buf, start, end, spans)
             lead = lead or found.flat
             if found.flat != value:
                 edits.append((at, stop, found.flat_compact if flexible else found.flat_legacy))
         elif kind == TOPIC_ID and value != NO_ID:
-            owned = state.topic_of_id(at, stop, value, spelled, edits)
+            owned = state.topic_of_id(READ, at, stop, value, spelled, edits)
             if owned is None:
                 return _refuse(state, exchange, buf, start, end, spans)
             lead = lead or owned
@@ -225,7 +227,7 @@ def _refuse(
     again = generic.look_again(exchange, refusals)
     if again is not None:
         return again
-    generic.note_denials(state, exchange, refusals)
+    note_denials(state, exchange, refusals)
     if session is not None:
         state.fetch_session_closed(session_id)
         if epoch > 0:

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping
-from itertools import islice
 from typing import Final
 
+from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
-from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
-from gateway.flows import Denial
 from gateway.plans import Plan
-from gateway.rules import group_lists, metadata, partial
+from gateway.rules import authorized_operations, group_lists, metadata, partial
 from gateway.rules.broker_addresses import endpoint_edits
 from gateway.rules.error_response import error_response
 from gateway.rules.error_text import TextFacts, text_edits
-from gateway.rules.rename import Refusals, RequestRenamer, ResponseRenamer
+from gateway.rules.rename import Refusals, RequestRenamer
+from gateway.rules.restore import ResponseRenamer
 from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
-
-log = logging.getLogger(__name__)
 
 NAMESPACE_RULE: Final = "namespace"
 TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
@@ -33,12 +30,6 @@ SIZED: Final = int(Kind.SIZED)
 
 MAX_SPANS: Final = 100_000
 """Names, ids and the like that one request may hold."""
-
-MAX_SHOWN: Final = 300
-"""Bytes of a denied name that are logged."""
-
-MAX_COUNTED_TOPICS: Final = 100
-"""Topics of one request that are counted each on its own flow."""
 
 NO_REPLICA: Final = Denied(
     CLUSTER_AUTHORIZATION_FAILED, "Only brokers may fetch as replicas.", "replica"
@@ -69,9 +60,24 @@ def request(
     renamer = renamer_for(state, exchange)
     renamer.add(spans)
     count_topics(state, exchange)
+    if exchange.plan.tells_operations:
+        tell_allowed_operations(state, exchange, buf[start:end])
     if renamer.refusals is not None:
         return refuse(state, exchange, buf[start:end], renamer.refusals)
     return renamer.edits
+
+
+def tell_allowed_operations(state: ConnectionState, exchange: Exchange, body: bytes) -> None:
+    """See to it that the operations in the response to this request are those allowed here."""
+    plan = exchange.plan
+    if state.access.authorizes and authorized_operations.are_asked(
+        plan.api_key, plan.version, body
+    ):
+        exchange.then_at_last(
+            lambda answer: authorized_operations.cut(
+                plan.api_key, plan.version, answer, state.access
+            )
+        )
 
 
 def response(
@@ -94,7 +100,7 @@ def restore(
     """As :func:`response`, for spans that the caller has walked and looked at."""
     plan = exchange.plan
     renamer = ResponseRenamer(
-        state.view,
+        state.access,
         state.worker.cluster.index,
         plan.flexible,
         exchange.spelled,
@@ -161,7 +167,8 @@ def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
     spelled: dict[bytes, bytes] = {}
     exchange.spelled = spelled
     index = state.worker.cluster.index
-    renamer = RequestRenamer(state.view, index, exchange.plan.flexible, spelled)
+    plan = exchange.plan
+    renamer = RequestRenamer(state.access, plan.needs, index, plan.flexible, spelled)
     exchange.spelled_ids = renamer.spelled_ids
     return renamer
 
@@ -253,55 +260,6 @@ def answer_error(exchange: Exchange, body: bytes, denied: Denied) -> Answer:
     """Refuse the whole request with one error."""
     plan = exchange.plan
     return Answer(error_response(plan.api_key, plan.version, body, denied.code, denied.message))
-
-
-def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals) -> None:
-    """Count and log what was denied: an event each for the traffic log, and a line for the log
-    when a connection asks for it first, since clients ask again and again."""
-    plan = exchange.plan
-    flow = state.flow(plan.api_key, plan.version, b"")
-    for items in (refusals.topics, refusals.ids):
-        for resource, denied in items.items():
-            flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
-            flow.errors[denied.code] = flow.errors.get(denied.code, 0) + 1
-            shown = (
-                resource[:MAX_SHOWN].decode(errors="replace")
-                if denied.code != UNKNOWN_TOPIC_ID
-                else resource.hex()
-            )
-            event = Denial(
-                state.source,
-                plan.api_key,
-                plan.version,
-                denied.rule,
-                denied.code,
-                shown,
-                denied.message,
-            )
-            if state.worker.denied(event) and state.first_denial(resource):
-                client = state.source.client_address
-                log.warning("%s denied %s of %r: %s", client, plan.name, shown, denied.message)
-
-
-def count_topics(state: ConnectionState, exchange: Exchange) -> None:
-    """Give the exchange its flow: that of the topic that was named first, if any."""
-    plan = exchange.plan
-    names = exchange.spelled
-    if not names:
-        exchange.flow = state.flow(plan.api_key, plan.version, b"")
-        return
-    first, *others = islice(names, MAX_COUNTED_TOPICS)
-    exchange.flow = state.flow(plan.api_key, plan.version, first)
-    if others:
-        exchange.others = [state.flow(plan.api_key, plan.version, flat) for flat in others]
-
-
-def count_errors(exchange: Exchange, codes: list[int]) -> None:
-    """Count the error codes of a response on the exchange's flow."""
-    if codes and exchange.flow is not None:
-        errors = exchange.flow.errors
-        for code in codes:
-            errors[code] = errors.get(code, 0) + 1
 
 
 def _refuse_ids(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from gateway.access import DESCRIBE
 from gateway.apis import generic
+from gateway.apis.counting import count_errors, note_denials
 from gateway.decision import Denied
+from gateway.denials import ACL_RULE
 from gateway.error_codes import (
     INVALID_REQUEST,
 )
 from gateway.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.rules import consumer_group_describe, list_groups, partial
 from gateway.rules import consumer_group_heartbeat as heartbeat
-from gateway.rules import list_groups, partial
 from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.find_coordinator import hide_nodes
-from gateway.rules.rename import CONSUMER, RequestRenamer, ResponseRenamer
+from gateway.rules.rename import CONSUMER, Refusals, RequestRenamer
+from gateway.rules.restore import ResponseRenamer
 from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.splice import Edit
@@ -23,6 +27,7 @@ COORDINATOR_KEY = int(Kind.COORDINATOR_KEY)
 GROUP_ID = int(Kind.GROUP_ID)
 PROTOCOL_TYPE = int(Kind.PROTOCOL_TYPE)
 TOPIC_ID = int(Kind.TOPIC_ID)
+TOPIC_NAME = int(Kind.TOPIC_NAME)
 TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
 
 GROUP_KEY = 0
@@ -111,19 +116,24 @@ def member_response(
 def list_groups_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Only the groups of this view, without its home's prefix."""
-    plan = exchange.plan
+    """Only the groups of this view that may be described, without its home's prefix."""
+    plan, access = exchange.plan, state.access
     spans = generic.response_spans(plan, buf, start, end)
-    renamer = ResponseRenamer(state.view, state.worker.cluster.index, plan.flexible, None)
+    renamer = ResponseRenamer(state.access, state.worker.cluster.index, plan.flexible, None)
     renamer.add(spans)
-    if not renamer.hidden_ids:
-        generic.count_errors(exchange, renamer.errors)
+    hidden = {
+        value for kind, _, _, value in spans if kind == GROUP_ID and not access.lists_group(value)
+    }
+    if not hidden | renamer.hidden_ids:
+        count_errors(exchange, renamer.errors)
         return renamer.edits
-    view = state.view
     body = list_groups.keep(
-        plan.version, buf[start:end], lambda group: view.id_to_client(group) is not None
+        plan.version,
+        buf[start:end],
+        lambda group: group not in hidden and group not in renamer.hidden_ids,
     )
-    return generic.restored_body(state, exchange, body)
+    spans = generic.response_spans(plan, body, 0, len(body))
+    return generic.whole(body, generic.restore(state, exchange, body, 0, len(body), spans))
 
 
 def consumer_group_heartbeat(
@@ -142,11 +152,15 @@ def consumer_group_heartbeat(
         return generic.refuse(state, exchange, buf[start:end], refusals)
     if refusals is not None and refusals.unknown_ids and not exchange.refreshed:
         return Refresh.TOPICS
+    forbidden = _forbidden(state, spans)
+    if forbidden is not None:
+        note_denials(state, exchange, Refusals(topics=forbidden))
+        return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
     outcome = worker.regexes.on_request(
         plan.version,
         buf[start:end],
         state.listing,
-        scope=state.view.settings.listener,
+        scope=state.view.settings.scope,
         reach=lambda name: _flat_of(state, name),
     )
     if isinstance(outcome, heartbeat.Answer):
@@ -176,11 +190,28 @@ def offset_fetch_response(
         for kind, _, _, value in spans
         if kind == TOPIC_ID
         and value not in asked
-        and ((flat := index.name_of(value)) is None or state.view.spell(flat) is None)
+        and (
+            (flat := index.name_of(value)) is None
+            or state.view.spell(flat) is None
+            or state.access.flat(DESCRIBE, flat) is not None
+        )
     }
     if not hidden:
         return generic.restore(state, exchange, buf, start, end, spans)
     body = partial.drop(plan.api_key, plan.version, buf[start:end], hidden)
+    return generic.restored_body(state, exchange, body)
+
+
+def consumer_group_describe_response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Restore the names; groups of topics that may not be described are not told."""
+    access, version = state.access, exchange.plan.version
+    if not access.authorizes:
+        return generic.response(state, exchange, buf, start, end)
+    body = consumer_group_describe.withhold(
+        version, buf[start:end], lambda flat: access.flat(DESCRIBE, flat) is not None
+    )
     return generic.restored_body(state, exchange, body)
 
 
@@ -208,6 +239,21 @@ def _hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
     index = state.worker.cluster.index
     ids = {value: index.name_of(value) for kind, _, _, value in spans if kind == TOPIC_ID}
     return {value for value, flat in ids.items() if flat and not state.view.reaches(flat)}
+
+
+def _forbidden(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
+    """The names of a subscription that may not be described: one of them refuses it (KIP-848)."""
+    if not state.access.authorizes:
+        return None
+    denied = {
+        value: found
+        for kind, _, _, value in spans
+        if kind == TOPIC_NAME
+        and value
+        and isinstance(found := state.access.topic(DESCRIBE, value), Denied)
+        and found.rule == ACL_RULE
+    }
+    return denied or None
 
 
 def _typed(spans: list[Span], key_type: int) -> list[Span]:

@@ -11,9 +11,12 @@ forward only those that are known to exist; later ones leave it to the request.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gateway.apis import generic
+from gateway.apis.counting import count_topics
 from gateway.decision import Denied
+from gateway.denials import ACL_RULE
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.names import flat_prefix
@@ -47,6 +50,7 @@ def request(
     """
     version = exchange.plan.version
     spans = generic.request_spans(exchange.plan, buf, start, end)
+    generic.tell_allowed_operations(state, exchange, buf[start:end])
     if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in spans):
         body = buf[start:end]
         if not metadata.wants_all(version, body):
@@ -55,7 +59,7 @@ def request(
         if not exchange.refreshed:
             return Refresh.TOPICS
         generic.require_open(state)
-        listed = namespace_listing.listed(state.view)
+        listed = namespace_listing.listed(state.access)
         if listed:
             exchange.then(lambda answer: metadata.add_namespaces(version, answer, listed))
         if version == 0:
@@ -67,10 +71,10 @@ def request(
             return outcome
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
-    again = _guard_creation(state, exchange, renamer)
+    again = _guard_creation(state, exchange, renamer, buf[start:end])
     if again is not None:
         return again
-    generic.count_topics(state, exchange)
+    count_topics(state, exchange)
     if renamer.refusals is not None:
         return generic.refuse(state, exchange, buf[start:end], renamer.refusals)
     return renamer.edits
@@ -87,8 +91,8 @@ def describe_request(
             return Refresh.TOPICS
         generic.require_open(state)
         names = state.listing().names
-        return _describe(state, exchange, body, names, namespace_listing.listed(state.view))
-    found = namespace_listing.named(state.view, _names(spans))
+        return _describe(state, exchange, body, names, namespace_listing.listed(state.access))
+    found = namespace_listing.named(state.access, _names(spans))
     if found is not None:
         if _worth_a_look(state, exchange, found):
             return Refresh.CATALOG
@@ -153,7 +157,7 @@ def _answer_namespaces(
     """Metadata of namespaces, and of the other topics as if only they were asked for; None when
     no namespace that exists is named."""
     plan, names = exchange.plan, _names(spans)
-    found = namespace_listing.named(state.view, names)
+    found = namespace_listing.named(state.access, names)
     if found is None:
         return None
     if _worth_a_look(state, exchange, found):
@@ -214,9 +218,10 @@ def _ask(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
 
 
 def _guard_creation(
-    state: ConnectionState, exchange: Exchange, renamer: RequestRenamer
+    state: ConnectionState, exchange: Exchange, renamer: RequestRenamer, body: bytes
 ) -> Refresh | None:
-    """Refuse names that the broker might create and should not; look at the cluster first.
+    """Refuse names that the broker might create and should not, or not for this client; look at
+    the cluster first.
 
     A topic of a namespace is made by CreateTopics alone: the broker would make it without the
     configs it inherits, and under a name that a topic was just moved away from.
@@ -229,15 +234,27 @@ def _guard_creation(
         text = spelled.decode(errors="replace")
         denied = check_creation(state.view, text)
         in_namespace = bool(state.view.snapshot.owner(flat.decode()).namespace)
-        if denied is None and not old and not in_namespace:
-            continue
+        if denied is None and not in_namespace:
+            denied = _may_not_create(state, exchange, flat, body)
+            if denied is None and not old:
+                continue
         if not exchange.refreshed:
             return Refresh.TOPICS
         if renamer.refusals is None:
             renamer.refusals = Refusals()
-        renamer.refusals.topics[spelled] = Denied(
-            UNKNOWN_TOPIC_OR_PARTITION,
-            denied.message if denied else f"Topic '{text}' does not exist.",
-            denied.rule if denied else "auto_creation",
-        )
+        if denied is None:
+            denied = Denied(0, f"Topic '{text}' does not exist.", "auto_creation")
+        if denied.rule != ACL_RULE:
+            denied = replace(denied, code=UNKNOWN_TOPIC_OR_PARTITION)
+        renamer.refusals.topics[spelled] = denied
     return None
+
+
+def _may_not_create(
+    state: ConnectionState, exchange: Exchange, flat: bytes, body: bytes
+) -> Denied | None:
+    """Why a client that lets the broker create what it asks for may not have this topic created."""
+    denied = state.access.creation(state.access.flat_resource(flat))
+    if denied is None or not metadata.allows_auto_creation(exchange.plan.version, body):
+        return None
+    return denied

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from gateway.access import WRITE
 from gateway.apis import generic
 from gateway.decision import Denied
-from gateway.error_codes import INVALID_REQUEST
+from gateway.denials import ACL_RULE
+from gateway.error_codes import INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 from gateway.exchange import Exchange, Outcome
 from gateway.flows import Flow
 from gateway.rules.rename import Refusals, RequestRenamer, wire_string
@@ -89,7 +91,7 @@ def _rename(
     path of all.
     """
     plan = exchange.plan
-    view, flexible = state.view, plan.flexible
+    to_write, flexible = state.access.to_write, plan.flexible
     edits: list[Edit] = []
     spelled: dict[bytes, bytes] = {}
     ids: dict[bytes, bytes] = {}
@@ -99,7 +101,7 @@ def _rename(
     acks = -1
     for kind, start, stop, value in spans:
         if kind == TOPIC_NAME:
-            found = view.resolve(value)
+            found = to_write(value)
             if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
                 return None
             flat = found.flat
@@ -112,7 +114,7 @@ def _rename(
         elif kind == ACKS:
             acks = value
         elif kind == TOPIC_ID:
-            owned = state.topic_of_id(start, stop, value, ids, edits)
+            owned = state.topic_of_id(WRITE, start, stop, value, ids, edits)
             if owned is None:
                 return None
             flat = owned
@@ -120,7 +122,7 @@ def _rename(
         elif kind == TRANSACTIONAL_ID and value is not None:
             renamer = generic.renamer_for(state, exchange)
             renamer.transactional_id(start, stop, value)
-            if renamer.refusals is not None:
+            if renamer.refusals is not None or _transactional_denial(state, buf, end, spans):
                 return None
             edits += renamer.edits
     if not _by_one_name(state, buf, batches, called):
@@ -145,6 +147,31 @@ def _by_one_name(
             if any(fact is None or fact[1] for fact in facts):
                 return False
     return True
+
+
+def _transactional_denial(
+    state: ConnectionState, buf: bytes, end: int, spans: list[Span]
+) -> Denied | None:
+    """Why a request may not write in its transaction. As in KafkaApis it is the batches that say
+    whether there is one; of those that have yet to arrive the transactional id does."""
+    access = state.access
+    if not access.authorizes:
+        return None
+    named: bytes | None = None
+    transactional = False
+    for kind, _, stop, value in spans:
+        if kind == TRANSACTIONAL_ID:
+            named = value
+        elif kind == RECORDS:
+            facts = batch_facts(buf, stop, min(end, stop + value))
+            transactional |= named is not None if facts is None else facts[2]
+    if not transactional:
+        return None
+    if named is None:
+        why = "Transactional records were sent without a transactional id."
+        return Denied(TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why, ACL_RULE)
+    found = access.transactional_id(WRITE, named)
+    return found if isinstance(found, Denied) else None
 
 
 def _second_names(state: ConnectionState, renamer: RequestRenamer) -> dict[bytes, Denied]:
@@ -213,6 +240,10 @@ def _refuse(
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
     refusals = renamer.refusals
+    denied = _transactional_denial(state, buf, end, spans)
+    if denied is not None:
+        refusals = refusals or Refusals()
+        refusals.ids.setdefault(b"", denied)
     second = _second_names(state, renamer)
     if second:
         refusals = refusals or Refusals()

@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from gateway.catalog.actor import GATEWAY, Actor
+from gateway.catalog.committed import Committed, committed
 from gateway.catalog.entities import CatalogFormat, Change
 from gateway.catalog.records import Place, Record, encode, level_of
 from gateway.catalog.snapshot import Snapshot
@@ -18,7 +20,7 @@ class Waiting:
     """A change in the queue, to be answered until ``deadline`` (loop time) if that can be.
 
     ``in_hand``: it is part of a batch of which it is not known yet whether it is written.
-    ``reason`` says why it could not be written last.
+    ``reason`` says why it could not be written last, ``actor`` who asks for it.
     """
 
     decide: Decide
@@ -26,6 +28,7 @@ class Waiting:
     deadline: float
     reason: str = "other gateways are writing it"
     in_hand: bool = False
+    actor: Actor = GATEWAY
 
     def settle(self, outcome: Snapshot | Exception) -> None:
         """Answer, unless nobody waits any more."""
@@ -39,14 +42,19 @@ class Waiting:
 
 @dataclass(slots=True)
 class Batch:
-    """What one transaction is to hold, and what is answered once it is committed."""
+    """What one transaction is to hold, and what is answered once it is committed.
+
+    ``written``: whether it was; None: that is not known.
+    """
 
     draft: Snapshot
     after: str
     records: list[Record] = field(default_factory=list)
     decisions: list[tuple[Waiting, str]] = field(default_factory=list)
+    committed: list[Committed] = field(default_factory=list)
     refusals: list[tuple[Waiting, Exception]] = field(default_factory=list)
     empty: list[Waiting] = field(default_factory=list)
+    written: bool | None = None
 
     def decide(self, waiting: Waiting) -> None:
         """Decide one change on the state that holds those before it."""
@@ -65,6 +73,8 @@ class Batch:
         for seq, change in enumerate(changes, first):
             after = decision if seq > first else self.after
             self.records.append(encode(change, Place(seq, last, decision, after)))
+        # Now, as keeping every state in between would take a lot of memory.
+        self.committed.extend(committed(waiting.actor, self.draft, changes))
         self.draft = self.draft.apply(changes, last)
         self.after = decision
         self.decisions.append((waiting, decision))
@@ -79,6 +89,7 @@ class Batch:
 
     def let_go(self) -> None:
         """None of it was written."""
+        self.written = False
         for waiting, _ in self.decisions:
             waiting.in_hand = False
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from gateway.acls.model import ResourceAcls
 from gateway.names import LogicalName
 
 NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
@@ -111,10 +112,44 @@ class Seeds:
     namespaces: frozenset[str]
 
 
-Entity = Namespace | TopicEntry | Gateway | CatalogFormat | Seeds
+@dataclass(frozen=True, slots=True)
+class ScramCredential:
+    """What a SCRAM mechanism (RFC 5802) needs to know of a user; a password is not kept.
+
+    ``mechanism`` is ``SCRAM-SHA-256`` or ``SCRAM-SHA-512``; salt and keys are bytes as the RFC
+    makes them.
+    """
+
+    user: str
+    mechanism: str
+    iterations: int
+    salt: bytes = field(repr=False)
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PrincipalHome:
+    """The home namespace of a principal (``User:alice``): bare names are in it, and it confines."""
+
+    principal: str
+    namespace: str
+
+
+Entity = (
+    Namespace
+    | TopicEntry
+    | ResourceAcls
+    | ScramCredential
+    | PrincipalHome
+    | Gateway
+    | CatalogFormat
+    | Seeds
+)
 
 Key = tuple[str, str]
 """Kind and identity of an entity: ``("namespace", "org:apache")``, ``("topic", flat name)``,
+``("acl", pattern as text)``, ``("scram", "SCRAM-SHA-256/alice")``, ``("home", "User:alice")``,
 ``("gateway", gateway id)``, ``("format", "")``, ``("seeds", "")``."""
 
 
@@ -137,6 +172,12 @@ def key_of(change: Change) -> Key:
             return "namespace", change.path
         case TopicEntry():
             return "topic", change.flat
+        case ResourceAcls():
+            return "acl", str(change.pattern)
+        case ScramCredential():
+            return "scram", f"{change.mechanism}/{change.user}"
+        case PrincipalHome():
+            return "home", change.principal
         case Gateway():
             return "gateway", change.gateway_id
         case CatalogFormat():

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+import ssl
+from collections.abc import Sequence
 from typing import Any, Final
 
 from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.errors import KafkaError, for_code
 from aiokafka.protocol.metadata import MetadataRequest
 
+from gateway.broker_messages import BrokerError
+from gateway.broker_security import SESSION_USE, BrokerSecurity
+from gateway.catalog.kafka_login import log_in_at
 from gateway.catalog.partition import LogError
 
 log = logging.getLogger(__name__)
@@ -38,21 +42,22 @@ def error_name(code: int) -> str:
 class Connections:
     """At most one connection for each broker and purpose. All of it belongs to one event loop.
 
-    ``settings`` are aiokafka's connection settings (security_protocol, ssl_context, sasl_...).
+    A connection whose session the broker will soon end (KIP-368) is left for a new one.
     """
 
     def __init__(
         self,
         bootstrap_servers: Sequence[Address],
         topic: str,
-        settings: Mapping[str, Any] | None = None,
+        security: BrokerSecurity | None = None,
     ) -> None:
         self.topic = topic
         self._bootstrap_servers = tuple(bootstrap_servers)
-        self._settings = dict(settings or {})
-        self._open: dict[tuple[Address, str], AIOKafkaConnection] = {}
+        self._security = security or BrokerSecurity()
+        self._open: dict[tuple[Address, str], _Open] = {}
         self._brokers: tuple[Address, ...] = ()
         self._leader: Address | None = None
+        self._told: dict[Address, str] = {}
 
     async def ask(
         self, address: Address, request: Any, purpose: str, wait: float = ANSWER_SECONDS
@@ -64,15 +69,14 @@ class Connections:
         key = (address, purpose)
         try:
             async with asyncio.timeout(wait):
-                connection = self._open.get(key)
-                if connection is None or not connection.connected():
-                    connection = self._open[key] = await self._connect(address)
-                return await connection.send(request)
+                connection = await self._connected(key)
+                with connection:
+                    return await connection.send(request)
         # What the next bytes belong to is not certain any more, also when nobody waits for them.
         except BaseException as error:
             self._drop(key)
             self.forget_leader()
-            if isinstance(error, (KafkaError, OSError, EOFError, ValueError)):
+            if isinstance(error, (BrokerError, KafkaError, OSError, EOFError, ValueError)):
                 log.debug("%s:%d: %r", *address, error)
                 reason = "no answer in time" if isinstance(error, TimeoutError) else _name(error)
                 raise LogError(f"a broker does not answer ({reason})") from error
@@ -100,22 +104,60 @@ class Connections:
 
     async def close(self) -> None:
         """Close every connection."""
-        closed = [connection.close() for connection in self._open.values()]
+        closed = [found.connection.close() for found in self._open.values()]
         self._open.clear()
         self.forget_leader()
         if waiting := [future for future in closed if future is not None]:
             await asyncio.wait(waiting, timeout=1.0)
 
-    async def _connect(self, address: Address) -> AIOKafkaConnection:
+    async def _connected(self, key: tuple[Address, str]) -> _Open:
+        found = self._open.get(key)
+        if found is not None and found.leave_at < asyncio.get_running_loop().time():
+            del self._open[key]
+            found.leave()
+            found = None
+        if found is not None and found.connection.connected():
+            return found
+        made = await self._connect(key[0])
+        meanwhile = self._open.get(key)
+        if meanwhile is not None and meanwhile.connection.connected():
+            made.connection.close()  # another question was as early
+            return meanwhile
+        self._open[key] = made
+        return made
+
+    async def _connect(self, address: Address) -> _Open:
         host, port = address
-        return await create_conn(
-            host,
-            port,
-            client_id=CLIENT_ID,
-            # Each question has its own limit.
-            request_timeout_ms=60_000,
-            **self._settings,
-        )
+        security = self._security
+        options: dict[str, Any] = {}
+        try:
+            if security.has_tls:
+                options = {"security_protocol": "SSL", "ssl_context": security.context()}
+            connection = await create_conn(
+                host,
+                port,
+                client_id=CLIENT_ID,
+                # Each question has its own limit.
+                request_timeout_ms=60_000,
+                **options,
+            )
+            try:
+                seconds = await log_in_at(connection, security.login())
+            except BaseException:
+                connection.close()
+                raise
+        except (BrokerError, ssl.SSLError) as error:
+            self._tell(address, error)
+            raise
+        self._told.pop(address, None)
+        return _Open(connection, seconds)
+
+    def _tell(self, address: Address, error: Exception) -> None:
+        """Log why a broker is not believed, or does not believe us; again only if that changes."""
+        reason = self._security.reason(error)
+        if self._told.get(address) != reason:
+            self._told[address] = reason
+            log.warning("the catalog cannot be reached at %s:%d: %s", *address, reason)
 
     async def _find_leader(self) -> Address:
         request = MetadataRequest([self.topic], allow_auto_topic_creation=False)
@@ -133,9 +175,40 @@ class Connections:
         raise LogError("its topic has no leader")
 
     def _drop(self, key: tuple[Address, str]) -> None:
-        connection = self._open.pop(key, None)
-        if connection is not None:
-            connection.close()
+        found = self._open.pop(key, None)
+        if found is not None:
+            found.connection.close()
+
+
+class _Open:
+    """A connection, when to leave it, and how many questions are under way on it (``with``)."""
+
+    def __init__(self, connection: AIOKafkaConnection, session_seconds: float) -> None:
+        now = asyncio.get_running_loop().time()
+        self.connection = connection
+        self.leave_at = now + SESSION_USE * session_seconds if session_seconds else float("inf")
+        self._asked = 0
+        self._left = False
+
+    async def send(self, request: Any) -> Any:
+        """The answer to one question."""
+        return await self.connection.send(request)
+
+    def leave(self) -> None:
+        """Close it when the last question has been answered."""
+        self._left = True
+        self._close_if_left()
+
+    def __enter__(self) -> None:
+        self._asked += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._asked -= 1
+        self._close_if_left()
+
+    def _close_if_left(self) -> None:
+        if self._left and not self._asked:
+            self.connection.close()
 
 
 def _name(error: BaseException) -> str:

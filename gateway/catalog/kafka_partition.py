@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
@@ -12,6 +12,7 @@ from aiokafka.protocol.offset import OffsetRequest
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
+from gateway.broker_security import BrokerSecurity
 from gateway.catalog.kafka_connections import (
     ANSWER_SECONDS,
     PARTITION,
@@ -36,10 +37,9 @@ class KafkaPartition:
         self,
         bootstrap_servers: Sequence[Address],
         topic: str,
-        settings: Mapping[str, Any] | None = None,
+        security: BrokerSecurity | None = None,
     ) -> None:
-        """``settings`` are aiokafka's connection settings."""
-        self._connections = Connections(bootstrap_servers, topic, settings)
+        self._connections = Connections(bootstrap_servers, topic, security)
         self._topic_partition = TopicPartition(topic, PARTITION)
 
     async def fetch(self, offset: int, wait: float) -> Fetched:

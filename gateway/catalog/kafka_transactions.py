@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +21,7 @@ from aiokafka.protocol.transaction import (
 )
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
+from gateway.broker_security import BrokerSecurity
 from gateway.catalog.kafka_connections import PARTITION, Address, Connections, error_name
 from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
 from gateway.catalog.records import Record
@@ -62,10 +63,9 @@ class KafkaTransactions:
         bootstrap_servers: Sequence[Address],
         topic: str,
         transactional_id: str,
-        settings: Mapping[str, Any] | None = None,
+        security: BrokerSecurity | None = None,
     ) -> None:
-        """``settings`` are aiokafka's connection settings."""
-        self._connections = Connections(bootstrap_servers, topic, settings)
+        self._connections = Connections(bootstrap_servers, topic, security)
         self._id = transactional_id
         self._topics = [(topic, [PARTITION])]
         self._coordinator: Address | None = None

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from gateway.catalog.catalog_topic import CATALOG_TOPIC, Admin, check_topic, ensure_topic
+from gateway.broker_security import BrokerSecurity
+from gateway.catalog.catalog_topic import CATALOG_TOPIC, check_topic, ensure_topic
+from gateway.catalog.committed import Observer
 from gateway.catalog.kafka_partition import KafkaPartition
 from gateway.catalog.kafka_transactions import KafkaTransactions
 from gateway.catalog.log import Reader
+from gateway.catalog.own_topic import Admin
 from gateway.catalog.partition import LogError, Partition, Transactions
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
@@ -29,32 +32,34 @@ class ReplicatedCatalog:
         replication_factor: int = -1,
         topic: str = CATALOG_TOPIC,
         transactional_id: str = CATALOG_TOPIC,
-        client_settings: Mapping[str, Any] | None = None,
+        security: BrokerSecurity | None = None,
         start_seconds: float = START_SECONDS,
         change_seconds: float = CHANGE_SECONDS,
         partition: Partition | None = None,
         transactions: Transactions | None = None,
+        observer: Observer | None = None,
     ) -> None:
         """``admin`` makes and checks the topic; a tool that only reads has none.
 
-        Times are seconds; ``replication_factor`` -1 is the broker's default. ``client_settings``
-        are aiokafka's connection settings: the place for security_protocol, ssl_context, sasl_….
-        ``partition`` and ``transactions`` take the place of a real cluster.
+        Times are seconds; ``replication_factor`` -1 is the broker's default. ``security`` is how
+        brokers are connected to.
+        ``partition`` and ``transactions`` take the place of a real cluster. ``observer`` is told
+        of every change that this process commits.
         """
         self._admin = admin
         self._topic = topic
         self._replication_factor = replication_factor
         self._start_seconds = start_seconds
         self._reader = Reader(
-            partition or KafkaPartition(bootstrap_servers, topic, client_settings),
+            partition or KafkaPartition(bootstrap_servers, topic, security),
             max_staleness=max_staleness,
             check=None if admin is None else self._check,
         )
         self._writer = Writer(
             self._reader,
-            transactions
-            or KafkaTransactions(bootstrap_servers, topic, transactional_id, client_settings),
+            transactions or KafkaTransactions(bootstrap_servers, topic, transactional_id, security),
             change_seconds=change_seconds,
+            observer=observer,
         )
 
     async def start(self, *, read_only: bool = False) -> None:

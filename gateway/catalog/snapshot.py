@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gateway.acls.model import ResourceAcls, ResourcePattern, pattern_of
 from gateway.catalog.entities import (
     CatalogFormat,
     Change,
     Entity,
     Gateway,
     Namespace,
+    PrincipalHome,
     Removal,
+    ScramCredential,
     Seeds,
     TopicEntry,
     key_of,
@@ -39,13 +42,17 @@ class Snapshot:
     ``version`` grows with every record. ``namespaces`` holds each tier path that exists, by path,
     the default namespace (``""``) left out; ``topics`` the topics whose flat name does not say
     everything, by flat name. A flat name that is held there is reachable by the names of its
-    entry and by no other. A new state is made by :meth:`apply`, never by changing one.
+    entry and by no other. ``acls`` go by pattern, ``scram`` credentials by mechanism and user,
+    ``homes`` by principal. A new state is made by :meth:`apply`, never by changing one.
     """
 
     version: int = 0
     format: int = 1
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
     topics: Mapping[str, TopicEntry] = field(default_factory=dict)
+    acls: Mapping[ResourcePattern, ResourceAcls] = field(default_factory=dict)
+    scram: Mapping[tuple[str, str], ScramCredential] = field(default_factory=dict)
+    homes: Mapping[str, str] = field(default_factory=dict)
     gateways: Mapping[str, Gateway] = field(default_factory=dict)
     seeded: frozenset[str] = frozenset()
     _by_name: Mapping[LogicalName, str] = field(default_factory=dict, repr=False, compare=False)
@@ -84,6 +91,9 @@ class Snapshot:
         yield from self.gateways.values()
         yield from (self.namespaces[path] for path in sorted(self.namespaces))
         yield from self.topics.values()
+        yield from self.acls.values()
+        yield from self.scram.values()
+        yield from (PrincipalHome(*home) for home in self.homes.items())
 
     # -- namespaces -----------------------------------------------------------------------------
 
@@ -206,6 +216,16 @@ class _Draft:
             case "topic":
                 assert entity is None or isinstance(entity, TopicEntry)
                 self._topic(identity, entity)
+            case "acl":
+                assert entity is None or isinstance(entity, ResourceAcls)
+                pattern = pattern_of(identity) if entity is None else entity.pattern
+                _put(self._copy("acls"), pattern, entity)
+            case "scram":
+                mechanism, _, user = identity.partition("/")
+                _put(self._copy("scram"), (mechanism, user), entity)
+            case "home":
+                home = entity.namespace if isinstance(entity, PrincipalHome) else None
+                _put(self._copy("homes"), identity, home)
             case "gateway":
                 _put(self._copy("gateways"), identity, entity)
             case "seeds":

@@ -12,9 +12,12 @@ import asyncio
 import logging
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
+from gateway.catalog.actor import ACTOR
 from gateway.catalog.batch import Batch, Waiting
+from gateway.catalog.committed import Observer
 from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown, Transactions
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
@@ -72,8 +75,11 @@ class Writer:
         *,
         change_seconds: float = CHANGE_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
+        observer: Observer | None = None,
     ) -> None:
+        """``observer`` is told of everything that this process commits."""
         self._reader = reader
+        self._observer = observer
         self._transactions = transactions
         self._change_seconds = change_seconds
         self._idle_seconds = idle_seconds
@@ -111,6 +117,7 @@ class Writer:
             raise CatalogUnavailable(_REFUSED("this gateway does not write it"))
         loop = asyncio.get_running_loop()
         waiting = Waiting(decide, loop.create_future(), loop.time() + self._change_seconds)
+        waiting.actor = ACTOR.get()
         self._queue.append(waiting)
         self._asked.set()
         timer = loop.call_at(waiting.deadline, _expire, waiting)
@@ -198,6 +205,7 @@ class Writer:
         finally:
             for future in expected:
                 future.cancel()
+            self._tell(batch)
 
     async def _commit(self, batch: Batch, expected: Sequence[asyncio.Future[Snapshot]]) -> None:
         try:
@@ -208,12 +216,24 @@ class Writer:
         except LogError:
             batch.let_go()
             raise
+        batch.written = True
         self._newest = batch.after
         # All that was decided is committed: it is answered well, also if it cannot be read.
         done, _ = await asyncio.wait([expected[-1]], timeout=_READ_BACK_SECONDS)
         if not done:
             log.warning("version %d of the catalog is not read back", batch.draft.version)
         batch.settle(expected[-1].result() if done else batch.draft)
+
+    def _tell(self, batch: Batch) -> None:
+        """Tell the observer what was committed, or may have been."""
+        if self._observer is None or batch.written is False:
+            return
+        certain = batch.written is True
+        try:
+            self._observer([replace(one, certain=certain) for one in batch.committed])
+        # What was committed stays so.
+        except Exception:
+            log.exception("telling of a change of the catalog failed")
 
     async def _find_out(
         self, batch: Batch, expected: asyncio.Future[Snapshot], error: OutcomeUnknown

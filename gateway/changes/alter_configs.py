@@ -13,6 +13,11 @@ from typing import Any, Final
 from gateway.changes.alter_namespaces import alter_namespace
 from gateway.changes.alter_topics import alter_topics, replacing
 from gateway.changes.context import Context
+from gateway.changes.home_principals import (
+    change_principals,
+    is_home_change,
+    principals_of,
+)
 from gateway.changes.move_topics import move_topic
 from gateway.changes.refused import Refused, unavailable
 from gateway.changes.resources import (
@@ -29,6 +34,7 @@ from gateway.changes.resources import (
 from gateway.changes.topic_configs import DELETE, SET, Operation
 from gateway.changes.virtual_configs import (
     NAMESPACE,
+    PRINCIPALS,
     Move,
     Release,
     is_virtual,
@@ -216,6 +222,14 @@ async def _operations(
 async def _namespace(asked: _Request, namespace: NamespaceResource, item: _Item) -> None:
     if not namespace.path:
         raise Refused(INVALID_REQUEST, "The default namespace has no configs of its own.")
+    if not asked.whole and is_home_change(item.operations):
+        (one,) = item.operations
+        await change_principals(asked.context, asked.view, namespace.path, one, asked.validate_only)
+        return
+    # Who writes back what was described sends this, too, and changes nothing by it.
+    present = Operation(PRINCIPALS, SET, principals_of(asked.view.snapshot, namespace.path))
+    if asked.whole:
+        item.operations = tuple(one for one in item.operations if one != present)
     for one in item.operations:
         if is_virtual(one.key):
             raise refuse_on_namespace(one.key)

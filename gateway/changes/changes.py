@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from gateway.access import Access
 from gateway.changes.alter_configs import alter_configs, incremental_alter_configs
+from gateway.changes.answered import Answered
 from gateway.changes.context import Context
+from gateway.changes.create_acls import create_acls
 from gateway.changes.create_topics import create_topics
+from gateway.changes.delete_acls import delete_acls
 from gateway.changes.delete_topics import delete_topics
+from gateway.changes.describe_acls import describe_acls
 from gateway.changes.describe_configs import describe_configs
 from gateway.changes.jobs import Task
+from gateway.changes.scram_credentials import (
+    alter_user_scram_credentials,
+    describe_user_scram_credentials,
+)
 from gateway.view import View
 
 
@@ -20,6 +29,12 @@ class NamespaceChanges:
         """``began`` is told of every background task that a change has begun."""
         self._context = context
         self._began = began
+
+    def take_deprecated_grants(self) -> dict[str, int]:
+        """How many ACLs were made since the last call that allow a deprecated operation, by it."""
+        counted = dict(self._context.deprecated_grants)
+        self._context.deprecated_grants.clear()
+        return counted
 
     async def create_topics(self, view: View, version: int, body: bytes) -> bytes:
         """CreateTopics from v2 on: namespaces and topics are made."""
@@ -40,3 +55,27 @@ class NamespaceChanges:
     async def incremental_alter_configs(self, view: View, version: int, body: bytes) -> bytes:
         """IncrementalAlterConfigs (KIP-339); a topic's ``gateway.namespace`` moves it."""
         return await incremental_alter_configs(self._context, view, version, body)
+
+    async def describe_acls(self, access: Access, version: int, body: bytes) -> Answered:
+        """DescribeAcls (KIP-140) of the catalog's ACLs."""
+        return await describe_acls(self._context, access, version, body)
+
+    async def create_acls(self, access: Access, version: int, body: bytes) -> Answered:
+        """CreateAcls: one decision for the whole request."""
+        return await create_acls(self._context, access, version, body)
+
+    async def delete_acls(self, access: Access, version: int, body: bytes) -> Answered:
+        """DeleteAcls: one decision for the whole request."""
+        return await delete_acls(self._context, access, version, body)
+
+    async def describe_user_scram_credentials(
+        self, access: Access, version: int, body: bytes
+    ) -> Answered:
+        """DescribeUserScramCredentials (KIP-554)."""
+        return await describe_user_scram_credentials(self._context, access, version, body)
+
+    async def alter_user_scram_credentials(
+        self, access: Access, version: int, body: bytes
+    ) -> Answered:
+        """AlterUserScramCredentials: one decision for the whole request."""
+        return await alter_user_scram_credentials(self._context, access, version, body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -42,10 +43,15 @@ def now_ms() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The catalog, the cluster, and who asks it. ``clock`` tells milliseconds since the epoch."""
+    """The catalog, the cluster, and who asks it. ``clock`` tells milliseconds since the epoch.
+
+    ``deprecated_grants`` counts ACLs that were made over the wire and should not be any more, by
+    operation, until they are taken.
+    """
 
     catalog: Catalog
     cluster: Cluster
     admin: Admin
     clock: Callable[[], int] = now_ms
     trees: Trees = field(default_factory=Trees)
+    deprecated_grants: Counter[str] = field(default_factory=Counter)

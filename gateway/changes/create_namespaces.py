@@ -6,12 +6,13 @@ What exists under its flat names already would belong to it from then on: such t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.acl_moves import carrying
 from gateway.changes.refused import Refused
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
 from gateway.names import (
@@ -101,7 +102,7 @@ def decide(view: View, creation: Creation) -> list[Change]:
         Namespace(tier, creation.configs) if tier == creation.path else Namespace(tier)
         for tier in tiers
     ]
-    return [*made, *entries]
+    return carrying(view.snapshot, [*made, *entries], _renamed(view, captured, entries))
 
 
 def check_capture(view: View, creation: Creation, flats: Iterable[bytes]) -> None:
@@ -147,6 +148,15 @@ def _adopted(
     if view.snapshot.entry_of(name) is not None:
         raise _invalid(f"Topic '{_spelled(view, flat)}' cannot be adopted: '{name}' is taken.")
     return TopicEntry(flat, name, own_configs=own, since=creation.now)
+
+
+def _renamed(
+    view: View, captured: Collection[str], entries: Iterable[TopicEntry]
+) -> Iterator[tuple[LogicalName, LogicalName]]:
+    """The names that adopted topics had, and those that they get."""
+    held = {entry.flat: entry.name for entry in entries}
+    for flat in captured:
+        yield view.snapshot.owner(flat), held.get(flat) or decode(flat)
 
 
 def _folded_name(view: View, tiers: Collection[str], flat: str) -> LogicalName:

@@ -12,10 +12,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from gateway.catalog.entities import Change, Removal, key_of
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.acl_moves import inside
 from gateway.changes.broker_deletion import delete_at_broker
 from gateway.changes.context import Context
 from gateway.changes.jobs import Task
@@ -30,6 +32,9 @@ SETTLE_TIME: Final = 2000
 
 BATCH: Final = 100
 """Topics in one DeleteTopics request."""
+
+ACLS_AT_ONCE: Final = 5_000
+"""Patterns of ACLs in one transaction besides the last one; what is marked they cannot open."""
 
 _REFUSED_AGAIN: Final = 5.0
 
@@ -77,6 +82,8 @@ class NamespaceDeletion:
         wait = seen + SETTLE_TIME - begun
         if wait > 0:
             return wait / 1000
+        while len(some_acls(context.catalog.snapshot, task)) == ACLS_AT_ONCE:
+            await context.catalog.change(lambda snapshot: some_acls(snapshot, task))
         await context.catalog.change(lambda snapshot: removals(snapshot, task))
         self._seen.pop(task, None)
         return None
@@ -109,7 +116,7 @@ def is_in(namespace: str, path: str) -> bool:
 
 def removals(snapshot: Snapshot, task: Task) -> list[Change]:
     """What ends the deletion: the namespace goes with all below it, with every entry of a topic
-    in it (the topics are gone) and every alias in it of a topic elsewhere."""
+    in it (the topics are gone), every alias in it of a topic elsewhere, and its ACLs."""
     if not _marked(snapshot, task):
         return []
     path = task.about
@@ -120,8 +127,16 @@ def removals(snapshot: Snapshot, task: Task) -> list[Change]:
         elif any(is_in(alias.name.namespace, path) for alias in entry.aliases):
             kept = tuple(a for a in entry.aliases if not is_in(a.name.namespace, path))
             changes.append(replace(entry, aliases=kept))
+    changes += inside(snapshot, path)
     paths = [*reversed(snapshot.below(path)), path]
     return [*changes, *(Removal(("namespace", each)) for each in paths)]
+
+
+def some_acls(snapshot: Snapshot, task: Task) -> list[Change]:
+    """The removal of as many ACLs in a marked namespace as one transaction takes well."""
+    return (
+        list(islice(inside(snapshot, task.about), ACLS_AT_ONCE)) if _marked(snapshot, task) else []
+    )
 
 
 def _marked(snapshot: Snapshot, task: Task) -> bool:

@@ -15,6 +15,8 @@ from typing import Any, Final
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.cluster_defaults import STRING_TYPE, Default, cluster_defaults
 from gateway.changes.context import Context
+from gateway.changes.home_principals import principals_of
+from gateway.changes.namespace_configs import LIST_TYPE
 from gateway.changes.refused import unavailable
 from gateway.changes.resources import (
     NamespaceResource,
@@ -35,7 +37,14 @@ from gateway.changes.topic_configs import (
     own_configs,
     pending,
 )
-from gateway.changes.virtual_configs import DELETING, DOCUMENTATION, NAMESPACE, NAMESPACES, TOPICS
+from gateway.changes.virtual_configs import (
+    DELETING,
+    DOCUMENTATION,
+    NAMESPACE,
+    NAMESPACES,
+    PRINCIPALS,
+    TOPICS,
+)
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
@@ -230,6 +239,9 @@ def _facts(asked: _Request, path: str) -> Iterator[Any]:
     shown = [told for p in below if (told := relative_path(asked.view, p)) is not None]
     yield _virtual(asked, NAMESPACES, ",".join(shown), DEFAULT)
     yield _virtual(asked, TOPICS, str(tree.topics[path]), DEFAULT, config_type=_INT_TYPE)
+    principals = principals_of(snapshot, path) if path else ""
+    if principals:
+        yield _virtual(asked, PRINCIPALS, principals, OWN, read_only=False, config_type=LIST_TYPE)
     if not snapshot.deleting().isdisjoint(parents(path)):
         yield _virtual(asked, DELETING, "true", DEFAULT, config_type=_BOOLEAN_TYPE)
 

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
+from gateway.catalog.actor import ACTOR, Actor
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.context import Context
 
@@ -146,6 +147,7 @@ class JobRunner:
             return []
 
     async def _do(self, job: Job, task: Task) -> None:
+        ACTOR.set(Actor(f"gateway:{task.kind}"))
         try:
             again = await job.run(task)
             self._failures.pop(task, None)

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from gateway.catalog.entities import Change, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.acl_moves import Carried, carried
 from gateway.changes.apply_job import apply_topic, within_patience
 from gateway.changes.context import Context
 from gateway.changes.move import Known, Outdated, Target, move, release
@@ -82,22 +83,42 @@ async def _try_to_move(asked: Asked, validate_only: bool) -> str | None:
         return context.cluster.index.exists(stored.encode())
 
     known = Known(dynamic, seen, exists, context.clock())
-    decided: list[Sequence[Change]] = []
+    decided: list[_Decided] = []
 
     def decide(newest: Snapshot) -> Sequence[Change]:
         decided.append(_decide(asked, newest, flat, known))
-        return decided[-1]
+        return decided[-1].changes
 
     if validate_only:
         decide(seen)
         return None
     await context.catalog.change(decide)
-    for change in decided[-1]:
-        await _look_for_twin(asked, seen.topics.get(flat), change)
+    await _look_for_twin(asked, seen.topics.get(flat), decided[-1])
     return flat
 
 
-def _decide(asked: Asked, newest: Snapshot, flat: str, known: Known) -> Sequence[Change]:
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """The changes, of which ``record`` is the topic's own, if any, and ``acls`` what it takes
+    along."""
+
+    changes: Sequence[Change] = ()
+    record: Change | None = None
+    acls: Carried | None = None
+
+
+def _decide(asked: Asked, newest: Snapshot, flat: str, known: Known) -> _Decided:
+    records = _records(asked, newest, flat, known)
+    if not records:
+        return _Decided()
+    (record,) = records
+    name = record.name if isinstance(record, TopicEntry) else newest.spelled(flat)
+    acls = carried(newest, newest.owner(flat), name)
+    return _Decided(records if acls is None else acls.around(records), record, acls)
+
+
+def _records(asked: Asked, newest: Snapshot, flat: str, known: Known) -> Sequence[Change]:
+    """The one record of the topic that is to be written; none where it is there already."""
     now_stored = _source(asked, newest)
     if now_stored is None:
         return ()
@@ -166,12 +187,13 @@ def _target(asked: Asked, wanted: Move, snapshot: Snapshot, present: LogicalName
     return LogicalName(namespace, topic)
 
 
-async def _look_for_twin(asked: Asked, former: TopicEntry | None, change: Change) -> None:
+async def _look_for_twin(asked: Asked, former: TopicEntry | None, decided: _Decided) -> None:
     """Take a move back if a topic of its new name was made at the same time.
 
     The name was free when it was decided, and whoever makes a topic looks into the catalog once
     more afterwards; only when both looked too early there are two. Raises :class:`Refused` then.
     """
+    change, acls = decided.record, decided.acls
     if not isinstance(change, TopicEntry):
         return
     context = asked.context
@@ -186,7 +208,8 @@ async def _look_for_twin(asked: Asked, former: TopicEntry | None, change: Change
     def decide(newest: Snapshot) -> Sequence[Change]:
         if newest.topics.get(change.flat) != change:
             return ()
-        return [former or Removal(("topic", change.flat))]
+        record = former or Removal(("topic", change.flat))
+        return [record] if acls is None else acls.back(newest, [record])
 
     await context.catalog.change(decide)
     log.warning("topic %r is not moved: %r was made meanwhile", change.flat, twin)

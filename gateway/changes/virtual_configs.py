@@ -22,6 +22,7 @@ NAMESPACE: Final = "gateway.namespace"
 TOPIC: Final = "gateway.topic"
 ALIAS_UNTIL: Final = "gateway.alias.until"
 ADOPT: Final = "gateway.adopt"
+PRINCIPALS: Final = "gateway.principals"
 NAMESPACES: Final = "gateway.namespaces"
 TOPICS: Final = "gateway.topics"
 DELETING: Final = "gateway.deleting"
@@ -34,6 +35,8 @@ DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
         TOPIC: "The topic's name in the namespace that it is moved to.",
         ALIAS_UNTIL: "Until when the former name of a moved topic goes on working.",
         ADOPT: "Whether a namespace takes in the existing topics that its name captures.",
+        PRINCIPALS: "The principals whose home the namespace is: bare names are in it, and they"
+        " reach nothing outside. IncrementalAlterConfigs SET, DELETE, APPEND and SUBTRACT.",
         NAMESPACES: "The namespaces directly below this one.",
         TOPICS: "How many topics are in this namespace, those below it not counted.",
         DELETING: "The namespace is being deleted.",
@@ -111,6 +114,8 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
 
 def refuse_on_topic(key: str) -> Refused:
     """The error for a virtual key that CreateTopics or AlterConfigs puts on a topic."""
+    if key == PRINCIPALS:
+        return _of_namespaces(key)
     return Refused(
         INVALID_CONFIG,
         f"'{key}' cannot be set here; IncrementalAlterConfigs of '{NAMESPACE}' moves a topic.",
@@ -126,6 +131,11 @@ def refuse_on_namespace(key: str) -> Refused:
         return Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
     if key in _TO_MOVE:
         return Refused(INVALID_CONFIG, f"'{key}' moves topics; a namespace cannot be moved.")
+    if key == PRINCIPALS:
+        return Refused(
+            INVALID_CONFIG,
+            f"'{key}' is set on a namespace that exists, by IncrementalAlterConfigs.",
+        )
     return unknown(key)
 
 
@@ -174,11 +184,17 @@ def unknown(key: str) -> Refused:
     return Refused(INVALID_CONFIG, f"'{key}' is no config of this gateway; there are {known}.")
 
 
+def _of_namespaces(key: str) -> Refused:
+    return Refused(INVALID_CONFIG, f"'{key}' is a config of namespaces; a topic has none.")
+
+
 def _check_movable(one: Operation) -> None:
     if one.key in _READ_ONLY:
         raise Refused(INVALID_CONFIG, f"'{one.key}' tells what is; it cannot be changed.")
     if one.key == ADOPT:
         raise Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
+    if one.key == PRINCIPALS:
+        raise _of_namespaces(one.key)
     if one.key not in _TO_MOVE:
         raise unknown(one.key)
     allowed = (SET, DELETE) if one.key == NAMESPACE else (SET,)

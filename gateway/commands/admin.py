@@ -103,7 +103,7 @@ class Admin:
     broker that answers."""
 
     def __init__(self, client: GatewayClient) -> None:
-        self._client = client
+        self.client = client
         self._checked = False
         self.timeout = client.timeout
 
@@ -141,7 +141,7 @@ class Admin:
                 },
             )
 
-        answer = await self._client.ask("CreateTopicsRequest", request, lambda r: r.topics)
+        answer = await self.client.ask("CreateTopicsRequest", request, lambda r: r.topics)
         (outcome,) = await self._outcomes(answer, answer.entity.topics, "name", [name])
         return outcome
 
@@ -158,7 +158,7 @@ class Admin:
                 values["topic_names"] = tuple(names)
             return make(cls, values)
 
-        answer = await self._client.ask("DeleteTopicsRequest", request, lambda r: r.responses)
+        answer = await self.client.ask("DeleteTopicsRequest", request, lambda r: r.responses)
         return await self._outcomes(answer, answer.entity.responses, "name", names)
 
     async def describe(
@@ -190,7 +190,7 @@ class Admin:
             return make(cls, {"resources": (one,), "validate_only": validate_only})
 
         api = "IncrementalAlterConfigsRequest"
-        answer = await self._client.ask(api, request, lambda r: r.responses)
+        answer = await self.client.ask(api, request, lambda r: r.responses)
         responses = answer.entity.responses
         (outcome,) = await self._outcomes(answer, responses, "resource_name", [name])
         return outcome
@@ -215,7 +215,7 @@ class Admin:
         # A partition without a leader is worth showing: only errors of single topics are waited
         # for, and a listing is taken as it is.
         items = (lambda _: ()) if names is None else (lambda response: response.topics)
-        answer = await self._client.ask("MetadataRequest", request, items)
+        answer = await self.client.ask("MetadataRequest", request, items)
         found = [_topic(answer, topic) for topic in answer.entity.topics if topic.name is not None]
         await self._refuse_broker(topic.outcome for topic in found)
         return found
@@ -238,7 +238,7 @@ class Admin:
             )
             return make(cls, {"resources": resources, "include_synonyms": synonyms})
 
-        answer = await self._client.ask("DescribeConfigsRequest", request, lambda r: r.results)
+        answer = await self.client.ask("DescribeConfigsRequest", request, lambda r: r.results)
         results = answer.entity.results
         outcomes = await self._outcomes(answer, results, "resource_name", names)
         configs = {result.resource_name: result.configs for result in results}
@@ -259,12 +259,17 @@ class Admin:
     async def _refuse_broker(self, outcomes: Iterable[Outcome]) -> None:
         """Raises Unavailable where these outcomes are a broker's: it knows no name with a colon,
         and no configs of the root, which every gateway tells."""
-        if self._checked or not any(map(_may_be_foreign, outcomes)):
+        if any(map(_may_be_foreign, outcomes)):
+            await self.require_gateway()
+
+    async def require_gateway(self) -> None:
+        """Raises Unavailable where a broker answers. Brokers would take ACLs of any name."""
+        if self._checked:
             return
         self._checked = True
         (root,) = await self._describe([_ROOT], [_NAMESPACES], synonyms=False)
         if _may_be_foreign(root.outcome):
-            raise self._client.is_a_broker()
+            raise self.client.is_a_broker()
 
     def _broker_timeout(self) -> datetime.timedelta:
         return datetime.timedelta(seconds=min(self.timeout, _REQUEST_SECONDS))

@@ -12,12 +12,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
 
+from gateway.catalog.actor import ACTOR
 from gateway.catalog.members import FormatRefused, forget, raise_format
 from gateway.catalog.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.context import Context
 from gateway.commands import operator
-from gateway.commands.catalog_diff import Difference, as_json, differences, problems, shown
+from gateway.commands.catalog_diff import Difference, differences, problems
+from gateway.commands.catalog_fields import MAIN_KINDS, SECRET_KINDS
 from gateway.commands.catalog_file import (
     Imported,
     export_text,
@@ -28,6 +30,7 @@ from gateway.commands.catalog_file import (
 )
 from gateway.commands.catalog_import import commit
 from gateway.commands.catalog_judge import judged
+from gateway.commands.catalog_shown import as_json, shown
 from gateway.commands.failure import CommandError
 from gateway.commands.progress import Progress
 from gateway.commands.running import run
@@ -109,7 +112,12 @@ def _examples(name: str) -> str:
 
 def _run(command: _Run, options: argparse.Namespace) -> int:
     config = load_config(options.config)
-    return run(lambda: command(config, options))
+    return run(lambda: _as_operator(command, config, options))
+
+
+async def _as_operator(command: _Run, config: Config, options: argparse.Namespace) -> int:
+    ACTOR.set(operator.actor(f"kafka-gateway catalog {options.action}"))
+    return await command(config, options)
 
 
 async def _export(config: Config, options: argparse.Namespace) -> int:
@@ -136,7 +144,7 @@ async def _read(config: Config) -> Snapshot:
 async def _import(config: Config, options: argparse.Namespace) -> int:
     imported = read_export(options.input)
     if options.secrets_from is not None:
-        read_secrets(options.secrets_from)
+        imported.entities += read_secrets(options.secrets_from)
     changes = await _wanted(config, imported, options)
     if not options.json:
         print(shown(changes), flush=True)
@@ -159,8 +167,10 @@ async def _wanted(
     """What the file changes. Raises ConfigError where it fits neither catalog nor cluster."""
     async with operator.backend(config, read_only=True, or_empty=True) as found:
         snapshot = found.catalog.snapshot
+        now = time.time_ns() // 1_000_000
+        secrets = SECRET_KINDS if options.secrets_from is not None else frozenset()
         changes = differences(
-            snapshot, imported.entities, prune=options.prune, now=time.time_ns() // 1_000_000
+            snapshot, imported.entities, prune=options.prune, now=now, kinds=MAIN_KINDS | secrets
         )
         told = problems(snapshot, imported, changes)
         if not told:
@@ -190,6 +200,7 @@ async def _status(config: Config, options: argparse.Namespace) -> int:
     gateways = [snapshot.gateways[one] for one in sorted(snapshot.gateways)]
     deleting = sum(one.deleting is not None for one in snapshot.namespaces.values())
     aliases = sum(len(entry.aliases) for entry in snapshot.topics.values())
+    acls = sum(len(one.entries) for one in snapshot.acls.values())
     if options.json:
         content = {
             "cluster": config.clusters[0].name,
@@ -200,6 +211,9 @@ async def _status(config: Config, options: argparse.Namespace) -> int:
             "namespaces_deleting": deleting,
             "topic_entries": len(snapshot.topics),
             "aliases": aliases,
+            "acls": acls,
+            "scram_credentials": len(snapshot.scram),
+            "principal_homes": len(snapshot.homes),
             "gateways": [
                 {"gateway_id": one.gateway_id, "format": one.format, "software": one.software}
                 for one in gateways
@@ -213,6 +227,9 @@ async def _status(config: Config, options: argparse.Namespace) -> int:
         ("format", f"{snapshot.format} (this software reads up to {FORMAT})"),
         ("namespaces", f"{len(snapshot.namespaces):,} ({deleting:,} being deleted)"),
         ("topic entries", f"{len(snapshot.topics):,} ({counted(aliases, 'alias', 'aliases')})"),
+        ("ACLs", f"{acls:,} (of {counted(len(snapshot.acls), 'pattern')})"),
+        ("SCRAM", f"{counted(len(snapshot.scram), 'credential')}"),
+        ("homes", f"{counted(len(snapshot.homes), 'principal')}"),
     ]
     rows += [
         ("gateway", f"{one.gateway_id}, software {one.software}, reads format {one.format}")

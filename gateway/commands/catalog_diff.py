@@ -1,4 +1,4 @@
-"""What an import would change in a catalog: computed, judged, and shown to people. Pure.
+"""What an import would change in a catalog: computed and judged. Pure.
 
 ``apply``, ``apply_since``, ``creating`` and ``since`` are notes of work under way: they make no
 difference between two states of one entity, since a job of the gateway changes them at any time.
@@ -7,28 +7,29 @@ difference between two states of one entity, since a job of the gateway changes 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from gateway.catalog.entities import (
     Change,
     Entity,
     Key,
     Namespace,
+    PrincipalHome,
     Removal,
     Seeds,
     TopicEntry,
     key_of,
 )
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_fields import namespace_fields, topic_fields
-from gateway.commands.catalog_file import Imported, exported
-from gateway.commands.told import counted
+from gateway.commands.catalog_fields import (
+    MAIN_KINDS,
+    SECRET_KINDS,
+)
+from gateway.commands.catalog_file import Exported, Imported, exported
 from gateway.config_errors import Problem
 from gateway.names import LogicalName, parents
-
-_Exported = Namespace | TopicEntry | Seeds
 
 _SEEDS: Final[Key] = ("seeds", "")
 _FORMAT: Final[Key] = ("format", "")
@@ -39,8 +40,8 @@ class Difference:
     """One entity that an import adds (``before`` None), changes, or removes (``after`` None)."""
 
     key: Key
-    before: _Exported | None
-    after: _Exported | None
+    before: Exported | None
+    after: Exported | None
 
     @property
     def change(self) -> Change:
@@ -54,22 +55,24 @@ def differences(
     *,
     prune: bool,
     now: int,
+    kinds: Container[str] = MAIN_KINDS,
     new_id: Callable[[], bytes] = lambda: uuid.uuid4().bytes,
 ) -> list[Difference]:
     """What leads from a snapshot to the wanted entities, in an order in which it can be applied.
 
-    What is not wanted is removed with ``prune`` only. ``now`` is in milliseconds since the
-    epoch; ``new_id`` makes topic ids that were never used.
+    What is not wanted is removed with ``prune`` only, and only if it is of one of the ``kinds``
+    that were asked for. ``now`` is in milliseconds since the epoch; ``new_id`` makes topic ids
+    that were never used.
     """
-    present = exported(snapshot.entities())
-    target = exported(wanted)
+    present = exported(snapshot.entities(), kinds)
+    target = exported(wanted, kinds)
     seeds = target.get(_SEEDS)
     if isinstance(seeds, Seeds) and not prune:
         target[_SEEDS] = Seeds(seeds.namespaces | snapshot.seeded)
     found = []
     for key, after in target.items():
         before = present.get(key)
-        if before is None or _settled(before) != _settled(after):
+        if before is None or settled(before) != settled(after):
             found.append(Difference(key, before, _to_commit(before, after, now, new_id)))
     gone = [key for key in present if key not in target] if prune else []
     found += [Difference(key, present[key], None) for key in gone]
@@ -97,6 +100,8 @@ def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]
                 told += _namespace_problems(snapshot, result, namespace, imported)
             case TopicEntry() as entry:
                 told += _topic_problems(result, entry, holders[entry.name], imported)
+            case PrincipalHome(namespace=home) if home not in result.namespaces:
+                told.append(imported.problem(one.key, f"namespace '{home}' does not exist; add it"))
             case None:
                 told += _removal_problems(result, one, imported)
     return told
@@ -104,48 +109,11 @@ def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]
 
 def stale(snapshot: Snapshot, found: Iterable[Difference]) -> list[Key]:
     """Of the entities that are to change, those that are not any more what they were."""
-    present = exported(snapshot.entities())
-    return [one.key for one in found if _settled(present.get(one.key)) != _settled(one.before)]
+    present = exported(snapshot.entities(), MAIN_KINDS | SECRET_KINDS)
+    return [one.key for one in found if settled(present.get(one.key)) != settled(one.before)]
 
 
-def shown(found: Sequence[Difference]) -> str:
-    """The differences for people: ``+`` is added, ``~`` changed, ``-`` removed; and how many."""
-    lines = []
-    for one in found:
-        sign = "+" if one.before is None else "-" if one.after is None else "~"
-        before, after = _flat_fields(one.before), _flat_fields(one.after)
-        lines.append(f"{sign} {thing(one.key)}")
-        for name in sorted(before.keys() | after.keys()):
-            lines += _field_line(name, before.get(name), after.get(name), new=one.before is None)
-    added = sum(one.before is None for one in found)
-    removed = sum(one.after is None for one in found)
-    changed = len(found) - added - removed
-    lines.append(f"{counted(added, 'added', 'added')}, {changed:,} changed, {removed:,} removed.")
-    return "\n".join(lines)
-
-
-def as_json(found: Iterable[Difference]) -> list[dict[str, object]]:
-    """The same for programs: the fields before and after, null for what is not there."""
-    return [
-        {
-            "kind": one.key[0],
-            "key": one.key[1],
-            "before": None if one.before is None else _fields(one.before),
-            "after": None if one.after is None else _fields(one.after),
-        }
-        for one in found
-    ]
-
-
-def thing(key: Key) -> str:
-    """An entity in a sentence."""
-    kind, identity = key
-    if kind == "seeds":
-        return "list of namespaces that configuration files have made"
-    return f"topic stored as {identity}" if kind == "topic" else f"{kind} {identity}"
-
-
-def _settled(entity: _Exported | None) -> _Exported | None:
+def settled(entity: Exported | None) -> Exported | None:
     """An entity without its notes of work under way."""
     match entity:
         case Namespace():
@@ -156,8 +124,8 @@ def _settled(entity: _Exported | None) -> _Exported | None:
 
 
 def _to_commit(
-    before: _Exported | None, after: _Exported, now: int, new_id: Callable[[], bytes]
-) -> _Exported:
+    before: Exported | None, after: Exported, now: int, new_id: Callable[[], bytes]
+) -> Exported:
     """An entity that replaces one, with what has to be done about it noted, so that a gateway
     does it; a new one stands for a state that was reached before, and is taken as it is."""
     if isinstance(before, Namespace) and isinstance(after, Namespace):
@@ -221,51 +189,31 @@ def _removal_problems(result: Snapshot, one: Difference, imported: Imported) -> 
     return []
 
 
+_ADDED: Final[Mapping[str, int]] = {
+    "acl": 0,
+    "seeds": 1,
+    "namespace": 1,
+    "topic": 2,
+    "home": 2,
+    "scram": 3,
+}
+_REMOVED: Final[Mapping[str, int]] = {
+    "scram": 4,
+    "topic": 5,
+    "seeds": 6,
+    "namespace": 6,
+    "home": 7,
+    "acl": 8,
+}
+
+
 def _turn(one: Difference) -> tuple[int, int, str]:
-    """Namespaces before what is in them, outermost first; what is removed the other way round."""
+    """Namespaces before what is in them, outermost first; what is removed the other way round.
+
+    ACLs come first and go last, users the other way round: nothing is there without its ACLs.
+    """
     kind, identity = one.key
     depth = identity.count(":") if kind == "namespace" else 0
     if one.after is None:
-        return (2 if kind == "topic" else 3, -depth, identity)
-    return (1 if kind == "topic" else 0, depth, identity)
-
-
-def _fields(entity: _Exported) -> dict[str, Any]:
-    match entity:
-        case Namespace():
-            return namespace_fields(entity)
-        case TopicEntry():
-            return topic_fields(entity)
-        case Seeds():
-            return {"namespaces": sorted(entity.namespaces)}
-
-
-def _flat_fields(entity: _Exported | None) -> dict[str, str]:
-    """Fields a line each, a namespace's configs by key; without notes of work under way."""
-    settled = _settled(entity)
-    found: dict[str, str] = {}
-    for name, value in ({} if settled is None else _fields(settled)).items():
-        if name == "flat":
-            continue  # it is in the line above
-        if isinstance(value, dict):
-            found |= {f"{name}.{key}": str(inner) for key, inner in value.items()}
-        elif isinstance(value, list):
-            found[name] = ", ".join(map(_item_text, value))
-        else:
-            found[name] = str(value)
-    return found
-
-
-def _item_text(item: object) -> str:
-    if not isinstance(item, dict):
-        return str(item)
-    return f"{item['name']} until {item['until']}"
-
-
-def _field_line(name: str, before: str | None, after: str | None, *, new: bool) -> list[str]:
-    if before == after:
-        return []
-    note = "  # its topics will be deleted" if name == "deleting" and after else ""
-    if new:
-        return [f"    {name}: {after}{note}"]
-    return [f"    {name}: {before or '(none)'} -> {after or '(none)'}{note}"]
+        return _REMOVED[kind], -depth, identity
+    return _ADDED[kind], depth, identity

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gateway.catalog.entities import NO_CONFIGS, Alias, Namespace, TopicEntry
-from gateway.commands.yaml_values import Value
+from gateway.commands.yaml_values import Value, required
 from gateway.names import DELIMITER, LogicalName
 
-MAIN_KINDS: Final = frozenset({"namespace", "topic", "seeds", "format"})
-SECRET_KINDS: Final[frozenset[str]] = frozenset()
-"""Kinds that hold secrets, which never stand in the main file: none yet."""
+MAIN_KINDS: Final = frozenset({"namespace", "topic", "acl", "home", "seeds", "format"})
+SECRET_KINDS: Final = frozenset({"scram"})
+"""Kinds that hold secrets, which never stand in the main file."""
 
 RUNTIME_KINDS: Final = frozenset({"gateway"})
 """What is true of running gateways only: not written at all."""
@@ -82,13 +82,6 @@ def read_topic(value: Value) -> TopicEntry:
         "creating" in fields and fields["creating"].flag(),
         read_time(fields["since"]) if "since" in fields else 0,
     )
-
-
-def required(value: Value, fields: Mapping[str, Value], name: str) -> Value:
-    """A field that must be there. Raises BadValue."""
-    if name not in fields:
-        value.refuse(f"has no '{name}'; add it")
-    return fields[name]
 
 
 def time_text(milliseconds: int) -> str | int:

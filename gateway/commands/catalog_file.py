@@ -1,35 +1,44 @@
 """The catalog as a YAML file for people: what ``catalog export`` writes and ``import`` reads.
 
-Namespaces by path and topics by logical name, sorted, so that two exports can be compared. The
-format has a number: a file of a newer one is refused.
+Namespaces by path, topics by logical name, ACLs by pattern and homes by principal, sorted, so
+that two exports can be compared. Secrets have a file of their own. The format has a number: a
+file of a newer one is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from gateway.acls.model import ResourceAcls
 from gateway.catalog.entities import (
     CatalogFormat,
     Entity,
     Key,
     Namespace,
+    PrincipalHome,
+    ScramCredential,
     Seeds,
     TopicEntry,
     key_of,
 )
 from gateway.catalog.snapshot import Snapshot
+from gateway.commands.catalog_access_fields import (
+    acl_fields,
+    read_acls,
+    read_credential,
+    secret_fields,
+)
 from gateway.commands.catalog_fields import (
     namespace_fields,
     read_namespace,
     read_topic,
-    required,
     topic_fields,
 )
-from gateway.commands.yaml_values import BadValue, Value, read_file, write
+from gateway.commands.yaml_values import BadValue, Value, read_file, required, write
 from gateway.config_errors import ConfigError, Problem
 from gateway.config_errors import Key as Place
 from gateway.names import (
@@ -44,12 +53,16 @@ from gateway.names import (
 FORMAT: Final = 1
 """The format of the files that this software writes, and the newest that it reads."""
 
+Exported = Namespace | TopicEntry | Seeds | ResourceAcls | PrincipalHome | ScramCredential
+"""What is written, to either file."""
+
 _Name = TypeVar("_Name")
 
 _HEADING = """\
-# The catalog of kafka-gateway: its namespaces, and the topics whose stored name does not say
-# everything. `kafka-gateway catalog import` reads it.
+# The catalog of kafka-gateway: its namespaces, the topics whose stored name does not say
+# everything, ACLs, and the home namespaces of principals. `kafka-gateway catalog import` reads it.
 """
+_LISTS: Final = ("namespaces", "topics", "acls", "homes")
 _SECRETS_HEADING = """\
 # The secrets of a catalog of kafka-gateway: keep this file to yourself.
 """
@@ -85,19 +98,26 @@ def export_text(snapshot: Snapshot) -> str:
         path: namespace_fields(snapshot.namespaces[path]) for path in sorted(snapshot.namespaces)
     }
     content["topics"] = [topic_fields(entry) for entry in topics]
+    if snapshot.acls:
+        by_name = {str(pattern): acls for pattern, acls in snapshot.acls.items()}
+        content["acls"] = [acl_fields(by_name[name]) for name in sorted(by_name)]
+    if snapshot.homes:
+        content["homes"] = dict(sorted(snapshot.homes.items()))
     return _HEADING + write(content)
 
 
 def secrets_text(snapshot: Snapshot) -> str:
-    """The secrets' file. No entity holds any yet (catalog_fields.SECRET_KINDS)."""
-    return _SECRETS_HEADING + write({"format": FORMAT, "secrets": {}})
+    """The secrets' file (catalog_fields.SECRET_KINDS)."""
+    scram = [secret_fields(snapshot.scram[key]) for key in sorted(snapshot.scram)]
+    secrets = {"scram": scram} if scram else {}
+    return _SECRETS_HEADING + write({"format": FORMAT, "secrets": secrets})
 
 
 def read_export(path: Path) -> Imported:
     """Reads a main file. Raises ConfigError with every problem of its entities."""
     try:
         root = read_file(path)
-        fields = _of_known_format(root, "catalog_format", "seeded", "namespaces", "topics")
+        fields = _of_known_format(root, "catalog_format", "seeded", *_LISTS)
         level = required(root, fields, "catalog_format")
         imported = Imported(path, level.number())
     except BadValue as error:
@@ -106,23 +126,27 @@ def read_export(path: Path) -> Imported:
     reader = _Reader(imported)
     if "seeded" in fields:
         reader.take(reader.seeds, fields["seeded"])
-    if "namespaces" in fields:
-        reader.take(reader.namespaces, fields["namespaces"])
-    if "topics" in fields:
-        reader.take(reader.topics, fields["topics"])
+    for name in _LISTS:
+        if name in fields:
+            reader.take(getattr(reader, name), fields[name])
     if reader.problems:
         raise ConfigError(path, reader.problems)
     return imported
 
 
-def read_secrets(path: Path) -> None:
-    """Reads a secrets' file, which holds none yet. Raises ConfigError."""
+def read_secrets(path: Path) -> list[ScramCredential]:
+    """Reads a secrets' file. Raises ConfigError with every problem, and with no secret."""
+    reader = _Reader(Imported(path, FORMAT))
     try:
         fields = _of_known_format(read_file(path), "secrets")
-        if "secrets" in fields:
-            fields["secrets"].fields()
+        secrets = fields["secrets"].fields("scram") if "secrets" in fields else {}
+        if "scram" in secrets:
+            reader.scram(secrets["scram"])
     except BadValue as error:
         raise ConfigError(path, [error.problem]) from None
+    if reader.problems:
+        raise ConfigError(path, reader.problems)
+    return reader.credentials
 
 
 def write_secrets(path: Path, text: str) -> None:
@@ -137,6 +161,7 @@ class _Reader:
 
     def __init__(self, imported: Imported) -> None:
         self.problems: list[Problem] = []
+        self.credentials: list[ScramCredential] = []
         self._imported = imported
 
     def take(self, read: Callable[[Value], None], value: Value) -> None:
@@ -156,6 +181,18 @@ class _Reader:
         for one in value.items():
             self.take(self._topic, one)
 
+    def acls(self, value: Value) -> None:
+        for one in value.items():
+            self.take(lambda each: self._add_new(read_acls(each), each), one)
+
+    def homes(self, value: Value) -> None:
+        for principal, one in value.entries():
+            self.take(partial(self._home, principal), one)
+
+    def scram(self, value: Value) -> None:
+        for one in value.items():
+            self.take(self._credential, one)
+
     def _namespace(self, path: str, value: Value) -> None:
         _checked(value, check_namespace, path)
         self._add(read_namespace(path, value), value)
@@ -168,10 +205,24 @@ class _Reader:
         for name in entry.names:
             _checked(value, encode, name)
         _checked(value, _check_flat, entry.flat)
-        if key_of(entry) in self._imported.places:
-            line = self._imported.places[key_of(entry)][1]
-            value.refuse(f"'{entry.flat}' is there already, on line {line}; keep one of the two")
-        self._add(entry, value)
+        self._add_new(entry, value)
+
+    def _home(self, principal: str, value: Value) -> None:
+        _checked(value, check_namespace, value.text())
+        self._add(PrincipalHome(principal, value.text()), value)
+
+    def _credential(self, value: Value) -> None:
+        credential = read_credential(value)
+        self._add_new(credential, value)
+        self.credentials.append(credential)
+
+    def _add_new(self, entity: Entity, value: Value) -> None:
+        """An item of a list, where nothing else keeps one from being there twice."""
+        key = key_of(entity)
+        if key in self._imported.places:
+            line = self._imported.places[key][1]
+            value.refuse(f"'{key[1]}' is there already, on line {line}; keep one of the two")
+        self._add(entity, value)
 
     def _add(self, entity: Entity, value: Value) -> None:
         self._imported.entities.append(entity)
@@ -200,10 +251,10 @@ def _check_flat(flat: str) -> None:
         raise InvalidName(f"'{flat}' is no name that a topic can be stored by")
 
 
-def exported(entities: Iterable[Entity]) -> dict[Key, Namespace | TopicEntry | Seeds]:
-    """Of the catalog's entities, by key, those that the main file holds."""
+def exported(entities: Iterable[Entity], kinds: Container[str]) -> dict[Key, Exported]:
+    """Of the catalog's entities, by key, those of these kinds that the files hold."""
     return {
         key_of(entity): entity
         for entity in entities
-        if isinstance(entity, Namespace | TopicEntry | Seeds)
+        if isinstance(entity, Exported) and key_of(entity)[0] in kinds
     }

@@ -8,7 +8,8 @@ from typing import Final
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
-from gateway.commands.catalog_diff import Difference, stale, thing
+from gateway.commands.catalog_diff import Difference, stale
+from gateway.commands.catalog_shown import thing
 from gateway.commands.failure import CommandError, Unavailable
 from gateway.commands.progress import Progress
 from gateway.commands.told import counted, shortened

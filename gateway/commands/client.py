@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gateway.broker_login import LoginError
 from gateway.cluster_client import BrokerConnection, BrokerError
+from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.failure import CommandError, Unavailable
 from gateway.config import Address
 from protocol import messages
@@ -40,12 +42,21 @@ class Answer:
 class GatewayClient:
     """Asks a gateway, anew where the connection is lost or an error passes by itself."""
 
-    def __init__(self, servers: Sequence[Address], *, timeout: float = DEFAULT_TIMEOUT) -> None:
-        """``timeout``, in seconds, is for each question with all its repetitions."""
+    def __init__(
+        self,
+        servers: Sequence[Address],
+        *,
+        timeout: float = DEFAULT_TIMEOUT,
+        security: ClientSecurity | None = None,
+    ) -> None:
+        """``timeout``, in seconds, is for each question with all its repetitions; ``security`` is
+        how it logs in."""
         self.timeout = timeout
+        self._security = security or ClientSecurity(None)
         self._servers = tuple(servers)
         self._connection: BrokerConnection | None = None
         self._was_connected = False
+        self._was_answered = False
         self._connected_to = self._servers[0]
 
     async def ask(
@@ -59,7 +70,7 @@ class GatewayClient:
         ``name`` is Kafka's (``CreateTopicsRequest``), ``make`` builds the request of a version,
         ``items`` are the parts of the response that have an error code each. After the timeout
         the last response is returned as it is. Raises Unavailable when there is none, and
-        CommandError for a request that cannot be written.
+        CommandError for a request that cannot be written and for a login that is refused.
         """
         deadline = _now() + self.timeout
         backoff = _FIRST_BACKOFF
@@ -72,6 +83,7 @@ class GatewayClient:
                 request = _writable(name, make(messages.message_class(name, version)))
                 repeated, sent = sent, True
                 answer = Answer(await connection.request(name, version, request), repeated)
+                self._was_answered = True
             except BrokerError as error:
                 self.close()
                 reason = str(error)
@@ -107,9 +119,13 @@ class GatewayClient:
         reasons = []
         for server in self._servers:
             try:
-                self._connection = await BrokerConnection.connect(*server, timeout=self.timeout)
+                self._connection = await BrokerConnection.connect(
+                    *server, timeout=self.timeout, security=self._security
+                )
+            except LoginError as error:
+                raise CommandError(f"{server} {self._security.told(str(error))}") from None
             except BrokerError as error:
-                reasons.append(f"{server}: {error}")
+                reasons.append(f"{server}: {self._security.told(str(error))}")
             else:
                 self._was_connected = True
                 self._connected_to = server
@@ -119,9 +135,12 @@ class GatewayClient:
     def _unavailable(self, reason: str) -> Unavailable:
         where = ",".join(map(str, self._servers))
         shown = reason if where in reason else f"{where}: {reason}"
+        # What asks for TLS or a login closes connections that have neither.
+        closed = not self._was_answered and "closed the connection" in reason
+        login = "; if it asks for TLS or a login, --command-config says how" if closed else ""
         return Unavailable(
             f"no answer from the gateway: {shown}; see that it runs, that its brokers do (/readyz "
-            "tells), and that --bootstrap-server is the address of one of its listeners"
+            f"tells), and that --bootstrap-server is the address of one of its listeners{login}"
         )
 
 

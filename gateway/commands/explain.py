@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
+from gateway.access import AuthorizedAccess
+from gateway.acls.loading import load_authorizer
+from gateway.auth.identity import ANONYMOUS
+from gateway.catalog.snapshot import Snapshot
 from gateway.commands import operator
 from gateway.commands.explained import Explained, explain_name
 from gateway.commands.failure import CommandError, UsageError
+from gateway.commands.permissions import Permitted, permissions
 from gateway.commands.progress import Progress
 from gateway.commands.running import run
 from gateway.commands.told import print_json, table
 from gateway.config import Config, Listener, load_config
-from gateway.view import View, ViewSettings
+from gateway.homes import home_of, settings_of, view_settings
+from gateway.view import View
 
-ANONYMOUS = "User:ANONYMOUS"
-"""Kafka's own name for a client of a PLAINTEXT listener."""
+_NOBODY = ANONYMOUS.principal
 
 _EXAMPLES = """\
 examples:
@@ -36,7 +42,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """The subcommand; its options' ``run`` returns the exit status."""
     parser = commands.add_parser(
         "explain",
-        help="what a name is: namespace, stored name, topic, configs and where they come from",
+        help="what a name is, where its configs come from, and who may do what with it",
         description="What a client's name stands for, read of the catalog and the cluster.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -45,7 +51,8 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add = parser.add_argument
     add("--config", type=Path, required=True, metavar="FILE", help="YAML file")
     add("--name", required=True, metavar="N", help="a topic, or a namespace such as org:apache:")
-    add("--principal", default=ANONYMOUS, metavar="P", help=f"who asks (default: {ANONYMOUS})")
+    add("--principal", default=_NOBODY, metavar="P", help=f"who asks (default: {_NOBODY})")
+    add("--host", default="127.0.0.1", metavar="H", help="from which IP address")
     add("--listener", metavar="L", help="whose view it is (default: the first one)")
     add("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_run)
@@ -61,23 +68,52 @@ async def _explain(config: Config, options: argparse.Namespace) -> int:
     if not options.name:
         raise UsageError("--name is empty; give it like org:orders")
     async with Progress("explaining"), operator.backend(config, read_only=True) as found:
-        view = View(_settings(listener), found.catalog.snapshot)
+        view = _view(config, listener, options.principal, found.catalog.snapshot)
         explained = await explain_name(options.name, view, found.cluster, found.admin)
+        permitted = _permitted(config, view, options)
     if options.json:
         asked = {"name": options.name, "principal": options.principal, "listener": listener.name}
-        print_json({**asked, "cluster": config.clusters[0].name, **explained.as_json()})
+        home = {"home": view.settings.home or None, "permissions": _as_json(permitted)}
+        print_json({**asked, "cluster": config.clusters[0].name, **explained.as_json(), **home})
     else:
-        _print(explained, config, listener, options)
+        _print(explained, config, view, options)
+        _print_permissions(permitted)
     return 0
 
 
-def _print(
-    explained: Explained, config: Config, listener: Listener, options: argparse.Namespace
-) -> None:
+def _permitted(
+    config: Config, view: View, options: argparse.Namespace
+) -> tuple[Permitted, ...] | None:
+    """What the principal may do with what the name stands for; None: there are no ACLs."""
+    authorizer = load_authorizer(config.authorization, lambda: None)
+    if authorizer is None:
+        return None
+    authorizer.see(view.snapshot)
+    access = AuthorizedAccess(view, options.principal, options.host, authorizer)
+    named = access.topic_resource(options.name.encode())
+    if named is None:
+        return ()
+    return permissions(authorizer, options.principal, options.host, named)
+
+
+def _as_json(permitted: tuple[Permitted, ...] | None) -> list[dict[str, object]] | None:
+    return None if permitted is None else [asdict(one) for one in permitted]
+
+
+def _print_permissions(permitted: tuple[Permitted, ...] | None) -> None:
+    if permitted is None:
+        return
+    rows = [(one.operation, "allowed" if one.allowed else "denied", one.rule) for one in permitted]
+    print()
+    print(table([("operation", "is", "because"), *rows]))
+
+
+def _print(explained: Explained, config: Config, view: View, options: argparse.Namespace) -> None:
     rows = [
         ("name", options.name),
         ("principal", options.principal),
-        ("listener", listener.name),
+        ("listener", view.settings.listener),
+        ("home", view.settings.home or "none"),
         ("cluster", config.clusters[0].name),
         *explained.rows(),
     ]
@@ -98,6 +134,7 @@ def _listener(config: Config, name: str | None) -> Listener:
     raise CommandError(f"there is no listener '{name}'; the listeners are {there}")
 
 
-def _settings(listener: Listener) -> ViewSettings:
-    """What of a listener decides what a name stands for."""
-    return ViewSettings(listener.name, listener.spelling, listener.home or "", listener.escape)
+def _view(config: Config, listener: Listener, principal: str, snapshot: Snapshot) -> View:
+    """The names as this principal sees them there: in its home, if it has one."""
+    settings = view_settings(listener)
+    return View(settings_of(settings, home_of(config.principals, snapshot, principal)), snapshot)

@@ -100,7 +100,7 @@ async def move_all(
 def _tell(step: Step, outcome: Outcome, verb: Verb, options: argparse.Namespace) -> None:
     if outcome.code:
         told = refusal(f"topic '{step.source}'", f"{verb.done} to '{step.target}'", outcome)
-        say_error(addressed(told, options.bootstrap_server))
+        say_error(addressed(told, options.bootstrap_server, options.command_config))
     elif not options.json and options.validate_only:
         print(f"Topic {step.source} could be {verb.done} to {step.target}.")
     elif not options.json:

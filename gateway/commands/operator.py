@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import getpass
 import logging
+import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.audit import NO_AUDIT, Audit, AuditError
+from gateway.audit_setup import COMMANDS, open_audit
 from gateway.broker_admin import BrokerAdmin
+from gateway.broker_security import BrokerSecurity
+from gateway.catalog.actor import Actor
 from gateway.catalog.catalog_topic import CATALOG_TOPIC, CatalogTopicError, check_topic
 from gateway.catalog.records import UnreadableCatalog
 from gateway.catalog.replicated import ReplicatedCatalog
@@ -47,14 +54,23 @@ async def backend(
     # What goes wrong is told once, as the error that the command ends with.
     logging.getLogger().addHandler(logging.NullHandler())
     settings = config.clusters[0]
-    cluster = Cluster(settings.name, settings.bootstrap_servers, start_timeout=START_SECONDS)
+    security = BrokerSecurity(settings.security)
+    cluster = Cluster(
+        settings.name,
+        settings.bootstrap_servers,
+        security=security,
+        start_timeout=START_SECONDS,
+    )
     admin = BrokerAdmin(cluster)
+    audit = NO_AUDIT if read_only else open_audit(config, COMMANDS, admin, security)
     catalog = ReplicatedCatalog(
         settings.bootstrap_servers,
         admin,
         max_staleness=config.catalog.max_staleness,
         replication_factor=config.catalog.replication_factor,
+        security=security,
         start_seconds=START_SECONDS,
+        observer=audit.catalog_changed,
     )
     try:
         await cluster.start()
@@ -67,17 +83,40 @@ async def backend(
                     f"cluster '{settings.name}' has no catalog yet: the first gateway that starts "
                     "makes it, and so does kafka-gateway catalog import"
                 )
-            await catalog.start(read_only=read_only)
+            await audit.start()
             try:
-                yield Backend(cluster, admin, catalog)
+                await catalog.start(read_only=read_only)
+                try:
+                    yield Backend(cluster, admin, catalog)
+                finally:
+                    await catalog.stop()
             finally:
-                await catalog.stop()
+                await audit.stop()
+                _tell_lost(audit)
         finally:
             admin.close()
             await cluster.stop()
+    except AuditError as error:
+        raise CommandError(str(error)) from None
     except (CatalogTopicError, UnreadableCatalog) as error:
         raise CommandError(f"the catalog of cluster '{settings.name}': {error}") from None
     except CatalogUnavailable as error:
         raise Unavailable(f"the catalog of cluster '{settings.name}': {error}") from None
     except ClusterUnreachable as error:
         raise Unavailable(f"{error}; see that it runs, and that clusters[0] names it") from None
+
+
+def _tell_lost(audit: Audit) -> None:
+    counts = [count for family, _, count in audit.take_rows() if family == "audit_dropped"]
+    lost = sum(count for count in counts if isinstance(count, int))
+    if lost:
+        print(f"{lost} audit events of this command could not be written", file=sys.stderr)
+
+
+def actor(command: str) -> Actor:
+    """Whoever runs a command, as the audit log tells of what it changes."""
+    try:
+        login = getpass.getuser()
+    except (KeyError, OSError):  # as in a container that knows no user of this number
+        login = str(os.getuid())
+    return Actor(f"operator:{login}", api=command)

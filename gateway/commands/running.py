@@ -6,9 +6,11 @@ import argparse
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from gateway.commands.admin import Admin
 from gateway.commands.client import DEFAULT_TIMEOUT, GatewayClient
+from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.failure import CommandError
 from gateway.commands.told import addressed, say_error
 from gateway.config import Address
@@ -33,6 +35,12 @@ def add_client_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help=f"how many seconds each request is tried (default: {DEFAULT_TIMEOUT:g})",
     )
+    parser.add_argument(
+        "--command-config",
+        type=Path,
+        metavar="FILE",
+        help="how to log in: a properties file, as Kafka's own tools take it",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -55,11 +63,12 @@ def run(command: Callable[[], Awaitable[int]]) -> int:
 
 
 async def _with_admin(command: Command, options: argparse.Namespace) -> int:
-    client = GatewayClient(options.bootstrap_server, timeout=options.timeout)
+    security = ClientSecurity(options.command_config)
+    client = GatewayClient(options.bootstrap_server, timeout=options.timeout, security=security)
     try:
         return await command(Admin(client), options)
     except CommandError as error:
-        say_error(addressed(str(error), options.bootstrap_server))
+        say_error(addressed(str(error), options.bootstrap_server, options.command_config))
         return error.status
     finally:
         client.close()

@@ -23,7 +23,7 @@ _NEXT_STEPS: Final[Mapping[str, str]] = {
 
 _MESSAGES: Final[Mapping[str, str]] = {"UNKNOWN_TOPIC_OR_PARTITION": "it does not exist"}
 _NO_REASON: Final = "the gateway gives no reason"
-_HINT: Final = re.compile(r"kafka-gateway (topics|configs) (?=--)")
+_HINT: Final = re.compile(r"kafka-gateway (topics|configs|acls) (?=--)")
 
 
 def refusal(thing: str, done: str, outcome: Outcome, step: str = "") -> str:
@@ -35,10 +35,13 @@ def refusal(thing: str, done: str, outcome: Outcome, step: str = "") -> str:
     return f"{thing} was not {done}: {message} [{outcome.error}]" + (f"; {step}" if step else "")
 
 
-def addressed(text: str, servers: Iterable[object]) -> str:
-    """A text whose commands are asked at these addresses, so that they can be copied."""
-    where = ",".join(map(str, servers))
-    return _HINT.sub(lambda hint: f"{hint[0]}--bootstrap-server {where} ", text)
+def addressed(text: str, servers: Iterable[object], login: object = None) -> str:
+    """A text whose commands are asked at these addresses, so that they can be copied. ``login``
+    is the file of ``--command-config``, if there is one."""
+    where = "--bootstrap-server " + ",".join(map(str, servers))
+    if login is not None:
+        where += f" --command-config {login}"
+    return _HINT.sub(lambda hint: f"{hint[0]}{where} ", text)
 
 
 def say_error(text: str) -> None:

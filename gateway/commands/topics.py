@@ -36,7 +36,7 @@ exit status:
   69  no gateway answers at that address, or not in time
 """
 
-_COMMON: Final = frozenset({"bootstrap_server", "timeout", "json"})
+_COMMON: Final = frozenset({"bootstrap_server", "command_config", "timeout", "json"})
 
 _ACTIONS: Final[Mapping[str, tuple[Command, str]]] = {
     "create": (

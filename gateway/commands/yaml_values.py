@@ -7,7 +7,7 @@ libyaml where there is one and makes no copy of the whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -108,6 +108,13 @@ class Value:
 
     def _is(self, tag: str) -> bool:
         return isinstance(self._node, ScalarNode) and self._node.tag == f"{_TAGS}{tag}"
+
+
+def required(value: Value, fields: Mapping[str, Value], name: str) -> Value:
+    """A field that must be there. Raises BadValue."""
+    if name not in fields:
+        value.refuse(f"has no '{name}'; add it")
+    return fields[name]
 
 
 def read_file(path: Path) -> Value:

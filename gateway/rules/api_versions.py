@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.rules.api_keys import ApiKey
-from gateway.rules.nested import element_class, make
+from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
 
 _RESPONSE = "ApiVersionsResponse"
@@ -18,6 +18,23 @@ OWN_VERSIONS = (0, 4)
 
 LEGACY_CREATE_TOPICS = 2
 """The version of CreateTopics that versions 0 and 1 are translated to."""
+
+ANSWERED_HERE = frozenset(
+    {
+        ApiKey.SASL_HANDSHAKE,
+        ApiKey.SASL_AUTHENTICATE,
+        ApiKey.DESCRIBE_ACLS,
+        ApiKey.CREATE_ACLS,
+        ApiKey.DELETE_ACLS,
+        ApiKey.DESCRIBE_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
+        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+    }
+)
+"""What the gateway answers itself, whatever the broker serves."""
+
+_NO_ZERO_FEATURES = 3
+"""The last version whose readers refuse features that begin at version 0."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 UNKNOWN_SOFTWARE = ("unknown", "unknown")
@@ -31,11 +48,12 @@ class InvalidClientSoftware(Exception):
 def cut(version: int, response_body: bytes, decided: Mapping[int, tuple[int, int]]) -> bytes:
     """A broker's ApiVersionsResponse, cut to what the gateway has ``decided``, by API key.
 
-    An API appears with the versions that both know, and not at all where there is none. Two
-    minimums differ: CreateTopics goes down to the decided one where the broker serves v2, since
-    older requests are translated, and Produce keeps the broker's, because librdkafka takes a
-    broker that does not advertise Produce v0 for one it does not know (KIP-896). Features are
-    kept. A response with UNSUPPORTED_VERSION is in version 0's form, whatever was asked. Raises
+    An API appears with the versions that both know, and not at all where there is none; what the
+    gateway answers itself appears with its own. Two minimums differ: CreateTopics goes down to the
+    decided one where the broker serves v2, since older requests are translated, and Produce keeps
+    the broker's, because librdkafka takes a broker that does not advertise Produce v0 for one it
+    does not know (KIP-896). Features are kept. A response with UNSUPPORTED_VERSION is in version
+    0's form, whatever was asked, and tells of ApiVersions alone (KIP-511). Raises
     ProtocolError.
     """
     if response_body[:2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
@@ -43,7 +61,41 @@ def cut(version: int, response_body: bytes, decided: Mapping[int, tuple[int, int
     response = messages.parse(_RESPONSE, version, response_body)
     shared = (_shared(entry, decided) for entry in response.api_keys)
     api_keys = tuple(entry for entry in shared if entry is not None)
+    if not response.error_code:
+        api_keys += _answered_here(element_class(type(response), "api_keys"), decided)
     return messages.write(replace(response, api_keys=api_keys))
+
+
+def before_login(version: int, served: Any, decided: Mapping[int, tuple[int, int]]) -> bytes:
+    """The answer to a client that has not logged in, in the words of a broker asked earlier.
+
+    ``served`` is that broker's ApiVersionsResponse, of any version. No broker is asked for a
+    client that may never prove who it is. Features whose lowest version is 0 are left out before
+    v4, whose readers take 0 for a mistake (KIP-1022).
+    """
+    response = messages.message_class(_RESPONSE, version)
+    entry = element_class(response, "api_keys")
+    shared = (_shared(each, decided) for each in served.api_keys)
+    values: dict[str, object] = {
+        "api_keys": tuple(make(entry, _values(each)) for each in shared if each is not None)
+        + _answered_here(entry, decided)
+    }
+    if has_field(response, "supported_features") and hasattr(served, "supported_features"):
+        for array in ("supported_features", "finalized_features"):
+            feature = element_class(response, array)
+            values[array] = tuple(
+                make(feature, _values(each))
+                for each in getattr(served, array)
+                if version > _NO_ZERO_FEATURES or getattr(each, "min_version", True)
+            )
+        values["finalized_features_epoch"] = served.finalized_features_epoch
+    return messages.write(make(response, values))
+
+
+def refused(version: int, error_code: int) -> bytes:
+    """The answer to an ApiVersions request that is not as it should be."""
+    response = messages.message_class(_RESPONSE, version)
+    return messages.write(make(response, {"error_code": error_code}))
 
 
 def unsupported_version(own: tuple[int, int] = OWN_VERSIONS) -> bytes:
@@ -72,8 +124,20 @@ def client_software(version: int, request_body: bytes) -> tuple[str, str]:
     return name, software_version
 
 
+def _values(entity: Any) -> dict[str, object]:
+    return {field.name: getattr(entity, field.name) for field in fields(entity)}
+
+
+def _answered_here(entry: type, decided: Mapping[int, tuple[int, int]]) -> tuple[Any, ...]:
+    ranges = {key.value: decided[key] for key in sorted(ANSWERED_HERE) if key in decided}
+    return tuple(
+        make(entry, {"api_key": key, "min_version": first, "max_version": last})
+        for key, (first, last) in ranges.items()
+    )
+
+
 def _shared(entry: Any, decided: Mapping[int, tuple[int, int]]) -> Any | None:
-    if entry.api_key not in decided:
+    if entry.api_key not in decided or entry.api_key in ANSWERED_HERE:
         return None
     first, last = decided[entry.api_key]
     lowest, highest = max(first, entry.min_version), min(last, entry.max_version)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.access import DESCRIBE, Access
 from gateway.decision import Denied
 from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, flat_prefix
 from gateway.spelling import below
@@ -32,8 +33,12 @@ class Named:
     others: list[str]
 
 
-def named(view: View, names: Iterable[bytes]) -> Named | None:
-    """The namespaces among the topic names of a request; None when no name looks like one."""
+def named(access: Access, names: Iterable[bytes]) -> Named | None:
+    """The namespaces among the topic names of a request; None when no name looks like one.
+
+    One that may not be described is among the ``others``, where it is refused.
+    """
+    view = access.view
     suspects = [name for name in names if name.endswith(ENDS)]
     if not suspects:
         return None
@@ -41,27 +46,35 @@ def named(view: View, names: Iterable[bytes]) -> Named | None:
     for name in suspects:
         text = name.decode(errors="replace")
         path = _denoted(view, text)
-        if path is None or view.snapshot.missing_tier(path) is not None:
+        missing = path is None or view.snapshot.missing_tier(path) is not None
+        if path is None or missing or access.namespace(DESCRIBE, path) is not None:
             found.others.append(text)
         else:
             found.existing[text] = path
     return found
 
 
-def listed(view: View) -> dict[str, str]:
-    """The namespaces that a listing of this view shows, in the listener's spelling, each with its
+def listed(access: Access) -> dict[str, str]:
+    """The namespaces that a listing shows to this client, in the listener's spelling, each with its
     tier path; sorted by path. None unless the listener lists namespaces.
 
     Under a home they are those below it, and without ``list_subtree`` only those directly below
-    the view's own namespace. One that is being deleted is not shown.
+    the view's own namespace. One that is being deleted is not shown, nor one that may not be
+    described.
     """
+    view = access.view
     settings, snapshot = view.settings, view.snapshot
     if not settings.list_namespaces:
         return {}
     paths = [path for path in snapshot.below(settings.home) if not snapshot.deleting_tier(path)]
     if not settings.list_subtree:
         paths = [path for path in paths if DELIMITER not in (below(path, settings.home) or "")]
-    return {shown: path for path in paths if (shown := view.spell_namespace(path)) is not None}
+    return {
+        shown: path
+        for path in paths
+        if access.namespace(DESCRIBE, path) is None
+        and (shown := view.spell_namespace(path)) is not None
+    }
 
 
 def denotes(view: View, name: str) -> bool:

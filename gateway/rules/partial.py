@@ -94,12 +94,15 @@ def merge(kept: Kept, body: bytes | None) -> bytes:
         return b""
     shape, version = kept.shape, kept.version
     name = response_name(shape.api_key)
+    response: Any
     if body is None:
         response = messages.build(messages.message_class(name, version))
     else:
         if shape.api_key == ApiKey.METADATA:
             body = metadata.without_placeholder(version, body)
         response = messages.parse(name, version, body)
+    if shape.api_key == ApiKey.OFFSET_DELETE and response.error_code:
+        return messages.write(response)  # of the group: no topic is answered
     groups = shape.response.groups
     if groups is None:
         response = merge_topics(shape, kept.lists[0].topics, response)
@@ -154,9 +157,11 @@ def _split(version: int, body: bytes, refusal: Refusal) -> Split:
     request = _adjusted(request, refusal)
     if not nothing_left:
         return Split(messages.write(request), kept)
-    if shape.always_asked:
-        # Metadata lists the brokers too, without which a client cannot go on.
+    if shape.api_key == ApiKey.METADATA:
+        # It lists the brokers too, without which a client cannot go on.
         return Split(metadata.ask_by_name(version, messages.write(request), ()), kept)
+    if shape.always_asked:
+        return Split(messages.write(request), kept)
     return Split(None, kept)
 
 

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from gateway.access import Access
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_ID
+from gateway.rules.needs import NOTHING, Needs
 from gateway.topic_ids import TopicIndex
-from gateway.view import View
 from protocol.entities import Kind
 from protocol.primitives import compact_string, legacy_bytes, legacy_string
 from protocol.splice import Edit
@@ -30,9 +31,6 @@ ASSIGNMENT: Final = int(Kind.ASSIGNMENT)
 ERROR_CODE: Final = int(Kind.ERROR_CODE)
 REGEX: Final = int(Kind.REGEX)
 REPLICA_ID: Final = int(Kind.REPLICA_ID)
-
-MORE: Final = frozenset({int(Kind.HOST), int(Kind.ERROR_TEXT), int(Kind.SIZED)})
-"""Kinds of a response that :class:`ResponseRenamer` leaves to others."""
 
 EMBEDDED: Final = {SUBSCRIPTION: rewrite_subscription, ASSIGNMENT: rewrite_assignment}
 """Kinds whose bytes hold names by the consumer protocol, and what rewrites them."""
@@ -68,12 +66,33 @@ class RequestRenamer:
     -> the one that the client used.
     """
 
-    __slots__ = ("_flexible", "_index", "_view", "edits", "refusals", "spelled", "spelled_ids")
+    __slots__ = (
+        "_access",
+        "_flexible",
+        "_index",
+        "_needs",
+        "_on_topic",
+        "_view",
+        "edits",
+        "refusals",
+        "spelled",
+        "spelled_ids",
+    )
 
     def __init__(
-        self, view: View, index: TopicIndex, flexible: bool, spelled: dict[bytes, bytes]
+        self,
+        access: Access,
+        needs: Needs,
+        index: TopicIndex,
+        flexible: bool,
+        spelled: dict[bytes, bytes],
     ) -> None:
-        self._view = view
+        self._access = access
+        self._needs = needs
+        self._on_topic = needs.topic
+        if needs.instead and access.authorizes and access.cluster(needs.instead) is None:
+            self._on_topic = NOTHING
+        self._view = access.view
         self._index = index
         self._flexible = flexible
         self.spelled = spelled
@@ -94,9 +113,9 @@ class RequestRenamer:
             elif kind == TOPIC_ID:
                 self._topic_id(start, stop, value)
             elif kind == GROUP_ID:
-                self._id(start, stop, value, self._view.group_to_broker)
+                self._id(start, stop, value, self._access.group(self._needs.group, value))
             elif kind == TRANSACTIONAL_ID:
-                self._id(start, stop, value, self._view.transactional_id_to_broker)
+                self.transactional_id(start, stop, value)
             elif kind == PROTOCOL_TYPE:
                 protocol_type = value
             elif kind == REPLICA_ID and value not in NO_REPLICA_IDS:
@@ -106,13 +125,14 @@ class RequestRenamer:
 
     def transactional_id(self, start: int, stop: int, value: bytes) -> None:
         """A transactional id that the walker cannot know as one (a coordinator key)."""
-        self._id(start, stop, value, self._view.transactional_id_to_broker)
+        found = self._access.transactional_id(self._needs.transactional_id, value)
+        self._id(start, stop, value, found)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
         # Java's client puts an empty name beside a topic id; a broker refuses one standing alone.
         if not value:
             return
-        found = self._view.resolve(value)
+        found = self._access.topic(self._on_topic, value)
         if isinstance(found, Denied):
             self._refused().topics[value] = found
             return
@@ -136,6 +156,10 @@ class RequestRenamer:
             rule = "access" if heard_of else "topic_id"
             refused.topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", rule)
             return
+        denied = self._access.flat(self._on_topic, flat)
+        if denied is not None:
+            self._refused().topics[value] = denied
+            return
         own = view.id_to_broker(value, index) if view.has_topic_ids else value
         if self.spelled_ids.setdefault(own, value) != value:
             why = "The topic is already in this request, under another topic id."
@@ -143,12 +167,9 @@ class RequestRenamer:
         elif own != value:
             self.edits.append((start, stop, own))
 
-    def _id(
-        self, start: int, stop: int, value: bytes, resolve: Callable[[bytes], bytes | Denied]
-    ) -> None:
-        found = resolve(value)
+    def _id(self, start: int, stop: int, value: bytes, found: bytes | Denied) -> None:
         if isinstance(found, Denied):
-            self._refused().ids[value] = found
+            self._refused().ids.setdefault(value, found)
         elif found != value:
             self.edits.append((start, stop, wire_string(found, self._flexible)))
 
@@ -178,124 +199,6 @@ class RequestRenamer:
         if self.refusals is None:
             self.refusals = Refusals()
         return self.refusals
-
-
-class ResponseRenamer:
-    """Edits for one response: the names the request spelled, else the listener's spelling.
-
-    ``hidden`` collects flat topic names and ``hidden_ids`` group ids that the view may not see;
-    the caller drops their entries. ``errors`` collects the error codes met; ``more`` says that
-    there are addresses, texts or sized fields, which others look after.
-    """
-
-    __slots__ = (
-        "_flexible",
-        "_index",
-        "_spelled",
-        "_spelled_ids",
-        "_view",
-        "edits",
-        "errors",
-        "hidden",
-        "hidden_ids",
-        "more",
-    )
-
-    def __init__(
-        self,
-        view: View,
-        index: TopicIndex,
-        flexible: bool,
-        spelled: dict[bytes, bytes] | None,
-        spelled_ids: dict[bytes, bytes] | None = None,
-    ) -> None:
-        self._view = view
-        self._index = index
-        self._flexible = flexible
-        self._spelled = spelled or {}
-        self._spelled_ids = spelled_ids or {}
-        self.edits: list[Edit] = []
-        self.errors: list[int] = []
-        self.hidden: set[bytes] = set()
-        self.hidden_ids: set[bytes] = set()
-        self.more = False
-
-    def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
-        """Decide each span, in order. ``protocol_type`` is the group's where no span says it."""
-        moved = self._view.has_topic_ids
-        for kind, start, stop, value in spans:
-            if value is None:
-                continue
-            if kind == TOPIC_NAME:
-                self._topic(start, stop, value)
-            elif kind == TOPIC_ID:
-                if moved:
-                    self._topic_id(start, stop, value)
-            elif kind == ERROR_CODE:
-                self.errors.append(value)
-            elif kind in MORE:
-                self.more = True
-            elif kind == REGEX:
-                # A member that joined the broker itself; its expression is over flat names.
-                self.edits.append((start, stop, wire_string(b"", self._flexible)))
-            elif kind in (GROUP_ID, TRANSACTIONAL_ID):
-                self.id(start, stop, value)
-            elif kind == PROTOCOL_TYPE:
-                protocol_type = value
-            elif kind in EMBEDDED and protocol_type == CONSUMER:
-                self._embedded(start, stop, value, EMBEDDED[kind])
-
-    def id(self, start: int, stop: int, value: bytes) -> None:
-        """A group or transactional id of the broker's."""
-        shown = self._view.id_to_client(value)
-        if shown is None:
-            if value:
-                self.hidden_ids.add(value)
-        elif shown != value:
-            self.edits.append((start, stop, wire_string(shown, self._flexible)))
-
-    def _topic_id(self, start: int, stop: int, value: bytes) -> None:
-        """A broker's id becomes the one that goes with the name the client knows (DESIGN: a move
-        gives a new virtual topic id)."""
-        shown = self._spelled_ids.get(value)
-        flat = self._index.name_of(value)
-        if shown is None and flat is not None:
-            shown = self._view.id_to_show(flat, self._spelled.get(flat))
-        if shown is not None and shown != value:
-            self.edits.append((start, stop, shown))
-
-    def shown(self, flat: bytes) -> bytes | None:
-        """A flat name as this response spells it."""
-        spelled = self._spelled.get(flat)
-        if spelled is not None:
-            return spelled
-        if self._spelled_ids and self._view.has_topic_ids:
-            asked = self._spelled_ids.get(self._index.id_of(flat) or b"")
-            if asked is not None:
-                return self._view.spell_under(flat, asked)
-        return self._view.spell(flat)
-
-    def _topic(self, start: int, stop: int, value: bytes) -> None:
-        if not value:
-            return
-        shown = self.shown(value)
-        if shown is None:
-            self.hidden.add(value)
-        elif shown != value:
-            self.edits.append((start, stop, wire_string(shown, self._flexible)))
-
-    def _embedded(
-        self,
-        start: int,
-        stop: int,
-        value: bytes,
-        rewrite: Callable[[bytes, Callable[[bytes], bytes | None]], bytes],
-    ) -> None:
-        if not value:
-            return
-        new = rewrite(value, self.shown)
-        if new != value:
-            self.edits.append((start, stop, wire_bytes(new, self._flexible)))
 
 
 def wire_string(value: bytes, flexible: bool) -> bytes:

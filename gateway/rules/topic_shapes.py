@@ -122,7 +122,10 @@ TOPIC_SHAPES: tuple[TopicShape, ...] = (
     ),
     TopicShape(ApiKey.TXN_OFFSET_COMMIT, 0, 5, _BY_PARTITION_INDEX, _BY_PARTITION_INDEX),
     TopicShape(ApiKey.CREATE_PARTITIONS, 0, 3, Topics("topics"), Topics("results")),
-    TopicShape(ApiKey.OFFSET_DELETE, 0, 0, _BY_PARTITION_INDEX, _BY_PARTITION_INDEX),
+    TopicShape(
+        ApiKey.OFFSET_DELETE, 0, 0, _BY_PARTITION_INDEX, _BY_PARTITION_INDEX,
+        always_asked=True,
+    ),
     TopicShape(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, Topics("topics"), Topics("topics")),
 )
 # fmt: on

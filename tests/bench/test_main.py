@@ -77,6 +77,41 @@ def test_the_catalog_is_a_part_of_its_own(
     assert bench.main(["catalog", "--gate"]) == 2
 
 
+def test_acls_are_a_part_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [CatalogRow("authorize", "us", 15.0, 30.0)]
+    monkeypatch.setattr(bench, "measure_acls", lambda _: iter(rows))
+    assert bench.main(["acls", "--gate"]) == 0
+    assert "pass by 50%" in capsys.readouterr().out
+    result = json.loads((tmp_path / "results" / "latest.json").read_text())
+    assert [row["figure"] for row in result["catalog"]] == ["authorize"]
+
+
+def test_tls_is_a_part_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _measured(monkeypatch, 1.2)
+
+    def run_tls(plan: Plan, _: object) -> Outcome:
+        samples = Samples()
+        samples.add("TLS handshakes", "haproxy-tls", 0, {"cpu": 1_000.0})
+        return Outcome(samples, {"haproxy-tls": "HAProxy, TLS"}, {})
+
+    monkeypatch.setattr(bench, "run_tls", run_tls)
+    assert bench.main(["tls"]) == 0
+    out = capsys.readouterr().out
+    assert "| TLS handshakes | CPU us/connection | HAProxy, TLS |" in out
+    assert "bulk fetch" not in out
+    monkeypatch.setattr(bench, "measure", lambda: [])
+    monkeypatch.setattr(bench, "measure_acls", lambda _: [])
+    monkeypatch.setattr(bench, "measure_catalog", lambda _: [])
+    assert bench.main([]) == 0
+    out = capsys.readouterr().out
+    assert "TLS handshakes" in out
+    assert "bulk fetch" in out
+
+
 def test_full_is_ten_gib(monkeypatch: pytest.MonkeyPatch) -> None:
     plans = _measured(monkeypatch, 1.2)
     bench.main(["wire", "--full", "--rounds", "2", "--targets", "direct", "haproxy"])

@@ -21,6 +21,16 @@ def _row(samples: Samples, target: str) -> Row:
     return row
 
 
+def test_over_tls_it_is_a_multiple_of_haproxys_over_tls() -> None:
+    samples = _samples("bulk fetch", "cpu", haproxy=[1], haproxy_tls=[4], gateway_ids_tls=[6])
+    found = {row.target: row.relative for row in rows(samples)}
+    assert {name: each.median for name, each in found.items() if each} == {
+        "haproxy": 1,
+        "haproxy-tls": 1,
+        "gateway-ids-tls": 1.5,
+    }
+
+
 def test_cpu_is_a_multiple_of_haproxys_in_the_same_round() -> None:
     samples = _samples("bulk fetch", "cpu", haproxy=[1, 10, 2], gateway_ids=[1.2, 14, 2.5])
     row = _row(samples, "gateway-ids")

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from gateway.acls.model import (
+    AclEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceAcls,
+    ResourcePattern,
+    ResourceType,
+)
 from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
     Change,
     Gateway,
     Namespace,
+    PrincipalHome,
     Removal,
+    ScramCredential,
     Seeds,
     TopicEntry,
     key_of,
@@ -51,5 +62,29 @@ gateways = st.builds(Gateway, texts.filter(bool), times, texts)
 formats = st.builds(CatalogFormat, st.integers(min_value=1, max_value=FORMAT))
 seeds = st.builds(Seeds, st.frozensets(paths, max_size=3))
 
-entities = namespaces | entries | gateways | formats | seeds
+some_text = texts.filter(bool)
+patterns = st.builds(
+    ResourcePattern,
+    st.sampled_from([kind for kind in ResourceType if kind > ResourceType.ANY]),
+    st.sampled_from([PatternType.LITERAL, PatternType.PREFIXED]),
+    some_text | paths,
+)
+acl_entries = st.builds(
+    AclEntry,
+    some_text,
+    some_text,
+    st.sampled_from([operation for operation in Operation if operation > Operation.ANY]),
+    st.sampled_from([Permission.ALLOW, Permission.DENY]),
+)
+acls = st.builds(ResourceAcls, patterns, st.frozensets(acl_entries, min_size=1, max_size=3))
+credentials = st.builds(
+    ScramCredential,
+    some_text,
+    st.sampled_from(["SCRAM-SHA-256", "SCRAM-SHA-512"]),
+    times,
+    *(st.binary(max_size=8) for _ in range(3)),
+)
+homes = st.builds(PrincipalHome, some_text, paths)
+
+entities = namespaces | entries | acls | credentials | homes | gateways | formats | seeds
 changes: st.SearchStrategy[Change] = entities | entities.map(lambda one: Removal(key_of(one)))

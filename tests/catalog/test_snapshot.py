@@ -6,13 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.acls.model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
 from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
     Change,
     Gateway,
     Namespace,
+    PrincipalHome,
     Removal,
+    ScramCredential,
     Seeds,
     TopicEntry,
     key_of,
@@ -22,6 +25,9 @@ from gateway.names import InvalidName, LogicalName
 
 ORDERS_A, ORDERS_B = LogicalName("team-a", "orders"), LogicalName("team-b", "orders")
 IDS = [bytes([n]) * 16 for n in range(5)]
+READ = AclEntry("User:a", "*", Operation.READ, Permission.ALLOW)
+WRITE = AclEntry("User:a", "*", Operation.WRITE, Permission.DENY)
+PATTERN = pattern_of("TOPIC:PREFIXED:team-a:")
 
 
 def test_a_namespace_comes_with_every_tier_above_it() -> None:
@@ -120,9 +126,48 @@ def test_an_alias_reaches_the_topic_and_gives_way_to_one_that_takes_its_name() -
     assert again.apply([Removal(("topic", "team-a..orders"))], 4).flat_of(ORDERS_A) == "fresh"
 
 
+def test_acls_credentials_and_homes_go_by_their_keys() -> None:
+    acls = ResourceAcls(PATTERN, frozenset({READ}))
+    sha256 = ScramCredential("al/ice", "SCRAM-SHA-256", 4096, b"1", b"2", b"3")
+    sha512 = ScramCredential("al/ice", "SCRAM-SHA-512", 8192, b"1", b"2", b"3")
+    home = PrincipalHome("User:a", "team-a")
+    snapshot = Snapshot().apply([acls, sha256, sha512, home], 1)
+    assert snapshot.acls == {PATTERN: acls}
+    assert snapshot.scram == {
+        ("SCRAM-SHA-256", "al/ice"): sha256,
+        ("SCRAM-SHA-512", "al/ice"): sha512,
+    }
+    assert snapshot.homes == {"User:a": "team-a"}
+    changed = snapshot.apply([ResourceAcls(PATTERN, frozenset({WRITE}))], 2)
+    assert changed.acls[PATTERN].entries == {WRITE}
+    assert changed.scram is snapshot.scram
+    assert changed.homes is snapshot.homes
+    gone = changed.apply([Removal(key_of(one)) for one in (acls, sha256, home)], 3)
+    assert gone.acls == {}
+    assert list(gone.scram.values()) == [sha512]
+    assert gone.homes == {}
+
+
+def test_a_pattern_that_changes_keeps_its_place() -> None:
+    """Whoever follows the ACLs compares two states side by side."""
+    acls = [ResourceAcls(pattern_of(f"TOPIC:LITERAL:{n}"), frozenset({READ})) for n in range(3)]
+    before = Snapshot().apply(acls, 1)
+    after = before.apply([ResourceAcls(acls[1].pattern, frozenset({WRITE}))], 2)
+    assert list(after.acls) == list(before.acls)
+    assert list(after.acls.values())[::2] == acls[::2]
+
+
 def test_everything_it_holds_makes_it_anew() -> None:
     snapshot = Snapshot.of(["org:apache"], topics=[TopicEntry("x", ORDERS_A, IDS[1])]).apply(
-        [Seeds(frozenset({"org"})), Gateway("g-1", 1, "0.1"), CatalogFormat(2)], 7
+        [
+            Seeds(frozenset({"org"})),
+            Gateway("g-1", 1, "0.1"),
+            CatalogFormat(2),
+            ResourceAcls(PATTERN, frozenset({READ, WRITE})),
+            ScramCredential("alice", "SCRAM-SHA-256", 4096, b"1", b"2", b"3"),
+            PrincipalHome("User:a", "team-a"),
+        ],
+        7,
     )
     again = Snapshot().apply(snapshot.entities(), 7)
     assert again == snapshot
@@ -139,8 +184,18 @@ entries = st.builds(
     st.sampled_from([None, *IDS]),
     st.lists(st.builds(Alias, logical, st.just(1), st.sampled_from(IDS)), max_size=2).map(tuple),
 )
+patterns = st.sampled_from([PATTERN, pattern_of("GROUP:LITERAL:*")])
+users = st.sampled_from(["a", "b/c"])
 changes = st.one_of(
     st.builds(Namespace, tiers, deleting=st.sampled_from([None, 1])),
+    st.builds(ResourceAcls, patterns, st.sampled_from([frozenset({READ}), frozenset({WRITE})])),
+    st.builds(lambda pattern: Removal(("acl", str(pattern))), patterns),
+    st.builds(
+        ScramCredential, users, st.just("SCRAM-SHA-256"), st.integers(1, 2), *[st.just(b"")] * 3
+    ),
+    st.builds(lambda user: Removal(("scram", f"SCRAM-SHA-256/{user}")), users),
+    st.builds(PrincipalHome, users, tiers),
+    st.builds(lambda user: Removal(("home", user)), users),
     entries,
     st.builds(lambda flat: Removal(("topic", flat)), flats),
     st.builds(lambda path: Removal(("namespace", path)), tiers),

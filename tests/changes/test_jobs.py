@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from gateway.catalog.actor import ACTOR, GATEWAY, Actor
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.deletion_job import NamespaceDeletion, task_of
@@ -182,3 +183,16 @@ async def test_a_deleted_namespace_goes_in_the_background() -> None:
         await until(lambda: not world.broker.topics)
         world.clock.forward(seconds=2)
         await until(lambda: not world.snapshot.namespaces)
+
+
+async def test_what_a_task_changes_is_its_own_doing() -> None:
+    actors: list[Actor] = []
+
+    async def act(_: Task) -> float | None:
+        actors.append(ACTOR.get())
+        return None
+
+    async with running(World(["org"]).gateway(), Chores(act)):
+        await until(lambda: actors)
+    assert actors[0] == Actor("gateway:chore")
+    assert ACTOR.get() == GATEWAY

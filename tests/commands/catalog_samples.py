@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from gateway.catalog.entities import Alias, Entity, Gateway, Namespace, Seeds, TopicEntry
+from gateway.acls.model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.catalog.entities import (
+    Alias,
+    Entity,
+    Gateway,
+    Namespace,
+    PrincipalHome,
+    ScramCredential,
+    Seeds,
+    TopicEntry,
+)
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName, parents
 
@@ -38,6 +48,30 @@ ENTRIES = st.builds(
     st.booleans(),
     TIMES,
 )
+ACL_ENTRIES = st.builds(
+    AclEntry,
+    TEXT.map(lambda name: f"User:{name}*"),
+    st.sampled_from(["*", "10.0.0.1", "::1"]),
+    st.sampled_from([operation for operation in Operation if operation > Operation.ANY]),
+    st.sampled_from([Permission.ALLOW, Permission.DENY]),
+)
+ACLS = st.builds(
+    ResourceAcls,
+    st.builds(
+        lambda kind, name: pattern_of(f"{kind}:{name}"),
+        st.sampled_from(["TOPIC:LITERAL", "TOPIC:PREFIXED", "GROUP:LITERAL", "USER:LITERAL"]),
+        TEXT.filter(bool) | PATHS | st.sampled_from(["*", "org:"]),
+    ),
+    st.frozensets(ACL_ENTRIES, min_size=1, max_size=3),
+)
+CREDENTIALS = st.builds(
+    ScramCredential,
+    TEXT.filter(bool),
+    st.sampled_from(["SCRAM-SHA-256", "SCRAM-SHA-512"]),
+    st.integers(1, 2**31),
+    *(st.binary(max_size=8) for _ in range(3)),
+)
+PRINCIPALS = st.sampled_from(["User:a", "User:*", "User:no", "Group:x: y"])
 SEEDS = st.lists(PATHS, min_size=1, max_size=3).map(lambda paths: Seeds(frozenset(paths)))
 
 
@@ -49,11 +83,18 @@ def catalogs(draw: st.DrawFn) -> Snapshot:
     paths = [one.path for one in named] + [entry.name.namespace for entry in entries]
     entities: list[Entity] = [Namespace(tier) for path in paths for tier in parents(path)]
     entities += [*named, *entries, *draw(st.just([]) | SEEDS.map(lambda seeds: [seeds]))]
+    entities += [*draw(st.lists(ACLS, max_size=3)), *draw(st.lists(CREDENTIALS, max_size=2))]
+    homes = draw(
+        st.dictionaries(PRINCIPALS, st.sampled_from([*filter(None, paths), "org"]), max_size=2)
+    )
+    entities += [PrincipalHome(*home) for home in homes.items()]
+    entities += [Namespace(tier) for path in homes.values() for tier in parents(path)]
     return Snapshot().apply(entities, 1)
 
 
 def sample() -> Snapshot:
-    """A namespace with configs, one below, one that goes; a moved topic and an adopted one."""
+    """A namespace with configs, one below, one that goes; a moved topic and an adopted one; ACLs,
+    a user and its home."""
     moved = TopicEntry(
         "org..orders",
         LogicalName("team-a", "orders"),
@@ -71,6 +112,17 @@ def sample() -> Snapshot:
             TopicEntry("team-a.events", LogicalName("team-a", "events")),
             Seeds(frozenset({"team-a", "org"})),
             Gateway("gateway-1", 1, "0.1.0"),
+            ResourceAcls(
+                pattern_of("TOPIC:PREFIXED:org:"),
+                frozenset(
+                    {
+                        AclEntry("User:alice", "*", Operation.READ, Permission.ALLOW),
+                        AclEntry("User:bob", "10.0.0.1", Operation.ALL, Permission.DENY),
+                    }
+                ),
+            ),
+            ScramCredential("alice", "SCRAM-SHA-256", 4096, b"\x01", b"\x02", b"\x03"),
+            PrincipalHome("User:alice", "team-a"),
         ],
         7,
     )

@@ -18,7 +18,6 @@ from protocol.schema import api_key_of, message_versions, request_name, response
 from tests.commands.fake_namespaces import FakeNamespaces
 
 HOST = "127.0.0.1"
-SERVED = ("CreateTopics", "DeleteTopics", "DescribeConfigs", "IncrementalAlterConfigs", "Metadata")
 Fault = Callable[[], bool]
 """Called with a request: whether it is carried out. Either way the connection is closed."""
 
@@ -118,6 +117,6 @@ class FakeGateway(FakeNamespaces):
                 "min_version": message_versions(f"{name}Request")[0],
                 "max_version": self.highest.get(name, message_versions(f"{name}Request")[-1]),
             }
-            for name in (*SERVED, "ApiVersions")
+            for name in (*self.handlers(), "ApiVersions")
         ]
         return {"api_keys": tuple(make(key, values) for values in keys)}

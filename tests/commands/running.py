@@ -55,6 +55,11 @@ async def configs(gateway: FakeGateway, *words: str) -> Said:
     return _anywhere(gateway, await command("configs", *_at(gateway), *words))
 
 
+async def acls(gateway: FakeGateway, *words: str) -> Said:
+    """``kafka-gateway acls`` in the same way."""
+    return _anywhere(gateway, await command("acls", *_at(gateway), *words))
+
+
 def _at(gateway: FakeGateway) -> list[str]:
     return ["--bootstrap-server", gateway.address]
 

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.catalog.entities import Gateway, Namespace
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_file import export_text
+from gateway.commands.catalog_file import export_text, secrets_text
 from tests.commands.catalog_samples import sample
 from tests.commands.fake_backend import FakeBackend
 from tests.commands.running import Said, command
@@ -50,7 +50,7 @@ async def test_export(monkeypatch: pytest.MonkeyPatch, config: str, tmp_path: Pa
     said = await catalog("export", config, *words)
     assert (said.status, said.out, said.err) == (0, "", "")
     assert files[0].read_text() == export_text(sample())
-    assert "secrets: {}" in files[1].read_text()
+    assert files[1].read_text() == secrets_text(sample())
     assert files[1].stat().st_mode & 0o777 == 0o600
     assert backend.opened == ["to read", "to read"]
 
@@ -108,7 +108,17 @@ async def test_import_into_a_cluster_without_a_catalog(
     assert (await catalog("import", config, path, "--yes")).status == 0
     snapshot = backend.catalog.snapshot
     assert (snapshot.namespaces, snapshot.topics) == (sample().namespaces, sample().topics)
+    assert (snapshot.acls, snapshot.homes) == (sample().acls, sample().homes)
     assert snapshot.gateways == {}
+    assert snapshot.scram == {}, "its file was not given"
+    secrets = tmp_path / "secrets.yaml"
+    secrets.write_text(secrets_text(sample()))
+    words = ["--prune", "--yes", "--secrets-from", str(secrets)]
+    said = await catalog("import", config, path, *words)
+    assert said.lines[0] == "+ SCRAM-SHA-256 credential of alice"
+    assert backend.catalog.snapshot.scram == sample().scram
+    assert (await catalog("import", config, path, "--prune", "--yes")).status == 0
+    assert backend.catalog.snapshot.scram == sample().scram, "nor does it prune what it lacks"
 
 
 async def test_prune(monkeypatch: pytest.MonkeyPatch, config: str, tmp_path: Path) -> None:
@@ -234,6 +244,9 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "format         1 (this software reads up to 1)\n"
         "namespaces     3 (1 being deleted)\n"
         "topic entries  2 (1 alias)\n"
+        "ACLs           2 (of 1 pattern)\n"
+        "SCRAM          1 credential\n"
+        "homes          1 principal\n"
         "gateway        gateway-1, software 0.1.0, reads format 1\n"
     )
     said = await catalog("status", config, "--json")
@@ -246,6 +259,9 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "namespaces_deleting": 1,
         "topic_entries": 2,
         "aliases": 1,
+        "acls": 2,
+        "scram_credentials": 1,
+        "principal_homes": 1,
         "gateways": [{"gateway_id": "gateway-1", "format": 1, "software": "0.1.0"}],
     }
 

@@ -8,13 +8,29 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from gateway.catalog.entities import Alias, Entity, Namespace, Seeds, TopicEntry
+from gateway.acls.model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.catalog.entities import (
+    Alias,
+    Entity,
+    Namespace,
+    PrincipalHome,
+    Removal,
+    ScramCredential,
+    Seeds,
+    TopicEntry,
+    key_of,
+)
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_diff import as_json, differences, problems, shown, stale
+from gateway.commands.catalog_diff import differences, problems, stale
+from gateway.commands.catalog_fields import MAIN_KINDS, SECRET_KINDS
 from gateway.commands.catalog_file import Imported
 from gateway.names import LogicalName
-from tests.commands.catalog_samples import catalogs, sample
+from tests.commands.catalog_samples import catalogs
 
+READ = AclEntry("User:a", "*", Operation.READ, Permission.ALLOW)
+ACLS = ResourceAcls(pattern_of("TOPIC:LITERAL:org:"), frozenset({READ}))
+HOME = PrincipalHome("User:a", "org")
+SCRAM = ScramCredential("a", "SCRAM-SHA-256", 4096, b"salt", b"stored", b"server")
 NEW_ID = bytes(range(16, 32))
 ORDERS = TopicEntry("org..orders", LogicalName("org", "sales"), bytes(16))
 
@@ -27,15 +43,17 @@ def diff(before: Snapshot, *wanted: Entity, prune: bool = False) -> list[object]
 
 @given(catalogs(), catalogs())
 def test_pruned_it_leads_from_any_catalog_to_any_other(old: Snapshot, new: Snapshot) -> None:
-    found = differences(old, new.entities(), prune=True, now=1)
+    kinds = MAIN_KINDS | SECRET_KINDS
+    found = differences(old, new.entities(), prune=True, now=1, kinds=kinds)
     result = old.apply([one.change for one in found], 2)
-    again = differences(result, new.entities(), prune=True, now=1)
+    again = differences(result, new.entities(), prune=True, now=1, kinds=kinds)
     # A topic that got another name got an id of its own, which the file does not have.
     assert all(isinstance(one.after, TopicEntry) for one in again)
     assert result.namespaces.keys() == new.namespaces.keys()
     assert result.topics.keys() == new.topics.keys()
     for path, namespace in result.namespaces.items():
         assert namespace.configs == new.namespaces[path].configs
+    assert (result.acls, result.scram, result.homes) == (new.acls, new.scram, new.homes)
 
 
 def test_a_changed_namespace_is_applied_to_its_topics() -> None:
@@ -81,6 +99,25 @@ def test_the_order_can_be_applied() -> None:
     assert keys == ["org", "org:a", "org..orders", "t", "x:y", "x"]
 
 
+def test_nothing_is_there_without_its_acls() -> None:
+    everything: list[Entity] = [SCRAM, HOME, ORDERS, Namespace("org"), ACLS]
+    kinds = MAIN_KINDS | SECRET_KINDS
+    made = differences(Snapshot(), everything, prune=True, now=1, kinds=kinds)
+    order = ["acl", "namespace", "home", "topic", "scram"]
+    assert [one.key[0] for one in made] == order
+    there = Snapshot().apply([one.change for one in made], 1)
+    gone = differences(there, [], prune=True, now=1, kinds=kinds)
+    assert [one.key[0] for one in gone] == ["scram", "topic", "namespace", "home", "acl"]
+    assert there.apply([one.change for one in gone], 0) == Snapshot()
+
+
+def test_secrets_are_pruned_only_by_a_file_of_secrets() -> None:
+    there = Snapshot().apply([SCRAM], 1)
+    assert differences(there, [], prune=True, now=1) == []
+    (found,) = differences(there, [], prune=True, now=1, kinds=SECRET_KINDS)
+    assert found.change == Removal(key_of(SCRAM))
+
+
 def told(before: Snapshot, *wanted: Entity, prune: bool = False, level: int = 1) -> list[str]:
     imported = Imported(Path("catalog.yaml"), level, list(wanted))
     found = differences(before, wanted, prune=prune, now=1)
@@ -91,6 +128,7 @@ def told(before: Snapshot, *wanted: Entity, prune: bool = False, level: int = 1)
     ("before", "wanted", "text"),
     [
         (Snapshot(), [Namespace("a:b:c"), Namespace("a")], "has no namespace 'a:b' above it"),
+        (Snapshot(), [HOME], "namespace 'org' does not exist; add it"),
         (Snapshot(), [ORDERS], "namespace 'org' of 'org:sales' does not exist; add it"),
         (
             Snapshot.of(["org"], topics=[replace(ORDERS, flat="other")]),
@@ -129,48 +167,5 @@ def test_what_is_stale() -> None:
     found = differences(Snapshot(), [Namespace("a"), Namespace("b")], prune=False, now=1)
     assert stale(Snapshot(), found) == []
     assert stale(Snapshot.of(["b", "c"]), found) == [("namespace", "b")]
-
-
-def test_how_it_is_shown() -> None:
-    before = Snapshot().apply([Namespace("org", {"a": "1", "b": "2"}), Namespace("x"), ORDERS], 1)
-    changed: list[Entity] = [
-        Namespace("org", {"a": "9", "c": "3"}, deleting=1_700_000_000_000),
-        replace(
-            ORDERS,
-            name=LogicalName("", "o"),
-            topic_id=None,
-            aliases=(Alias(ORDERS.name, 1_796_126_400_000),),
-        ),
-        Namespace("team-a", {"k": "v"}),
-        Seeds(frozenset({"org", "x"})),
-    ]
-    found = differences(before, changed, prune=True, now=1)
-    assert shown(found) == (
-        "+ list of namespaces that configuration files have made\n"
-        "    namespaces: org, x\n"
-        "~ namespace org\n"
-        "    configs.a: 1 -> 9\n"
-        "    configs.b: 2 -> (none)\n"
-        "    configs.c: (none) -> 3\n"
-        "    deleting: (none) -> 2023-11-14T22:13:20.000Z  # its topics will be deleted\n"
-        "+ namespace team-a\n"
-        "    configs.k: v\n"
-        "~ topic stored as org..orders\n"
-        "    aliases: (none) -> org:sales until 2026-12-01T12:00:00.000Z\n"
-        "    name: org:sales -> o\n"
-        "    topic_id: 00000000-0000-0000-0000-000000000000 -> (none)\n"
-        "- namespace x\n"
-        "2 added, 2 changed, 1 removed."
-    )
-
-
-def test_as_json() -> None:
-    found = differences(sample(), [Seeds(frozenset("z"))], prune=False, now=1)
-    assert as_json(found) == [
-        {
-            "kind": "seeds",
-            "key": "",
-            "before": {"namespaces": ["org", "team-a"]},
-            "after": {"namespaces": ["org", "team-a", "z"]},
-        }
-    ]
+    found = differences(Snapshot(), [SCRAM], prune=False, now=1, kinds=SECRET_KINDS)
+    assert stale(Snapshot().apply([SCRAM], 1), found) == [key_of(SCRAM)]

@@ -25,8 +25,8 @@ from gateway.config_errors import ConfigError
 from tests.commands.catalog_samples import catalogs, sample
 
 GOLDEN = """\
-# The catalog of kafka-gateway: its namespaces, and the topics whose stored name does not say
-# everything. `kafka-gateway catalog import` reads it.
+# The catalog of kafka-gateway: its namespaces, the topics whose stored name does not say
+# everything, ACLs, and the home namespaces of principals. `kafka-gateway catalog import` reads it.
 format: 1
 catalog_format: 1
 seeded:
@@ -57,7 +57,34 @@ topics:
   - name: org:orders
     until: '2026-12-01T12:00:00.000Z'
   since: '2023-11-14T22:13:20.000Z'
+acls:
+- type: TOPIC
+  pattern: PREFIXED
+  name: 'org:'
+  entries:
+  - permission: ALLOW
+    operation: READ
+    principal: User:alice
+  - permission: DENY
+    operation: ALL
+    principal: User:bob
+    host: 10.0.0.1
+homes:
+  User:alice: team-a
 """
+SECRETS = """\
+# The secrets of a catalog of kafka-gateway: keep this file to yourself.
+format: 1
+secrets:
+  scram:
+  - user: alice
+    mechanism: SCRAM-SHA-256
+    iterations: 4096
+    salt: '01'
+    stored_key: '02'
+    server_key: '03'
+"""
+HEAD = "format: 1\ncatalog_format: 1\n"
 
 
 def written(directory: Path, text: str) -> Path:
@@ -68,6 +95,7 @@ def written(directory: Path, text: str) -> Path:
 
 def test_what_is_written() -> None:
     assert export_text(sample()) == GOLDEN
+    assert secrets_text(sample()) == SECRETS
 
 
 @given(catalogs())
@@ -75,16 +103,21 @@ def test_round_trip(snapshot: Snapshot) -> None:
     """Exported, read, and imported into an empty catalog, every entity is what it was."""
     with tempfile.TemporaryDirectory() as directory:
         imported = read_export(written(Path(directory), export_text(snapshot)))
-    found = differences(Snapshot(), imported.entities, prune=True, now=5)
+        credentials = read_secrets(written(Path(directory), secrets_text(snapshot)))
+    wanted = [*imported.entities, *credentials]
+    kinds = catalog_fields.MAIN_KINDS | catalog_fields.SECRET_KINDS
+    found = differences(Snapshot(), wanted, prune=True, now=5, kinds=kinds)
     result = Snapshot().apply([one.change for one in found], 1)
     assert (result.namespaces, result.topics) == (snapshot.namespaces, snapshot.topics)
     assert (result.seeded, result.format) == (snapshot.seeded, snapshot.format)
+    assert (result.acls, result.homes) == (snapshot.acls, snapshot.homes)
+    assert result.scram == snapshot.scram
 
 
 def test_gateways_are_left_out(tmp_path: Path) -> None:
     imported = read_export(written(tmp_path, export_text(sample())))
     assert not any(isinstance(entity, Gateway) for entity in imported.entities)
-    assert len(imported.entities) == 6
+    assert len(imported.entities) == 8
 
 
 def test_every_kind_of_entity_has_its_place() -> None:
@@ -99,6 +132,19 @@ def test_the_least_that_can_be_written(tmp_path: Path) -> None:
     assert [str(one) for one in imported.entities] == [
         str(namespace) for namespace in Snapshot.of(["org:apache"]).namespaces.values()
     ]
+
+
+def acls(**changed: str) -> str:
+    """A file with one ACL, some of it as told."""
+    entry = {"permission": "ALLOW", "operation": "READ", "principal": "User:a", "host": "'*'"}
+    entry |= {name: value for name, value in changed.items() if name in entry}
+    fields = {"type": "TOPIC", "pattern": "LITERAL", "name": "x", "entries": f"[{flow(entry)}]"}
+    fields |= {name: value for name, value in changed.items() if name in fields}
+    return f"{HEAD}acls:\n- {flow(fields)}\n"
+
+
+def flow(fields: dict[str, str]) -> str:
+    return "{" + ", ".join(f"{name}: {value}" for name, value in fields.items()) + "}"
 
 
 @pytest.mark.parametrize(
@@ -147,6 +193,26 @@ def test_the_least_that_can_be_written(tmp_path: Path) -> None:
             "format: 1\ncatalog_format: 1\ntopics:\n- {name: a, flat: b, aliases: [{name: c}]}\n",
             "4: topics[0].aliases[0]: has no 'until'; add it",
         ),
+        (f"{HEAD}acls:\n- {{type: TOPIC}}\n", "4: acls[0]: has no 'pattern'; add it"),
+        (f"{HEAD}acls: {{}}\n", "3: acls: must be a list"),
+        (
+            acls(type="ANY"),
+            "acls[0].type: is none of TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID, DELEGATION_TOKEN, "
+            "USER; write one of them",
+        ),
+        (acls(pattern="MATCH"), "acls[0].pattern: is none of LITERAL, PREFIXED; write one"),
+        (acls(name="''"), "acls[0].name: is empty; write a name"),
+        (acls(entries="[]"), "acls[0].entries: are 0; a pattern has 1 to 5,000"),
+        (acls(principal="alice"), "entries[0].principal: is no principal; write it like User:al"),
+        (acls(host="''"), "entries[0].host: is empty; write an IP address"),
+        (acls(operation="EAT"), "entries[0].operation: is none of ALL, READ, WRITE, "),
+        (acls(permission="ANY"), "entries[0].permission: is none of DENY, ALLOW; write"),
+        (
+            acls() + acls().removeprefix(f"{HEAD}acls:\n"),
+            "5: acls[1]: 'TOPIC:LITERAL:x' is there already, on line 4; keep one of the two",
+        ),
+        (f"{HEAD}homes: {{User:a: a_b}}", "3: homes.User:a: tier 'a_b' of namespace 'a_b' is not"),
+        (f"{HEAD}homes: {{User:a: 5}}", "3: homes.User:a: must be text; put it in quotes"),
         ("a: [", "is not YAML: "),
         ("", "1: is empty; kafka-gateway catalog export writes such a file"),
     ],
@@ -171,10 +237,35 @@ def test_secrets_have_a_file_of_their_own(tmp_path: Path) -> None:
     path.touch(mode=0o644)
     write_secrets(path, secrets_text(sample()))
     assert path.stat().st_mode & 0o777 == 0o600
-    read_secrets(path)
-    for text in ("format: 1\nsecrets: {scram: {}}\n", "format: 9\n", "secrets: {}\n"):
-        with pytest.raises(ConfigError):
-            read_secrets(written(tmp_path, text))
+    assert read_secrets(path) == list(sample().scram.values())
+    assert read_secrets(written(tmp_path, secrets_text(Snapshot()))) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("format: 1", "format: 9"), "2: format: is 9, and this software reads 1"),
+        (("format: 1\n", ""), "has no 'format'; add it"),
+        (("scram:", "scran:"), "secrets.scran: unknown key 'scran'; did you mean 'scram'?"),
+        (("SHA-256", "SHA-1"), "scram[0].mechanism: is none of SCRAM-SHA-256, SCRAM-SHA-512"),
+        (("alice", "''"), "scram[0].user: is empty; write the user's name"),
+        (("'02'", "'s3cret'"), "scram[0].stored_key: is not in hexadecimal digits; write it as"),
+        (("4096", "'4096'"), "scram[0].iterations: must be a whole number"),
+        (("    salt: '01'\n", ""), "5: secrets.scram[0]: has no 'salt'; add it"),
+        (
+            ("  scram:\n", "  scram:\n" + SECRETS.partition("scram:\n")[2]),
+            "11: secrets.scram[1]: 'SCRAM-SHA-256/alice' is there already, on line 5; keep one",
+        ),
+    ],
+)
+def test_mistakes_in_secrets_are_told_without_them(
+    tmp_path: Path, change: tuple[str, str], told: str
+) -> None:
+    path = written(tmp_path, SECRETS.replace(*change))
+    with pytest.raises(ConfigError) as caught:
+        read_secrets(path)
+    assert told in str(caught.value)
+    assert "s3cret" not in str(caught.value)
 
 
 def test_times_are_read_as_people_write_them() -> None:

@@ -63,7 +63,8 @@ async def test_a_connection_that_is_lost_until_time_is_up() -> None:
         assert str(caught.value) == (
             f"no answer from the gateway: {gateway.address}: closed the connection instead of "
             "answering CreateTopicsRequest; see that it runs, that its brokers do (/readyz "
-            "tells), and that --bootstrap-server is the address of one of its listeners"
+            "tells), and that --bootstrap-server is the address of one of its listeners; if it "
+            "asks for TLS or a login, --command-config says how"
         )
 
 

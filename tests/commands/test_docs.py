@@ -15,6 +15,7 @@ from gateway.catalog.entities import Gateway, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands import catalog_diff
 from gateway.commands.catalog_file import export_text
+from gateway.commands.client_properties import KNOWN
 from gateway.names import LogicalName
 from tests.commands import catalog_samples
 from tests.commands.cli_page import ADDRESS, PAGE, steps
@@ -23,11 +24,13 @@ from tests.commands.running import command
 from tests.docs import markdown
 from tests.gateway import config_samples
 
+CLIENTS = ("topics", "configs", "acls")
 
-def test_topics_and_configs_are_understood() -> None:
+
+def test_what_asks_a_gateway_is_understood() -> None:
     """What they print is looked at where there is a gateway (tests/live)."""
     parser = cli._parser()
-    for step in steps("topics", "configs"):
+    for step in steps(*CLIENTS):
         assert ADDRESS in step.words
         assert parser.parse_args(step.words).command == step.words[0]
 
@@ -59,13 +62,15 @@ async def test_catalog_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_all_commands_are_run() -> None:
-    known = steps("topics", "configs", "catalog", "explain")
+    known = steps(*CLIENTS, "catalog", "explain")
     assert len(known) == sum(line.startswith("$ ") for line in PAGE.splitlines())
-    assert {step.words[0] for step in known} == {"topics", "configs", "catalog", "explain"}
+    assert {step.words[0] for step in known} == {*CLIENTS, "catalog", "explain"}
 
 
 @pytest.mark.parametrize(
-    ("name", "column"), [("topics", 0), ("configs", 1), ("explain", 2)], ids=lambda value: value
+    ("name", "column"),
+    [("topics", 0), ("configs", 1), ("acls", 2), ("explain", 3)],
+    ids=lambda value: value,
 )
 def test_every_flag_has_its_row(name: str, column: int) -> None:
     """The tables of flags, in the page's order; actions such as --create are what they go with."""
@@ -75,9 +80,16 @@ def test_every_flag_has_its_row(name: str, column: int) -> None:
     documented = {flag for cell in cells for flag in re.findall(r"`(--[a-z-]+)`", cell)}
     flags = _flags(name)
     actions = {"--create", "--list", "--describe", "--delete", "--move", "--adopt", "--release"}
-    if name == "configs":
-        documented |= {"--bootstrap-server", "--timeout", "--json"}
+    if name == "acls":
+        actions = {"--add", "--remove", "--list"}
+    if name in ("configs", "acls"):
+        documented |= {"--bootstrap-server", "--command-config", "--timeout", "--json"}
     assert documented == flags - actions - {"--alter", "--help", "-h"}
+
+
+def test_every_property_of_a_login_has_its_row() -> None:
+    cells = "".join(cell for row in markdown.table(PAGE, "property") for cell in row)
+    assert {name for name in re.findall(r"`([a-z.]+)`", cells) if "." in name} == KNOWN
 
 
 def test_every_subcommand_of_catalog_has_its_row() -> None:
@@ -98,6 +110,7 @@ def test_every_key_of_an_export_has_its_row() -> None:
     found = set(content)
     found |= {f"namespaces.{key}" for one in content["namespaces"].values() for key in one}
     found |= {f"topics.{key}" for one in content["topics"] for key in one}
+    found |= {f"acls.{key}" for one in content["acls"] for key in one}
     assert rows == found
 
 

@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 from devkit.ports import free_ports
-from gateway.catalog.entities import Alias, Namespace, TopicEntry
+from gateway.acls.model import (
+    AclEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceAcls,
+    ResourcePattern,
+    ResourceType,
+)
+from gateway.catalog.entities import Alias, Entity, Namespace, PrincipalHome, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
 from tests.commands.fake_backend import FakeBackend
@@ -55,6 +64,21 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(config_samples.write(tmp_path, namespaces=["org"], listeners=listeners))
 
 
+@pytest.fixture
+def secured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A gateway with ACLs; alice may read one topic, and carol's home is org."""
+    pattern = ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, "org:apache:orders")
+    entry = AclEntry("User:alice", "*", Operation.READ, Permission.ALLOW)
+    acls: list[Entity] = [
+        ResourceAcls(pattern, frozenset({entry})),
+        PrincipalHome("User:carol", "org"),
+    ]
+    FakeBackend(CATALOG.apply(acls, 4), TOPICS).take_place(monkeypatch)
+    authorization = {"super.users": ["User:root"]}
+    path = config_samples.write(tmp_path, namespaces=["org"], authorization=authorization)
+    return str(path)
+
+
 async def explain(config: str, name: str, *words: str) -> Said:
     return await command("explain", "--config", config, "--name", name, *words)
 
@@ -66,6 +90,7 @@ async def test_a_moved_topic(config: str) -> None:
         "name          org:apache:orders\n"
         "principal     User:alice\n"
         "listener      colon\n"
+        "home          none\n"
         "cluster       main\n"
         "is            topic\n"
         "logical name  org:apache:orders\n"
@@ -112,7 +137,33 @@ async def test_json(config: str) -> None:
         "topic_id": "AAAAAAAAAAAAAAAAAAAAAg",
         "aliases": [],
         "configs": [{"name": "retention.ms", "value": "1", "source": "namespace org"}],
+        "home": "org",
+        "permissions": None,
     }
+
+
+async def test_what_a_principal_may_do(secured: str) -> None:
+    said = await explain(secured, "org:apache:orders", "--principal", "User:alice")
+    assert said.lines[-9:] == [
+        "operation         is       because",
+        "READ              allowed  ALLOW READ for User:alice on TOPIC:LITERAL:org:apache:orders",
+        "WRITE             denied   no ACL allows it",
+        "DESCRIBE          allowed  ALLOW READ for User:alice on TOPIC:LITERAL:org:apache:orders",
+        "CREATE            denied   no ACL allows it",
+        "DELETE            denied   no ACL allows it",
+        "ALTER             denied   no ACL allows it",
+        "DESCRIBE_CONFIGS  denied   no ACL allows it",
+        "ALTER_CONFIGS     denied   no ACL allows it",
+    ]
+    said = await explain(secured, "loose", "--principal", "User:root", "--json")
+    assert {(one["allowed"], one["rule"]) for one in said.json["permissions"]} == {
+        (True, "super.users")
+    }
+
+
+async def test_a_principal_with_a_home(secured: str) -> None:
+    said = await explain(secured, "plain", "--principal", "User:carol", "--json")
+    assert (said.json["home"], said.json["logical_name"]) == ("org", "org:plain")
 
 
 async def test_the_default_namespace(config: str) -> None:
@@ -170,7 +221,7 @@ async def test_what_clients_cannot_use(config: str, name: str, lines: list[str])
 
 async def test_a_namespace(config: str) -> None:
     said = await explain(config, "org:apache:")
-    assert said.lines[4:7] == [
+    assert said.lines[5:8] == [
         "is            namespace",
         "logical name  org:apache",
         "namespace     org:apache (exists)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from devkit.broker_config import NodePlan, properties_text, server_properties
+from devkit.broker_security import BrokerSecurity
 
 _CONTROLLER = NodePlan(1, 9092, 9093, Path("/data/node-1"))
 _BROKER = NodePlan(2, 9094, None, Path("/data/node-2"))
@@ -30,3 +31,19 @@ def test_overrides_come_first() -> None:
     properties = server_properties(_BROKER, [_CONTROLLER], 1, {"num.partitions": "4"})
     assert "num.partitions=4\n" in properties_text(properties)
     assert "num.partitions=1\n" not in properties_text(properties)
+
+
+def test_listeners_with_security_have_ports_of_their_own() -> None:
+    node = NodePlan(1, 9092, 9093, Path("/data"), {"SSL": 9192, "SASL_SSL": 9292})
+    security = BrokerSecurity(protocols=("SSL", "SASL_SSL"), authorizer=True)
+    properties = server_properties(node, [node], 1, {"super.users": "User:x"}, security)
+    advertised = "PLAINTEXT://127.0.0.1:9092,SSL://127.0.0.1:9192,SASL_SSL://127.0.0.1:9292"
+    assert properties["advertised.listeners"] == advertised
+    assert properties["listeners"] == f"{advertised},CONTROLLER://127.0.0.1:9093"
+    assert properties["listener.security.protocol.map"] == (
+        "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL"
+    )
+    assert properties["inter.broker.listener.name"] == "PLAINTEXT"
+    assert properties["super.users"] == "User:x"
+    assert node.address_of("PLAINTEXT") == node.address == "127.0.0.1:9092"
+    assert node.address_of("SSL") == "127.0.0.1:9192"

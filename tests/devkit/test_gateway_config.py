@@ -56,3 +56,14 @@ def test_what_a_listener_lists_is_passed_on(listed: bool) -> None:
     plan = plan_gateway("h:1", [listener], [], traffic_log_directory="/log")
     (entry,) = plan.config["listeners"]
     assert (entry["list_namespaces"], entry["list_subtree"]) == (listed, not listed)
+
+
+def test_security_is_passed_on() -> None:
+    sasl = {"mechanisms": ["PLAIN"]}
+    listener = Listener("a", "all", security={"security_protocol": "SASL_SSL", "sasl": sasl})
+    plan = plan_gateway(
+        "h:1", [listener], [], traffic_log_directory="/log", cluster_security={"protocol": "SSL"}
+    )
+    (entry,), (cluster,) = plan.config["listeners"], plan.config["clusters"]
+    assert (entry["security_protocol"], entry["sasl"]) == ("SASL_SSL", sasl)
+    assert cluster["security"] == {"protocol": "SSL"}

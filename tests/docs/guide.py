@@ -1,4 +1,4 @@
-"""The commands of docs/namespaces.md: what each prints, and how it ends, as the page says.
+"""The commands of a page such as docs/namespaces.md: what each prints, and how it ends.
 
 They stand in blocks of the language ``console``, after ``$``; what follows a command is lines of
 its output, in their order but not all of them. ``# exit status 1`` behind a command says that it
@@ -38,16 +38,16 @@ class Step:
         return shlex.join(self.words)
 
 
-def steps() -> list[Step]:
+def steps(page: str = PAGE) -> list[Step]:
     """Every command of the page, top to bottom."""
     found: list[Step] = []
-    for block in markdown.blocks(markdown.read(PAGE)):
+    for block in markdown.blocks(markdown.read(page)):
         if block.language == LANGUAGE:
-            found += _steps(block.text)
+            found += _steps(page, block.text)
     return found
 
 
-def _steps(text: str) -> list[Step]:
+def _steps(page: str, text: str) -> list[Step]:
     found: list[Step] = []
     for line in text.splitlines():
         if line.startswith(_PROMPT):
@@ -56,7 +56,7 @@ def _steps(text: str) -> list[Step]:
             status = 0 if match is None else int(match[1])
             found.append(Step(tuple(shlex.split(command)), status, ()))
         else:
-            assert found, f"{PAGE} shows the output {line!r} of no command"
+            assert found, f"{page} shows the output {line!r} of no command"
             last = found.pop()
             found.append(Step(last.words, last.status, (*last.shown, line)))
     return found

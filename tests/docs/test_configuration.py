@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import pytest
 from annotated_types import Ge, Gt, Le
@@ -23,6 +23,8 @@ COMPUTED = {
     "gateway_id": "the host's name",
     "listeners[].advertised_host": "`bind`",
     "listeners[].broker_base_port": "`port` + 1",
+    "listeners[].sasl.oauthbearer.required_claims": "`{}`",
+    "authorization.configs": "`{}`",
 }
 
 
@@ -38,12 +40,13 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldI
 
 
 def _inner_model(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The model of a section or of a list's items, and whether it is a list."""
+    """The model of a section (or of what a mapping holds), or of a list's items; which of both."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, False
     for argument in get_args(annotation):
-        if isinstance(argument, type) and issubclass(argument, BaseModel):
-            return argument, True
+        inner, is_list = _inner_model(argument)
+        if inner is not None:
+            return inner, is_list or get_origin(annotation) is tuple
     return None, False
 
 

@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
+from gateway.auth.mechanisms import USER_IS_GONE
 from gateway.flows import LATENCY_BUCKETS
 from gateway.metrics import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES, Metrics
 from gateway.worker_channel import State
@@ -67,27 +69,53 @@ def trees() -> Iterator[ast.AST]:
         yield from ast.walk(ast.parse(path.read_text(), str(path)))
 
 
-def texts(node: ast.AST) -> Iterator[str]:
+def texts(node: ast.AST, constants: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
     """The string constants in an expression, f-strings cut to what comes first."""
     if isinstance(node, ast.JoinedStr):
         node = node.values[0]
+    if isinstance(node, ast.FormattedValue):
+        node = node.value
+    if isinstance(node, ast.Name) and node.id in constants:
+        yield constants[node.id]
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.IfExp):
-        yield from texts(node.body)
-        yield from texts(node.orelse)
+        yield from texts(node.body, constants)
+        yield from texts(node.orelse, constants)
+
+
+ENDING = (
+    "admission.py",
+    "connection.py",
+    "entrance.py",
+    "login_connection.py",
+    "server.py",
+    "tls_handshake.py",
+)
+CALLS = {"close", "revoke", "_revoke", "refused"}
+"""What ends connections, and by a call of what."""
 
 
 def close_reasons() -> set[str]:
-    """The first argument of each ``close`` of a connection, up to the colon."""
-    found: set[str] = set()
-    for name in ("connection.py", "server.py"):
-        for node in ast.walk(ast.parse((GATEWAY / name).read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".close"):
-                found.update(text for argument in node.args[:1] for text in texts(argument))
+    """What connections are ended for, up to the colon."""
+    found: set[str] = {USER_IS_GONE}  # which goes through a variable
+    for name in ENDING:
+        tree = ast.parse((GATEWAY / name).read_text())
+        constants = dict(_constants(tree))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in CALLS:
+                for argument in node.args[:2]:
+                    found.update(texts(argument, constants))
             elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "reason":
-                found.update(texts(node.value))
+                found.update(texts(node.value, constants))
     return {text.partition(":")[0] for text in found}
+
+
+def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """A module's own names for texts."""
+    for node in tree.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value:
+            yield from ((node.target.id, text) for text in texts(node.value))
 
 
 def test_every_reason_of_a_close() -> None:

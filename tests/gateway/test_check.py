@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import socket
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from devkit.certificates import Authority, Credentials
 from gateway import check
+from gateway.config import Config
 from gateway.config_errors import key_text
 from tests.gateway import config_samples
 
@@ -98,9 +101,11 @@ def test_json(tmp_path: Path) -> None:
     assert json.loads(check.as_json([], [], plans)) == {
         "ok": True,
         "problems": [],
+        "warnings": [],
         "listeners": [
             {
                 "name": "a",
+                "security_protocol": "PLAINTEXT",
                 "bootstrap_servers": "127.0.0.1:9000",
                 "brokers": {
                     "1": "127.0.0.1:9001",
@@ -110,3 +115,70 @@ def test_json(tmp_path: Path) -> None:
             }
         ],
     }
+
+
+# -- TLS ----------------------------------------------------------------------------------------
+
+
+def secure(directory: Path, made: Credentials, **listener: Any) -> Config:
+    values = config_samples.values()
+    values["listeners"][0] |= {
+        "port": 9000,
+        "security_protocol": "SSL",
+        "tls": {"certificate": str(made.certificate), "key": str(made.key)},
+        **listener,
+    }
+    return config_samples.config(directory, **values)
+
+
+def test_certificates_are_looked_at(tmp_path: Path) -> None:
+    made = Authority(tmp_path / "pki").server("gw", ["gw.example"], valid=timedelta(days=2.5))
+    config = secure(tmp_path, made)
+    (problem,) = check.find_problems(config)
+    assert key_text(problem.key) == "listeners[0].tls.certificate"
+    assert problem.text.startswith(f"'{made.certificate}' is not for '127.0.0.1', which")
+    (warning,) = check.find_warnings(config)
+    assert warning.text == f"'{made.certificate}' expires in 2 days; renew it"
+
+
+def test_names_of_brokers_in_the_table_and_in_json(tmp_path: Path) -> None:
+    hosts = ["gw.localhost", "*.gw.localhost"]
+    made = Authority(tmp_path / "pki").server("gw", hosts)
+    names = {"advertised_host": "gw.localhost", "broker_names": "b{node_id}.gw.localhost"}
+    plans = check.plan(secure(tmp_path, made, **names))
+    assert check.table(plans).splitlines() == [
+        "listener  bootstrap.servers  node id  address",
+        "colon     gw.localhost:9000  1        b1.gw.localhost:9000",
+        "                             2        b2.gw.localhost:9000",
+        "                             3        b3.gw.localhost:9000",
+    ]
+    (shown,) = json.loads(check.as_json([], [], plans, ["a line"]))["listeners"]
+    assert shown["brokers"]["3"] == "b3.gw.localhost:9000"
+    assert shown["security_protocol"] == "SSL"
+    assert shown["certificate"]["names"] == hosts
+    left = datetime.fromisoformat(shown["certificate"]["expires"]) - datetime.now(UTC)
+    assert 364 < left.total_seconds() / 86_400 <= 365
+    assert json.loads(check.as_json([], [], plans, ["a line"]))["warnings"] == ["a line"]
+
+
+def test_names_of_brokers_that_are_not_known_here_are_a_warning(tmp_path: Path) -> None:
+    made = Authority(tmp_path / "pki").server("gw", ["localhost", "*.kafka.invalid"])
+    names = {"advertised_host": "localhost", "broker_names": "b{node_id}.kafka.invalid"}
+    config = secure(tmp_path, made, **names)
+    assert [key_text(each.key) for each in check.find_problems(config)] == []
+    warnings = check.find_warnings(config)
+    assert {key_text(each.key) for each in warnings} == {"listeners[0].broker_names"}
+    assert [each.text for each in warnings] == [
+        f"'b{node}.kafka.invalid' does not resolve here: name or service not known; "
+        "its clients have to know it"
+        for node in (1, 2, 3)
+    ]
+
+
+def test_a_listener_that_is_open_to_other_machines_is_a_warning(tmp_path: Path) -> None:
+    values = config_samples.values()
+    values["listeners"][0] |= {"bind": "0.0.0.0", "advertised_host": "localhost"}  # noqa: S104
+    (warning,) = check.find_warnings(config_samples.config(tmp_path, **values))
+    assert key_text(warning.key) == "listeners[0].bind"
+    assert warning.text == ("'0.0.0.0' is open to other machines: nobody has to say who they are")
+    assert check.find_warnings(config_samples.config(tmp_path)) == []

@@ -55,6 +55,24 @@ def test_check_of_ports_in_use(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert content["problems"] == err.splitlines()
 
 
+def test_warnings_of_check_are_told_and_no_failure(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = config_samples.values()
+    values["listeners"][0] |= {"bind": "0.0.0.0", "advertised_host": "localhost"}  # noqa: S104
+    path = config_samples.write(tmp_path, **values)
+    assert cli.main(["check", str(path)]) == exit_codes.OK
+    out, err = capsys.readouterr()
+    assert out.startswith("listener ")
+    (line,) = err.splitlines()
+    assert line.startswith(f"warning: {path}:")
+    assert line.endswith(
+        "listeners[0].bind: '0.0.0.0' is open to other machines: nobody has to say who they are"
+    )
+    assert cli.main(["check", "--json", str(path)]) == exit_codes.OK
+    assert json.loads(capsys.readouterr().out)["warnings"] == [line]
+
+
 def test_check_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", "--json", str(config_samples.write(tmp_path))]) == exit_codes.OK
     assert json.loads(capsys.readouterr().out)["ok"] is True

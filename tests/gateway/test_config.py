@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,7 +14,9 @@ from pydantic.fields import FieldInfo
 from gateway.config import Address, Config, ConfigError, load_config, with_lines
 from gateway.config_errors import Problem
 from gateway.config_models import parse_address
+from tests.auth.tokens import jwk, key_set
 from tests.gateway import config_samples
+from tests.gateway.pki import Pki
 
 EXAMPLES = Path(__file__).parents[2] / "config"
 
@@ -63,6 +65,7 @@ def test_defaults(tmp_path: Path) -> None:
     assert config.max_request_bytes == 100 * 1024 * 1024
     assert (config.metrics.host, config.metrics.port) == ("127.0.0.1", 9404)
     assert config.traffic_log.enabled
+    assert (config.audit.directory, config.audit.topic) == (None, None)
     assert config.gateway_id
 
 
@@ -88,6 +91,9 @@ metrics: {host: 127.0.0.2, port: 9405, max_namespaces: 5}
 traffic_log:
   {enabled: false, directory: /log, window_seconds: 2, max_file_bytes: 5000, max_files: 3,
    max_queued_records: 100}
+audit:
+  {directory: /audit, topic: __kafka_gateway_audit-1, max_file_bytes: 5000, max_files: 3,
+   max_queued_events: 100}
 """
     )
     config = load(tmp_path, text)
@@ -103,24 +109,241 @@ traffic_log:
         "escape": True,
         "list_namespaces": True,
         "list_subtree": False,
+        "security_protocol": "PLAINTEXT",
+        "tls": None,
+        "sasl": None,
+        "broker_names": None,
     }
     assert (config.gateway_id, config.workers, config.max_request_bytes) == ("gw-1", 2, 2048)
     assert config.drain_seconds == 1.5
     assert config.catalog.model_dump() == {"max_staleness": 1, "replication_factor": 32_767}
     assert config.metrics.model_dump() == {"host": "127.0.0.2", "port": 9405, "max_namespaces": 5}
     assert config.traffic_log.directory == Path("/log")
+    assert config.audit.model_dump() == {
+        "directory": Path("/audit"),
+        "topic": "__kafka_gateway_audit-1",
+        "max_file_bytes": 5_000,
+        "max_files": 3,
+        "max_queued_events": 100,
+    }
 
 
-@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
-def test_examples_load_and_survive_the_way_to_a_worker(path: Path) -> None:
-    config = load_config(path)
+def test_everything_of_tls_can_be_set(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    made = pki.ours.client("locked", password="open sesame")  # noqa: S106
+    (tmp_path / "password").write_text("open sesame\n")
+    text = (
+        MINIMAL
+        + f"""\
+    advertised_host: kafka.example
+    broker_names: "broker-{{node_id}}.kafka.example"
+    security_protocol: SSL
+    tls:
+      certificate: {made.certificate}
+      key: {made.key}
+      key_password: {{file: {tmp_path / "password"}}}
+      client_auth: requested
+      client_ca: {pki.ours.file}
+      principal_mapping_rules: ["RULE:CN=(.*)/$1/L", DEFAULT]
+"""
+    )
+    (listener,) = load(tmp_path, text).listeners
+    assert listener.broker_names == "broker-{node_id}.kafka.example"
+    assert listener.security_protocol == "SSL"
+    assert listener.tls is not None
+    assert listener.tls.model_dump() == {
+        "certificate": made.certificate,
+        "key": made.key,
+        "key_password": {"file": tmp_path / "password", "env": None},
+        "client_auth": "requested",
+        "client_ca": pki.ours.file,
+        "principal_mapping_rules": ("RULE:CN=(.*)/$1/L", "DEFAULT"),
+    }
+    config = load(tmp_path, text)
+    assert Config.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("listener", "refusal"),
+    [
+        (
+            {"security_protocol": "TLS"},
+            "listeners[0].security_protocol: must be 'PLAINTEXT', 'SSL'",
+        ),
+        ({"tls": {"key": "k"}}, "listeners[0].tls.certificate: is missing; add it"),
+        (
+            {"tls": {"certificate": 5, "key": "k"}},
+            "listeners[0].tls.certificate: must be a path, no",
+        ),
+        (
+            {"tls": {"certificate": "c", "key": "k", "client_auth": "want"}},
+            "listeners[0].tls.client_auth: must be 'none', 'requested' or 'required', not 'want'",
+        ),
+        (
+            {"tls": {"certificate": "c", "key": "k", "key_password": "open sesame"}},
+            "listeners[0].tls.key_password: must be the file or env that holds the secret, not the",
+        ),
+        (
+            {"tls": {"certificate": "c", "key": "k", "key_password": {}}},
+            "listeners[0].tls.key_password: give either file or env, so that the secret itself st",
+        ),
+        (
+            {"tls": {"certificate": "c", "key": "k", "ca": "x"}},
+            "listeners[0].tls.ca: unknown key 'ca'",
+        ),
+    ],
+)
+def test_refused_keys_of_tls(tmp_path: Path, listener: dict[str, Any], refusal: str) -> None:
+    values = config_samples.values()
+    values["listeners"][0] |= listener
+    (line,) = refusals_with(tmp_path, **values)
+    assert line.startswith(refusal)
+    assert "sesame" not in line
+
+
+def test_everything_of_logins_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOB", "builder")
+    (tmp_path / "alice").write_text("wonderland\n")
+    text = (
+        MINIMAL
+        + f"""\
+    security_protocol: SASL_PLAINTEXT
+    sasl:
+      mechanisms: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER]
+      users:
+        alice: {{file: {tmp_path / "alice"}}}
+        bob: {{env: BOB}}
+      oauthbearer:
+        jwks: https://localhost/keys
+        audience: [kafka, gateway]
+        issuer: https://localhost
+        principal_claim: azp
+        required_claims: {{scope: kafka}}
+        clock_skew_seconds: 0
+        refresh_seconds: 60
+      max_reauth_seconds: 3600
+      pass_through: false
+principals:
+  "User:alice": {{home: team-a}}
+unauthenticated:
+  {{max_bytes: 2048, max_seconds: 0.5, max_connections: 10, failure_delay_seconds: 0}}
+"""
+    )
+    config = load(tmp_path, text)
+    (listener,) = config.listeners
+    assert listener.sasl is not None
+    assert listener.sasl.model_dump() == {
+        "mechanisms": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"),
+        "users": {
+            "alice": {"file": tmp_path / "alice", "env": None},
+            "bob": {"file": None, "env": "BOB"},
+        },
+        "oauthbearer": {
+            "jwks": "https://localhost/keys",
+            "audience": ("kafka", "gateway"),
+            "issuer": "https://localhost",
+            "principal_claim": "azp",
+            "required_claims": {"scope": "kafka"},
+            "clock_skew_seconds": 0,
+            "refresh_seconds": 60,
+        },
+        "max_reauth_seconds": 3_600,
+        "pass_through": False,
+    }
+    assert {who: known.home for who, known in config.principals.items()} == {"User:alice": "team-a"}
+    assert config.unauthenticated.model_dump() == {
+        "max_bytes": 2_048,
+        "max_seconds": 0.5,
+        "max_connections": 10,
+        "failure_delay_seconds": 0,
+    }
+    assert Config.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("keys", "refusal"),
+    [
+        (
+            {"mechanisms": ["GSSAPI"]},
+            "sasl.mechanisms[0]: must be 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512' or 'OAUTHB",
+        ),
+        ({"mechanisms": []}, "sasl.mechanisms: is an empty list; add an item"),
+        ({}, "sasl.mechanisms: is missing; add it"),
+        (
+            {"mechanisms": ["PLAIN"], "users": {"alice": {"file": "a", "env": "B"}}},
+            "sasl.users.alice: give either file or env, so that the secret itself stands elsew",
+        ),
+        (
+            {"mechanisms": ["PLAIN"], "max_reauth_seconds": -1},
+            "sasl.max_reauth_seconds: must be at least 0, not -1; raise it",
+        ),
+        (
+            {"mechanisms": ["PLAIN"]},
+            "sasl.users: is missing, as PLAIN is among the mechanisms; give name and secret",
+        ),
+    ],
+)
+def test_refused_logins(tmp_path: Path, keys: dict[str, Any], refusal: str) -> None:
+    values = config_samples.values()
+    values["listeners"][0] |= {"security_protocol": "SASL_PLAINTEXT", "sasl": keys}
+    text = yaml.safe_dump(values)
+    lines = [line.partition(": ")[2] for line in refusals(tmp_path, text)]
+    assert lines[0].startswith(f"listeners[0].{refusal}")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "refusal"),
+    [
+        ({"principals": {"alice": {"home": "a"}}}, "'alice' is no principal; write it like User:"),
+        ({"principals": {"User:a": {}}}, "principals.User:a.home: is missing; add it"),
+        ({"principals": {"User:a": {"home": "a:"}}}, "principals.User:a.home: tier '(empty)' of"),
+        ({"unauthenticated": {"max_bytes": 1}}, "unauthenticated.max_bytes: must be at least 1024"),
+    ],
+)
+def test_refused_principals(tmp_path: Path, overrides: dict[str, Any], refusal: str) -> None:
+    (line,) = refusals_with(tmp_path, **overrides)
+    assert refusal in line
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Config]:
+    """Loads an example of the name. What one of them reads from the environment, and from
+    /etc/kafka-gateway, is there."""
+    pki = Pki(tmp_path)
+    server = pki.ours.client("locked", password="open sesame")  # noqa: S106
+    files = {
+        "brokers-ca.pem": pki.ours.file.read_text(),
+        "services-ca.pem": pki.ours.file.read_text(),
+        "kafka.example.pem": server.certificate.read_text(),
+        "kafka.example.key": server.key.read_text(),
+        "key-password": "open sesame\n",
+        "jwks.json": key_set(jwk("ES256")),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("BROKER_PASSWORD", "secret")
+
+    def loaded(name: str) -> Config:
+        path = tmp_path / name
+        text = (EXAMPLES / name).read_text().replace("/etc/kafka-gateway", str(tmp_path))
+        path.write_text(text)
+        return load_config(path)
+
+    return loaded
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.yaml")))
+def test_examples_load_and_survive_the_way_to_a_worker(
+    name: str, example: Callable[[str], Config]
+) -> None:
+    config = example(name)
     assert "\n" not in config.to_json()
     assert Config.from_json(config.to_json()) == config
 
 
 def test_the_examples_are_there() -> None:
     names = {path.name for path in EXAMPLES.glob("*.yaml")}
-    assert names >= {"quickstart.yaml", "home-namespaces.yaml", "workers.yaml"}
+    assert names == {"quickstart.yaml", "home-namespaces.yaml", "workers.yaml", "secured.yaml"}
 
 
 def test_the_quickstart_has_the_three_kinds_of_listeners() -> None:
@@ -133,6 +356,17 @@ def test_an_example_lists_namespaces_to_administrators() -> None:
     config = load_config(EXAMPLES / "home-namespaces.yaml")
     lists = {each.name: (each.list_namespaces, each.list_subtree) for each in config.listeners}
     assert lists == {"payments": (False, True), "search": (False, None), "platform": (True, None)}
+
+
+def test_an_example_asks_who_is_there(example: Callable[[str], Config]) -> None:
+    """On every listener, and has someone who may do everything."""
+    config = example("secured.yaml")
+    protocols = [listener.security_protocol for listener in config.listeners]
+    assert protocols == ["SASL_SSL", "SSL"]
+    assert config.clusters[0].security.protocol == "SASL_SSL"
+    assert config.authorization is not None
+    assert config.authorization.super_users == ("User:platform",)
+    assert config.audit.directory is not None
 
 
 def test_every_problem_is_told_at_once_with_its_line(tmp_path: Path) -> None:
@@ -204,6 +438,21 @@ def test_a_file_without_anything_needed(tmp_path: Path) -> None:
             "traffic_log.enabled: must be true or false, not 'on'",
         ),
         ({"traffic_log": {"directory": 5}}, "traffic_log.directory: must be a path, not 5; put it"),
+        ({"audit": {"topic": "a:b"}}, "audit.topic: topic name 'a:b' holds characters other than"),
+        ({"audit": {"topic": ""}}, "audit.topic: topic name '(empty)' is not allowed; write it"),
+        ({"audit": {"topic": "a" * 250}}, "audit.topic: has over 249 characters; shorten it"),
+        (
+            {"audit": {"topic": "__kafka_gateway_catalog"}},
+            "audit.topic: '__kafka_gateway_catalog' is not for audit events; write it like __kafka",
+        ),
+        (
+            {"audit": {"topic": "__consumer_offsets"}},
+            "audit.topic: '__consumer_offsets' is not for audit events; write it like __kafka_gate",
+        ),
+        (
+            {"audit": {"max_queued_events": 99}},
+            "audit.max_queued_events: must be at least 100, not",
+        ),
         ({"catalog": {"max_staleness": 0.9}}, "catalog.max_staleness: must be at least 1, not 0.9"),
         ({"catalog": {"max_staleness": 86401}}, "catalog.max_staleness: must be at most 86,400"),
         (
@@ -213,7 +462,10 @@ def test_a_file_without_anything_needed(tmp_path: Path) -> None:
         ),
         ({"catalog": {"replication_factor": -2}}, "catalog.replication_factor: replication factor"),
         ({"catalog": {"replication_factor": 32768}}, "catalog.replication_factor: replication fac"),
-        ({"catalog": {"topic": "t"}}, "catalog.topic: unknown key 'topic'; the keys here are max_"),
+        (
+            {"catalog": {"zzz": "t"}},
+            "catalog.zzz: unknown key 'zzz'; the keys here are max_stalene",
+        ),
         (
             {"list_subtree": True},
             "list_subtree: unknown key 'list_subtree' here; did you mean 'lis",

@@ -10,8 +10,10 @@ import pytest
 from gateway.config import Listener, MetricsSettings
 from gateway.config_errors import key_text
 from gateway.config_rules import Parts, cross_problems, hosts_overlap, port_claims
+from gateway.config_security import AuditSettings
 from gateway.virtual_brokers import NodeIdRanges
 from tests.gateway import config_samples
+from tests.gateway.pki import Pki
 
 # Said of addresses here; nothing binds to it.
 EVERY = "0.0.0.0"  # noqa: S104
@@ -23,6 +25,8 @@ def told(
     namespaces: tuple[str, ...] | None = ("org:apache",),
     node_ids: list[str] | None = None,
     clusters: int = 1,
+    audit_topic: str | None = None,
+    authorizes: bool = False,
 ) -> list[str]:
     parts = Parts(
         clusters,
@@ -30,6 +34,8 @@ def told(
         namespaces,
         {index: Listener(**listener) for index, listener in enumerate(listeners)},
         MetricsSettings(port=metrics),
+        AuditSettings(topic=audit_topic),
+        authorizes,
     )
     return [f"{key_text(problem.key)}: {problem.text}" for problem in cross_problems(parts)]
 
@@ -86,6 +92,35 @@ def test_but_not_what_clients_are_told() -> None:
         "listeners[1].broker_base_port: the broker ports of listener 'a' (9001-9003) are "
         "advertised at 'kafka.example' too; choose another base port"
     ]
+
+
+def named(name: str, port: int, pki: Pki, **more: Any) -> dict[str, Any]:
+    """A listener whose brokers have names: one port."""
+    names = {"advertised_host": "kafka.example", "broker_names": "b-{node_id}.kafka.example"}
+    tls = {"security_protocol": "SSL", "tls": pki.listener()}
+    return {"name": name, "port": port, **tls, **names, **more}
+
+
+def test_brokers_with_names_have_no_ports(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    assert told(named("a", 9000, pki), {"name": "b", "port": 9001}) == []
+    assert told(named("a", 65_535, pki)) == []
+    assert told(named("a", 9002, pki), {"name": "b", "port": 9001}) == [
+        "listeners[1].broker_base_port: the broker ports of listener 'b' (9002-9004) and the "
+        "bootstrap port of listener 'a' (9002) overlap; move one of them"
+    ]
+
+
+def test_names_are_not_advertised_twice(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    one = named("a", 9000, pki, bind="10.0.0.1")
+    assert told(one, named("b", 9000, pki, bind="10.0.0.2")) == [
+        "listeners[1].port: the bootstrap port of listener 'a' (9000) is advertised at "
+        "'b-{node_id}.kafka.example' too; choose another port"
+    ]
+    assert told(one, named("b", 9001, pki, bind="10.0.0.2")) == []
+    other = named("b", 9000, pki, bind="10.0.0.2", broker_names="c-{node_id}.kafka.example")
+    assert told(one, other) == []
 
 
 def test_ports_beyond_the_last_one() -> None:
@@ -151,3 +186,14 @@ def test_one_cluster() -> None:
 def test_addresses_that_cannot_share_a_port(one: str, other: str, overlap: bool) -> None:
     assert hosts_overlap(one, other) is overlap
     assert hosts_overlap(other, one) is overlap
+
+
+def test_an_audit_topic_that_clients_would_reach_needs_authorization() -> None:
+    assert told(audit_topic="audit") == [
+        "audit.topic: 'audit' could be read and written by every client, as there is no "
+        "authorization; call it __kafka_gateway_audit, which no client reaches, or give "
+        "authorization"
+    ]
+    assert told(audit_topic="audit", authorizes=True) == []
+    assert told(audit_topic="__kafka_gateway_audit") == []
+    assert told(audit_topic=None) == []

@@ -5,40 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from gateway.connection import BrokerSide, Connection
-from gateway.exchange import Refresh
+from gateway.auth.identity import Identity
+from gateway.broker_side import BrokerSide
+from gateway.connection import Connection
+from gateway.exchange import Refresh, Unanswerable
 from gateway.server import Server
 from protocol import messages
+from tests.auth.logins import Accepts, authenticate, handshake
+from tests.gateway.fake_transport import FakeTransport
 from tests.session.pair import Pair, request_frame
 from tests.session.test_changes import create
-
-
-class FakeTransport(asyncio.Transport):
-    """Keeps what is written."""
-
-    def __init__(self) -> None:
-        super().__init__({"peername": ("127.0.0.1", 5000)})
-        self.written = b""
-        self.closed = self.paused = False
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += bytes(data)
-
-    def close(self) -> None:
-        self.closed = True
-
-    def pause_reading(self) -> None:
-        self.paused = True
-
-    def resume_reading(self) -> None:
-        self.paused = False
-
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        pass
 
 
 class FakeServer:
@@ -49,8 +30,15 @@ class FakeServer:
         self.reasons: list[str] = []
         self.refreshed: list[Refresh] = []
         self.broker = FakeTransport()
+        self.entrance = SimpleNamespace(reauthenticated=self._reauthenticated)
+        self.reauthenticated: list[tuple[Connection, bool]] = []
 
-    def opened(self, connection: Connection) -> None:
+    def _reauthenticated(self, connection: Connection) -> None:
+        transport = connection._transport
+        assert isinstance(transport, FakeTransport)
+        self.reauthenticated.append((connection, bool(transport.written)))
+
+    def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
         pass
 
     def closed(self, connection: Connection) -> None:
@@ -143,3 +131,35 @@ async def test_what_no_answer_fits_ends_the_connection() -> None:
     (reason,) = server.reasons
     assert reason.startswith("no answer fits: the catalog is out of date")
     assert client.closed
+
+
+async def test_work_that_no_answer_fits_ends_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pair = Pair()
+
+    async def fail(*_: object) -> bytes:
+        raise Unanswerable("there are no keys")
+
+    monkeypatch.setattr(pair.worker.changes, "create_topics", fail)
+    connection, server, client = connected(pair)
+    connection.data_received(request_frame("CreateTopics", 7, create("org:")))
+    await settled()
+    assert server.reasons == ["no answer fits: there are no keys"]
+    assert client.closed
+
+
+async def test_a_re_authentication_is_looked_after_once_it_is_answered() -> None:
+    """What becomes of the connection is decided when its answer has been written."""
+    pair = Pair()
+    pair.worker.sasl = {"test": Accepts()}
+    pair.session.state.identity = Identity("User:alice", "ONE")
+    connection, server, client = connected(pair)
+    connection.data_received(handshake("ONE"))
+    await settled()
+    assert server.reauthenticated == []
+    written = client.taken()
+    assert written
+    connection.data_received(authenticate(b"alice"))
+    await settled()
+    assert server.reauthenticated == [(connection, True)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gateway.counts import Counts, Labels
 from tests.gateway.flow_samples import buckets, flow
 
@@ -88,3 +90,15 @@ def test_counters_with_one_label() -> None:
     counts.add_counters({"closes": {"client closed": 2, "drained": 0}})
     counts.add_counters({"closes": {"client closed": 1}})
     assert taken(counts) == {("closes", ("client closed",)): 3}
+
+
+def test_counters_with_any_number_of_labels() -> None:
+    counts = Counts()
+    counts.add_rows([("denied", ("colon", "READ"), 2), ("denied", (), 1), ("denied", ("x",), 0)])
+    counts.add_rows([("denied", ("colon", "READ"), 3)])
+    assert taken(counts) == {("denied", ("colon", "READ")): 5, ("denied", ()): 1}
+
+
+def test_a_histogram_is_no_counter() -> None:
+    with pytest.raises(AssertionError, match="latency is no counter"):
+        Counts().add_rows([("latency", (), [1, 2])])

@@ -15,10 +15,12 @@ from typing import Any
 import aiohttp
 import pytest
 
+from devkit.ports import free_port
 from gateway import exit_codes
 from gateway.config import Config
 from gateway.supervisor import StartError, Supervisor, Timing
 from tests.gateway import config_samples, fake_worker
+from tests.gateway.pki import Pki
 from tests.gateway.waiting import eventually
 
 FAST = Timing(first_delay=0.01, last_delay=0.02, settled=1000.0, margin=0.1)
@@ -115,6 +117,33 @@ async def test_serving_and_a_clean_stop(tmp_path: Path, caplog: pytest.LogCaptur
     assert caplog.text.count(f"ready: colon at 127.0.0.1:{port} (brokers on {port + 1}-") == 1
     with pytest.raises(aiohttp.ClientConnectionError):
         await run.get("/livez")
+
+
+async def test_what_is_told_of_listeners_at_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    pki = Pki(tmp_path)
+    made = pki.server
+    listeners = [
+        {
+            "name": "names",
+            "bind": "0.0.0.0",  # noqa: S104
+            "port": free_port(),
+            "advertised_host": "gw.example",
+            "broker_names": "b{node_id}.gw.example",
+            "security_protocol": "SSL",
+            "tls": {"certificate": str(made.certificate), "key": str(made.key)},
+        }
+    ]
+    async with running(tmp_path, "serves", listeners=listeners) as run:
+        await run.until_ready()
+        assert await run.stop() == exit_codes.OK
+    port = listeners[0]["port"]
+    ready = f"ready: names at gw.example:{port} (brokers as b{{node_id}}.gw.example)"
+    assert caplog.messages.count(ready) == 1
+    exposed = "listener names is open to other machines: nobody has to say who they are"
+    assert caplog.messages.count(exposed) == 1
 
 
 async def test_workers_get_the_configuration_as_it_was_read(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from devkit.waiting import wait_until
-from gateway import traffic_log
+from gateway import record_writer
 from gateway.config import TrafficLogSettings
 from gateway.traffic_log import TrafficLog
 from gateway.traffic_record import Origin
@@ -124,7 +124,7 @@ def test_many_records_come_in_order() -> None:
     log.add(flows, [])
     assert log.close(30)
     assert [record["client_id"] for record in sink.records] == [f"c{n}" for n in range(500)]
-    assert sink.tries == 500 // traffic_log.CHUNK
+    assert sink.tries == 500 // record_writer.CHUNK
 
 
 def test_a_slow_disk_costs_records_and_no_time() -> None:
@@ -158,7 +158,7 @@ def test_a_disk_that_hangs_does_not_hold_up_the_end() -> None:
 def test_write_errors_are_counted_and_told_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(traffic_log, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(record_writer, "RETRY_SECONDS", 0.0)
     sink = MemorySink()
     log = made(sink)
     log.start()

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.broker_names import BrokerNames
 from gateway.virtual_brokers import (
     MAX_CLUSTER_INDEX,
     MAX_NODE_ID,
@@ -111,6 +112,11 @@ def test_place_and_node_are_each_others_reverse(nodes: set[int]) -> None:
             assert ranges.node_at(place) == node
 
 
+@pytest.mark.parametrize(("texts", "highest"), [(["1-3", "10"], 10), (["10", "1-3"], 10), ([7], 7)])
+def test_the_highest_node_id(texts: list[str | int], highest: int) -> None:
+    assert NodeIdRanges.parse(texts).highest == highest
+
+
 def addresses(cluster_index: int = 0, **options: object) -> ListenerAddresses:
     ranges = NodeIdRanges.parse(["1-3", "10"])
     return ListenerAddresses("gw.example", 9100, ranges, cluster_index, **options)  # type: ignore[arg-type]
@@ -136,6 +142,41 @@ def test_a_long_host_has_a_two_byte_compact_length() -> None:
     endpoint = ListenerAddresses(host, 9100, NodeIdRanges.parse([1]), 0).endpoint(1)
     assert endpoint is not None
     assert endpoint.host_compact == b"\xc9\x01" + host.encode()
+
+
+def named(port: int = 9443) -> ListenerAddresses:
+    ranges = NodeIdRanges.parse(["1-3", "10"])
+    names = BrokerNames("b-{node_id}.gw.example", "gw.example", ranges)
+    return ListenerAddresses("gw.example", port, ranges, names=names)
+
+
+def test_with_names_all_brokers_are_at_one_port() -> None:
+    listener = named()
+    found = [listener.endpoint(node) for node in (1, 3, 10)]
+    assert [(each.host, each.port, each.node_id) for each in found if each is not None] == [
+        ("b-1.gw.example", 9443, 1),
+        ("b-3.gw.example", 9443, 3),
+        ("b-10.gw.example", 9443, 10),
+    ]
+    assert listener.ports() == {}
+    assert listener.port_of(10) == 9443
+    assert listener.endpoint(4) is None
+    assert listener.outside == {4}
+
+
+def test_a_name_is_ready_for_the_wire() -> None:
+    endpoint = named().endpoint(10)
+    assert endpoint is not None
+    assert endpoint.host_legacy == b"\x00\x0fb-10.gw.example"
+    assert endpoint.host_compact == b"\x10b-10.gw.example"
+    assert endpoint.port_bytes == b"\x00\x00\x24\xe3"
+    assert named().endpoint(10) == endpoint
+
+
+def test_with_names_the_last_port_is_good() -> None:
+    assert named(65_535).port_of(10) == 65_535
+    with pytest.raises(ValueError):
+        named(65_536)
 
 
 def test_an_endpoint_is_made_once() -> None:

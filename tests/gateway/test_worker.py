@@ -19,8 +19,12 @@ import pytest
 import pytest_asyncio
 
 from gateway import exit_codes
+from gateway.audit import AuditError
+from gateway.auth.exchange import CredentialsError
 from gateway.cluster_link import ClusterUnreachable
 from gateway.config import TrafficLogSettings
+from gateway.principal_mapping import InvalidRules
+from gateway.tls_files import TlsError
 from gateway.traffic_log import TrafficLog
 from gateway.traffic_record import Origin
 from gateway.worker import Worker, process_gauges, raise_file_limit
@@ -180,6 +184,26 @@ async def test_told_to_stop_while_starting(bench: Bench, tmp_path: Path) -> None
             ClusterUnreachable("main", "b:1: refused"),
             "cluster 'main' is not reachable: b:1: refused",
             exit_codes.UNAVAILABLE,
+        ),
+        (
+            AuditError("the audit log cannot be written: it is no directory"),
+            "the audit log cannot be written: it is no directory",
+            exit_codes.CONFIG,
+        ),
+        (
+            CredentialsError("listeners[0].sasl.users.alice: 'secrets/alice' is empty"),
+            "listeners[0].sasl.users.alice: 'secrets/alice' is empty",
+            exit_codes.CONFIG,
+        ),
+        (
+            TlsError("listener a: key", "'k.pem' is encrypted; give key_password"),
+            "listener a: key: 'k.pem' is encrypted; give key_password",
+            exit_codes.CONFIG,
+        ),
+        (
+            InvalidRules("there is no rule, so nobody could connect; write DEFAULT"),
+            "there is no rule, so nobody could connect; write DEFAULT",
+            exit_codes.CONFIG,
         ),
         (
             OSError(errno.EADDRINUSE, "error while binding on ('127.0.0.1', 1): in use"),

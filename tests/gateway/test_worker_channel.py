@@ -125,6 +125,7 @@ def report(requests: int) -> WorkerReport:
         connections={"colon": 1},
         gauges={"topics": 2},
         counters={"closes": {"client closed": requests}},
+        rows=[("audit_dropped", ("file", "queue full"), requests)],
     )
 
 
@@ -139,6 +140,7 @@ async def test_what_a_worker_tells() -> None:
     assert isinstance(told[2], Increments)
     assert ("requests", ("team-a", 0, 9), 3) in told[2].rows
     assert ("closes", ("client closed",), 3) in told[2].rows
+    assert ("audit_dropped", ("file", "queue full"), 3) in told[2].rows
     assert told[3:] == [State({}, {})]
     assert supervisor.closed.is_set()
 

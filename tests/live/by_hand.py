@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Sequence
 from datetime import timedelta
 
+from devkit.waiting import wait_until
 from tests.live import clients
 from tests.live.wire import Wire
 
@@ -66,3 +67,34 @@ def assert_unknown_id(servers: str, topic_id: uuid.UUID) -> None:
         assert int(data.partitions[0].error_code) == UNKNOWN_TOPIC_ID
         (gone,) = wire.ask("DeleteTopics", 6, topics=asked, timeout=TIMEOUT).responses
         assert (int(gone.error_code), gone.name) == (UNKNOWN_TOPIC_ID, None)
+
+
+def await_coordinators(wire: Wire, groups: Sequence[str], transactional_ids: Sequence[str]) -> None:
+    """Wait until these have coordinators that answer; who asks first makes the topics they need."""
+
+    def ready() -> bool:
+        asked = ((0, groups), (1, transactional_ids))
+        answers = [
+            wire.ask("FindCoordinator", 4, key_type=kind, coordinator_keys=tuple(keys))
+            for kind, keys in asked
+            if keys
+        ]
+        if any(int(each.error_code) for one in answers for each in one.coordinators):
+            return False
+        found = wire.ask("DescribeGroups", 5, groups=tuple(groups)).groups
+        codes = {int(each.error_code) for each in found}
+        return codes <= {0} and all(_is_ready(wire, each) for each in transactional_ids)
+
+    wait_until(ready, f"coordinators of {groups} and {transactional_ids}", clients.SECONDS)
+
+
+def _is_ready(wire: Wire, transactional_id: str) -> bool:
+    made = wire.ask(
+        "InitProducerId",
+        4,
+        transactional_id=transactional_id,
+        transaction_timeout=TIMEOUT,
+        producer_id=-1,
+        producer_epoch=-1,
+    )
+    return int(made.error_code) == 0

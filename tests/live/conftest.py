@@ -12,6 +12,8 @@ import pytest
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from tests.live.sasl import SecuredGateway
+from tests.live.secured_brokers import SecuredBrokers
 
 # The namespaces that the gateway of the live tests is seeded with.
 NAMESPACES = ("team-a", "team-b", "org:apache:kafka")
@@ -53,6 +55,20 @@ def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
     """
     with GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES) as process:
         yield process
+
+
+@pytest.fixture(scope="session")
+def secured(kafka: KafkaCluster) -> Iterator[SecuredGateway]:
+    """One whose listeners ask clients who they are (SASL)."""
+    with SecuredGateway(kafka.bootstrap_servers) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def secured_brokers() -> Iterator[SecuredBrokers]:
+    """A Kafka that asks the gateway, and clients, who they are."""
+    with SecuredBrokers() as brokers:
+        yield brokers
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Producers under load, each in a thread of its own: what they sent, and what became of it.
+"""Producers under load (tests/live/load_process.py): what they sent, and what became of it.
 
 Every record is ``<who> <number>``, numbered from 0 in the order of sending and sent to partition
 ``number % partitions``, so that what was lost, repeated or put out of order shows by itself.
@@ -6,21 +6,16 @@ Every record is ``<who> <number>``, numbered from 0 in the order of sending and 
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Self
 
-from confluent_kafka import (
-    KafkaError,
-    KafkaException,
-    Message,
-    Producer,
-)
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from tests.live import clients
+from tests.live.load_line import Client, Facts, Line, Now
+from tests.live.load_process import Load
 
 PARTITIONS = 2
 
@@ -39,83 +34,68 @@ QUICK: Mapping[str, int] = {
 }
 
 
-class Load:
-    """One client: started by ``with``, stopped by :meth:`stop`, which fails as its thread did.
-
-    ``errors`` are those that the client was told of, as text.
-    """
-
-    def __init__(self, who: str) -> None:
-        self.who = who
-        self.errors: list[str] = []
-        self._stopping = threading.Event()
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._guarded, name=who, daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stopping.set()
-        self._thread.join(2 * clients.SECONDS)
-
-    def check(self) -> None:
-        """Fail as its thread has."""
-        if self._failure is not None:
-            raise self._failure
-
-    def stop(self) -> None:
-        """Let it finish what it has begun, and end. Fails as its thread has."""
-        self._stopping.set()
-        self._thread.join(2 * PATIENT_MS / 1_000)
-        assert not self._thread.is_alive(), f"{self.who} does not end"
-        self.check()
-
-    def _guarded(self) -> None:
-        try:
-            self._run()
-        except BaseException as error:  # noqa: BLE001 - told by stop()
-            self._failure = error
-
-    def _run(self) -> None:
-        raise NotImplementedError
-
-    def _note(self, error: KafkaError | None) -> None:
-        self.errors.append(str(error))
-
-
 @dataclass(slots=True)
-class Sent:
-    """What became of the records, by number. ``unknown``: a commit of which no answer came."""
+class Sent(Facts):
+    """What became of the records, by number.
+
+    ``unknown`` are those of a commit of which no answer came, or of a crash. ``spanned`` counts
+    the transactions that were committed although the topic was moved meanwhile.
+    """
 
     count: int = 0
     acknowledged: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
     unknown: list[int] = field(default_factory=list)
+    spanned: int = 0
 
     @property
     def answered(self) -> int:
         """How many were told to have been written or not."""
         return len(self.acknowledged) + len(self.failed) + len(self.unknown)
 
+    def begin(self) -> None:
+        """The next record is about to be sent."""
+        self.count += 1
 
-class Sender(Load):
+    def acknowledge(self, numbers: Sequence[int], spanned: bool = False) -> None:
+        """These are written."""
+        self.acknowledged += numbers
+        self.spanned += spanned
+
+    def fail(self, numbers: Sequence[int]) -> None:
+        """These are not, as far as the client knows; of an aborted transaction surely."""
+        self.failed += numbers
+
+    def lose(self, numbers: Sequence[int]) -> None:
+        """Nobody can say of these."""
+        self.unknown += numbers
+
+    def interrupt(self) -> None:
+        """Its process has crashed: what it was about to send may be written or not."""
+        told = {*self.acknowledged, *self.failed, *self.unknown}
+        self.lose(sorted(set(range(self.count)) - told))
+
+
+class SendingClient(Client[Sent]):
     """Sends, and counts what becomes of it. ``timeout_ms`` is how long a record is tried for."""
 
-    def __init__(self, servers: str, name: Name, who: str, timeout_ms: int) -> None:
+    _line: Line[Sent]
+
+    def __init__(self, servers: str, who: str, timeout_ms: int) -> None:
         super().__init__(who)
-        self.sent = Sent()
         self._servers = servers
-        self._name = name
         self._timeout_ms = timeout_ms
         self._seconds = min(2 * timeout_ms / 1_000, clients.SECONDS)
         self._open: set[int] = set()
+
+    def run(self, line: Line[Sent]) -> None:
+        """Send until the line says to stop."""
+        self._line = line
+        self._send()
+
+    @abstractmethod
+    def _send(self) -> None:
+        """Send until the line says to stop."""
 
     def _producer(self, **more: str | int | bool) -> Producer:
         config = clients.settings(
@@ -126,19 +106,19 @@ class Sender(Load):
             **QUICK,
             **more,
         )
-        return Producer({**config, "error_cb": self._note})
+        return Producer({**config, "error_cb": self._line.note})
 
     def _produce(
         self, producer: Producer, name: str, told: Callable[[int, KafkaError | None], None]
     ) -> int:
-        number = self.sent.count
+        number = self._line.facts.count
 
         def report(error: KafkaError | None, _message: Message) -> None:
             self._open.discard(number)
             told(number, error)
 
         value = f"{self.who} {number}"
-        self.sent.count += 1
+        self._line.tell(Sent.begin)
         self._open.add(number)
         try:
             producer.produce(name, value, partition=number % PARTITIONS, on_delivery=report)
@@ -148,17 +128,18 @@ class Sender(Load):
         return number
 
 
-class IdempotentSender(Sender):
+class IdempotentClient(SendingClient):
     """One record after the other. After one that failed it starts afresh, as an application does
     that is configured anew, with the name that holds then."""
 
     PAUSE = 0.004
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            failed_before = len(self.sent.failed)
-            name, producer = self._name(), self._producer()
-            while not self._stopping.is_set() and len(self.sent.failed) == failed_before:
+    def _send(self) -> None:
+        line = self._line
+        while not line.is_stopping():
+            failed_before = len(line.facts.failed)
+            name, producer = line.now().name, self._producer()
+            while not line.is_stopping() and len(line.facts.failed) == failed_before:
                 self._produce(producer, name, self._told)
                 producer.poll(0)
                 time.sleep(self.PAUSE)
@@ -172,31 +153,23 @@ class IdempotentSender(Sender):
 
     def _told(self, number: int, error: KafkaError | None) -> None:
         if error is None:
-            self.sent.acknowledged.append(number)
+            self._line.tell(Sent.acknowledge, [number])
         else:
-            self.sent.failed.append(number)
-            self._note(error)
+            self._line.tell(Sent.fail, [number])
+            self._line.note(error)
 
 
-class TransactionalSender(Sender):
-    """Transactions of some records, every fourth of them aborted on purpose.
-
-    ``moves`` tells how many moves there were: ``spanned`` counts the transactions that were
-    committed although the topic was moved meanwhile.
-    """
+class TransactionalClient(SendingClient):
+    """Transactions of some records, every fourth of them aborted on purpose."""
 
     RECORDS = 6
     PAUSE = 0.05
 
-    def __init__(
-        self, servers: str, name: Name, who: str, timeout_ms: int, moves: Callable[[], int]
-    ) -> None:
-        super().__init__(servers, name, who, timeout_ms)
-        self.spanned = 0
-        self._moves = moves
+    def __init__(self, servers: str, who: str, timeout_ms: int) -> None:
+        super().__init__(servers, who, timeout_ms)
         self._turn = 0
 
-    def _run(self) -> None:
+    def _send(self) -> None:
         ended = False
         while not ended:
             # The same id again: what its predecessor left open is ended by the coordinator.
@@ -206,28 +179,28 @@ class TransactionalSender(Sender):
 
     def _live(self, producer: Producer) -> bool:
         """Until it is stopped: true; or until the producer can do nothing more."""
-        name = self._name()
+        name = self._line.now().name
         try:
-            while not self._stopping.is_set():
+            while not self._line.is_stopping():
                 if not self._transaction(producer, name):
                     producer.purge()
                     producer.flush(self._seconds)
                     return False
         except KafkaException as error:
-            self._note(error.args[0])
+            self._line.note(error.args[0])
             return False
         return True
 
     def _transaction(self, producer: Producer, name: str) -> bool:
         """One transaction; returns whether the producer may go on under this name."""
         self._turn += 1
-        before, numbers = self._moves(), []
+        before, numbers = self._line.now().moves, []
         problems: list[KafkaError] = []
 
         def told(_: int, error: KafkaError | None) -> None:
             if error is not None:
                 problems.append(error)
-                self._note(error)
+                self._line.note(error)
 
         producer.begin_transaction()
         for _ in range(self.RECORDS):
@@ -241,16 +214,15 @@ class TransactionalSender(Sender):
             if refused.txn_requires_abort():
                 self._abort(producer, numbers)
             else:
-                self.sent.unknown += numbers
+                self._line.tell(Sent.lose, numbers)
             return False
         assert not problems, f"committed without {problems}"
-        self.sent.acknowledged += numbers
-        self.spanned += self._moves() > before
+        self._line.tell(Sent.acknowledge, numbers, self._line.now().moves > before)
         return True
 
     def _abort(self, producer: Producer, numbers: list[int]) -> bool:
         """None of the records may ever be read."""
-        self.sent.failed += numbers
+        self._line.tell(Sent.fail, numbers)
         return self._attempted(lambda: producer.abort_transaction(self._seconds)) is None
 
     def _attempted(self, act: Callable[[], object]) -> KafkaError | None:
@@ -259,7 +231,7 @@ class TransactionalSender(Sender):
         try:
             self._retried(act)
         except KafkaException as error:
-            self._note(error.args[0])
+            self._line.note(error.args[0])
             refused: KafkaError = error.args[0]
             return refused
         return None
@@ -274,4 +246,40 @@ class TransactionalSender(Sender):
             except KafkaException as error:
                 if not error.args[0].retriable() or time.monotonic() > deadline:
                     raise
-                self._note(error.args[0])
+                self._line.note(error.args[0])
+
+
+class Sender(Load[Sent]):
+    """A client that sends."""
+
+    @property
+    def sent(self) -> Sent:
+        """What became of its records."""
+        return self.facts
+
+
+class IdempotentSender(Sender):
+    """An IdempotentClient."""
+
+    def __init__(
+        self, servers: str, name: Name, who: str, timeout_ms: int, *, may_crash: bool = False
+    ) -> None:
+        client = IdempotentClient(servers, who, timeout_ms)
+        super().__init__(client, Sent(), lambda: Now(name()), may_crash=may_crash)
+
+
+class TransactionalSender(Sender):
+    """A TransactionalClient; ``moves`` tells how many moves there were."""
+
+    def __init__(
+        self,
+        servers: str,
+        name: Name,
+        who: str,
+        timeout_ms: int,
+        moves: Callable[[], int],
+        *,
+        may_crash: bool = False,
+    ) -> None:
+        client = TransactionalClient(servers, who, timeout_ms)
+        super().__init__(client, Sent(), lambda: Now(name(), moves()), may_crash=may_crash)

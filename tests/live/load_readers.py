@@ -1,4 +1,4 @@
-"""Consumer groups under load (tests/live/load.py): each member in a thread of its own."""
+"""Consumer groups under load (tests/live/load_process.py): their members, and what they read."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from dataclasses import dataclass, field
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from tests.live import clients
-from tests.live.load import PARTITIONS, QUICK, Load, Name
+from tests.live.load import PARTITIONS, QUICK, Name
+from tests.live.load_line import Client, Facts, Line, Now
+from tests.live.load_process import Load
 
 _COMMIT_SECONDS = 0.1
 _SILENT_SECONDS = 1.0
+
+SESSION_SECONDS = 45.0
+"""How long a group waits, by Kafka's defaults, for a member that is heard of no more."""
 
 Log = dict[int, list[tuple[int, str]]]
 """Offsets and values by partition, in order."""
@@ -27,56 +32,84 @@ class Start:
     rebalances: int = 0
 
 
-class GroupReader(Load):
-    """A member of a group that reads committed records and commits them as it goes.
+@dataclass(slots=True)
+class Seen(Facts):
+    """What a reader has read, in that order, its lives, and the partitions that it has."""
 
-    It starts afresh, with the name that holds then, after an error (a lost connection is none).
-    A member by KIP-848 is not told that there is no such topic, here as little as by Kafka: it
-    does so when the name is another one and nothing comes any more.
-
-    ``records`` is what it read, in that order; ``assignment`` the partitions that it has.
-    """
-
-    ASK_SECONDS = 5.0
-
-    def __init__(
-        self, servers: str, name: Name, who: str, group: str, protocol: str = "classic"
-    ) -> None:
-        super().__init__(who)
-        self.group = group
-        self.records: Log = {at: [] for at in range(PARTITIONS)}
-        self.starts: list[Start] = []
-        self.assignment: frozenset[int] = frozenset()
-        self._servers = servers
-        self._name = name
-        self._protocol = protocol
+    records: Log = field(default_factory=lambda: {at: [] for at in range(PARTITIONS)})
+    starts: list[Start] = field(default_factory=list)
+    assignment: frozenset[int] = frozenset()
 
     @property
     def rebalances(self) -> int:
         """How often it was given partitions or lost some, but for its own ends."""
         return sum(start.rebalances for start in self.starts)
 
-    def _run(self) -> None:
-        while not self._stopping.is_set():
-            start = Start(self._name())
-            self.starts.append(start)
+    def start(self, name: str) -> None:
+        """It begins a life."""
+        self.starts.append(Start(name))
+
+    def take(self, partition: int, offset: int, value: str) -> None:
+        """It has read a record."""
+        self.starts[-1].first.setdefault(partition, offset)
+        self.records[partition].append((offset, value))
+
+    def assign(self, partitions: frozenset[int]) -> None:
+        """It was given partitions."""
+        self.starts[-1].rebalances += 1
+        self.assignment |= partitions
+
+    def revoke(self, partitions: frozenset[int], is_ending: bool) -> None:
+        """It has lost partitions."""
+        self.starts[-1].rebalances += not is_ending
+        self.assignment -= partitions
+
+    def commit(self, partition: int, offset: int) -> None:
+        """Its group had got to this offset."""
+        self.starts[-1].committed[partition] = offset
+
+    def interrupt(self) -> None:
+        """Its process has crashed, and has no partitions any more."""
+        self.assignment = frozenset()
+
+
+class ReadingClient(Client[Seen]):
+    """A member of a group that reads committed records and commits them as it goes.
+
+    It starts afresh, with the name that holds then, after an error (a lost connection is none).
+    A member by KIP-848 is not told that there is no such topic, here as little as by Kafka: it
+    does so when the name is another one and nothing comes any more.
+    """
+
+    ASK_SECONDS = 5.0
+
+    _line: Line[Seen]
+
+    def __init__(self, servers: str, who: str, group: str, protocol: str) -> None:
+        super().__init__(who)
+        self._servers = servers
+        self._group = group
+        self._protocol = protocol
+
+    def run(self, line: Line[Seen]) -> None:
+        """Read until the line says to stop."""
+        self._line = line
+        while not line.is_stopping():
+            name = line.now().name
+            line.tell(Seen.start, name)
             client = self._consumer()
             try:
-                client.subscribe(
-                    [start.name],
-                    on_assign=lambda c, p, s=start: self._got(c, p, s),  # type: ignore[misc]
-                    on_revoke=self._revoked,
-                )
-                self._read(client, start)
+                client.subscribe([name], on_assign=self._got, on_revoke=self._revoked)
+                self._read(client, name)
             except KafkaException as error:
-                self._note(error.args[0])
+                line.note(error.args[0])
             finally:
                 self._leave(client)
 
     def _consumer(self) -> Consumer:
         config = clients.settings(
             self._servers,
-            group_id=self.group,
+            group_id=self._group,
             group_protocol=self._protocol,
             auto_offset_reset="earliest",
             isolation_level="read_committed",
@@ -84,19 +117,19 @@ class GroupReader(Load):
             fetch_wait_max_ms=100,
             **{key: value for key, value in QUICK.items() if key != "retry_backoff_ms"},
         )
-        return Consumer({**config, "error_cb": self._note})
+        return Consumer({**config, "error_cb": self._line.note})
 
-    def _read(self, client: Consumer, start: Start) -> None:
+    def _read(self, client: Consumer, name: str) -> None:
         uncommitted, due = 0, time.monotonic()
         latest = due
-        while not self._stopping.is_set() and not self._is_outdated(start, latest):
+        while not self._line.is_stopping() and not self._is_outdated(name, latest):
             message = client.poll(0.05)
             if message is not None:
                 latest = time.monotonic()
                 error = message.error()
                 if error is not None:
                     raise KafkaException(error)
-                self._take(message, start)
+                self._line.tell(Seen.take, *parts(message))
                 uncommitted += 1
             if uncommitted and time.monotonic() >= due:
                 client.commit(asynchronous=False)
@@ -109,36 +142,52 @@ class GroupReader(Load):
         in librdkafka, with the interpreter's lock held by confluent-kafka (2.16)."""
         client.unsubscribe()
         deadline = time.monotonic() + self.ASK_SECONDS
-        while self.assignment and time.monotonic() < deadline:
+        while self._line.facts.assignment and time.monotonic() < deadline:
             client.poll(0.05)
         client.close()
 
-    def _is_outdated(self, start: Start, latest: float) -> bool:
+    def _is_outdated(self, name: str, latest: float) -> bool:
         if self._protocol == "classic" or time.monotonic() < latest + _SILENT_SECONDS:
             return False
-        return self._name() != start.name
+        return self._line.now().name != name
 
-    def _take(self, message: Message, start: Start) -> None:
-        partition, offset, value = parts(message)
-        start.first.setdefault(partition, offset)
-        self.records[partition].append((offset, value))
-
-    def _got(self, client: Consumer, partitions: list[TopicPartition], start: Start) -> None:
-        start.rebalances += 1
-        self.assignment |= {found.partition for found in partitions}
+    def _got(self, client: Consumer, partitions: list[TopicPartition]) -> None:
+        self._line.tell(Seen.assign, frozenset(found.partition for found in partitions))
         try:
             committed = client.committed(partitions, self.ASK_SECONDS)
         except KafkaException as error:  # it must not come out of a callback of confluent-kafka
-            self._note(error.args[0])
+            self._line.note(error.args[0])
             return
         for found in committed:
-            if found.error is None and found.partition not in start.first:
-                start.committed[found.partition] = max(found.offset, 0)
+            if found.error is None and found.partition not in self._line.facts.starts[-1].first:
+                self._line.tell(Seen.commit, found.partition, max(found.offset, 0))
 
     def _revoked(self, _client: Consumer, partitions: list[TopicPartition]) -> None:
-        self.assignment -= {lost.partition for lost in partitions}
-        if not self._stopping.is_set():
-            self.starts[-1].rebalances += 1
+        lost = frozenset(lost.partition for lost in partitions)
+        self._line.tell(Seen.revoke, lost, self._line.is_stopping())
+
+
+class GroupReader(Load[Seen]):
+    """A ReadingClient."""
+
+    def __init__(
+        self,
+        servers: str,
+        name: Name,
+        who: str,
+        group: str,
+        protocol: str = "classic",
+        *,
+        may_crash: bool = False,
+    ) -> None:
+        client = ReadingClient(servers, who, group, protocol)
+        super().__init__(client, Seen(), lambda: Now(name()), may_crash=may_crash)
+        self.group = group
+
+    @property
+    def seen(self) -> Seen:
+        """What it has read."""
+        return self.facts
 
 
 def parts(message: Message) -> tuple[int, int, str]:

@@ -35,14 +35,19 @@ def request_frame(
 
 
 class Wire:
-    """One connection to ``host:port``; every wait has a deadline."""
+    """One connection to ``host:port``, from this machine's address ``source`` if it is given; every
+    wait has a deadline."""
 
-    def __init__(self, address: str, *, receive_buffer: int | None = None) -> None:
+    def __init__(
+        self, address: str, *, receive_buffer: int | None = None, source: str | None = None
+    ) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if receive_buffer is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self._socket.settimeout(SECONDS)
+        if source is not None:
+            self._socket.bind((source, 0))
         self._socket.connect((host, int(port)))
         self._correlation_ids = itertools.count(1)
 
@@ -103,6 +108,10 @@ class Wire:
         request = entity(messages.message_class(f"{name}Request", version), values)
         answer = self.exchange(api_key_of(f"{name}Request"), version, messages.write(request))
         return messages.parse(f"{name}Response", version, answer)
+
+    def end(self) -> None:
+        """Say that nothing more comes; answers may still."""
+        self._socket.shutdown(socket.SHUT_WR)
 
     def wait_for_end(self) -> bytes:
         """What still comes before the other side closes. Fails if it does not close."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gateway.coverage import DECIDED_VERSIONS
@@ -40,7 +42,23 @@ def test_only_what_both_know_is_advertised(version: int) -> None:
 def test_a_kafka_4_broker() -> None:
     broker = {0: (0, 13), 1: (4, 18), 19: (2, 7), 24: (0, 5)}
     cut = api_versions.cut(4, served(4, broker), DECIDED_VERSIONS)
-    assert ranges_of(4, cut) == {0: (0, 13), 1: (4, 15), 19: (0, 7), 24: (0, 3)}
+    own = {key: DECIDED_VERSIONS[key] for key in api_versions.ANSWERED_HERE}
+    assert ranges_of(4, cut) == {0: (0, 13), 1: (4, 15), 19: (0, 7), 24: (0, 3)} | own
+
+
+@pytest.mark.parametrize("broker", [{}, {29: (0, 1), 50: (0, 9)}, {30: (4, 5)}])
+def test_what_is_answered_here_is_advertised_whatever_the_broker_serves(broker: Ranges) -> None:
+    decided = {29: (1, 3), 30: (1, 3), 50: (0, 0), 3: (0, 13)}
+    own = {29: (1, 3), 30: (1, 3), 50: (0, 0)}
+    body = served(4, {3: (0, 9), **broker})
+    assert ranges_of(4, api_versions.cut(4, body, decided)) == {3: (0, 9)} | own
+    answer = api_versions.before_login(4, messages.parse("ApiVersionsResponse", 4, body), decided)
+    assert ranges_of(4, answer) == {3: (0, 9)} | own
+
+
+def test_an_unsupported_version_is_answered_as_the_broker_does() -> None:
+    body = served(0, {18: (0, 4)}, error_code=35)
+    assert ranges_of(0, api_versions.cut(4, body, {18: (0, 4), 29: (1, 3)})) == {18: (0, 4)}
 
 
 def test_create_topics_is_not_translated_to_what_the_broker_lacks() -> None:
@@ -120,3 +138,52 @@ def test_garbage_is_a_protocol_error() -> None:
         api_versions.client_software(3, b"\x09")
     with pytest.raises(ProtocolError):
         api_versions.cut(4, b"\x00", DECIDED_VERSIONS)
+
+
+# -- before a login -------------------------------------------------------------------------------
+
+
+def asked(version: int, **values: object) -> Any:
+    """What a broker answers that is asked in this version."""
+    body = served(version, {0: (0, 13), 1: (4, 18), 99: (0, 0)}, **values)
+    return messages.parse("ApiVersionsResponse", version, body)
+
+
+@pytest.mark.parametrize("version", range(5))
+@pytest.mark.parametrize("broker", range(5))
+def test_before_a_login_the_same_is_advertised(version: int, broker: int) -> None:
+    answer = api_versions.before_login(version, asked(broker), DECIDED_VERSIONS)
+    later = api_versions.cut(4, served(4, {0: (0, 13), 1: (4, 18)}), DECIDED_VERSIONS)
+    assert ranges_of(version, answer) == ranges_of(4, later)
+
+
+@pytest.mark.parametrize(("version", "names"), [(3, ["one"]), (4, ["zero", "one"])])
+def test_features_that_begin_at_0_are_for_those_who_know_them(
+    version: int, names: list[str]
+) -> None:
+    """KIP-1022."""
+    cls = messages.message_class("ApiVersionsResponse", 4)
+    supported = element_class(cls, "supported_features")
+    finalized = element_class(cls, "finalized_features")
+    response = asked(
+        4,
+        supported_features=tuple(
+            make(supported, {"name": name, "min_version": lowest, "max_version": 2})
+            for name, lowest in (("zero", 0), ("one", 1))
+        ),
+        finalized_features=(
+            make(finalized, {"name": "zero", "min_version_level": 1, "max_version_level": 2}),
+        ),
+        finalized_features_epoch=7,
+    )
+    body = api_versions.before_login(version, response, DECIDED_VERSIONS)
+    answer = messages.parse("ApiVersionsResponse", version, body)
+    assert [feature.name for feature in answer.supported_features] == names
+    assert [feature.name for feature in answer.finalized_features] == ["zero"]
+    assert answer.finalized_features_epoch == 7
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_a_refusal(version: int) -> None:
+    answer = messages.parse("ApiVersionsResponse", version, api_versions.refused(version, 42))
+    assert (int(answer.error_code), answer.api_keys) == (42, ())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gateway.access import Access
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
@@ -25,7 +26,7 @@ def view(*, deleting: str = "", topics: tuple[TopicEntry, ...] = (), **settings:
 
 
 def named(over: View, *names: str) -> namespace_listing.Named | None:
-    return namespace_listing.named(over, [name.encode() for name in names])
+    return namespace_listing.named(Access(over, "", ""), [name.encode() for name in names])
 
 
 def test_topics_look_like_no_namespace() -> None:
@@ -67,43 +68,43 @@ def test_under_a_home_names_are_relative_and_confined() -> None:
 
 
 def test_a_listing_holds_every_tier() -> None:
-    assert namespace_listing.listed(view()) == {f"{path}:": path for path in TIERS}
+    assert namespace_listing.listed(Access(view(), "", "")) == {f"{path}:": path for path in TIERS}
 
 
 def test_a_legal_listener_lists_legal_names() -> None:
-    shown = list(namespace_listing.listed(view(spelling="legal")))
+    shown = list(namespace_listing.listed(Access(view(spelling="legal"), "", "")))
     assert shown[:3] == ["org..", "org.v1-.2..", "team-a.."]
 
 
 def test_nothing_is_listed_unless_the_listener_says_so() -> None:
-    assert namespace_listing.listed(view(list_namespaces=False)) == {}
+    assert namespace_listing.listed(Access(view(list_namespaces=False), "", "")) == {}
 
 
 def test_without_the_subtree_only_direct_namespaces_are_listed() -> None:
-    assert list(namespace_listing.listed(view(list_subtree=False))) == [
+    assert list(namespace_listing.listed(Access(view(list_subtree=False), "", ""))) == [
         "org:",
         "team-a:",
         "team-b:",
     ]
-    shown = namespace_listing.listed(view(home="team-a", list_subtree=False))
+    shown = namespace_listing.listed(Access(view(home="team-a", list_subtree=False), "", ""))
     assert shown == {"sub:": "team-a:sub"}
 
 
 @pytest.mark.parametrize("escape", [False, True])
 def test_under_a_home_what_is_below_it_is_listed(escape: bool) -> None:
-    shown = namespace_listing.listed(view(home="team-a", escape=escape))
+    shown = namespace_listing.listed(Access(view(home="team-a", escape=escape), "", ""))
     assert shown == {"sub:": "team-a:sub", "sub:deep:": "team-a:sub:deep"}
 
 
 def test_what_is_being_deleted_is_not_listed_nor_what_is_below_it() -> None:
-    shown = namespace_listing.listed(view(deleting="team-a:sub"))
+    shown = namespace_listing.listed(Access(view(deleting="team-a:sub"), "", ""))
     assert list(shown.values()) == ["org", "org:v1.2", "team-a", "team-b"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"spelling": "legal"}, {"home": "team-a"}])
 def test_what_is_listed_denotes_what_it_stands_for(settings: dict[str, Any]) -> None:
     over = view(**settings)
-    shown = namespace_listing.listed(over)
+    shown = namespace_listing.listed(Access(over, "", ""))
     found = named(over, *shown)
     assert found is not None
     assert found.existing == shown

@@ -4,7 +4,11 @@ Each YAML file in this folder is about one API. A scenario says what the ``clien
 the ``broker`` sees (null: nothing), what it ``reply``s, and what the client ``gets``; only what
 is written is compared. What the gateway does itself, over connections of its own, is asked of a
 broker in memory where a scenario has ``then`` in place of ``broker`` and ``reply``: the flat topics
-and their configs afterwards. See entities.py for how messages are written.
+and their configs afterwards. ``allowed`` lists what the client may do, such as
+``READ TOPIC team-a:orders``, and nothing else; or ``acls`` lists the catalog's ACLs, such as
+``ALLOW READ User:alice TOPIC:LITERAL:team-a:orders``, by which User:alice is served; ``acls_then``
+are those afterwards. Without either there is no authorizer. See entities.py for how messages are
+written.
 """
 
 from __future__ import annotations
@@ -17,9 +21,13 @@ from typing import Any
 import pytest
 import yaml
 
+from gateway.acls.authorizer import Authorizer
+from gateway.acls.standard import StandardAuthorizer
 from gateway.coverage import COVERAGE
 from protocol import messages
+from tests.changes.acl_requests import entities, held
 from tests.scenarios.entities import difference, entity
+from tests.session.allowing import Allowing
 from tests.session.pair import Pair, request_frame
 
 HERE = Path(__file__).parent
@@ -33,7 +41,20 @@ VIEW_KEYS = (
     "topics",
     "node_ids",
 )
-KEYS = {"title", "versions", "client", "broker", "reply", "then", "gets", "sent_as", *VIEW_KEYS}
+KEYS = {
+    "title",
+    "versions",
+    "allowed",
+    "acls",
+    "acls_then",
+    "client",
+    "broker",
+    "reply",
+    "then",
+    "gets",
+    "sent_as",
+    *VIEW_KEYS,
+}
 
 
 @dataclass(frozen=True)
@@ -70,7 +91,11 @@ def versions(api: str, text: str | int | None) -> range:
 @pytest.mark.parametrize("scenario", list(scenarios()))
 def test_scenario(scenario: Scenario) -> None:
     steps, version = scenario.steps, scenario.version
-    pair = Pair(**{key: steps[key] for key in VIEW_KEYS if key in steps})
+    settings = {key: steps[key] for key in VIEW_KEYS if key in steps}
+    pair = Pair(**settings, authorizer=authorizer_of(steps))
+    if "acls" in steps:
+        pair.log.append(entities(steps["acls"]))
+        pair.catalog_changed()
     request_class = messages.message_class(f"{scenario.api}Request", version)
     asked = entity(request_class, steps["client"])
     if "then" in steps:
@@ -79,6 +104,12 @@ def test_scenario(scenario: Scenario) -> None:
         assert not wrong, f"the client got {wrong}"
         now = {flat: topic.configs for flat, topic in pair.broker.topics.items()}
         assert now == steps["then"]
+        return
+    if "acls_then" in steps:
+        pair.send(request_frame(scenario.api, version, asked))
+        wrong = difference(steps["gets"], pair.answer(scenario.api, version))
+        assert not wrong, f"the client got {wrong}"
+        assert held(pair.catalog.snapshot) == set(steps["acls_then"])
         return
     seen = pair.ask(scenario.api, version, asked)
     expected = steps.get("broker", steps["client"])
@@ -97,6 +128,13 @@ def test_scenario(scenario: Scenario) -> None:
     assert not wrong, f"the client got {wrong}"
 
 
+def authorizer_of(steps: dict[str, Any]) -> Authorizer | None:
+    """Who decides in a scenario, if anybody."""
+    if "allowed" in steps:
+        return Allowing(steps["allowed"])
+    return StandardAuthorizer() if "acls" in steps else None
+
+
 def test_every_decided_api_has_scenarios_for_every_version() -> None:
     told: dict[str, set[int]] = {}
     for parameter in scenarios():
@@ -105,5 +143,23 @@ def test_every_decided_api_has_scenarios_for_every_version() -> None:
     missing = {
         row.name: sorted(set(range(row.first, row.last + 1)) - told.get(row.name, set()))
         for row in COVERAGE.values()
+    }
+    assert not {name: found for name, found in missing.items() if found}
+
+
+WITHOUT_ACCESS = {"ApiVersions", "SaslHandshake", "SaslAuthenticate"}
+"""The APIs of which nobody is asked whether they are allowed."""
+
+
+def test_every_decided_api_has_scenarios_of_access() -> None:
+    told: dict[str, set[int]] = {}
+    for parameter in scenarios():
+        scenario = parameter.values[0]
+        if "allowed" in scenario.steps or "acls" in scenario.steps:
+            told.setdefault(scenario.api, set()).add(scenario.version)
+    missing = {
+        row.name: sorted(set(range(row.first, row.last + 1)) - told.get(row.name, set()))
+        for row in COVERAGE.values()
+        if row.name not in WITHOUT_ACCESS
     }
     assert not {name: found for name, found in missing.items() if found}

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from gateway.access import Access, AuthorizedAccess
+from gateway.acls.authorizer import Authorizer
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.changes import NamespaceChanges
@@ -14,10 +16,11 @@ from gateway.changes.context import Context
 from gateway.exchange import Work
 from gateway.flows import FlowSource
 from gateway.session import Session
-from gateway.state import ConnectionState, WorkerState
+from gateway.state import ConnectionState
 from gateway.topic_ids import TopicIndex
 from gateway.view import ClosedView, Spelling, View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
+from gateway.worker_state import WorkerState
 from protocol import messages
 from protocol.headers import (
     read_request_header,
@@ -134,7 +137,9 @@ class Pair:
         topics: Iterable[str] = (),
         entries: Iterable[TopicEntry] = (),
         node_ids: Iterable[str] = ("1-3",),
+        authorizer: Authorizer | None = None,
     ) -> None:
+        self.authorizer = authorizer
         self.log = Log(Snapshot.of(namespaces, topics=entries))
         self.catalog = FakeCatalog(self.log, no_step)
         self.facts = Facts(topics)
@@ -157,7 +162,14 @@ class Pair:
     def another_session(self, addresses: ListenerAddresses) -> Session:
         """A session of another connection to the same worker."""
         source = FlowSource("test", "User:ANONYMOUS", "", "", "", "127.0.0.1:5000")
-        return Session(ConnectionState(self.worker, self.view, addresses, source))
+        return Session(ConnectionState(self.worker, self.access(), addresses, source))
+
+    def access(self) -> Access:
+        """What the client may do: everything, without an authorizer."""
+        if self.authorizer is None:
+            return Access(self.view, "", "")
+        self.authorizer.see(self.catalog.snapshot)
+        return AuthorizedAccess(self.view, "User:alice", "127.0.0.1", self.authorizer)
 
     def to_broker(self) -> bytes:
         """What was written to the broker."""
@@ -180,7 +192,7 @@ class Pair:
     def see(self, view: View) -> None:
         """The catalog has changed for this session's listener."""
         self.view = view
-        self.session.see(view)
+        self.session.see(self.access())
 
     def catalog_changed(self) -> None:
         """The session goes on with the newest snapshot."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, get_type_hints
 from uuid import UUID
 
-from gateway.coverage import COVERAGE
+from gateway.coverage import COVERAGE, Do
 from protocol import messages
 from protocol.entities import Kind, kind_of
 from protocol.schema import FieldSpec, StructSpec, field_type, message_spec
@@ -47,11 +47,13 @@ def forwarded(api: str, topic: str) -> str:
     return PLAIN if api in MADE_HERE else topic
 
 
-def decided() -> Iterator[tuple[str, int]]:
-    """(API, version) of everything that is decided."""
+def decided(*, here: bool = False) -> Iterator[tuple[str, int]]:
+    """(API, version) of everything that brokers are asked; or of what the gateway answers ``here``
+    without them."""
     for row in COVERAGE.values():
-        for version in range(row.first, row.last + 1):
-            yield row.name, version
+        if (Do.ANSWER in (row.named, row.null)) is here:
+            for version in range(row.first, row.last + 1):
+                yield row.name, version
 
 
 def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -> Any:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gateway.acls.standard import StandardAuthorizer
 from protocol.errors import ProtocolError
 from tests.session import samples
 from tests.session.pair import Pair, request_frame, response_frame, topic_id
@@ -21,6 +22,9 @@ from tests.session.pair import Pair, request_frame, response_frame, topic_id
 OWN = "team-a..orders"
 FOREIGN = "team-b..secret"
 CASES = [pytest.param(*case, id=f"{case[0]}-v{case[1]}") for case in samples.decided()]
+ANSWERED_HERE = [
+    pytest.param(*case, id=f"{case[0]}-v{case[1]}") for case in samples.decided(here=True)
+]
 
 Mutation = Callable[[bytes], bytes]
 
@@ -108,6 +112,23 @@ def test_requests(api: str, version: int, mutate: list[Mutation], cut: float) ->
         for piece in pieces(mutated(frame, mutate), cut):
             pair.send(piece)
     checked(pair)
+
+
+@pytest.mark.parametrize(("api", "version"), ANSWERED_HERE)
+@QUICK
+@given(mutate=MUTATED, cut=CUT, home=st.sampled_from(["", "team-a"]))
+def test_what_is_answered_here(
+    api: str, version: int, mutate: list[Mutation], cut: float, home: str
+) -> None:
+    authorizer = StandardAuthorizer()
+    authorizer.configure({"super.users": ("User:alice",)}, lambda: None)
+    pair = Pair(home=home, authorizer=authorizer)
+    frame = request_frame(api, version, samples.request(api, version, "orders", topic_id(1)))
+    with suppress(ProtocolError):
+        for piece in pieces(mutated(frame, mutate), cut):
+            pair.send(piece)
+    checked(pair)
+    assert pair.to_broker() == b""
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)

@@ -373,3 +373,12 @@ def test_a_producer_with_sequence_numbers_keeps_to_one_name(
     other = Pair(topics=[FLAT, "plain"], entries=[entry(alias=True)])
     assert produce(other, version, first, -1) is not None
     assert produce(other, version, second, -1) is not None, "without them there is nothing to fear"
+
+
+def test_a_topic_that_is_made_again_is_another_one() -> None:
+    """A producer that goes on by the new id numbers its batches anew, and so does the broker."""
+    pair = Pair(topics=["plain"])
+    assert produce(pair, 13, topic_id(1), 7) is not None
+    pair.facts.index.forget(b"plain", topic_id(1).bytes)
+    pair.facts.index.learn(b"plain", topic_id(9).bytes)
+    assert produce(pair, 13, topic_id(9), 7) is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.exchange import Refresh, Work
+from gateway.exchange import Interlude, Refresh, Work
 from gateway.in_flight import MAX_IN_FLIGHT
 from gateway.rules.nested import make
 from protocol import messages
@@ -42,7 +42,7 @@ def saturated(pair: Pair) -> bool:
     return pair.session.saturated
 
 
-def waiting(pair: Pair) -> Refresh | Work | None:
+def waiting(pair: Pair) -> Refresh | Work | Interlude | None:
     return pair.session.waiting
 
 
@@ -235,10 +235,10 @@ def test_an_unknown_version_ends_the_connection() -> None:
 
 def test_an_api_that_is_not_decided_is_answered_where_it_can_be() -> None:
     pair = Pair()
-    cls = messages.message_class("DescribeAclsRequest", 3)
-    got = pair.ask("DescribeAcls", 3, messages.build(cls))
+    cls = messages.message_class("DescribeQuorumRequest", 2)
+    got = pair.ask("DescribeQuorum", 2, messages.build(cls))
     assert got is None
-    answer = pair.answer("DescribeAcls", 3)
+    answer = pair.answer("DescribeQuorum", 2)
     assert answer.error_code == 35
     assert answer.error_message
 

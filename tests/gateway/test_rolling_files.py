@@ -1,4 +1,4 @@
-"""gateway.traffic_files: rolling, compressing, cleaning up, and disks that are full."""
+"""gateway.rolling_files: rolling, compressing, cleaning up, and disks that are full."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.traffic_files import RollingFiles
+from gateway.rolling_files import RollingFiles
 
 
 def files(directory: Path, *, max_file_bytes: int = 100, max_files: int = 3) -> RollingFiles:
-    return RollingFiles(directory, "traffic-gw-w0", max_file_bytes, max_files)
+    return RollingFiles(directory, "traffic-gw-w0", max_file_bytes, max_files, what="traffic log")
 
 
 def names(directory: Path) -> list[str]:
@@ -183,6 +183,7 @@ def test_compressing_that_fails_keeps_the_plain_file(
         patched.setattr(shutil, "copyfileobj", refuse)
         rolling.write(b"y" * 90 + b"\n")
     assert names(tmp_path) == ["00000001.jsonl", "00000002.jsonl"]
+    assert "traffic log: " in caplog.text
     assert "stays as it is, compressing failed" in caplog.text
     rolling.close()
 
@@ -204,3 +205,13 @@ def test_a_directory_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match=r"Not a directory|File exists"):
         files(tmp_path / "file").prepare()
+
+
+def test_who_may_read_them(tmp_path: Path) -> None:
+    rolling = RollingFiles(tmp_path, "audit-gw-0", 100, 3, what="audit", mode=0o600)
+    rolling.prepare()
+    rolling.write(b"x" * 90 + b"\n")
+    rolling.write(b"y" * 90 + b"\n")
+    rolling.close()
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+    assert {path.suffix for path in tmp_path.iterdir()} == {".gz", ".jsonl"}

@@ -1,8 +1,8 @@
 """Rolling files: lines are appended to a plain file, which is compressed when it is full.
 
-Names are ``traffic-GATEWAY-wWORKER-SEQUENCE.jsonl``, with ``.gz`` once compressed; a sequence
-number is never used twice, and reading every ``*.jsonl*`` reads every line once. All calls
-block: they belong to the writer's thread.
+Names are ``STEM-SEQUENCE.jsonl``, with ``.gz`` once compressed; a sequence number is never used
+twice, and reading every ``*.jsonl*`` reads every line once. All calls block: they belong to a
+writer's thread (gateway/record_writer.py).
 """
 
 from __future__ import annotations
@@ -25,14 +25,28 @@ _COMPRESSION = 6
 
 
 class RollingFiles:
-    """The files of one worker. ``max_files`` are kept besides the one that is written."""
+    """The files of one process. ``max_files`` are kept besides the one that is written."""
 
-    def __init__(self, directory: Path, stem: str, max_file_bytes: int, max_files: int) -> None:
-        """``stem`` is the names' part before the sequence number."""
+    def __init__(
+        self,
+        directory: Path,
+        stem: str,
+        max_file_bytes: int,
+        max_files: int,
+        *,
+        what: str,
+        mode: int = 0o644,
+    ) -> None:
+        """``stem`` is the names' part before the sequence number, and differs for each process.
+
+        ``what`` these files are, for the log; ``mode`` who may read them.
+        """
         self._directory = directory
         self._stem = stem
         self._max_file_bytes = max_file_bytes
         self._max_files = max_files
+        self._what = what
+        self._mode = mode
         self._name = re.compile(rf"{re.escape(stem)}-(\d{{8,}}){re.escape(PLAIN)}(\.gz)?")
         self._path: Path | None = None
         self._file: int | None = None
@@ -49,7 +63,7 @@ class RollingFiles:
             path.unlink(missing_ok=True)
         for _, path in self._finished():
             if path.suffix != ".gz" and _is_abandoned(path):
-                _compress(path)
+                self._compress(path)
         self._remove_oldest()
 
     def write(self, lines: bytes) -> None:
@@ -86,7 +100,7 @@ class RollingFiles:
         self.close()
         self._open()
         if full is not None:
-            _compress(full)
+            self._compress(full)
         self._remove_oldest()
 
     def _reopen(self) -> None:
@@ -101,7 +115,7 @@ class RollingFiles:
             path = self._directory / f"{self._stem}-{number:08d}{PLAIN}"
             with suppress(FileExistsError):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-                self._file = os.open(path, flags, 0o644)
+                self._file = os.open(path, flags, self._mode)
                 break
         # Tells other processes that this file is not abandoned; some file systems have no locks.
         with suppress(OSError):
@@ -110,7 +124,7 @@ class RollingFiles:
         self._size = 0
 
     def _own(self) -> list[tuple[int, Path]]:
-        """This worker's files, oldest first."""
+        """This process's files, oldest first."""
         found = ((self._name.fullmatch(path.name), path) for path in self._directory.iterdir())
         return sorted((int(match[1]), path) for match, path in found if match)
 
@@ -122,6 +136,26 @@ class RollingFiles:
         for _, path in finished[: max(0, len(finished) - self._max_files)]:
             path.unlink(missing_ok=True)
 
+    def _compress(self, path: Path) -> None:
+        """Replace a plain file by a compressed one; where that fails, the plain one stays."""
+        compressed = path.with_suffix(COMPRESSED)
+        unfinished = path.with_suffix(_UNFINISHED)
+        if path.stat().st_size == 0 or compressed.exists():
+            path.unlink(missing_ok=True)
+            return
+        try:
+            unfinished.touch(self._mode)
+            with path.open("rb") as source, gzip.open(unfinished, "wb", _COMPRESSION) as target:
+                shutil.copyfileobj(source, target, 1024 * 1024)
+            unfinished.replace(compressed)
+        except OSError as error:
+            what = self._what
+            log.warning("%s: %s stays as it is, compressing failed: %s", what, path, error)
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
+        else:
+            path.unlink(missing_ok=True)
+
 
 def _is_abandoned(path: Path) -> bool:
     """Whether no process has the file open for writing."""
@@ -131,22 +165,3 @@ def _is_abandoned(path: Path) -> bool:
         except OSError:
             return False
     return True
-
-
-def _compress(path: Path) -> None:
-    """Replace a plain file by a compressed one; where that fails, the plain one stays."""
-    compressed = path.with_suffix(COMPRESSED)
-    unfinished = path.with_suffix(_UNFINISHED)
-    if path.stat().st_size == 0 or compressed.exists():
-        path.unlink(missing_ok=True)
-        return
-    try:
-        with path.open("rb") as source, gzip.open(unfinished, "wb", _COMPRESSION) as target:
-            shutil.copyfileobj(source, target, 1024 * 1024)
-        unfinished.replace(compressed)
-    except OSError as error:
-        log.warning("traffic log: %s stays as it is, compressing failed: %s", path, error)
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
-    else:
-        path.unlink(missing_ok=True)

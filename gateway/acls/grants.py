@@ -1,0 +1,162 @@
+"""What the entries of one pattern say to one principal, in a form that is quick to ask.
+
+Operations are bits, so that an operation and those that imply it are one comparison.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from gateway.acls.model import (
+    WILDCARD,
+    AclBinding,
+    AclEntry,
+    Operation,
+    Permission,
+    ResourcePattern,
+)
+
+_ALLOW: Final = Permission.ALLOW
+_ALL: Final = Operation.ALL
+
+EVERYTHING: Final = ~0
+"""The bits of all operations."""
+
+
+Bits = tuple[int, int]
+"""Operations that are allowed, and operations that are denied."""
+
+
+def bit(operation: Operation) -> int:
+    """The bit of an operation."""
+    return 1 << operation
+
+
+DESCRIBE_BIT: Final = bit(Operation.DESCRIBE)
+
+_IMPLIED: Final[Mapping[Operation, Operation]] = {
+    Operation.READ: Operation.DESCRIBE,
+    Operation.WRITE: Operation.DESCRIBE,
+    Operation.DELETE: Operation.DESCRIBE,
+    Operation.ALTER: Operation.DESCRIBE,
+    Operation.ALTER_CONFIGS: Operation.DESCRIBE_CONFIGS,
+}
+"""What an ALLOW of an operation allows besides (KIP-11, KIP-133); a DENY denies only itself."""
+
+ALLOWS: Final[Mapping[Operation, int]] = {
+    **{each: bit(each) for each in Operation},
+    **{each: bit(each) | bit(implied) for each, implied in _IMPLIED.items()},
+    _ALL: EVERYTHING,
+}
+"""The bits that an ALLOW of an operation stands for."""
+
+DENIES: Final[Mapping[Operation, int]] = {
+    **{each: bit(each) for each in Operation},
+    _ALL: EVERYTHING,
+}
+"""The bits that a DENY of an operation stands for."""
+
+
+class Grant:
+    """The entries of one pattern for one principal.
+
+    ``allow`` and ``deny`` are the bits that hold for every host. ``by_host`` has the bits for
+    single hosts, those for every host among them; None where no entry names a host.
+    """
+
+    __slots__ = ("allow", "by_host", "deny", "entries", "pattern")
+
+    def __init__(self, pattern: ResourcePattern, entries: tuple[AclEntry, ...]) -> None:
+        self.pattern = pattern
+        self.entries = entries
+        self.allow = self.deny = 0
+        self.by_host: dict[str, Bits] | None = None
+        hosts: set[str] | None = None
+        for entry in entries:
+            if entry.host == WILDCARD:
+                if entry.permission is _ALLOW:
+                    self.allow |= ALLOWS[entry.operation]
+                else:
+                    self.deny |= DENIES[entry.operation]
+            else:
+                hosts = set() if hosts is None else hosts
+                hosts.add(canonical_host(entry.host))
+        if hosts is not None:
+            self.by_host = {host: self._bits(host) for host in hosts}
+
+    def at(self, host: str) -> Bits:
+        """The bits of what is allowed, and of what is denied, to the principal at a host."""
+        if self.by_host is None:
+            return self.allow, self.deny
+        return self.by_host.get(host) or (self.allow, self.deny)
+
+    @property
+    def allowed_operations(self) -> frozenset[Operation]:
+        """The operations that an ALLOW names, at whatever host."""
+        entries = self.entries
+        return frozenset(one.operation for one in entries if one.permission is _ALLOW)
+
+    @property
+    def denied_anywhere(self) -> int:
+        """The bits of what is denied at any host."""
+        denied = self.deny
+        for _, deny in () if self.by_host is None else self.by_host.values():
+            denied |= deny
+        return denied
+
+    def allows_by_name(self, operation: Operation, host: str) -> bool:
+        """Whether an ALLOW names this operation, or ALL: nothing is implied."""
+        for entry in self.entries:
+            named = entry.operation is operation or entry.operation is _ALL
+            if named and entry.permission is _ALLOW and _holds(entry, host):
+                return True
+        return False
+
+    def deciding(self, permission: Permission, bits: int, host: str) -> AclBinding | None:
+        """The ACL that allows, or denies, one of ``bits`` at a host: of several the first in
+        their order; None: there is none."""
+        table = ALLOWS if permission is _ALLOW else DENIES
+        found = [
+            entry
+            for entry in self.entries
+            if entry.permission is permission
+            and table[entry.operation] & bits
+            and _holds(entry, host)
+        ]
+        return AclBinding(self.pattern, min(found)) if found else None
+
+    def _bits(self, host: str) -> Bits:
+        allow, deny = self.allow, self.deny
+        for entry in self.entries:
+            if not _holds(entry, host):
+                continue
+            if entry.permission is _ALLOW:
+                allow |= ALLOWS[entry.operation]
+            else:
+                deny |= DENIES[entry.operation]
+        return allow, deny
+
+
+def canonical_host(host: str) -> str:
+    """An IP address as this software writes it, so that ``::1`` and ``0:0:0:0:0:0:0:1`` are one.
+
+    An IPv4 address inside an IPv6 one is that IPv4 address, as Java has it. What is no address
+    stays as it is.
+    """
+    return _ipv6(host) if ":" in host else host
+
+
+@lru_cache(maxsize=10_000)
+def _ipv6(host: str) -> str:
+    try:
+        address = ipaddress.IPv6Address(host)
+    except ValueError:
+        return host
+    return str(address.ipv4_mapped or address)
+
+
+def _holds(entry: AclEntry, host: str) -> bool:
+    return entry.host == WILDCARD or canonical_host(entry.host) == host

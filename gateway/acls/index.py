@@ -1,0 +1,123 @@
+"""ACLs by principal and pattern: what covers a name is found without looking at the others.
+
+The index follows the catalog change by change. It has one :class:`Rules` for each principal and
+type of resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import zip_longest
+
+from gateway.acls.grants import Grant
+from gateway.acls.model import (
+    ANY_USER,
+    AclEntry,
+    PatternType,
+    ResourceAcls,
+    ResourcePattern,
+    ResourceType,
+)
+from gateway.acls.presence import Presence
+from gateway.acls.rules import Rules
+from gateway.names import DELIMITER
+
+Acls = Mapping[ResourcePattern, ResourceAcls]
+
+
+class AclIndex:
+    """The ACLs of one state of the catalog."""
+
+    def __init__(self) -> None:
+        self.acls: Acls = {}
+        self.own_acls: set[str] = set()
+        """The namespaces, each with its final ``:``, that have ACLs of their own."""
+        self._rules: dict[tuple[ResourceType, str], Rules] = {}
+        self._present = {kind: Presence(kind) for kind in ResourceType}
+
+    def see(self, acls: Acls) -> Collection[str] | None:
+        """Follow the catalog to another state: what it has in common with this one is skipped.
+
+        Returns the principals whom it concerns; None: everyone.
+        """
+        gates = set(self.own_acls)
+        touched: dict[tuple[ResourceType, str], Rules] = {}
+        for before, after in differing(self.acls, acls):
+            self._change(before, after, touched)
+        for key, rules in touched.items():
+            rules.settle()
+            if not rules:
+                del self._rules[key]
+        self.acls = acls
+        principals = {principal for _, principal in touched}
+        return None if ANY_USER in principals or gates != self.own_acls else principals
+
+    def rules(self, kind: ResourceType, principal: str) -> tuple[Rules | None, Rules | None]:
+        """The grants that are about a principal: its own, and those of every user."""
+        return self._rules.get((kind, principal)), self._rules.get((kind, ANY_USER))
+
+    def own_rules(self, kind: ResourceType, principal: str) -> Rules | None:
+        """The grants whose entries name this principal."""
+        return self._rules.get((kind, principal))
+
+    def present(self, kind: ResourceType) -> Presence:
+        """The patterns of a type that have ACLs, of whomever."""
+        return self._present[kind]
+
+    def _change(
+        self,
+        before: ResourceAcls | None,
+        after: ResourceAcls | None,
+        touched: dict[tuple[ResourceType, str], Rules],
+    ) -> None:
+        old: frozenset[AclEntry] = frozenset() if before is None else before.entries
+        new: frozenset[AclEntry] = frozenset() if after is None else after.entries
+        known = after or before
+        assert known is not None
+        pattern = known.pattern
+        for principal, entries in _by_principal(new, {each.principal for each in old ^ new}):
+            key = pattern.type, principal
+            rules = self._rules.get(key)
+            if rules is None:
+                rules = self._rules[key] = Rules()
+            rules.put(pattern, Grant(pattern, entries) if entries else None)
+            touched[key] = rules
+        if bool(old) is not bool(new):
+            self._appear(pattern, there=bool(new))
+
+    def _appear(self, pattern: ResourcePattern, *, there: bool) -> None:
+        """Note that a pattern has ACLs now, or has none any more."""
+        self._present[pattern.type].put(pattern, there=there)
+        literal = pattern.pattern_type is PatternType.LITERAL
+        if literal and pattern.type is ResourceType.TOPIC and pattern.name.endswith(DELIMITER):
+            (self.own_acls.add if there else self.own_acls.discard)(pattern.name)
+
+
+def differing(
+    before: Acls, after: Acls
+) -> Iterator[tuple[ResourceAcls | None, ResourceAcls | None]]:
+    """What changes from one state to another: pairs of what was and what is, None for nothing.
+
+    Two states of a catalog share their entities, in the same order but for what was added at the
+    end: so they are compared side by side by identity, 100,000 in a few milliseconds. Whatever
+    the order, what is told leads from one to the other if it is followed in its order.
+    """
+    old = iter(before.values())
+    for was, now in zip_longest(old, after.values()):
+        while was is not now:
+            if was is None or now is None or was.pattern == now.pattern:
+                yield was, now
+                break
+            yield was, None
+            was = next(old, None)
+
+
+def _by_principal(
+    entries: Iterable[AclEntry], principals: Iterable[str]
+) -> Iterator[tuple[str, tuple[AclEntry, ...]]]:
+    """The entries of each of some principals."""
+    found: dict[str, list[AclEntry]] = {principal: [] for principal in principals}
+    for entry in entries:
+        if entry.principal in found:
+            found[entry.principal].append(entry)
+    return ((principal, tuple(mine)) for principal, mine in found.items())

@@ -1,0 +1,32 @@
+"""DescribeClientQuotas (KIP-546): there are none. Tools that show users ask for them as well."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.access import Access
+from gateway.acls.model import Operation
+from gateway.apis.acls import answered_by
+from gateway.changes.answered import Answered
+from gateway.exchange import Exchange, Outcome
+from gateway.rules.nested import make
+from gateway.state import ConnectionState
+from protocol import messages
+
+_DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """An empty list, for whoever may see the cluster's configs."""
+    return answered_by(_none, state, exchange, buf, start, end)
+
+
+async def _none(access: Access, version: int, body: bytes) -> Answered:
+    cls = messages.message_class("DescribeClientQuotasResponse", version)
+    denied = access.cluster(_DESCRIBE_CONFIGS)
+    if denied is None:
+        return Answered(messages.write(make(cls, {"entries": ()})))
+    values = {"error_code": denied.code, "error_message": denied.message, "entries": None}
+    return Answered(messages.write(make(cls, values)), {"kafka-cluster": denied})

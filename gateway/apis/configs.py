@@ -1,0 +1,124 @@
+"""Describe-, Alter- and IncrementalAlterConfigs (APIs 32, 33, 44): topics and namespaces; all other
+resources are refused."""
+
+from __future__ import annotations
+
+from gateway.apis import admin_access, generic
+from gateway.apis.counting import note_denials
+from gateway.apis.own_changes import (
+    TOPIC_NAME,
+    VIRTUAL,
+    Change,
+    change,
+    concerns_namespaces,
+    name_refusals,
+)
+from gateway.decision import Denied
+from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh
+from gateway.rules import configs
+from gateway.rules.access import TOPIC_RESOURCE, check_resource
+from gateway.rules.rename import Refusals
+from gateway.state import ConnectionState
+from protocol.entities import Kind
+from protocol.splice import Edit, splice
+from protocol.walkers import Span
+
+RESOURCE_TYPE = int(Kind.RESOURCE_TYPE)
+RESOURCE_NAME = int(Kind.RESOURCE_NAME)
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Describe, Alter and IncrementalAlterConfigs: topics are renamed, all else is refused."""
+    plan = exchange.plan
+    spans = generic.request_spans(plan, buf, start, end)
+    if not exchange.refreshed:
+        return Refresh.CATALOG
+    body = buf[start:end]
+    forbidden = admin_access.configs(state.access, plan.name, plan.version, body)
+    if forbidden:
+        topics = {name: why for (_, name), why in forbidden.items()}
+        note_denials(state, exchange, Refusals(topics=topics))
+        kept = configs.split(plan.api_key, plan.version, body, forbidden)
+        if kept.body is None:
+            return Answer(configs.merge(kept.kept, None))
+        exchange.then(lambda answer: configs.merge(kept.kept, answer))
+        body = kept.body
+        spans = generic.request_spans(plan, body, 0, len(body))
+    if VIRTUAL in body or any(
+        kind == TOPIC_NAME and value and concerns_namespaces(state, value)
+        for kind, _, _, value in _as_topics(spans)
+    ):
+        refused = name_refusals(state, _as_topics(spans))
+        done_by = _config_change(state, plan.name)
+        return change(state, exchange, done_by, body, refused)
+    denied, aliases = _resource_refusals(state, spans)
+    refusals = Refusals(topics={name: why for (_, name), why in denied.items()})
+    again = generic.look_again(exchange, refusals)
+    if again is not None:
+        return again
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    if denied or aliases:
+        note_denials(state, exchange, refusals)
+        split = configs.split(plan.api_key, plan.version, body, denied, aliases)
+        if split.body is None:
+            return Answer(configs.merge(split.kept, None))
+        exchange.then(lambda answer: configs.merge(split.kept, answer))
+        body = split.body
+    spans = generic.request_spans(plan, body, 0, len(body))
+    renamer = generic.renamer_for(state, exchange)
+    renamer.add(_as_topics(spans))
+    return Forward(plan, splice(body, 0, len(body), renamer.edits))
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Restore the topics' names and the error texts."""
+    spans = generic.response_spans(exchange.plan, buf, start, end)
+    return generic.restore(state, exchange, buf, start, end, _as_topics(spans))
+
+
+def _config_change(state: ConnectionState, api: str) -> Change:
+    changes = state.worker.changes
+    if api == "DescribeConfigs":
+        return changes.describe_configs
+    return changes.alter_configs if api == "AlterConfigs" else changes.incremental_alter_configs
+
+
+def _resource_refusals(
+    state: ConnectionState, spans: list[Span]
+) -> tuple[dict[configs.Resource, Denied], dict[configs.Resource, configs.Resource]]:
+    denied: dict[configs.Resource, Denied] = {}
+    aliases: dict[configs.Resource, configs.Resource] = {}
+    first: dict[bytes, bytes] = {}
+    resource_type = 0
+    for kind, _, _, value in spans:
+        if kind == RESOURCE_TYPE:
+            resource_type = value
+        elif kind == RESOURCE_NAME:
+            why = check_resource(resource_type, value.decode(errors="replace"))
+            found = why or state.view.resolve(value)
+            if isinstance(found, Denied):
+                denied[resource_type, value] = found
+                continue
+            spelled = first.setdefault(found.flat, value)
+            if spelled != value:
+                aliases[resource_type, value] = (resource_type, spelled)
+    return denied, aliases
+
+
+def _as_topics(spans: list[Span]) -> list[Span]:
+    """The spans with the names of topic resources as what they are: topic names."""
+    resource_type = 0
+    topics: list[Span] = []
+    for span in spans:
+        kind, start, stop, value = span
+        if kind == RESOURCE_TYPE:
+            resource_type = value
+        if kind == RESOURCE_NAME and resource_type == TOPIC_RESOURCE:
+            topics.append((TOPIC_NAME, start, stop, value))
+        else:
+            topics.append(span)
+    return topics

@@ -1,0 +1,118 @@
+"""CreateTopics (API 19): topics the broker makes, and topics and namespaces the gateway makes."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.apis import admin_access, generic
+from gateway.apis.counting import note_denials
+from gateway.apis.own_changes import (
+    TOPIC_NAME,
+    VIRTUAL,
+    change,
+    concerns_namespaces,
+    without_error,
+    without_topics,
+)
+from gateway.decision import Denied
+from gateway.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.names import DELIMITER, END_OF_NAMESPACE, fold
+from gateway.rules import create_topics_configs, create_topics_legacy, partial
+from gateway.rules.access import check_creation
+from gateway.rules.rename import Refusals
+from gateway.state import ConnectionState
+from protocol import messages
+from protocol.splice import Edit
+
+VALIDATE_ONLY: Final = object()
+"""Marks an exchange whose topics are not made (CreateTopics v1+: validate_only)."""
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Refuse topics that no namespace has room for; the broker's own checks follow."""
+    generic.request_spans(exchange.plan, buf, start, end)
+    if not exchange.refreshed:
+        return Refresh.CATALOG
+    body = buf[start:end]
+    version = exchange.plan.version
+    if version < create_topics_legacy.TRANSLATED_TO:
+        body = create_topics_legacy.request_to_v2(version, body)
+        exchange.plan = exchange.plan.at(create_topics_legacy.TRANSLATED_TO)
+        exchange.then(lambda answer: create_topics_legacy.response_from_v2(version, answer))
+    _hide_configs(state, exchange)
+    forbidden = admin_access.creations(state.access, exchange.plan.version, body)
+    left = without_topics(state, exchange, body, forbidden)
+    if isinstance(left, Answer):
+        return left
+    body = left
+    spans = generic.request_spans(exchange.plan, body, 0, len(body))
+    names = [value for kind, _, _, value in spans if kind == TOPIC_NAME]
+    if VIRTUAL in body or any(
+        concerns_namespaces(state, name) or _may_be_captured(name) for name in names
+    ):
+        denied = {name: why for name in names if (why := _creation_refusal(state, name))}
+        return change(state, exchange, state.worker.changes.create_topics, body, denied)
+    refusals = _creation_refusals(state, names)
+    again = generic.look_again(exchange, refusals)
+    if again is not None:
+        return again
+    if messages.parse("CreateTopicsRequest", exchange.plan.version, body).validate_only:
+        exchange.request = VALIDATE_ONLY
+    exchange.flow = state.flow(exchange.plan.api_key, version, b"")
+    if not refusals.topics and not refusals.aliases:
+        return generic.forward_renamed(state, exchange, body)
+    note_denials(state, exchange, refusals)
+    plan = exchange.plan
+    split = partial.split(plan.api_key, plan.version, body, refusals.topics, refusals.aliases)
+    if split.body is None:
+        return Answer(partial.merge(split.kept, None))
+    exchange.then(lambda answer: partial.merge(split.kept, answer))
+    return generic.forward_renamed(state, exchange, split.body)
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Learn what was made, with its id (v7+), then restore."""
+    spans = generic.response_spans(exchange.plan, buf, start, end)
+    if exchange.request is not VALIDATE_ONLY:
+        for flat, topic_id in without_error(spans):
+            state.worker.cluster.index.learn(flat, topic_id)
+    return generic.restore(state, exchange, buf, start, end, spans)
+
+
+def _hide_configs(state: ConnectionState, exchange: Exchange) -> None:
+    """A topic's maker is told its configs if it may describe them (KIP-525)."""
+    version = exchange.plan.version
+    if state.access.authorizes and version >= create_topics_configs.FIRST:
+        exchange.then_at_last(
+            lambda answer: create_topics_configs.hide(version, answer, state.access)
+        )
+
+
+def _may_be_captured(name: bytes) -> bool:
+    """Whether a namespace that another gateway makes at this moment could take the topic."""
+    return fold(name.decode(errors="replace")).find(fold(END_OF_NAMESPACE)) > 0
+
+
+def _creation_refusal(state: ConnectionState, name: bytes) -> Denied | None:
+    text = name.decode(errors="replace")
+    return None if text.endswith(DELIMITER) else check_creation(state.view, text)
+
+
+def _creation_refusals(state: ConnectionState, names: list[bytes]) -> Refusals:
+    refusals = Refusals()
+    first: dict[bytes, bytes] = {}
+    for name in names:
+        denied = check_creation(state.view, name.decode(errors="replace"))
+        if denied is not None:
+            refusals.topics[name] = denied
+            continue
+        found = state.view.resolve(name)
+        assert not isinstance(found, Denied)
+        spelled = first.setdefault(found.flat, name)
+        if spelled != name:
+            refusals.aliases[name] = spelled
+    return refusals

@@ -1,0 +1,43 @@
+"""InitProducerId (API 22): an idempotent producer needs WRITE on any topic at all (KIP-679)."""
+
+from __future__ import annotations
+
+from gateway.access import WRITE
+from gateway.acls.model import Operation, ResourceType
+from gateway.apis import generic
+from gateway.apis.counting import note_denials
+from gateway.exchange import Exchange, Outcome
+from gateway.rules.rename import Refusals
+from gateway.state import ConnectionState
+from protocol import messages
+
+IDEMPOTENT_WRITE = int(Operation.IDEMPOTENT_WRITE)
+TWO_PHASE_COMMIT = int(Operation.TWO_PHASE_COMMIT)
+
+FIRST_WITH_2PC = 6
+"""KIP-939: a transaction that an external coordinator ends needs an operation of its own."""
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """With a transactional id that id is asked about; without one the old IDEMPOTENT_WRITE on the
+    cluster does as well as WRITE on some topic."""
+    access, plan = state.access, exchange.plan
+    if not access.authorizes:
+        return generic.request(state, exchange, buf, start, end)
+    body = buf[start:end]
+    generic.request_spans(plan, buf, start, end)
+    asked = messages.parse("InitProducerIdRequest", plan.version, body)
+    if asked.transactional_id is None:
+        denied = access.cluster(IDEMPOTENT_WRITE) and access.any_topic(WRITE)
+    elif plan.version >= FIRST_WITH_2PC and asked.enable2_pc:
+        transactional_id = asked.transactional_id.encode()
+        named = access.id_resource(ResourceType.TRANSACTIONAL_ID, transactional_id)
+        denied = access.denial(TWO_PHASE_COMMIT, named)
+    else:
+        denied = None
+    if denied is None:
+        return generic.request(state, exchange, buf, start, end)
+    note_denials(state, exchange, Refusals(ids={b"": denied}))
+    return generic.answer_error(exchange, body, denied)

@@ -1,0 +1,116 @@
+"""What CreateTopics, DeleteTopics and the config APIs share: whole messages, seldom, so always by
+parsing.
+
+What concerns namespaces is a change that the gateway makes itself (gateway/changes); a request
+that concerns none is the broker's, as it would be without a gateway. Which it is says the catalog
+as it is now: what another worker has just moved is not to be deleted under its old name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from gateway.apis import generic
+from gateway.apis.counting import count_errors, note_denials
+from gateway.decision import Denied
+from gateway.exchange import Answer, Exchange, Work
+from gateway.names import DELIMITER, InvalidName
+from gateway.rules import partial
+from gateway.rules.rename import Refusals
+from gateway.state import ConnectionState
+from gateway.view import View
+from protocol.entities import Kind
+from protocol.walkers import Span
+
+TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
+TOPIC_ID: Final = int(Kind.TOPIC_ID)
+ERROR_CODE: Final = int(Kind.ERROR_CODE)
+
+Change = Callable[[View, int, bytes], Awaitable[bytes]]
+
+VIRTUAL: Final = b"gateway."
+"""What the keys of virtual topic configs begin with. Where it stands in a request at all, the
+gateway looks at every key."""
+
+
+def concerns_namespaces(state: ConnectionState, spelled: bytes) -> bool:
+    """Whether a name denotes a namespace, a topic in one, or a topic that the catalog knows."""
+    text, view = spelled.decode(errors="replace"), state.view
+    if text.endswith(DELIMITER):
+        return True
+    try:
+        name = view.parse(text)
+        return bool(
+            name.namespace
+            or view.snapshot.entry_of(name) is not None
+            or view.snapshot.flat_of(name) is None
+            or view.namespace_named(text)
+        )
+    except InvalidName:
+        return False
+
+
+def without_topics(
+    state: ConnectionState, exchange: Exchange, body: bytes, forbidden: dict[bytes, Denied]
+) -> bytes | Answer:
+    """A request without the topics and namespaces that ACLs deny, whose errors are kept; the
+    whole answer if nothing is left."""
+    if not forbidden:
+        return body
+    note_denials(state, exchange, Refusals(topics=forbidden))
+    split = partial.split(exchange.plan.api_key, exchange.plan.version, body, forbidden)
+    if split.body is None:
+        return Answer(partial.merge(split.kept, None))
+    exchange.then(lambda answer: partial.merge(split.kept, answer))
+    return split.body
+
+
+def name_refusals(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
+    """The names that denote neither a topic that this view may see nor a namespace."""
+    refused: dict[bytes, Denied] = {}
+    for kind, _, _, value in spans:
+        if kind == TOPIC_NAME and value:
+            found = state.view.resolve(value)
+            if isinstance(found, Denied) and not value.endswith(DELIMITER.encode()):
+                refused[value] = found
+    return refused
+
+
+def change(
+    state: ConnectionState,
+    exchange: Exchange,
+    change: Change,
+    body: bytes,
+    refused: dict[bytes, Denied],
+) -> Work:
+    """The answer of a change. Its errors are counted as a broker's would be, and what a rule
+    ``refused`` is noted as a denial, if that is still the answer after a look at the catalog."""
+    plan = exchange.plan
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+
+    async def run() -> bytes:
+        answer = await change(state.view, plan.version, body)
+        spans = generic.response_spans(plan, answer, 0, len(answer))
+        codes = [span[3] for span in spans if span[0] == ERROR_CODE]
+        denied = {name: why for name, why in refused.items() if why.code in codes}
+        note_denials(state, exchange, Refusals(topics=denied))
+        for why in denied.values():
+            codes.remove(why.code)  # it was counted with the denial
+        count_errors(exchange, codes)
+        return answer
+
+    return Work(run)
+
+
+def without_error(spans: list[Span]) -> list[tuple[bytes, bytes | None]]:
+    """The topics (name, id where there is one) that no error code follows, one code a topic."""
+    done: list[tuple[bytes, bytes | None]] = []
+    for kind, _, _, value in spans:
+        if kind == TOPIC_NAME and value:
+            done.append((value, None))
+        elif kind == TOPIC_ID and done:
+            done[-1] = (done[-1][0], value)
+        elif kind == ERROR_CODE and done:
+            done.pop()
+    return done

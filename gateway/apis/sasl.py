@@ -1,0 +1,88 @@
+"""SaslHandshake (API 17) and SaslAuthenticate (API 36) on an open connection (KIP-368).
+
+They prolong a session; who a client is has been settled before there was a connection here
+(``gateway.auth.login``). Where that is not asked, Kafka's answer is ILLEGAL_SASL_STATE.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import Final
+
+from gateway.auth.messages import (
+    AUTHENTICATE,
+    HANDSHAKE,
+    handshake_answer,
+    illegal_state,
+    parse,
+)
+from gateway.auth.pass_through_reauthentication import PassThroughReauthentication
+from gateway.auth.reauthentication import Reauthentication
+from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
+from gateway.exchange import Answer, Exchange, Outcome, Unanswerable, Work
+from gateway.state import ConnectionState
+from protocol.errors import ProtocolError
+
+_FIRST_WITH_REQUESTS: Final = 1
+"""SaslHandshake v0 is followed by bare tokens, which have no place among requests."""
+
+
+def handshake(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Begin a re-authentication."""
+    version = _counted(state, exchange)
+    mechanism = parse(HANDSHAKE, version, buf[start:end]).mechanism
+    listener = state.worker.sasl.get(state.source.listener)
+    if listener is None:
+        return Answer(handshake_answer(version, (), ILLEGAL_SASL_STATE))
+    if version < _FIRST_WITH_REQUESTS or state.reauth is not None:
+        return Answer(handshake_answer(version, listener.names, ILLEGAL_SASL_STATE))
+    if mechanism not in listener.names:
+        return Answer(handshake_answer(version, listener.names, UNSUPPORTED_SASL_MECHANISM))
+    through, ask = state.worker.pass_through.get(state.source.listener), state.ask_broker
+    if through is not None and ask is not None:
+        again = PassThroughReauthentication(through, state.identity, mechanism, monotonic())
+        state.reauth = again
+        return Work(lambda: again.agree(version, ask))
+    state.reauth = Reauthentication(listener, state.identity, mechanism, monotonic())
+    return Answer(handshake_answer(version, listener.names))
+
+
+def authenticate(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """One token. It is work, so that requests behind it wait for its outcome; what becomes of
+    the connection then, the connection sees to."""
+    version = _counted(state, exchange)
+    token = parse(AUTHENTICATE, version, buf[start:end]).auth_bytes
+    reauth = state.reauth
+    if reauth is None or reauth.over:
+        text = "SaslAuthenticate comes behind SaslHandshake."
+        return Answer(illegal_state(AUTHENTICATE, version, text))
+
+    async def run() -> bytes:
+        if isinstance(reauth, PassThroughReauthentication):
+            assert state.ask_broker is not None
+            body = await reauth.step(version, token, state.ask_broker)
+        else:
+            body = reauth.step(version, token)
+        if reauth.failed is not None and state.worker.failure_delay:
+            await asyncio.sleep(state.worker.failure_delay)
+        if not body:
+            raise Unanswerable(reauth.failed)
+        return body
+
+    return Work(run)
+
+
+def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> bytes:
+    """A broker is never asked."""
+    raise ProtocolError("the broker answered a login that it was not asked for")
+
+
+def _counted(state: ConnectionState, exchange: Exchange) -> int:
+    plan = exchange.plan
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    return plan.version

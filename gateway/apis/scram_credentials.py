@@ -1,0 +1,19 @@
+"""DescribeUserScramCredentials and AlterUserScramCredentials: the catalog's, as ACLs are."""
+
+from __future__ import annotations
+
+from gateway.apis.acls import Change, answered_by
+from gateway.exchange import Exchange, Outcome
+from gateway.state import ConnectionState
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Either of the two."""
+    changes = state.worker.changes
+    change: dict[str, Change] = {
+        "DescribeUserScramCredentials": changes.describe_user_scram_credentials,
+        "AlterUserScramCredentials": changes.alter_user_scram_credentials,
+    }
+    return answered_by(change[exchange.plan.name], state, exchange, buf, start, end)

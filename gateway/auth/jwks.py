@@ -1,0 +1,174 @@
+"""The public keys that bearer tokens are signed with: a JSON Web Key Set (RFC 7517).
+
+It is read from a file, again whenever that changes, or from a URL, again and again
+(``jwks_url``). A set that cannot be read leaves the one read before in use.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import jwt
+
+from gateway.auth.exchange import CredentialsError
+
+log = logging.getLogger(__name__)
+
+MAX_BYTES: Final = 1024 * 1024
+"""Bytes of the largest key set that is read."""
+
+KEY_TYPES: Final = {
+    **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
+    "ES256": ("EC", "P-256"),
+    "ES384": ("EC", "P-384"),
+    "ES512": ("EC", "P-521"),
+    "EdDSA": ("OKP", "Ed25519"),
+}
+"""The algorithms that are served, all of them asymmetric: the key type and curve of each."""
+
+
+class KeySet:
+    """Public keys; what no served algorithm can use is left out."""
+
+    def __init__(self, keys: list[dict[str, Any]]) -> None:
+        self._keys = keys
+        self._made: dict[tuple[int, str], jwt.PyJWK | None] = {}
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    @classmethod
+    def parse(cls, text: str | bytes) -> KeySet:
+        """Raises ValueError, with a reason, for what is no key set or holds no key of use."""
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            raise ValueError("it is not JSON") from None
+        keys = document.get("keys") if isinstance(document, dict) else None
+        if not isinstance(keys, list):
+            raise ValueError('it has no list of "keys" (RFC 7517)')
+        usable = cls([key for key in keys if _is_usable(key)])
+        if not usable:
+            raise ValueError("it has no key for signatures by RSA, EC or Ed25519")
+        return usable
+
+    def knows(self, key_id: str) -> bool:
+        """Whether there is a key of this name."""
+        return any(key.get("kid") == key_id for key in self._keys)
+
+    def find(self, key_id: str | None, algorithm: str) -> list[jwt.PyJWK]:
+        """The keys that a token which names this key (or none) may be signed with."""
+        candidates = (
+            self._key(index, algorithm)
+            for index, key in enumerate(self._keys)
+            if (key_id is None or key.get("kid") == key_id) and _fits(key, algorithm)
+        )
+        return [key for key in candidates if key is not None]
+
+    def _key(self, index: int, algorithm: str) -> jwt.PyJWK | None:
+        made = self._made
+        if (index, algorithm) not in made:
+            try:
+                made[index, algorithm] = jwt.PyJWK(self._keys[index], algorithm)
+            except (jwt.PyJWTError, ValueError, TypeError, KeyError):
+                log.warning("a key of a JWKS cannot be used: no %s key, or malformed", algorithm)
+                made[index, algorithm] = None
+        return made[index, algorithm]
+
+
+class Keys(Protocol):
+    """A key set that is kept up to date."""
+
+    @property
+    def current(self) -> KeySet | None:
+        """The keys; None while they could not be read once."""
+        ...
+
+    def missed(self) -> None:
+        """A token names a key that is not there: look soon whether it is by now."""
+        ...
+
+    def load(self) -> None:
+        """Read them at start, if that is quick. Raises CredentialsError."""
+        ...
+
+    def look_again(self) -> None:
+        """Called now and then, on the event loop: read them if they have changed."""
+        ...
+
+    async def stop(self) -> None:
+        """End what runs in the background."""
+        ...
+
+
+class FileKeys:
+    """A key set in a file. ``key`` is where the configuration names it, for error texts."""
+
+    def __init__(self, path: Path, key: str) -> None:
+        self._path = path
+        self._key = key
+        self._stamp: tuple[int, int, int] | None = None
+        self.current: KeySet | None = None
+
+    def missed(self) -> None:
+        """Nothing: a changed file is seen anyway."""
+
+    def load(self) -> None:
+        """See :class:`Keys`."""
+        self._stamp = self._look()
+        try:
+            self.current = self._read()
+        except ValueError as error:
+            raise CredentialsError(f"{self._key}: '{self._path}' cannot be used: {error}") from None
+
+    def look_again(self) -> None:
+        """See :class:`Keys`."""
+        stamp = self._look()
+        if stamp == self._stamp:
+            return
+        self._stamp = stamp
+        try:
+            self.current = self._read()
+        except ValueError as error:
+            log.warning("%s: the keys read before stay in use: %s", self._key, error)
+        else:
+            log.info("%s has been read again", self._key)
+
+    async def stop(self) -> None:
+        """See :class:`Keys`."""
+
+    def _look(self) -> tuple[int, int, int] | None:
+        try:
+            status = self._path.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+    def _read(self) -> KeySet:
+        try:
+            with self._path.open("rb") as file:
+                text = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise ValueError(error.strerror or "it cannot be read") from None
+        if len(text) > MAX_BYTES:
+            raise ValueError(f"it has more than {MAX_BYTES} bytes")
+        return KeySet.parse(text)
+
+
+def _is_usable(key: object) -> bool:
+    if not isinstance(key, dict) or key.get("use", "sig") != "sig":
+        return False
+    operations = key.get("key_ops", ["verify"])
+    if not isinstance(operations, list) or "verify" not in operations:
+        return False
+    return any(_fits(key, algorithm) for algorithm in KEY_TYPES)
+
+
+def _fits(key: dict[str, Any], algorithm: str) -> bool:
+    key_type, curve = KEY_TYPES[algorithm]
+    if key.get("kty") != key_type or (curve is not None and key.get("crv") != curve):
+        return False
+    return bool(key.get("alg", algorithm) == algorithm)

@@ -1,0 +1,287 @@
+"""A client's login on a listener with SASL, until it is known who it is (KIP-43, KIP-152).
+
+Sans-IO: bytes in, frames out. The states are a table: which request may come in which state, and
+what it leads to. They are Kafka's own (SaslServerAuthenticator), so that every client finds what
+it is used to: ApiVersions once, SaslHandshake, then tokens, in SaslAuthenticate requests after
+SaslHandshake v1 and bare, behind their size, after v0. Whatever else comes ends the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from struct import Struct
+from typing import Final, NamedTuple, Protocol
+
+from gateway.auth.exchange import AuthenticationFailed, CannotTell, Exchange
+from gateway.auth.identity import Identity
+from gateway.auth.mechanisms import Session
+from gateway.auth.messages import (
+    AUTHENTICATE,
+    HANDSHAKE,
+    authenticate_answer,
+    authenticate_refusal,
+    handshake_answer,
+    parse,
+    request_body,
+)
+from gateway.error_codes import INVALID_REQUEST, UNSUPPORTED_SASL_MECHANISM
+from gateway.rules import api_versions
+from gateway.rules.api_keys import ApiKey
+from protocol.errors import ProtocolError
+from protocol.frames import frame
+from protocol.headers import read_request_header, response_header, response_header_version
+
+MIN_REQUEST: Final = 10
+"""Bytes: API key, version, correlation id and the client id's length."""
+
+_SIZE: Final = Struct(">i")
+_HEAD: Final = Struct(">hhi")
+
+
+class State(Enum):
+    """Where a login is; the names of Kafka's SaslServerAuthenticator are given with each."""
+
+    START = auto()
+    """INITIAL_REQUEST, HANDSHAKE_OR_VERSIONS_REQUEST"""
+    HANDSHAKE = auto()
+    """HANDSHAKE_REQUEST"""
+    AUTHENTICATE = auto()
+    """AUTHENTICATE, in SaslAuthenticate requests"""
+    TOKENS = auto()
+    """AUTHENTICATE, bare"""
+    OVER = auto()
+    """COMPLETE, FAILED"""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The end of a login that failed. ``reason`` is for log and audit, ``response`` a frame that
+    tells the client (empty: there is none), after the delay for failures."""
+
+    reason: str
+    response: bytes = b""
+
+
+class Accepts(Protocol):
+    """What a login asks of its listener (:class:`gateway.auth.mechanisms.Mechanisms`)."""
+
+    names: tuple[str, ...]
+
+    def begin(self, mechanism: str) -> Exchange: ...
+    def session(self, identity: Identity) -> Session: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One whole request of a client that is logging in."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    body: bytes = field(repr=False)
+
+    def reply(self, body: bytes) -> bytes:
+        """The frame that answers it."""
+        header_version = response_header_version(self.api_key, self.version)
+        return frame(response_header(self.correlation_id, header_version), body)
+
+
+class Login:
+    """One client's login.
+
+    ``to_client`` is what is to be written; whoever does clears it. Once ``identity`` is set,
+    ``rest`` is what the client sent behind its login; once ``failed`` is, nothing more is read.
+    ``mechanism`` and ``user`` are what it claimed so far. ``to_broker`` and ``wants_broker`` are
+    for logins that a broker decides on: never set here.
+    """
+
+    def __init__(
+        self,
+        accepts: Accepts,
+        versions: Callable[[int], bytes],
+        max_bytes: int,
+    ) -> None:
+        """``versions`` gives the body of an ApiVersions response of a version; ``max_bytes`` are
+        all that the client may send."""
+        self.to_client: list[bytes] = []
+        self.to_broker: list[bytes] = []
+        self.wants_broker = False
+        self.identity: Identity | None = None
+        self.failed: Failure | None = None
+        self.rest = b""
+        self.mechanism = ""
+        self.user = ""
+        self.software = api_versions.UNKNOWN_SOFTWARE
+        self._accepts = accepts
+        self._versions = versions
+        self._left = max_bytes
+        self._max_bytes = max_bytes
+        self._state = State.START
+        self._waits = False
+        self._held = bytearray()
+        self._exchange: Exchange | None = None
+
+    def data(self, data: bytes) -> None:
+        """Take bytes from the client. Raises ProtocolError for what no client may send."""
+        if self._state is not State.OVER:
+            self._held += data
+            self._read()
+
+    def broker_ready(self) -> None:
+        """The broker connection that was asked for is there."""
+
+    def broker_data(self, data: bytes) -> None:
+        """Take bytes from the broker. Raises ProtocolError for what no broker may send."""
+        raise ProtocolError("it was not asked")
+
+    # -- steps, which a login that a broker decides on does in another way -------------------------
+
+    def _begin(self, handshake: Request) -> None:
+        """The client has chosen one of the listener's mechanisms."""
+        answer = handshake_answer(handshake.version, self._accepts.names)
+        self.to_client.append(handshake.reply(answer))
+        self._exchange = self._accepts.begin(self.mechanism)
+
+    def _token(self, request: Request | None, token: bytes) -> None:
+        """A token came, in a SaslAuthenticate request or bare."""
+        exchange = self._exchange
+        assert exchange is not None
+        try:
+            outcome = exchange.step(token)
+        except AuthenticationFailed as failure:
+            self.user = exchange.user
+            self._refuse(request, failure)
+            return
+        except CannotTell as reason:
+            self._fail(Failure(str(reason)))
+            return
+        self.user = exchange.user
+        lifetime = 0
+        if exchange.identity is not None:
+            session = self._accepts.session(exchange.identity)
+            lifetime = session.lifetime_ms
+            self._prove(session.identity)
+        if request is None:
+            self.to_client.append(frame(outcome))
+        else:
+            answer = authenticate_answer(request.version, outcome, lifetime)
+            self.to_client.append(request.reply(answer))
+
+    # -- what steps lead to ------------------------------------------------------------------------
+
+    def _prove(self, identity: Identity) -> None:
+        self._state = State.OVER
+        self.identity = identity
+
+    def _refuse(self, request: Request | None, failure: AuthenticationFailed) -> None:
+        response = b""
+        if request is not None:
+            refusal = authenticate_refusal(request.version, self.mechanism, failure)
+            response = request.reply(refusal)
+        self._fail(Failure(failure.reason, response))
+
+    def _fail(self, failure: Failure) -> None:
+        self._state = State.OVER
+        self.failed = failure
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Read on, after what a step waited for (``_waits``) has come."""
+        self._waits = False
+        self._read()
+
+    def _read(self) -> None:
+        """Go through the frames that are there."""
+        held, position = self._held, 0
+        while self._state is not State.OVER and not self._waits:
+            if len(held) - position < _SIZE.size:
+                break
+            start = position + _SIZE.size
+            size: int = _SIZE.unpack_from(held, position)[0]
+            if size < (0 if self._state is State.TOKENS else MIN_REQUEST):
+                raise ProtocolError(f"a frame of {size} bytes during login")
+            if _SIZE.size + size > self._left:
+                raise ProtocolError(self._too_much)
+            if start + size > len(held):
+                break
+            self._left -= _SIZE.size + size
+            position = start + size
+            self._frame(bytes(held[start:position]))
+        del held[:position]
+        if self._state is State.OVER:
+            self.rest = bytes(held) if self.identity is not None else b""
+            held.clear()
+        elif len(held) > self._left:
+            raise ProtocolError(self._too_much)
+
+    @property
+    def _too_much(self) -> str:
+        return f"more than {self._max_bytes} bytes during login"
+
+    def _frame(self, payload: bytes) -> None:
+        if self._state is State.TOKENS:
+            self._token(None, payload)
+            return
+        api_key, version, correlation_id = _HEAD.unpack_from(payload)
+        step = _STEPS.get((self._state, api_key))
+        if step is None:
+            raise ProtocolError(f"API key {api_key} at this point of a login")
+        if version not in step.versions:
+            if api_key != ApiKey.API_VERSIONS:
+                raise ProtocolError(f"API key {api_key} version {version} during login")
+            # KIP-511: a client that is too new is told in version 0, and asks again.
+            request = Request(api_key, version, correlation_id, b"")
+            self.to_client.append(request.reply(api_versions.unsupported_version()))
+            return
+        body_at = read_request_header(payload, 0, len(payload))[4]
+        step.take(self, Request(api_key, version, correlation_id, payload[body_at:]))
+
+    def _on_versions(self, request: Request) -> None:
+        version = request.version
+        body = request_body("ApiVersions", version, request.body)
+        try:
+            self.software = api_versions.client_software(version, body)
+        except api_versions.InvalidClientSoftware:
+            self.to_client.append(request.reply(api_versions.refused(version, INVALID_REQUEST)))
+            return
+        self.to_client.append(request.reply(self._versions(version)))
+        self._state = State.HANDSHAKE
+
+    def _on_handshake(self, request: Request) -> None:
+        version, offered = request.version, self._accepts.names
+        mechanism = parse(HANDSHAKE, version, request.body).mechanism
+        if mechanism not in offered:
+            answer = handshake_answer(version, offered, UNSUPPORTED_SASL_MECHANISM)
+            self._fail(Failure("it chose a mechanism that is not enabled", request.reply(answer)))
+            return
+        self.mechanism = mechanism
+        self._state = State.AUTHENTICATE if version else State.TOKENS
+        self._begin(request)
+
+    def _on_authenticate(self, request: Request) -> None:
+        self._token(request, parse(AUTHENTICATE, request.version, request.body).auth_bytes)
+
+
+class Step(NamedTuple):
+    """A request that may come: the versions that are read, and what is done with it."""
+
+    versions: range
+    take: Callable[[Login, Request], None]
+
+
+_VERSIONS: Final = Step(
+    range(api_versions.OWN_VERSIONS[0], api_versions.OWN_VERSIONS[1] + 1), Login._on_versions
+)
+_HANDSHAKE: Final = Step(range(2), Login._on_handshake)
+_AUTHENTICATE: Final = Step(range(3), Login._on_authenticate)
+
+_STEPS: Final[dict[tuple[State, int], Step]] = {
+    (State.START, ApiKey.API_VERSIONS): _VERSIONS,
+    (State.START, ApiKey.SASL_HANDSHAKE): _HANDSHAKE,
+    (State.HANDSHAKE, ApiKey.SASL_HANDSHAKE): _HANDSHAKE,
+    (State.AUTHENTICATE, ApiKey.SASL_AUTHENTICATE): _AUTHENTICATE,
+}
+"""What may come when, but for bare tokens, which have no API key."""

@@ -1,0 +1,226 @@
+"""Logins that a broker decides on: the client's own exchange passes through to it (KIP-43).
+
+The gateway answers ApiVersions, as at every login. From SaslHandshake on it asks the client's own
+broker connection what the client asks, reads along, and adopts the principal when the broker has
+accepted it; so the broker's own ACLs and quotas hold for the client's principal. Tokens are put
+into requests of the gateway's own: versions of both sides need not be the same, and nothing but
+the exchange itself passes. Sans-IO.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from struct import Struct
+from typing import Any, Final, NamedTuple
+
+from gateway.auth.claims import DEFAULT_CLAIM, Claim, claim_of
+from gateway.auth.exchange import AuthenticationFailed, principal_of
+from gateway.auth.identity import Identity
+from gateway.auth.login import Accepts, Failure, Login, Request
+from gateway.auth.mechanisms import Session
+from gateway.auth.messages import authenticate_answer, handshake_answer
+from gateway.broker_login import (
+    AUTHENTICATE,
+    HANDSHAKE,
+    HANDSHAKE_VERSION,
+    LoginError,
+    authenticate_version,
+)
+from gateway.broker_messages import CORRELATION_BYTES, request_frame, response_body, response_entity
+from gateway.config_security import ListenerSasl
+from gateway.error_codes import UNSUPPORTED_SASL_MECHANISM
+from protocol import messages
+from protocol.errors import ProtocolError
+from protocol.frames import frame
+
+MAX_ANSWER: Final = 64 * 1024
+"""Bytes: no answer of a broker to a login is longer."""
+
+_SIZE: Final = Struct(">i")
+_SHOWN: Final = 200
+
+
+def principal_claim(sasl: ListenerSasl) -> str:
+    """The claim of a JWT that names the principal."""
+    return DEFAULT_CLAIM if sasl.oauthbearer is None else sasl.oauthbearer.principal_claim
+
+
+class Question(NamedTuple):
+    """What the broker is asked: Kafka's name of the request, its version, and what it says."""
+
+    name: str
+    version: int
+    entity: Any
+
+
+class NotOffered(AuthenticationFailed):
+    """The broker does not offer the mechanism; ``names`` are those that it and the listener do."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        super().__init__("the broker does not offer the mechanism")
+        self.names = names
+
+
+class PassThrough:
+    """What the logins of one listener need to know."""
+
+    def __init__(
+        self,
+        accepts: Accepts,
+        principal_claim: str,
+        api_versions: Callable[[], dict[int, tuple[int, int]]],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``principal_claim`` of a JWT names the principal. ``api_versions`` are the brokers', as
+        of now; ``now`` is seconds since the epoch."""
+        self.accepts = accepts
+        self.principal_claim = principal_claim
+        self.now = now
+        self._api_versions = api_versions
+
+    def handshake_question(self, mechanism: str) -> Question:
+        """SaslHandshake."""
+        message = messages.message_class(HANDSHAKE, HANDSHAKE_VERSION)
+        return Question(HANDSHAKE, HANDSHAKE_VERSION, messages.build(message, mechanism=mechanism))
+
+    def token_question(self, token: bytes) -> Question:
+        """SaslAuthenticate. Raises AuthenticationFailed for a broker that is too old."""
+        try:
+            version = authenticate_version(self._api_versions())
+        except LoginError as error:
+            raise AuthenticationFailed(f"the broker {error}") from None
+        message = messages.message_class(AUTHENTICATE, version)
+        return Question(AUTHENTICATE, version, messages.build(message, auth_bytes=token))
+
+    def claim(self, mechanism: str) -> Claim:
+        """A new exchange, to read along."""
+        return claim_of(mechanism, self.principal_claim)
+
+    def agreed(self, answer: Any, mechanism: str) -> tuple[str, ...]:
+        """The mechanisms that the listener and the broker have, by its answer to SaslHandshake.
+
+        Raises NotOffered if ``mechanism`` is not among them, and AuthenticationFailed.
+        """
+        names = tuple(name for name in self.accepts.names if name in answer.mechanisms)
+        code = int(answer.error_code)
+        if code == UNSUPPORTED_SASL_MECHANISM or (not code and mechanism not in names):
+            raise NotOffered(names)
+        if code:
+            raise AuthenticationFailed(f"the broker answers SaslHandshake with error {code}")
+        return names
+
+    def judged(self, answer: Any, claim: Claim, mechanism: str) -> Session | None:
+        """What the broker's answer to a token comes to; None: the exchange goes on.
+
+        Raises AuthenticationFailed.
+        """
+        if answer.error_code:
+            said = "".join(c for c in (answer.error_message or "")[:_SHOWN] if c.isprintable())
+            raise AuthenticationFailed(f"the broker refuses it ({said or int(answer.error_code)})")
+        if not claim.answered(answer.auth_bytes):
+            return None
+        lasts = answer.session_lifetime.total_seconds()
+        expires = self.now() + lasts if lasts > 0 else None
+        return self.accepts.session(Identity(principal_of(claim.user), mechanism, expires))
+
+
+class PassThroughLogin(Login):
+    """One client's login, which its broker decides on."""
+
+    def __init__(
+        self, through: PassThrough, versions: Callable[[int], bytes], max_bytes: int
+    ) -> None:
+        """See :class:`Login`."""
+        super().__init__(through.accepts, versions, max_bytes)
+        self._through = through
+        self._claim: Claim | None = None
+        self._received = b""
+        self._asked: Question | None = None
+        self._correlation_id = 0
+        self._client_asked: Request | None = None
+
+    def broker_ready(self) -> None:
+        """The broker connection is there: what the client chose is asked of the broker."""
+        self._ask(self._through.handshake_question(self.mechanism))
+
+    def broker_data(self, data: bytes) -> None:
+        """Take bytes from the broker. Raises ProtocolError for what no broker may send."""
+        self._received += data
+        received = self._received
+        if len(received) < _SIZE.size:
+            return
+        size: int = _SIZE.unpack_from(received)[0]
+        if not CORRELATION_BYTES <= size <= MAX_ANSWER:
+            raise ProtocolError(f"{size} bytes announced during a login")
+        end = _SIZE.size + size
+        if len(received) > end or self._asked is None:
+            raise ProtocolError("more than it was asked during a login")
+        if len(received) == end:
+            self._received = b""
+            asked, self._asked = self._asked, None
+            body = response_body(asked.name, asked.version, self._correlation_id, received[4:])
+            self._answered(asked, response_entity(asked.name, asked.version, body))
+
+    def _begin(self, handshake: Request) -> None:
+        """The broker says whether it has the mechanism, too."""
+        self._client_asked = handshake
+        self._waits = True
+        self.wants_broker = True
+
+    def _token(self, request: Request | None, token: bytes) -> None:
+        claim = self._claim
+        assert claim is not None
+        try:
+            claim.sent(token)
+            question = self._through.token_question(token)
+        except AuthenticationFailed as failure:
+            self._refuse(request, failure)
+            return
+        finally:
+            self.user = claim.user
+        self._client_asked = request
+        self._waits = True
+        self._ask(question)
+
+    def _ask(self, question: Question) -> None:
+        self._asked = question
+        self._correlation_id += 1
+        name, version, entity = question
+        self.to_broker.append(request_frame(name, version, self._correlation_id, entity))
+
+    def _answered(self, asked: Question, answer: Any) -> None:
+        request, self._client_asked = self._client_asked, None
+        try:
+            if asked.name == HANDSHAKE:
+                assert request is not None
+                self._agreed(request, answer)
+            else:
+                self._judged(request, answer)
+        except NotOffered as failure:
+            assert request is not None
+            version = request.version
+            refusal = handshake_answer(version, failure.names, UNSUPPORTED_SASL_MECHANISM)
+            self._fail(Failure(failure.reason, request.reply(refusal)))
+        except AuthenticationFailed as failure:
+            self._refuse(request if asked.name != HANDSHAKE else None, failure)
+        else:
+            self._go_on()
+
+    def _agreed(self, handshake: Request, answer: Any) -> None:
+        names = self._through.agreed(answer, self.mechanism)
+        self._claim = self._through.claim(self.mechanism)
+        self.to_client.append(handshake.reply(handshake_answer(handshake.version, names)))
+
+    def _judged(self, request: Request | None, answer: Any) -> None:
+        assert self._claim is not None
+        session = self._through.judged(answer, self._claim, self.mechanism)
+        lifetime = 0
+        if session is not None:
+            lifetime = session.lifetime_ms
+            self._prove(session.identity)
+        if request is None:
+            self.to_client.append(frame(answer.auth_bytes))
+        else:
+            body = authenticate_answer(request.version, answer.auth_bytes, lifetime)
+            self.to_client.append(request.reply(body))

@@ -1,0 +1,49 @@
+"""Whole requests to a broker and its responses to them, for the gateway's own questions."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from protocol import messages
+from protocol.errors import ProtocolError
+from protocol.frames import frame
+from protocol.headers import request_header_version, response_body_pos, response_header_version
+from protocol.primitives import legacy_string
+from protocol.schema import api_key_of, response_name
+
+CLIENT_ID: Final = "kafka-namespace-gateway"
+SIZE_BYTES: Final = 4
+CORRELATION_BYTES: Final = 4
+MAX_CORRELATION_ID: Final = 2**31 - 1
+
+
+class BrokerError(Exception):
+    """A broker could not be asked; the text is a reason that fits after ``host:port: ``."""
+
+
+def request_frame(name: str, version: int, correlation_id: int, entity: Any) -> bytes:
+    """A request, size and header before it; ``name`` is Kafka's, ``MetadataRequest``.
+
+    Header v1, or v2, which adds tagged fields (none here).
+    """
+    api_key = api_key_of(name)
+    fixed = (api_key << 48 | version << 32 | correlation_id).to_bytes(8, "big")
+    tagged_fields = b"\x00" if request_header_version(api_key, version) >= 2 else b""
+    header = fixed + legacy_string(CLIENT_ID.encode()) + tagged_fields
+    return frame(header, messages.write(entity))
+
+
+def response_body(name: str, version: int, correlation_id: int, payload: bytes) -> bytes:
+    """The body of the response to request ``name``. Raises ProtocolError if it is another's."""
+    if len(payload) < CORRELATION_BYTES:
+        raise ProtocolError(f"it has {len(payload)} bytes")
+    answered = int.from_bytes(payload[:CORRELATION_BYTES], "big", signed=True)
+    if answered != correlation_id:
+        raise ProtocolError(f"it has correlation id {answered}, not {correlation_id}")
+    header_version = response_header_version(api_key_of(name), version)
+    return payload[response_body_pos(payload, 0, len(payload), header_version) :]
+
+
+def response_entity(name: str, version: int, body: bytes) -> Any:
+    """What the body of the response to request ``name`` says. Raises ProtocolError."""
+    return messages.parse(response_name(api_key_of(name)), version, body)

@@ -1,0 +1,94 @@
+"""Broker names: one port, one host name for each broker, told apart by SNI (RFC 6066).
+
+Pure: no sockets. A pattern such as ``broker-{node_id}.kafka.example`` gives each broker its name.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Final
+
+from gateway.virtual_brokers import NodeIdRanges
+
+NODE_ID: Final = "{node_id}"
+_MAX_LABEL = 63
+_LABEL = re.compile(rf"[a-z0-9]([a-z0-9-]{{0,{_MAX_LABEL - 2}}}[a-z0-9])?\Z")
+# Only as it is written by us: 1, never 01 or +1.
+_NUMBER = re.compile(r"(0|[1-9][0-9]{0,8})\Z")
+
+
+class UnknownName(Exception):
+    """No broker of the listener, nor its bootstrap, has this name."""
+
+
+class BrokerNames:
+    """The names of one listener: ``bootstrap``, and one for each node id of the ranges."""
+
+    __slots__ = ("_after", "_before", "_bootstrap", "_ranges")
+
+    def __init__(self, pattern: str, bootstrap: str, ranges: NodeIdRanges) -> None:
+        """Raises ValueError with one sentence for what gives no host names."""
+        before, found, after = pattern.casefold().partition(NODE_ID)
+        if not found or NODE_ID in after:
+            raise ValueError(
+                f"'{pattern}' must hold {NODE_ID} once; write it like broker-{NODE_ID}"
+            )
+        longest = f"{before}{ranges.highest}{after}"
+        if not is_host_name(longest):
+            raise ValueError(
+                f"'{pattern}' gives no host names: letters, digits and '-' in labels of at most "
+                f"{_MAX_LABEL} characters, joined by '.'; correct it"
+            )
+        self._before = before
+        self._after = after
+        self._ranges = ranges
+        self._bootstrap = bootstrap.casefold().removesuffix(".")
+        node_id = self._number(self._bootstrap)
+        if node_id is not None and ranges.place(node_id) is not None:
+            raise ValueError(
+                f"'{bootstrap}' is the name of broker {node_id} too; the bootstrap needs its own"
+            )
+
+    def host(self, node_id: int) -> str:
+        """The name of a broker."""
+        return f"{self._before}{node_id}{self._after}"
+
+    def node_id(self, name: str | None) -> int | None:
+        """The broker that a client asked for by SNI; None: the bootstrap, also without a name.
+
+        Raises UnknownName for every other name.
+        """
+        if name is None:
+            return None
+        plain = name.casefold().removesuffix(".")
+        if plain == self._bootstrap:
+            return None
+        node_id = self._number(plain)
+        if node_id is None or self._ranges.place(node_id) is None:
+            raise UnknownName(name)
+        return node_id
+
+    def admits(self, name: str | None) -> bool:
+        """Whether there is such a name here."""
+        try:
+            self.node_id(name)
+        except UnknownName:
+            return False
+        return True
+
+    def _number(self, name: str) -> int | None:
+        """The node id in a name of the pattern, whether or not there is such a broker."""
+        if not name.startswith(self._before) or not name.endswith(self._after):
+            return None
+        digits = name[len(self._before) : len(name) - len(self._after)]
+        return int(digits) if _NUMBER.match(digits) else None
+
+
+def is_host_name(name: str) -> bool:
+    """Whether a name, in lower case, can stand in DNS and in SNI, which has no addresses."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return len(name) <= 253 and all(_LABEL.match(label) for label in name.split("."))
+    return False

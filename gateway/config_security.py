@@ -1,0 +1,222 @@
+"""The configuration's models for security: TLS, SASL, authorization, audit; secrets.
+
+Secrets are never written into the file itself: a value stands in another file or in the
+environment, is read when it is used, and is never printed.
+"""
+
+# No `from __future__ import annotations`: pydantic reads the annotations at run time.
+
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from gateway.names import (
+    MAX_FLAT_LENGTH,
+    RESERVED_PREFIX,
+    check_namespace,
+    check_topic,
+    is_reserved,
+)
+
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"]
+
+STANDARD_AUTHORIZER = "gateway.acls.standard.StandardAuthorizer"
+
+
+AUDIT_TOPIC = f"{RESERVED_PREFIX}_audit"
+"""The name of an audit topic that no client reaches through a gateway."""
+
+
+class SecretError(Exception):
+    """A secret cannot be read; the text names where it should be and never holds any of it."""
+
+
+class _Model(BaseModel):
+    """Strict, as every part of the configuration is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def _principal(value: str) -> str:
+    kind, colon, name = value.partition(":")
+    if not (kind and colon and name):
+        raise ValueError(f"'{value}' is no principal; write it like User:alice")
+    return value
+
+
+def _namespace(value: str) -> str:
+    try:
+        check_namespace(value)
+    except ValueError as error:
+        raise ValueError(f"{error}; write it like org:apache:kafka") from None
+    return value
+
+
+def _topic(value: str) -> str:
+    try:
+        check_topic(value)
+    except ValueError as error:
+        raise ValueError(f"{error}; write it like {AUDIT_TOPIC}") from None
+    if is_reserved(value) and not value.startswith(AUDIT_TOPIC):
+        raise ValueError(f"'{value}' is not for audit events; write it like {AUDIT_TOPIC}")
+    return value
+
+
+File = Annotated[Path, Field(strict=False)]
+Principal = Annotated[str, AfterValidator(_principal)]
+Home = Annotated[str, AfterValidator(_namespace)]
+
+
+class Secret(_Model):
+    """Where a secret is: ``file`` (its first line) or ``env`` (a variable's name)."""
+
+    file: File | None = None
+    env: str | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.file is None) is (self.env is None):
+            raise ValueError("give either file or env, so that the secret itself stands elsewhere")
+        return self
+
+    def read(self) -> str:
+        """The secret, read anew each time, so that it can be changed. Raises SecretError."""
+        if self.env is not None:
+            value = os.environ.get(self.env)
+            if not value:
+                raise SecretError(f"environment variable {self.env} is not set; set it")
+            return value
+        assert self.file is not None
+        try:
+            lines = self.file.read_text().splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise SecretError(f"'{self.file}' cannot be read: {reason}") from None
+        if not lines or not lines[0]:
+            raise SecretError(f"'{self.file}' is empty; its first line is to be the secret")
+        return lines[0]
+
+
+class ListenerTls(_Model):
+    """What a listener with SSL or SASL_SSL proves, and asks of clients.
+
+    ``certificate`` is a PEM chain, ``key`` its PEM key. ``client_ca``: PEM of the authorities
+    whose client certificates are believed. ``principal_mapping_rules`` are Kafka's
+    ``ssl.principal.mapping.rules``.
+    """
+
+    certificate: File
+    key: File
+    key_password: Secret | None = None
+    client_auth: Literal["none", "requested", "required"] = "none"
+    client_ca: File | None = None
+    principal_mapping_rules: tuple[str, ...] = ("DEFAULT",)
+
+
+class OAuthBearer(_Model):
+    """How bearer tokens (JWT, RFC 7519) are checked. ``jwks`` is a file or an http(s) URL; it and
+    ``audience`` are needed, but where tokens pass through to brokers, which check them.
+
+    ``clock_skew_seconds`` is allowed between our clock and the issuer's. ``required_claims`` must
+    be there, with that value, or one of a list's. URLs are read again every ``refresh_seconds``.
+    """
+
+    jwks: Annotated[str, Field(min_length=1)] | None = None
+    audience: tuple[str, ...] = ()
+    issuer: str | None = None
+    principal_claim: Annotated[str, Field(min_length=1)] = "sub"
+    required_claims: dict[str, str] = Field(default_factory=dict)
+    clock_skew_seconds: Annotated[float, Field(ge=0, le=300)] = 30.0
+    refresh_seconds: Annotated[float, Field(ge=1, le=86_400)] = 300.0
+
+
+class ListenerSasl(_Model):
+    """The mechanisms that a listener with SASL accepts, and where their credentials are.
+
+    ``users`` are PLAIN's, name to secret; SCRAM's are in the catalog. ``max_reauth_seconds``
+    (``connections.max.reauth.ms``, KIP-368): how long a session lasts; 0: as long as its
+    connection, or its token. ``pass_through``: the client's own exchange goes to the broker.
+    """
+
+    mechanisms: Annotated[tuple[Mechanism, ...], Field(min_length=1)]
+    users: dict[str, Secret] = Field(default_factory=dict)
+    oauthbearer: OAuthBearer | None = None
+    max_reauth_seconds: Annotated[float, Field(ge=0, le=31_536_000)] = 0.0
+    pass_through: bool = False
+
+
+class ClientTls(_Model):
+    """TLS to the brokers. ``ca``: PEM of the authorities to believe; None: the system's.
+    ``certificate`` and ``key`` (PEM): our own, for brokers that ask."""
+
+    ca: File | None = None
+    certificate: File | None = None
+    key: File | None = None
+    key_password: Secret | None = None
+    verify_hostname: bool = True
+
+
+class ClientSasl(_Model):
+    """The gateway's own identity at the brokers."""
+
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+    username: Annotated[str, Field(min_length=1)]
+    password: Secret
+
+
+class ClusterSecurity(_Model):
+    """How the gateway connects to a cluster's brokers: for clients, and for itself."""
+
+    protocol: SecurityProtocol = "PLAINTEXT"
+    tls: ClientTls = ClientTls()
+    sasl: ClientSasl | None = None
+
+
+class Unauthenticated(_Model):
+    """What connections may do before they have said who they are, on listeners with TLS or SASL.
+
+    ``max_bytes`` each sends, ``max_seconds`` each takes, ``max_connections`` of a listener are in
+    that state at a time, for each worker; ``failure_delay_seconds`` is
+    ``connection.failed.authentication.delay.ms``.
+    """
+
+    max_bytes: Annotated[int, Field(ge=1_024, le=16 * 1024 * 1024)] = 64 * 1024
+    max_seconds: Annotated[float, Field(ge=0.1, le=600)] = 10.0
+    max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+    failure_delay_seconds: Annotated[float, Field(ge=0, le=10)] = 0.1
+
+
+class Authorization(_Model):
+    """Who may do what. Without this block everything is allowed.
+
+    Further ``configs`` are a custom authorizer's own.
+    """
+
+    authorizer: Annotated[str, Field(min_length=1)] = Field(
+        STANDARD_AUTHORIZER, alias="authorizer.class.name"
+    )
+    super_users: tuple[Principal, ...] = Field((), alias="super.users")
+    allow_everyone: bool = Field(False, alias="allow.everyone.if.no.acl.found")
+    configs: dict[str, Any] = Field(default_factory=dict)
+
+
+class AuditSettings(_Model):
+    """Where audit events go: files (JSON Lines), and a topic of the cluster, by its name there.
+
+    Sizes are bytes; ``max_queued_events`` wait for a slow disk or broker, for each worker.
+    """
+
+    directory: File | None = None
+    topic: Annotated[str, Field(max_length=MAX_FLAT_LENGTH), AfterValidator(_topic)] | None = None
+    max_file_bytes: Annotated[int, Field(ge=4_096)] = 64 * 1024 * 1024
+    max_files: Annotated[int, Field(ge=1)] = 24
+    max_queued_events: Annotated[int, Field(ge=100)] = 50_000
+
+
+class PrincipalSettings(_Model):
+    """What is known of a principal besides how it proves itself. ``home``: see Listener.home."""
+
+    home: Home

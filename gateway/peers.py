@@ -1,0 +1,19 @@
+"""The other end of a socket, as text."""
+
+from __future__ import annotations
+
+
+def address_text(peer: object) -> str:
+    """``host:port`` of a socket address; IPv6 hosts in brackets."""
+    if not isinstance(peer, tuple) or len(peer) < 2:
+        return "unknown"
+    host, port = peer[:2]
+    return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+
+
+def host_text(peer: object) -> str:
+    """The IP address of a socket address, as ACLs write it: an IPv4 one also where it came over
+    an IPv6 socket."""
+    if not isinstance(peer, tuple) or len(peer) < 2:
+        return ""
+    return str(peer[0]).removeprefix("::ffff:")

@@ -1,0 +1,186 @@
+"""Kafka's ``ssl.principal.mapping.rules`` (KIP-371): a distinguished name becomes a short one.
+
+A rule is ``DEFAULT`` or ``RULE:pattern/replacement/[LU]``; the first whose pattern matches the
+whole name decides. Patterns are RE2's: matching takes time linear in the name. What Java reads
+differently, or RE2 cannot read, is refused at start-up, not when somebody connects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import re2
+
+MAX_COMPILED_BYTES: Final = 1 << 20
+"""A pattern that would take more, compiled, is refused."""
+
+_UNESCAPED = r"((?:\\.|[^\\/])*)"
+_RULE = re.compile(rf"\s*(?:(DEFAULT)|RULE:{_UNESCAPED}/{_UNESCAPED}/([LU]?))?\s*(?:,|\Z)")
+
+
+class InvalidRules(Exception):
+    """Rules that cannot be used; the text is one sentence that says why."""
+
+
+class NoMatchingRule(Exception):
+    """No rule is for this distinguished name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """``pattern`` None: the name as it is. ``pieces``: texts, and numbers of groups."""
+
+    pattern: Any
+    pieces: tuple[str | int, ...]
+    case: Callable[[str], str] | None
+
+    def apply(self, name: str) -> str | None:
+        if self.pattern is None:
+            return name
+        if self.pattern.fullmatch(name) is None:
+            return None
+        found = self._replaced(name)
+        return found if self.case is None else self.case(found)
+
+    def _replaced(self, name: str) -> str:
+        """Every match in the name, as Java's ``replaceAll``: ``.*`` matches once more at the end,
+        and ``a|ab`` only the ``a`` of ``ab``."""
+        parts: list[str] = []
+        end = 0
+        for match in self.pattern.finditer(name):
+            parts.append(name[end : match.start()])
+            parts += (
+                piece if isinstance(piece, str) else match.group(piece) or ""
+                for piece in self.pieces
+            )
+            end = match.end()
+        return "".join(parts) + name[end:]
+
+
+class PrincipalMapping:
+    """The rules of one listener, in order; an item of ``rules`` may hold several, with commas
+    between them, as Kafka's property does."""
+
+    __slots__ = ("_rules",)
+
+    def __init__(self, rules: Iterable[str]) -> None:
+        """Raises InvalidRules."""
+        self._rules = tuple(rule for text in rules for rule in _parsed(text))
+        if not self._rules:
+            raise InvalidRules("there is no rule, so nobody could connect; write DEFAULT")
+
+    def name(self, distinguished_name: str) -> str:
+        """The principal's name. Raises NoMatchingRule."""
+        for rule in self._rules:
+            found = rule.apply(distinguished_name)
+            if found:  # a principal without a name could be anyone's
+                return found
+            if found is not None:
+                break
+        raise NoMatchingRule(distinguished_name)
+
+
+def _parsed(text: str) -> list[_Rule]:
+    rules: list[_Rule] = []
+    offset = 0
+    while offset < len(text):
+        match = _RULE.match(text, offset)
+        if match is None:
+            raise InvalidRules(
+                f"'{text[offset:].strip()}' is no rule; "
+                "write DEFAULT or RULE:pattern/replacement/, with L or U after the last slash"
+            )
+        offset = match.end()
+        default, pattern, replacement, case = match.groups()
+        if default:
+            rules.append(_Rule(None, (), None))
+        elif pattern is not None:
+            rules.append(_rule(pattern, replacement, case))
+    return rules
+
+
+def _rule(pattern: str, replacement: str, case: str) -> _Rule:
+    problem = _read_differently(pattern)
+    if problem is not None:
+        raise InvalidRules(f"'{pattern}' has {problem}; write it another way")
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MAX_COMPILED_BYTES
+    try:
+        compiled = re2.compile(pattern, options=options)
+    except (re2.error, UnicodeError) as error:
+        reason = error.args[0] if error.args else error
+        told = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise InvalidRules(f"'{pattern}' is no regular expression of RE2: {told}") from None
+    pieces = _pieces(replacement, compiled.groups)
+    return _Rule(compiled, pieces, {"L": str.lower, "U": str.upper}.get(case))
+
+
+def _read_differently(pattern: str) -> str | None:
+    """What Java and RE2 both read, but not alike: character classes inside character classes."""
+    inside = False
+    quoted = False
+    offset = 0
+    while offset < len(pattern):
+        pair = pattern[offset : offset + 2]
+        if quoted or pair[0] == "\\":
+            quoted = pair == r"\Q" or (quoted and pair != r"\E")
+            offset += 1 if quoted and pair != r"\Q" else 2
+            continue
+        if inside and (pair[0] == "[" or pair == "&&"):
+            return f"'{pair if pair == '&&' else '['}' in a character class"
+        if pair[0] == "[":
+            # A bracket that comes first is a member of its class.
+            offset += 1 + (pattern[offset + 1 : offset + 2] == "^")
+            if pattern[offset : offset + 1] == "]":
+                return "']' as the first member of a character class"
+            inside = True
+            continue
+        if pair[0] == "]":
+            inside = False
+        offset += 1
+    return None
+
+
+def _pieces(replacement: str, groups: int) -> tuple[str | int, ...]:
+    r"""A replacement of Java's: ``$1`` is a group, ``\x`` an x. A number that no group has is
+    text, where the pattern has groups at all; Kafka does the same. Raises InvalidRules."""
+    pieces: list[str | int] = []
+    text = ""
+    offset = 0
+    while offset < len(replacement):
+        char = replacement[offset]
+        following = replacement[offset + 1 : offset + 2]
+        offset += 1
+        if char == "\\":
+            text += following
+            offset += 1
+        elif char != "$":
+            text += char
+        elif not (following.isascii() and following.isdigit()):
+            raise InvalidRules(rf"'{replacement}' has a $ without a number; write \$ for the sign")
+        elif int(following) > groups:
+            if not groups:
+                raise InvalidRules(f"'{replacement}' has ${following}, the pattern has no group")
+            text += "$"
+        else:
+            group, offset = _group_number(replacement, offset, groups)
+            pieces += (text, group)
+            text = ""
+    return (*pieces, text)
+
+
+def _group_number(replacement: str, offset: int, groups: int) -> tuple[int, int]:
+    """The longest number from ``offset`` that a group has, and where it ends."""
+    number = int(replacement[offset])
+    offset += 1
+    while offset < len(replacement) and replacement[offset] in "0123456789":
+        longer = number * 10 + int(replacement[offset])
+        if longer > groups:
+            break
+        number = longer
+        offset += 1
+    return number, offset

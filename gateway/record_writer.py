@@ -1,0 +1,183 @@
+"""Records on their way into files, written by a thread of their own.
+
+The event loop only hands records over. What the writer cannot take in time is dropped and counted:
+a slow disk never slows a client.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Generic, Protocol, TypeVar
+
+log = logging.getLogger(__name__)
+
+CHUNK = 50
+"""Records written at a time; between chunks the event loop gets the interpreter."""
+
+PAUSE_SECONDS = 0.001
+CLOSE_SECONDS = 5.0
+RETRY_SECONDS = 1.0
+"""How long records are dropped, after a write has failed, before the next one is tried."""
+
+QUEUE_FULL = "queue full"
+WRITE_FAILED = "write failed"
+STOPPED = "stopped"
+"""Why a record was dropped: labels of a metric."""
+
+_COMPLAINT_SECONDS = 60.0
+
+_Record = TypeVar("_Record")
+
+
+class Sink(Protocol):
+    """Where lines go. ``write`` takes whole lines and raises OSError; all of it may block."""
+
+    def prepare(self) -> None: ...
+    def tidy(self) -> None: ...
+    def write(self, lines: bytes) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Records that are made only when they are written, and how many they are."""
+
+    records: Iterator[Any]
+    left: int
+
+
+class RecordWriter(Generic[_Record]):
+    """The thread, its queue, and what it counts. ``queued`` is how many records wait.
+
+    ``what`` they are, for the log. ``encode`` makes a line of one, on the thread.
+    """
+
+    def __init__(
+        self, what: str, sink: Sink, max_queued: int, encode: Callable[[_Record], bytes]
+    ) -> None:
+        self._what = what
+        self._sink = sink
+        self._max_queued = max_queued
+        self._encode = encode
+        self._batches: deque[_Batch] = deque()
+        self._queued = 0
+        self._written = 0
+        self._dropped: dict[str, int] = {}
+        self._changed = threading.Condition()
+        self._closing = threading.Event()
+        # A daemon: a disk that hangs must not keep the process.
+        self._thread = threading.Thread(target=self._run, name=what, daemon=True)
+        self._failed_at: float | None = None
+        self._complained_at: float | None = None
+
+    def start(self) -> None:
+        """Make the first file and start writing. Raises OSError if there can be no file."""
+        self._sink.prepare()
+        self._thread.start()
+
+    @property
+    def queued(self) -> int:
+        """Records that wait to be written."""
+        return self._queued
+
+    def put(self, records: Iterable[_Record], count: int) -> None:
+        """Queue records; those that do not fit are dropped."""
+        if not count:
+            return
+        with self._changed:
+            if self._closing.is_set():
+                self._drop(STOPPED, count)
+                return
+            room = max(0, self._max_queued - self._queued)
+            taken = min(count, room)
+            if taken:
+                self._batches.append(_Batch(islice(iter(records), taken), taken))
+                self._queued += taken
+                self._changed.notify()
+            self._drop(QUEUE_FULL, count - taken)
+
+    def take_counts(self) -> tuple[int, Mapping[str, int]]:
+        """How many records were written since the last call, and how many were dropped and why."""
+        with self._changed:
+            written, self._written = self._written, 0
+            dropped, self._dropped = self._dropped, {}
+        return written, dropped
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> bool:
+        """Write what there is, for at most ``seconds``; whether all of it was written."""
+        with self._changed:
+            self._closing.set()
+            self._changed.notify()
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
+        with self._changed:
+            left = self._queued
+            self._drop(STOPPED, left)
+        if left:
+            log.warning("%s: %d records were not written in time", self._what, left)
+        return not left
+
+    def _drop(self, reason: str, count: int) -> None:
+        """Count; the lock is held."""
+        if count:
+            self._dropped[reason] = self._dropped.get(reason, 0) + count
+
+    def _run(self) -> None:
+        try:
+            self._sink.tidy()
+        except OSError as error:
+            self._complain(error)
+        while (records := self._take()) is not None:
+            self._write(records)
+            self._closing.wait(PAUSE_SECONDS)
+        self._sink.close()
+
+    def _take(self) -> list[_Record] | None:
+        """The next records; None when there are none left and no more will come."""
+        with self._changed:
+            while not self._batches:
+                if self._closing.is_set():
+                    return None
+                self._changed.wait()
+        records: list[_Record] = []
+        # Only this thread takes any away. They are made here, without the lock.
+        while len(records) < CHUNK and self._batches:
+            batch = self._batches[0]
+            more = list(islice(batch.records, CHUNK - len(records)))
+            records += more
+            batch.left -= len(more)
+            if batch.left <= 0:
+                with self._changed:
+                    self._batches.popleft()
+        return records
+
+    def _write(self, records: list[_Record]) -> None:
+        failed = False
+        try:
+            if self._failed_at is not None and time.monotonic() < self._failed_at + RETRY_SECONDS:
+                failed = True
+            else:
+                self._sink.write(b"".join(map(self._encode, records)))
+                self._failed_at = None
+        except OSError as error:
+            failed = True
+            self._failed_at = time.monotonic()
+            self._complain(error)
+        with self._changed:
+            self._queued -= len(records)
+            if failed:
+                self._drop(WRITE_FAILED, len(records))
+            else:
+                self._written += len(records)
+
+    def _complain(self, error: OSError) -> None:
+        now = time.monotonic()
+        if self._complained_at is None or now - self._complained_at >= _COMPLAINT_SECONDS:
+            self._complained_at = now
+            log.error("%s: records are dropped, writing failed: %s", self._what, error)

@@ -1,0 +1,149 @@
+"""Restore: the names in a response as its client knows them (the way back of ``rename``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from gateway.access import DESCRIBE, Access
+from gateway.rules.rename import (
+    CONSUMER,
+    EMBEDDED,
+    ERROR_CODE,
+    GROUP_ID,
+    PROTOCOL_TYPE,
+    REGEX,
+    TOPIC_ID,
+    TOPIC_NAME,
+    TRANSACTIONAL_ID,
+    wire_bytes,
+    wire_string,
+)
+from gateway.topic_ids import TopicIndex
+from protocol.entities import Kind
+from protocol.splice import Edit
+from protocol.walkers import Span
+
+MORE: Final = frozenset({int(Kind.HOST), int(Kind.ERROR_TEXT), int(Kind.SIZED)})
+"""Kinds of a response that :class:`ResponseRenamer` leaves to others."""
+
+
+class ResponseRenamer:
+    """Edits for one response: the names the request spelled, else the listener's spelling.
+
+    ``hidden`` collects flat topic names and ``hidden_ids`` group ids that the view may not see,
+    topics also where they may not be described;
+    the caller drops their entries. ``errors`` collects the error codes met; ``more`` says that
+    there are addresses, texts or sized fields, which others look after.
+    """
+
+    __slots__ = (
+        "_access",
+        "_flexible",
+        "_index",
+        "_spelled",
+        "_spelled_ids",
+        "_view",
+        "edits",
+        "errors",
+        "hidden",
+        "hidden_ids",
+        "more",
+    )
+
+    def __init__(
+        self,
+        access: Access,
+        index: TopicIndex,
+        flexible: bool,
+        spelled: dict[bytes, bytes] | None,
+        spelled_ids: dict[bytes, bytes] | None = None,
+    ) -> None:
+        self._access = access
+        self._view = access.view
+        self._index = index
+        self._flexible = flexible
+        self._spelled = spelled or {}
+        self._spelled_ids = spelled_ids or {}
+        self.edits: list[Edit] = []
+        self.errors: list[int] = []
+        self.hidden: set[bytes] = set()
+        self.hidden_ids: set[bytes] = set()
+        self.more = False
+
+    def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
+        """Decide each span, in order. ``protocol_type`` is the group's where no span says it."""
+        moved = self._view.has_topic_ids
+        for kind, start, stop, value in spans:
+            if value is None:
+                continue
+            if kind == TOPIC_NAME:
+                self._topic(start, stop, value)
+            elif kind == TOPIC_ID:
+                if moved:
+                    self._topic_id(start, stop, value)
+            elif kind == ERROR_CODE:
+                self.errors.append(value)
+            elif kind in MORE:
+                self.more = True
+            elif kind == REGEX:
+                # A member that joined the broker itself; its expression is over flat names.
+                self.edits.append((start, stop, wire_string(b"", self._flexible)))
+            elif kind in (GROUP_ID, TRANSACTIONAL_ID):
+                self.id(start, stop, value)
+            elif kind == PROTOCOL_TYPE:
+                protocol_type = value
+            elif kind in EMBEDDED and protocol_type == CONSUMER:
+                self._embedded(start, stop, value, EMBEDDED[kind])
+
+    def id(self, start: int, stop: int, value: bytes) -> None:
+        """A group or transactional id of the broker's."""
+        shown = self._view.id_to_client(value)
+        if shown is None:
+            if value:
+                self.hidden_ids.add(value)
+        elif shown != value:
+            self.edits.append((start, stop, wire_string(shown, self._flexible)))
+
+    def _topic_id(self, start: int, stop: int, value: bytes) -> None:
+        """A broker's id becomes the one that goes with the name the client knows (DESIGN: a move
+        gives a new virtual topic id)."""
+        shown = self._spelled_ids.get(value)
+        flat = self._index.name_of(value)
+        if shown is None and flat is not None:
+            shown = self._view.id_to_show(flat, self._spelled.get(flat))
+        if shown is not None and shown != value:
+            self.edits.append((start, stop, shown))
+
+    def shown(self, flat: bytes) -> bytes | None:
+        """A flat name as this response spells it."""
+        spelled = self._spelled.get(flat)
+        if spelled is not None:
+            return spelled
+        if self._spelled_ids and self._view.has_topic_ids:
+            asked = self._spelled_ids.get(self._index.id_of(flat) or b"")
+            if asked is not None:
+                return self._view.spell_under(flat, asked)
+        return self._view.spell(flat)
+
+    def _topic(self, start: int, stop: int, value: bytes) -> None:
+        if not value:
+            return
+        shown = self.shown(value)
+        if shown is None or (value not in self._spelled and self._access.flat(DESCRIBE, value)):
+            self.hidden.add(value)
+        elif shown != value:
+            self.edits.append((start, stop, wire_string(shown, self._flexible)))
+
+    def _embedded(
+        self,
+        start: int,
+        stop: int,
+        value: bytes,
+        rewrite: Callable[[bytes, Callable[[bytes], bytes | None]], bytes],
+    ) -> None:
+        if not value:
+            return
+        new = rewrite(value, self.shown)
+        if new != value:
+            self.edits.append((start, stop, wire_bytes(new, self._flexible)))

@@ -1,0 +1,208 @@
+"""DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554): what is asked and answered.
+
+A request holds the salted password (RFC 5802) and no password; what is kept of it are the two keys
+that a server needs, from which neither can be told.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.catalog.entities import Change, Removal, ScramCredential, key_of
+from gateway.catalog.snapshot import Snapshot
+from gateway.decision import Denied
+from gateway.error_codes import (
+    DUPLICATE_RESOURCE,
+    RESOURCE_NOT_FOUND,
+    UNACCEPTABLE_CREDENTIAL,
+    UNSUPPORTED_SASL_MECHANISM,
+)
+from gateway.rules.nested import element_class, make
+from protocol import messages
+
+MIN_ITERATIONS: Final = 4_096
+MAX_ITERATIONS: Final = 16_384
+"""Kafka's bounds, for either mechanism: more would be paid at every login."""
+
+MAX_USER_BYTES: Final = 1_024
+MIN_SALT_BYTES: Final = 12
+MAX_SALT_BYTES: Final = 1_024
+"""Kafka has no bounds of its own here; its clients make salts of 26 bytes or more. With a shorter
+one than this nobody could log in: scramp, which checks logins, does not take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """A SCRAM mechanism; ``digest`` is Python's name of its hash, ``size`` the hash's bytes."""
+
+    name: str
+    digest: str
+    size: int
+
+
+MECHANISMS: Final[Mapping[int, Mechanism]] = {
+    1: Mechanism("SCRAM-SHA-256", "sha256", 32),
+    2: Mechanism("SCRAM-SHA-512", "sha512", 64),
+}
+"""By their codes on the wire (ScramMechanism.type)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration:
+    """What one request does: an answer for each user (None: done), and the changes."""
+
+    answers: Mapping[str, Denied | None]
+    changes: Sequence[Change]
+
+
+def alter(snapshot: Snapshot, request: Any) -> Alteration:
+    """Decide an AlterUserScramCredentialsRequest on one state of the catalog.
+
+    A user is answered once, so all that concerns it is done or none. KIP-554 lets a request
+    name several mechanisms of one user, each once; brokers with KRaft take that for a repetition.
+    """
+    changes: dict[str, list[Change]] = {}
+    denied: dict[str, Denied] = {}
+    seen: set[tuple[str, int]] = set()
+    decisions: list[tuple[Any, Callable[[Snapshot, Any], Change | Denied | None]]] = [
+        *((deletion, _deleted) for deletion in request.deletions),
+        *((upsertion, _upserted) for upsertion in request.upsertions),
+    ]
+    for asked, decide in decisions:
+        user = asked.name
+        decided = changes.setdefault(user, [])
+        if user in denied:
+            continue
+        found = _refused(asked, seen) or decide(snapshot, asked)
+        if isinstance(found, Denied):
+            denied[user] = found
+        elif found is not None:
+            decided.append(found)
+    answers = {user: denied.get(user) for user in changes}
+    done = [change for user, made in changes.items() if user not in denied for change in made]
+    return Alteration(answers, done)
+
+
+def users_of(request: Any) -> list[str]:
+    """The users that an AlterUserScramCredentialsRequest is about, each once."""
+    return list(dict.fromkeys(one.name for one in (*request.deletions, *request.upsertions)))
+
+
+def alteration_response(version: int, answers: Mapping[str, Denied | None]) -> bytes:
+    """AlterUserScramCredentialsResponse: a result for each user."""
+    cls = messages.message_class("AlterUserScramCredentialsResponse", version)
+    result = element_class(cls, "results")
+    results = tuple(make(result, {"user": user, **_error(why)}) for user, why in answers.items())
+    return messages.write(make(cls, {"results": results}))
+
+
+def description_response(version: int, snapshot: Snapshot, users: Sequence[str]) -> bytes:
+    """DescribeUserScramCredentialsResponse: mechanisms and iterations of the users (none named:
+    of all), and never salt or keys."""
+    cls = messages.message_class("DescribeUserScramCredentialsResponse", version)
+    result = element_class(cls, "results")
+    info = element_class(result, "credential_infos")
+    asked = Counter(users) or Counter(sorted({user for _, user in snapshot.scram}))
+
+    def values(user: str, times: int) -> dict[str, object]:
+        if times > 1:
+            text = f"User '{user}' is in the request {times} times; once is enough."
+            return _error(Denied(DUPLICATE_RESOURCE, text, "request"))
+        infos = tuple(
+            make(info, {"mechanism": code, "iterations": found.iterations})
+            for code, mechanism in MECHANISMS.items()
+            if (found := snapshot.scram.get((mechanism.name, user))) is not None
+        )
+        return {"credential_infos": infos} if infos else _error(_unknown(user))
+
+    results = (make(result, {"user": u, **values(u, times)}) for u, times in asked.items())
+    return messages.write(make(cls, {"results": tuple(results)}))
+
+
+def description_error(version: int, why: Denied, users: Sequence[str] = ()) -> bytes:
+    """DescribeUserScramCredentialsResponse with an error, the same for each user that was named."""
+    cls = messages.message_class("DescribeUserScramCredentialsResponse", version)
+    result = element_class(cls, "results")
+    results = tuple(make(result, {"user": user, **_error(why)}) for user in users)
+    return messages.write(make(cls, {"results": results, **_error(why)}))
+
+
+# -- one credential --------------------------------------------------------------------------------
+
+
+def _refused(asked: Any, seen: set[tuple[str, int]]) -> Denied | None:
+    """What makes no sense whatever the catalog holds; ``seen`` is of the request so far."""
+    if not asked.name:
+        return Denied(UNACCEPTABLE_CREDENTIAL, "The user name is empty.", "request")
+    if len(asked.name.encode()) > MAX_USER_BYTES:
+        text = f"A user name has at most {MAX_USER_BYTES:,} bytes."
+        return Denied(UNACCEPTABLE_CREDENTIAL, text, "request")
+    if asked.mechanism not in MECHANISMS:
+        known = " and ".join(one.name for one in MECHANISMS.values())
+        text = f"There is no SCRAM mechanism of type {asked.mechanism}; there are {known}."
+        return Denied(UNSUPPORTED_SASL_MECHANISM, text, "request")
+    key = (asked.name, asked.mechanism)
+    if key in seen:
+        name = MECHANISMS[asked.mechanism].name
+        text = f"The {name} credential of user '{asked.name}' is in the request twice."
+        return Denied(DUPLICATE_RESOURCE, text, "request")
+    seen.add(key)
+    return None
+
+
+def _deleted(snapshot: Snapshot, deletion: Any) -> Change | Denied:
+    found = snapshot.scram.get((MECHANISMS[deletion.mechanism].name, deletion.name))
+    return _unknown(deletion.name) if found is None else Removal(key_of(found))
+
+
+def _upserted(snapshot: Snapshot, upsertion: Any) -> Change | Denied | None:
+    """The credential; None where the catalog holds it already."""
+    mechanism = MECHANISMS[upsertion.mechanism]
+    wrong = _wrong(mechanism, upsertion)
+    if wrong:
+        return Denied(UNACCEPTABLE_CREDENTIAL, wrong, "request")
+    stored_key, server_key = keys(mechanism, upsertion.salted_password)
+    found = ScramCredential(
+        upsertion.name,
+        mechanism.name,
+        upsertion.iterations,
+        upsertion.salt,
+        stored_key,
+        server_key,
+    )
+    return None if snapshot.scram.get((mechanism.name, upsertion.name)) == found else found
+
+
+def keys(mechanism: Mechanism, salted_password: bytes) -> tuple[bytes, bytes]:
+    """StoredKey and ServerKey (RFC 5802, section 3)."""
+    client_key = hmac.digest(salted_password, b"Client Key", mechanism.digest)
+    stored_key = hashlib.new(mechanism.digest, client_key).digest()
+    return stored_key, hmac.digest(salted_password, b"Server Key", mechanism.digest)
+
+
+def _wrong(mechanism: Mechanism, upsertion: Any) -> str:
+    """Why a credential is of no use, a sentence; empty if it is."""
+    if upsertion.iterations < MIN_ITERATIONS:
+        return f"{mechanism.name} needs at least {MIN_ITERATIONS:,} iterations."
+    if upsertion.iterations > MAX_ITERATIONS:
+        return f"{mechanism.name} takes at most {MAX_ITERATIONS:,} iterations."
+    if not MIN_SALT_BYTES <= len(upsertion.salt) <= MAX_SALT_BYTES:
+        return f"A salt has {MIN_SALT_BYTES} to {MAX_SALT_BYTES:,} bytes."
+    if len(upsertion.salted_password) != mechanism.size:
+        return f"The salted password of {mechanism.name} has {mechanism.size} bytes."
+    return ""
+
+
+def _unknown(user: str) -> Denied:
+    return Denied(RESOURCE_NOT_FOUND, f"User '{user}' has no such SCRAM credential.", "request")
+
+
+def _error(why: Denied | None) -> dict[str, object]:
+    if why is None:
+        return {"error_code": 0, "error_message": None}
+    return {"error_code": why.code, "error_message": why.message}

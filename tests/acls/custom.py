@@ -1,0 +1,63 @@
+"""Authorizers of other people's making."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
+from gateway.acls.filters import means_entry, means_pattern
+from gateway.acls.model import AclBinding, Operation, Permission, Resource
+from gateway.acls.patterns import covers
+
+
+class ListAuthorizer(Authorizer):
+    """The least that one can do: ACLs in a list, and the operation as it is asked for."""
+
+    def __init__(self) -> None:
+        self.bindings: list[AclBinding] = []
+        self.configs: Mapping[str, object] = {}
+        self.changed: Callable[[], None] = lambda: None
+
+    def configure(self, configs: Mapping[str, object], changed: Callable[[], None]) -> None:
+        self.configs = configs
+        self.changed = changed
+
+    def authorize(
+        self, principal: str, host: str, operation: Operation, resource: Resource
+    ) -> Verdict:
+        found = [
+            one.entry.permission
+            for one in self.bindings
+            if one.entry.principal == principal
+            and one.entry.operation is operation
+            and covers(one.pattern, resource.type, resource.text)
+        ]
+        allowed = Permission.ALLOW in found and Permission.DENY not in found
+        return Verdict(allowed, "the list")
+
+    def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
+        return [
+            one
+            for one in self.bindings
+            if means_pattern(matching, one.pattern) and means_entry(matching, one.entry)
+        ]
+
+
+class PickyAuthorizer(ListAuthorizer):
+    """Takes only what it knows."""
+
+    def configure(self, configs: Mapping[str, object], changed: Callable[[], None]) -> None:
+        if "policy.url" not in configs:
+            raise ValueError("policy.url is missing; add it to configs")
+
+
+class NeedsArguments(ListAuthorizer):
+    """Cannot be made as authorizers are."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self.url = url
+
+
+class NoAuthorizer:
+    """Is something else."""

@@ -1,0 +1,127 @@
+"""OAUTHBEARER: RFC 7628's messages, Kafka's challenge and what follows it."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.auth.exchange import AuthenticationFailed, CannotTell
+from gateway.auth.identity import Identity
+from gateway.auth.oauthbearer import OAuthBearerExchange
+from gateway.auth.tokens import Token, TokenChecker
+
+CHALLENGE = b'{"status":"invalid_token"}'
+
+
+class Checker:
+    """Takes one token, and cannot tell of another."""
+
+    def check(self, token: str) -> Token:
+        if token == "unknown":  # noqa: S105
+            raise CannotTell("no keys")
+        if token != "good":  # noqa: S105
+            raise AuthenticationFailed("the token has expired", "the token has expired")
+        return Token("alice", 5_000.0)
+
+
+def begun() -> OAuthBearerExchange:
+    return OAuthBearerExchange(cast(TokenChecker, Checker()))
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        b"n,,\x01auth=Bearer good\x01\x01",
+        b"y,,\x01auth=Bearer good\x01\x01",
+        b"n,a=alice,\x01auth=Bearer good\x01\x01",
+        b"n,,\x01auth=bearer good\x01\x01",
+        b"n,,\x01auth=Bearer  good \x01\x01",
+        b"n,,\x01traceId=12 34\x01auth=Bearer good\x01host=kafka\x01\x01",
+    ],
+)
+def test_right(token: bytes) -> None:
+    exchange = begun()
+    assert exchange.step(token) == b""
+    assert exchange.user == "alice"
+    assert exchange.identity == Identity("User:alice", "OAUTHBEARER", 5_000.0)
+
+
+@pytest.mark.parametrize(
+    ("token", "reason"),
+    [
+        (b"n,,\x01auth=Bearer bad\x01\x01", "the token has expired"),
+        (
+            b"n,a=bob,\x01auth=Bearer good\x01\x01",
+            "it asked to act for another user (authzid)",
+        ),
+    ],
+)
+def test_a_bad_token_is_challenged_and_then_refused(token: bytes, reason: str) -> None:
+    exchange = begun()
+    assert exchange.step(token) == CHALLENGE
+    assert exchange.identity is None
+    with pytest.raises(AuthenticationFailed) as failed:
+        exchange.step(b"\x01")
+    assert failed.value.reason == reason
+
+
+def test_a_client_is_told_why_its_token_is_bad() -> None:
+    exchange = begun()
+    exchange.step(b"n,,\x01auth=Bearer bad\x01\x01")
+    with pytest.raises(AuthenticationFailed) as failed:
+        exchange.step(b"\x01")
+    assert failed.value.told == "the token has expired"
+
+
+def test_there_is_no_second_try_after_a_challenge() -> None:
+    exchange = begun()
+    exchange.step(b"n,,\x01auth=Bearer bad\x01\x01")
+    with pytest.raises(AuthenticationFailed, match="what answers a challenge"):
+        exchange.step(b"n,,\x01auth=Bearer good\x01\x01")
+    assert exchange.identity is None
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        b"",
+        b"\x01",
+        b"n,,",
+        b"n,,\x01\x01",
+        b"n,,\x01auth=Bearer good\x01",
+        b"n,,\x01auth=Bearer good\x01\x01\x01",
+        b"n,,auth=Bearer good\x01\x01",
+        b"p=tls-unique,,\x01auth=Bearer good\x01\x01",
+        b"n,a=\xff,\x01auth=Bearer good\x01\x01",
+        b"n,,\x01auth=Basic good\x01\x01",
+        b"n,,\x01auth=Bearer\x01\x01",
+        b"n,,\x01auth=Bearer \x01\x01",
+        b"n,,\x01auth=Bearer g\xff\x01\x01",
+        b"n,,\x01auth=Bearer good\x01auth=Bearer bad\x01\x01",
+        b"n,,\x01=Bearer good\x01\x01",
+    ],
+)
+def test_malformed(token: bytes) -> None:
+    exchange = begun()
+    with pytest.raises(AuthenticationFailed) as failed:
+        exchange.step(token)
+    assert failed.value.told == ""
+    assert exchange.identity is None
+
+
+def test_what_cannot_be_told_is_no_refusal() -> None:
+    with pytest.raises(CannotTell):
+        begun().step(b"n,,\x01auth=Bearer unknown\x01\x01")
+
+
+@given(token=st.one_of(st.binary(), st.from_regex(rb"n,(a=[^,]*)?,(\x01[a-z]*=[^\x01]*)*\x01*")))
+def test_garbage_is_refused(token: bytes) -> None:
+    exchange = begun()
+    try:
+        outcome = exchange.step(token)
+    except AuthenticationFailed:
+        return
+    assert outcome == CHALLENGE or exchange.identity is not None

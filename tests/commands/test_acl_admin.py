@@ -1,0 +1,101 @@
+"""gateway.commands.acl_admin: ACL requests by wire, in as many as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from gateway.acls.authorizer import AclFilter
+from gateway.acls.model import Operation, PatternType, Permission, ResourceType
+from gateway.commands import acl_admin
+from gateway.commands.acl_admin import AclAdmin, in_order
+from gateway.commands.admin import Admin
+from gateway.commands.client import GatewayClient
+from gateway.config_models import parse_address
+from tests.changes.acl_requests import acl, text_of
+from tests.commands.fake_acls import FakeAcls
+from tests.commands.fake_gateway import drop_after, drop_before
+
+TEXTS = [f"ALLOW READ User:u{n}@10.0.0.1 GROUP:PREFIXED:g{n}" for n in range(5)]
+FILTERS = [AclFilter(ResourceType.GROUP, f"g{n}", PatternType.PREFIXED) for n in range(5)]
+
+
+@asynccontextmanager
+async def admin(gateway: FakeAcls) -> AsyncIterator[AclAdmin]:
+    client = GatewayClient([parse_address(gateway.address)], timeout=5)
+    try:
+        yield AclAdmin(Admin(client))
+    finally:
+        client.close()
+
+
+async def test_what_is_made_is_described_and_deleted() -> None:
+    acls = [acl(text) for text in TEXTS]
+    async with FakeAcls() as gateway, admin(gateway) as asking:
+        assert [one.code for one in await asking.create(acls)] == [0] * 5
+        found, outcome = await asking.describe([*FILTERS, AclFilter()])
+        assert (found, outcome.code) == (acls, 0)
+        gone, outcomes = await asking.delete(FILTERS[:2])
+        assert gone == acls[:2]
+        assert [one.code for one in outcomes] == [0, 0]
+        assert gateway.texts == set(TEXTS[2:])
+
+
+async def test_more_than_one_request_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acl_admin, "BATCH", 2)
+    async with FakeAcls() as gateway, admin(gateway) as asking:
+        assert len(await asking.create([acl(text) for text in TEXTS])) == 5
+        assert [len(one.creations) for one in gateway.asked("CreateAcls")] == [2, 2, 1]
+        gone, outcomes = await asking.delete(FILTERS)
+        assert (len(gone), len(outcomes)) == (5, 5)
+        assert [len(one.filters) for one in gateway.asked("DeleteAcls")] == [2, 2, 1]
+        assert gateway.texts == set()
+
+
+async def test_every_part_of_a_filter_is_sent() -> None:
+    host = "10.0.0.1"
+    who = ("User:a", host, Operation.WRITE, Permission.DENY)
+    asked = AclFilter(ResourceType.TOPIC, "x", PatternType.MATCH, *who)
+    async with FakeAcls() as gateway, admin(gateway) as asking:
+        await asking.describe([asked])
+        (sent,) = gateway.asked("DescribeAcls")
+        assert (sent.resource_type_filter, sent.resource_name_filter) == (2, "x")
+        assert (sent.pattern_type_filter, sent.principal_filter) == (2, "User:a")
+        assert (sent.host_filter, sent.operation, sent.permission_type) == (host, 4, 2)
+
+
+async def test_every_version() -> None:
+    for version in (1, 2, 3):
+        async with FakeAcls() as gateway, admin(gateway) as asking:
+            gateway.highest = dict.fromkeys(("CreateAcls", "DescribeAcls", "DeleteAcls"), version)
+            await asking.create([acl(TEXTS[0])])
+            found, _ = await asking.describe([AclFilter()])
+            assert list(map(text_of, found)) == TEXTS[:1]
+            assert (await asking.delete([AclFilter()]))[0] == found
+            assert all(entity.__version__ == version for _, entity in gateway.requests[1:])
+
+
+async def test_a_lost_connection_and_an_error_that_passes() -> None:
+    async with FakeAcls() as gateway, admin(gateway) as asking:
+        gateway.faults["CreateAcls"] += [drop_before, drop_after]
+        (outcome,) = await asking.create([acl(TEXTS[0])])
+        assert outcome.code == 0
+        gateway.refusing["DescribeAcls"] = (7, "Later.")
+        gateway.before["DescribeAcls"] = lambda: None
+        asking._client.timeout = 0.3
+        found, outcome = await asking.describe([AclFilter()])
+        assert (found, outcome.code, outcome.message) == ([], 7, "Later.")
+        assert len(gateway.asked("DescribeAcls")) > 1
+
+
+def test_order() -> None:
+    texts = [
+        "ALLOW READ User:b TOPIC:LITERAL:a",
+        "ALLOW READ User:a TOPIC:PREFIXED:a",
+        "ALLOW READ User:a TOPIC:LITERAL:b",
+        "ALLOW READ User:a GROUP:LITERAL:a",
+        "ALLOW READ User:a CLUSTER:LITERAL:kafka-cluster",
+    ]
+    assert [text_of(one) for one in in_order(map(acl, reversed(texts)))] == texts

@@ -1,0 +1,87 @@
+"""Kafka's StandardAuthorizer is the oracle of ours: the same ACLs, the same questions, the same
+answers, where no name is in a namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.acls.authorizer import AclFilter
+from gateway.acls.model import ANY_USER, AclBinding, ResourceType
+from tests.live.oracle_acl_sets import (
+    HOSTS,
+    NAMES,
+    OPERATIONS,
+    PRINCIPALS,
+    acl_sets,
+    entries,
+    filters,
+    patterns,
+)
+from tests.live.oracle_acls import KafkaAuthorizer, Question, Rules, our_answers
+from tests.live.oracle_cases import CASES, SECONDS, oracle_settings
+
+ROOT = "User:root"
+STRANGER = "Group:alice"
+"""A principal of another type than its namesake."""
+
+ASKING = (*PRINCIPALS, ROOT, STRANGER)
+RESOURCES: list[tuple[ResourceType, str | None]] = [
+    (kind, name) for kind, names in NAMES.items() for name in (*names, None)
+]
+QUESTIONS = [
+    Question(principal, host, operation, kind, name)
+    for principal, host, operation, (kind, name) in product(ASKING, HOSTS, OPERATIONS, RESOURCES)
+]
+SETS = max(CASES // 50, 1)
+"""ACL sets to ask all of these with."""
+
+bindings = st.builds(AclBinding, patterns(), entries((*PRINCIPALS, ANY_USER, ROOT, STRANGER)))
+rules = st.builds(
+    Rules, acl_sets(bindings), st.sampled_from([(), (ROOT,), (ROOT, STRANGER)]), st.booleans()
+)
+
+
+@pytest.fixture(scope="module")
+def kafka_authorizer() -> Iterator[KafkaAuthorizer]:
+    with KafkaAuthorizer() as authorizer:
+        yield authorizer
+
+
+@pytest.mark.timeout(SECONDS)
+def test_it_decides_as_kafka_s(kafka_authorizer: KafkaAuthorizer) -> None:
+    """Every operation of every principal on everything that there is, and on any of a type."""
+    asked = 0
+
+    @oracle_settings(SETS)
+    @given(rules)
+    def check(rules: Rules) -> None:
+        nonlocal asked
+        kafka_s = kafka_authorizer.answers(rules, QUESTIONS).allowed
+        ours = our_answers(rules, QUESTIONS).allowed
+        for question, expected, got in zip(QUESTIONS, kafka_s, ours, strict=True):
+            assert got is expected, f"{question} of {rules}"
+        asked += len(QUESTIONS)
+
+    check()
+    assert asked >= CASES
+
+
+@pytest.mark.timeout(SECONDS)
+def test_filters_mean_the_same(kafka_authorizer: KafkaAuthorizer) -> None:
+    """What DescribeAcls lists and DeleteAcls deletes."""
+
+    @oracle_settings(SETS)
+    @given(rules, st.lists(filters(), min_size=1, max_size=20))
+    def check(rules: Rules, asked: list[AclFilter]) -> None:
+        kafka_s = kafka_authorizer.answers(rules, (), asked).meant
+        ours = our_answers(rules, (), asked).meant
+        for one, expected, got in zip(asked, kafka_s, ours, strict=True):
+            assert got == expected, f"{one} of {rules}"
+
+    check()

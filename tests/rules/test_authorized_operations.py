@@ -1,0 +1,202 @@
+"""The operations that a client is told it may do (KIP-430): those of the broker's answer that the
+ACLs allow it, and none where none were asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.access import AuthorizedAccess
+from gateway.acls.model import CLUSTER, Operation
+from gateway.catalog.entities import Alias, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.coverage import COVERAGE
+from gateway.names import LogicalName
+from gateway.rules import authorized_operations
+from gateway.rules.api_keys import ApiKey
+from gateway.rules.authorized_operations import NOT_ASKED
+from gateway.rules.nested import element_class, has_field, make
+from gateway.view import View, ViewSettings
+from protocol import messages
+from protocol.errors import ProtocolError
+from protocol.schema import request_name, response_name
+from tests.session.allowing import Allowing
+
+READ, WRITE, CREATE, DESCRIBE = (
+    1 << Operation[name] for name in ("READ", "WRITE", "CREATE", "DESCRIBE")
+)
+TOPIC_OPERATIONS = [
+    Operation[name]
+    for name in ("READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "ALTER_CONFIGS")
+]
+ALL = sum(1 << operation for operation in TOPIC_OPERATIONS)
+
+MOVED = TopicEntry(
+    "old", LogicalName("team-a", "orders"), aliases=(Alias(LogicalName("", "old"), 1 << 60),)
+)
+
+FIELDS = {
+    (ApiKey.METADATA, "include_topic_authorized_operations"): range(8, 14),
+    (ApiKey.METADATA, "include_cluster_authorized_operations"): range(8, 11),
+    (ApiKey.DESCRIBE_GROUPS, "include_authorized_operations"): range(3, 7),
+    (ApiKey.DESCRIBE_CLUSTER, "include_cluster_authorized_operations"): range(3),
+    (ApiKey.CONSUMER_GROUP_DESCRIBE, "include_authorized_operations"): range(2),
+}
+"""Which versions can ask, by KIP-430, KIP-700 (the cluster's go from Metadata to DescribeCluster)
+and KIP-848."""
+
+
+def access(*allowed: str, home: str = "") -> AuthorizedAccess:
+    view = View(ViewSettings("test", home=home), Snapshot.of(["team-a", "team-b"], topics=[MOVED]))
+    return AuthorizedAccess(view, "User:alice", "10.0.0.1", Allowing(allowed))
+
+
+def asked(api: int, version: int, **values: object) -> bool:
+    cls = messages.message_class(request_name(api), version)
+    return authorized_operations.are_asked(api, version, messages.write(make(cls, values)))
+
+
+def cut(api: int, version: int, values: dict[str, Any], of: AuthorizedAccess) -> Any:
+    body = messages.write(make(messages.message_class(response_name(api), version), values))
+    return messages.parse(
+        response_name(api), version, authorized_operations.cut(api, version, body, of)
+    )
+
+
+def entries(api: int, version: int, array: str, *values: dict[str, Any]) -> tuple[Any, ...]:
+    cls = element_class(messages.message_class(response_name(api), version), array)
+    return tuple(make(cls, value) for value in values)
+
+
+def topic_bits(told: int, name: str, of: AuthorizedAccess, version: int = 13) -> int:
+    topics = entries(
+        ApiKey.METADATA,
+        version,
+        "topics",
+        {"name": name, "topic_authorized_operations": told},
+    )
+    answer = cut(ApiKey.METADATA, version, {"topics": topics}, of)
+    return int(answer.topics[0].topic_authorized_operations)
+
+
+@pytest.mark.parametrize(("api", "field"), FIELDS)
+def test_a_request_asks_by_its_field(api: int, field: str) -> None:
+    row = COVERAGE[api]
+    for version in range(row.first, row.last + 1):
+        can_ask = version in FIELDS[ApiKey(api), field]
+        assert has_field(messages.message_class(request_name(api), version), field) == can_ask
+        assert asked(api, version, **{field: True}) == can_ask
+        assert not asked(api, version)
+
+
+def test_partitions_are_described_with_operations_unasked() -> None:
+    assert asked(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0)
+
+
+def test_no_other_request_asks() -> None:
+    for api, row in COVERAGE.items():
+        assert (api in authorized_operations.TOLD_BY) == any(
+            "authorized_operations" in field
+            for version in range(row.first, row.last + 1)
+            for field in _all_fields(messages.message_class(response_name(api), version))
+        ), row.name
+
+
+def _all_fields(cls: type) -> set[str]:
+    found = set(cls.__dataclass_fields__)  # type: ignore[attr-defined]
+    for array in ("topics", "groups"):
+        if has_field(cls, array) and hasattr(element_class(cls, array), "__dataclass_fields__"):
+            found |= set(element_class(cls, array).__dataclass_fields__)  # type: ignore[attr-defined]
+    return found
+
+
+def test_a_request_that_cannot_be_read() -> None:
+    with pytest.raises(ProtocolError):
+        authorized_operations.are_asked(ApiKey.METADATA, 9, b"\x05")
+
+
+@given(
+    told=st.sets(st.sampled_from(TOPIC_OPERATIONS)),
+    allowed=st.sets(st.sampled_from(TOPIC_OPERATIONS)),
+)
+def test_what_is_told_is_what_both_allow(told: set[Operation], allowed: set[Operation]) -> None:
+    alice = access(*(f"{operation.name} TOPIC team-b:x" for operation in allowed))
+    bits = sum(1 << operation for operation in told)
+    both = sum(1 << operation for operation in told & allowed)
+    assert topic_bits(bits, "team-b:x", alice) == both
+
+
+@pytest.mark.parametrize("version", range(8, 14))
+def test_topics_each_have_their_own(version: int) -> None:
+    alice = access("READ TOPIC team-b:x", "DESCRIBE TOPIC y")
+    assert topic_bits(ALL, "team-b:x", alice, version) == READ
+    assert topic_bits(ALL, "y", alice, version) == DESCRIBE
+    assert topic_bits(ALL, "team-b:y", alice, version) == 0
+
+
+def test_what_was_not_asked_for_is_not_told() -> None:
+    assert topic_bits(NOT_ASKED, "y", access("READ TOPIC y")) == NOT_ASKED
+
+
+def test_a_topic_is_asked_about_by_its_own_name() -> None:
+    alice = access("READ TOPIC team-a:orders", "WRITE TOPIC old")
+    assert topic_bits(ALL, "old", alice) == READ
+    assert topic_bits(ALL, "orders", access("READ TOPIC team-a:orders", home="team-a")) == READ
+
+
+def test_nothing_is_told_of_what_names_nothing_here() -> None:
+    assert topic_bits(ALL, ":team-b:x", access("READ TOPIC team-b:x", home="team-a")) == NOT_ASKED
+    nameless = entries(
+        ApiKey.METADATA, 13, "topics", {"name": None, "topic_authorized_operations": ALL}
+    )
+    answer = cut(ApiKey.METADATA, 13, {"topics": nameless}, access())
+    assert answer.topics[0].topic_authorized_operations == NOT_ASKED
+
+
+@pytest.mark.parametrize(
+    ("api", "version"),
+    [(ApiKey.DESCRIBE_GROUPS, v) for v in range(3, 7)]
+    + [(ApiKey.CONSUMER_GROUP_DESCRIBE, v) for v in range(2)],
+)
+def test_groups_are_the_homes(api: int, version: int) -> None:
+    groups = entries(
+        api,
+        version,
+        "groups",
+        {"group_id": "app", "authorized_operations": READ | DESCRIBE},
+        {"group_id": "other", "authorized_operations": NOT_ASKED},
+    )
+    alice = access("READ GROUP team-a:app", "DESCRIBE GROUP app", home="team-a")
+    answer = cut(api, version, {"groups": groups}, alice)
+    assert [group.authorized_operations for group in answer.groups] == [READ, NOT_ASKED]
+
+
+@pytest.mark.parametrize(
+    ("api", "version"),
+    [(ApiKey.METADATA, v) for v in range(8, 11)] + [(ApiKey.DESCRIBE_CLUSTER, v) for v in range(3)],
+)
+def test_the_cluster_is_told_to_whom_may_describe_it(api: int, version: int) -> None:
+    def told(bits: int, *allowed: str) -> int:
+        values = {"cluster_authorized_operations": bits}
+        return int(cut(api, version, values, access(*allowed)).cluster_authorized_operations)
+
+    both = CREATE | DESCRIBE
+    assert told(both | WRITE, f"CREATE {CLUSTER}", f"DESCRIBE {CLUSTER}") == both
+    assert told(both, f"CREATE {CLUSTER}") == 0
+    assert told(NOT_ASKED, f"DESCRIBE {CLUSTER}") == NOT_ASKED
+
+
+def test_the_rest_of_an_answer_stays() -> None:
+    topics = entries(
+        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        0,
+        "topics",
+        {"name": "y", "error_code": 5, "is_internal": True, "topic_authorized_operations": ALL},
+    )
+    answer = cut(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, {"topics": topics}, access("WRITE TOPIC y"))
+    (topic,) = answer.topics
+    assert (topic.name, topic.error_code, topic.is_internal) == ("y", 5, True)
+    assert topic.topic_authorized_operations == WRITE

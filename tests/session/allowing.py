@@ -1,0 +1,33 @@
+"""An authorizer for tests: what is listed is allowed, all else is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
+from gateway.acls.model import AclBinding, Operation, Resource, ResourceType
+
+
+class Allowing(Authorizer):
+    """``allowed`` are texts like ``READ TOPIC team-a:orders``: operation, type, logical name."""
+
+    def __init__(self, allowed: Iterable[str]) -> None:
+        self._allowed = {tuple(text.split(" ", 2)) for text in allowed}
+
+    def authorize(
+        self, principal: str, host: str, operation: Operation, resource: Resource
+    ) -> Verdict:
+        """Only what is listed."""
+        asked = (operation.name, resource.type.name, resource.text)
+        return Verdict(asked in self._allowed, "the list")
+
+    def authorize_any(
+        self, principal: str, host: str, operation: Operation, resource_type: ResourceType
+    ) -> Verdict:
+        """Whether anything of the type is listed for the operation."""
+        wanted = (operation.name, resource_type.name)
+        return Verdict(any(one[:2] == wanted for one in self._allowed), "the list")
+
+    def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
+        """It has none."""
+        return ()
