@@ -23,7 +23,8 @@ from gateway.acls.model import (
 )
 from gateway.decision import Denied, Resolved
 from gateway.denials import as_asked, denied, unnamed
-from gateway.names import END_OF_NAMESPACE, InvalidName, decode
+from gateway.names import InvalidName
+from gateway.spelling import MAX_SPELLED, id_owner
 from gateway.view import CACHE_LIMIT, View
 
 READ: Final = int(Operation.READ)
@@ -164,19 +165,14 @@ class Access:
         return self._root_id(kind, broker_id.decode(errors="replace"))
 
     def _root_id(self, kind: ResourceType, text: str) -> Resource:
-        """``team-a..app`` is the group ``app`` of home team-a, for whoever names it so. Ids may
-        hold any character, so only the prefix is looked at."""
-        head, end, rest = text.partition(END_OF_NAMESPACE)
-        if end and rest:
-            # Any topic will do: what counts is the namespace before it.
-            namespace = decode(head + end + "t").namespace
-            if namespace in self.view.snapshot.namespaces:
-                return Resource(kind, namespace, rest)
-        return resource(kind, text)
+        """``team-a..app`` is the group ``app`` of home team-a, for whoever names it so."""
+        owned = id_owner(self.view.snapshot, text)
+        return resource(kind, text) if owned is None else Resource(kind, *owned)
 
 
 class AuthorizedAccess(Access):
-    """Asks an authorizer, and keeps what it said."""
+    """Asks an authorizer, and keeps what it said; of longer names than topics have it keeps
+    nothing, so that nobody can fill the memory with them."""
 
     authorizes = True
 
@@ -193,6 +189,8 @@ class AuthorizedAccess(Access):
         """See :class:`Access`."""
         found = self._reads.get(spelled)
         if found is None:
+            if len(spelled) > MAX_SPELLED:
+                return self.topic(READ, spelled)
             if len(self._reads) >= CACHE_LIMIT:
                 self._reads.clear()
             found = self._reads[spelled] = self.topic(READ, spelled)
@@ -202,6 +200,8 @@ class AuthorizedAccess(Access):
         """See :class:`Access`."""
         found = self._writes.get(spelled)
         if found is None:
+            if len(spelled) > MAX_SPELLED:
+                return self.topic(WRITE, spelled)
             if len(self._writes) >= CACHE_LIMIT:
                 self._writes.clear()
             found = self._writes[spelled] = self.topic(WRITE, spelled)
@@ -265,9 +265,11 @@ class AuthorizedAccess(Access):
             pass
         asked = Operation(operation)
         verdict = self._authorizer.authorize(self.principal, self.host, asked, named)
-        if len(self._verdicts) >= CACHE_LIMIT:
-            self._verdicts.clear()
-        found = self._verdicts[key] = self._denied(asked, named, verdict)
+        found = self._denied(asked, named, verdict)
+        if len(named.namespace) + len(named.name) <= MAX_SPELLED:
+            if len(self._verdicts) >= CACHE_LIMIT:
+                self._verdicts.clear()
+            self._verdicts[key] = found
         return found
 
     def over(self, view: View) -> Access:

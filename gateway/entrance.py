@@ -98,6 +98,9 @@ class Entrance:
         state = connection.session.state
         state.identify(identity, self._access_of(connection.listener, identity, state.host))
         self.admission.identified(connection, identity)
+        gone = self.admission.why_not(connection.listener, identity)
+        if gone is not None:  # while it was logging in
+            self.revoke(connection, gone)
 
     def _connection(
         self,

@@ -12,9 +12,11 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,
+    MAX_FLAT_LENGTH,
     InvalidName,
     LogicalName,
     check_namespace,
+    decode,
     encode,
     flat_prefix,
     is_reserved,
@@ -164,6 +166,20 @@ def below(namespace: str, home: str) -> str | None:
         return namespace if not home else ""
     inside = namespace.removeprefix(home + DELIMITER)
     return inside if inside != namespace else None
+
+
+def id_owner(snapshot: Snapshot, text: str) -> tuple[str, str] | None:
+    """Namespace and rest of a home's group or transactional id as the root sees it: ``team-a..app``
+    is ``app`` of team-a. Ids may hold any character, so only the prefix is looked at."""
+    at = text.find(END_OF_NAMESPACE, 0, MAX_FLAT_LENGTH)
+    while at > 0:
+        prefix, rest = text[: at + len(END_OF_NAMESPACE)], text[at + len(END_OF_NAMESPACE) :]
+        # A tier may end in a dot, so the first two dots are not always the end.
+        namespace = decode(prefix + _ANY_TOPIC).namespace
+        if rest and namespace in snapshot.namespaces and flat_prefix(namespace) == prefix:
+            return namespace, rest
+        at = text.find(END_OF_NAMESPACE, at + 1, MAX_FLAT_LENGTH)
+    return None
 
 
 def _check_length(spelled: str) -> None:

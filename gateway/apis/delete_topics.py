@@ -16,6 +16,7 @@ from gateway.apis.own_changes import (
     without_topics,
 )
 from gateway.decision import Denied
+from gateway.error_codes import UNKNOWN_TOPIC_ID
 from gateway.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.rules.namespace_listing import ENDS
 from gateway.state import ConnectionState
@@ -60,7 +61,19 @@ def response(
     index = state.worker.cluster.index
     for flat, topic_id in without_error(spans):
         index.forget(flat, topic_id)
+    if state.access.authorizes:
+        _name_what_was_asked(state, exchange, spans)
     return generic.restore(state, exchange, buf, start, end, spans)
+
+
+def _name_what_was_asked(state: ConnectionState, exchange: Exchange, spans: list[Span]) -> None:
+    """Who may delete a topic by its id is told its name, also who could not describe it."""
+    spelled = exchange.spelled = dict(exchange.spelled or {})
+    for kind, _, _, flat in spans:
+        if kind == TOPIC_NAME and flat and flat not in spelled:
+            shown = state.view.spell(flat)
+            if shown is not None:
+                spelled[flat] = shown
 
 
 def _needs_topics(state: ConnectionState, spans: list[Span]) -> bool:
@@ -83,7 +96,10 @@ def _ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
     denied: dict[bytes, Denied] = {}
     for kind, _, _, value in spans:
         flat = _flat_of(state, value) if kind == TOPIC_ID else None
-        if flat is not None:
+        if kind == TOPIC_ID and flat is None and any(value):
+            # What it is may be known before it is deleted, and nobody was asked about it then.
+            denied[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
+        elif flat is not None:
             why = admin_access.deletion(access, access.flat_resource(flat))
             if why is not None:
                 denied[value] = why

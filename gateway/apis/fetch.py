@@ -46,6 +46,11 @@ RECORDS: Final = int(Kind.RECORDS)
 FETCH: Final = 1
 
 FINAL_EPOCH: Final = -1
+
+GONE: Final = object()
+"""Marks an exchange whose client is told that its session is gone: it must not be opened again by
+what the broker, which knows nothing of it, still answers."""
+
 FIRST_WITH_SESSIONS: Final = 7
 
 SESSION_NAMES: Final = 10_000
@@ -135,7 +140,7 @@ def response(
             session_id = value
         elif kind == ERROR_CODE:
             flow.errors[value] = flow.errors.get(value, 0) + 1
-    if session_id:
+    if session_id and exchange.request is not GONE:
         by_id = plan.version > LAST_BY_NAME
         state.fetch_session_opened(session_id, spelled, lead.flat.encode(), by_id=by_id)
     return edits
@@ -156,7 +161,7 @@ def recheck(state: ConnectionState, exchange: Exchange) -> None:
         response = messages.message_class("FetchResponse", version)
         return messages.write(make(response, {"error_code": FETCH_SESSION_ID_NOT_FOUND}))
 
-    exchange.streams, exchange.extra = False, None
+    exchange.streams, exchange.extra, exchange.request = False, None, GONE
     exchange.then_at_last(gone)
 
 

@@ -8,10 +8,11 @@ from typing import Final
 
 from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
-from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
 from gateway.plans import Plan
 from gateway.rules import authorized_operations, group_lists, metadata, partial
+from gateway.rules.api_keys import ApiKey
 from gateway.rules.broker_addresses import endpoint_edits
 from gateway.rules.error_response import error_response
 from gateway.rules.error_text import TextFacts, text_edits
@@ -185,6 +186,8 @@ def refuse(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Re
     plan = exchange.plan
     if refusals.ids:
         return _refuse_ids(state, exchange, body, refusals)
+    if plan.api_key == ApiKey.ADD_PARTITIONS_TO_TXN:
+        _refuse_missing(state, exchange, refusals)
     split = partial.split(plan.api_key, plan.version, body, refusals.topics, refusals.aliases)
     if split.body is None:
         return Answer(partial.merge(split.kept, None))
@@ -192,6 +195,16 @@ def refuse(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Re
         exchange.then(lambda answer: _ids_of_aliases(state, exchange, answer, refusals.aliases))
     exchange.then(lambda answer: partial.merge(split.kept, answer))
     return forward_renamed(state, exchange, split.body)
+
+
+def _refuse_missing(state: ConnectionState, exchange: Exchange, refusals: Refusals) -> None:
+    """Nothing is attempted, so the broker is not asked, but which topics do not exist is told all
+    the same (KafkaApis: AddPartitionsToTxn)."""
+    for flat, spelled in (exchange.spelled or {}).items():
+        if not state.worker.cluster.index.exists(flat):
+            text = spelled.decode(errors="replace")
+            missing = Denied(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{text}' does not exist.", "names")
+            refusals.topics.setdefault(spelled, missing)
 
 
 def _ids_of_aliases(

@@ -174,7 +174,23 @@ def _transactional_denial(
     return found if isinstance(found, Denied) else None
 
 
-def _second_names(state: ConnectionState, renamer: RequestRenamer) -> dict[bytes, Denied]:
+def _numbered(buf: bytes, end: int, spans: list[Span]) -> set[bytes]:
+    """The names and ids of topics whose batches have sequence numbers, or may have."""
+    numbered: set[bytes] = set()
+    topic = b""
+    for kind, _, stop, value in spans:
+        if kind in (TOPIC_NAME, TOPIC_ID):
+            topic = value
+        elif kind == RECORDS:
+            facts = batch_facts(buf, stop, min(end, stop + value))
+            if facts is None or facts[1]:
+                numbered.add(topic)
+    return numbered
+
+
+def _second_names(
+    state: ConnectionState, renamer: RequestRenamer, numbered: set[bytes]
+) -> dict[bytes, Denied]:
     """The names and ids under which this producer may not go on."""
     name_of = state.worker.cluster.index.name_of
     called = [*renamer.spelled.items()]
@@ -183,7 +199,7 @@ def _second_names(state: ConnectionState, renamer: RequestRenamer) -> dict[bytes
     return {
         asked: Denied(INVALID_REQUEST, why, "spelling")
         for flat, asked in called
-        if state.produced_as(flat, asked) != asked
+        if asked in numbered and state.produced_as(flat, asked) != asked
     }
 
 
@@ -244,7 +260,7 @@ def _refuse(
     if denied is not None:
         refusals = refusals or Refusals()
         refusals.ids.setdefault(b"", denied)
-    second = _second_names(state, renamer)
+    second = _second_names(state, renamer, _numbered(buf, end, spans))
     if second:
         refusals = refusals or Refusals()
         refusals.topics |= second

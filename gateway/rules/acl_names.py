@@ -14,7 +14,7 @@ from gateway.acls.patterns import NAMESPACED
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST
 from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, check_namespace, flat_prefix
-from gateway.spelling import MAX_SPELLED
+from gateway.spelling import MAX_SPELLED, id_owner
 from gateway.view import MAX_ID_BYTES, View
 
 _REST: Final = "t"
@@ -111,7 +111,7 @@ def _topic(view: View, name: str) -> str:
 def _id(view: View, name: str) -> str:
     """The same for a group or transactional id: see ``Access.id_resource``."""
     home = view.settings.home
-    text = _under(home, name) if home else _spelled(view, name)
+    text = _under(home, name) if home else _spelled_id(view, name)
     if len(text.encode()) > MAX_ID_BYTES:
         raise InvalidName(f"an id of {len(name.encode())} bytes is longer than any id can be")
     return text
@@ -127,6 +127,12 @@ def _spelled(view: View, name: str) -> str:
         return name
     spelled = view.snapshot.spelled(name + _REST)
     return str(spelled).removesuffix(_REST) if spelled.namespace else name
+
+
+def _spelled_id(view: View, name: str) -> str:
+    """The same for an id, which may hold any character: what a request about it is asked by."""
+    owned = id_owner(view.snapshot, name + _REST)
+    return name if owned is None else DELIMITER.join(owned).removesuffix(_REST)
 
 
 # -- names that are shown --------------------------------------------------------------------------

@@ -244,3 +244,15 @@ def test_denials_name_what_clients_write() -> None:
     group = alice.group(READ, b"app")
     assert isinstance(group, Denied)
     assert group.message == "User:alice is not allowed to READ group 'app'."
+
+
+def test_names_that_are_longer_than_any_are_not_kept() -> None:
+    alice, authorizer = access()
+    long = b"x" * 5000
+    for _ in range(2):
+        assert isinstance(alice.to_read(long), Denied)
+        assert isinstance(alice.to_write(long), Denied)
+        assert isinstance(alice.group(READ, long), Denied)
+    kept = [alice._reads, alice._writes, alice._verdicts, alice._flats]
+    assert not any(kept)
+    assert max(authorizer.asked.values()) == 2

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from gateway import spelling
 from gateway.catalog.snapshot import Snapshot
-from gateway.names import InvalidName
-from gateway.spelling import Spelling, ViewSettings
+from gateway.names import InvalidName, flat_prefix
+from gateway.spelling import Spelling, ViewSettings, id_owner
 
 SNAPSHOT = Snapshot.of(["team-a:sub", "team-b", "org:apache:kafka", "a.b"])
 PATHS = ["team-a", "team-a:sub", "team-b", "org", "org:apache", "org:apache:kafka", "a.b"]
@@ -92,3 +92,17 @@ def test_a_shown_namespace_denotes_what_it_was_shown_for(
     shown = spelling.spell_namespace(chosen, path)
     if shown is not None:
         assert spelling.parse_namespace(chosen, SNAPSHOT, shown) == path
+
+
+@pytest.mark.parametrize("home", ["team-a", "a.", "a-", "org:v1.2", "-", "a..b"])
+@pytest.mark.parametrize(
+    "client_id", ["app", "a:b", ":", "my app", "x..y", ".", "..", "é", "org:x"]
+)
+def test_from_the_root_a_homes_id_is_told_by_its_prefix(home: str, client_id: str) -> None:
+    snapshot = Snapshot.of([home, "org"])
+    assert id_owner(snapshot, flat_prefix(home) + client_id) == (home, client_id)
+
+
+@pytest.mark.parametrize("client_id", ["app", "team-a..", "..x", "nowhere..app", "team-a:app", ""])
+def test_ids_of_no_home(client_id: str) -> None:
+    assert id_owner(Snapshot.of(["team-a"]), client_id) is None

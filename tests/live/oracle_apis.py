@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from hypothesis import strategies as st
@@ -46,6 +47,7 @@ def asked_together(
     return st.integers(0, len(pairs) - 1).flatmap(beginning_at)
 
 
+@cache
 def _asked(name: str, version: int) -> st.SearchStrategy[Asked]:
     request = REQUESTS[name](version).map(lambda values: Request(name, version, values))
     return st.builds(Asked, st.sampled_from(USERS), st.sampled_from(HOSTS), request)

@@ -129,11 +129,13 @@ class Side:
         """Have a member in one group, with partitions of two topics. It stays for as long as the
         group's session timeout."""
         topics = EXISTING[:2]
+        wanted = {self._ids[name] for name in topics}
 
         def joined() -> Any:
             answer = self._heartbeat(0, topics, [])
             given = () if answer.assignment is None else answer.assignment.topic_partitions
-            return answer if len(given) == len(topics) else None
+            # A coordinator learns of a topic that was made anew a little later.
+            return answer if {each.topic_id for each in given} == wanted else None
 
         answer = wait_until(joined, "a member with partitions", clients.SECONDS, poll=0.01)
         given = answer.assignment.topic_partitions

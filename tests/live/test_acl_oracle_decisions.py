@@ -38,7 +38,7 @@ QUESTIONS = [
     Question(principal, host, operation, kind, name)
     for principal, host, operation, (kind, name) in product(ASKING, HOSTS, OPERATIONS, RESOURCES)
 ]
-SETS = max(CASES // 50, 1)
+SETS = max(CASES // 20, 1)
 """ACL sets to ask all of these with."""
 
 bindings = st.builds(AclBinding, patterns(), entries((*PRINCIPALS, ANY_USER, ROOT, STRANGER)))

@@ -199,7 +199,7 @@ def test_what_is_the_whole_cluster_s(kind: ResourceType) -> None:
         (LEGAL, (TOPIC, PREFIXED, "org:a"), "PREFIXED org..a"),
         (LEGAL, (TOPIC, LITERAL, "nowhere:x"), "LITERAL nowhere:x"),
         (LEGAL, (GROUP, LITERAL, "team-a:app"), "LITERAL team-a..app"),
-        (LEGAL, (GROUP, LITERAL, "team-a:my app"), "LITERAL team-a:my app"),
+        (LEGAL, (GROUP, LITERAL, "team-a:my app"), "LITERAL team-a..my app"),
         (ROOT, (TOPIC, LITERAL, "org..x"), "LITERAL :org..x"),
         (LEGAL, (TOPIC, LITERAL, "org..x"), "LITERAL :org..x"),
         (ROOT, (GROUP, LITERAL, "org..x"), "LITERAL org..x"),

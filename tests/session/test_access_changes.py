@@ -62,6 +62,10 @@ def test_a_fetch_in_flight_brings_nothing(pair: Pair, version: int, pieces: int)
         pair.session.broker_data(data[at : at + pieces])
     got = pair.answer("Fetch", version)
     assert (got.error_code, got.responses) == (NO_SESSION, ())
+    # What the broker answered meanwhile has not opened its session again.
+    again = fetching.request(version, {}, session_id=5, session_epoch=1)
+    assert pair.ask("Fetch", version, again) is None
+    assert pair.answer("Fetch", version).error_code == NO_SESSION
 
 
 def test_what_is_still_allowed_goes_on(pair: Pair) -> None:

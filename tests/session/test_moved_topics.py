@@ -382,3 +382,17 @@ def test_a_topic_that_is_made_again_is_another_one() -> None:
     pair.facts.index.forget(b"plain", topic_id(1).bytes)
     pair.facts.index.learn(b"plain", topic_id(9).bytes)
     assert produce(pair, 13, topic_id(9), 7) is not None
+
+
+def test_a_second_name_without_sequence_numbers_beside_a_refused_topic() -> None:
+    pair = Pair(topics=[FLAT], entries=[entry(alias=True)])
+    assert produce(pair, 12, "team-a:orders", 7) is not None
+    cls = messages.message_class("ProduceRequest", 12)
+    topic = element_class(cls, "topic_data")
+    records = make(element_class(topic, "partition_data"), {"records": batch(-1)})
+    asked = tuple(
+        make(topic, {"name": name, "partition_data": (records,)})
+        for name in ("nowhere:x", "team-b:orders")
+    )
+    seen = pair.ask("Produce", 12, make(cls, {"acks": -1, "topic_data": asked}), 8)
+    assert [each.name for each in seen.topic_data] == [FLAT]
