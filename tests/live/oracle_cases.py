@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, Verbosity, settings
 
 CASES: Final = int(os.environ.get("ORACLE_CASES", "5000"))
 """Requests that both a broker and the gateway are sent."""
@@ -24,5 +24,8 @@ def oracle_settings(examples: int) -> settings:
         derandomize=not LONG,
         database=None,
         deadline=None,
+        # A difference is told with what it takes to repeat it: shrinking would ask all again.
+        phases=[Phase.generate],
+        verbosity=Verbosity.quiet,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )

@@ -23,7 +23,7 @@ from tests.live import authorized, by_hand, clients, oracle
 from tests.live.oracle_acl_sets import HOSTS, NAMES, USERS
 from tests.live.oracle_answers import comparable
 from tests.live.oracle_requests import TIMEOUT, Request
-from tests.live.oracle_topic_requests import EXISTING, MISSING
+from tests.live.oracle_topic_requests import EXISTING, MISSING, SUBSCRIBED
 from tests.live.wire import Wire
 
 _ACLS = 3
@@ -64,6 +64,7 @@ class Side:
             self._admin, NAMES[ResourceType.GROUP], NAMES[ResourceType.TRANSACTIONAL_ID]
         )
         self.make_topics()
+        self._join()
 
     @staticmethod
     def _connection(stack: contextlib.ExitStack, servers: str, user: str, host: str) -> Wire:
@@ -96,16 +97,13 @@ class Side:
     # -- what there is ------------------------------------------------------------------------
 
     def make_topics(self) -> None:
-        """Make those that shall exist and do not, and wait until they, and a group that reads some
-        of them, can be used."""
+        """Make those that shall exist and do not, and wait until they can be used."""
         topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in EXISTING]
         made = self._admin.ask("CreateTopics", 5, topics=topics, timeout=TIMEOUT).topics
         codes = {int(each.error_code) for each in made}
         assert codes <= {0, _TOPIC_ALREADY_EXISTS}
-        if 0 not in codes:
-            return
-        wait_until(self._serves_topics, "leaders of all topics", clients.SECONDS, poll=0.005)
-        self._join()
+        if 0 in codes or not self._ids.keys() >= {*EXISTING}:
+            wait_until(self._serves_topics, "leaders of all topics", clients.SECONDS, poll=0.005)
 
     def _serves_topics(self) -> bool:
         named = [{"name": name} for name in EXISTING]
@@ -128,14 +126,11 @@ class Side:
     def _join(self) -> None:
         """Have a member in one group, with partitions of two topics. It stays for as long as the
         group's session timeout."""
-        topics = EXISTING[:2]
-        wanted = {self._ids[name] for name in topics}
 
         def joined() -> Any:
-            answer = self._heartbeat(0, topics, [])
+            answer = self._heartbeat(0, SUBSCRIBED, [])
             given = () if answer.assignment is None else answer.assignment.topic_partitions
-            # A coordinator learns of a topic that was made anew a little later.
-            return answer if {each.topic_id for each in given} == wanted else None
+            return answer if len(given) == len(SUBSCRIBED) else None
 
         answer = wait_until(joined, "a member with partitions", clients.SECONDS, poll=0.01)
         given = answer.assignment.topic_partitions

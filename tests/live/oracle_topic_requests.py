@@ -31,9 +31,14 @@ _TOO_MANY_REPLICAS = 9
 _TRANSACTIONAL = 16
 _NAMED_BY_ID = 12
 """The first version of Metadata that may name a topic by its id (KIP-516)."""
+_DELETED_BY_ID = 6
+"""The same of DeleteTopics."""
 
 EXISTING: Final = ("a", "ab", "b", "team-a..x")
 """The topics that exist."""
+
+SUBSCRIBED: Final = EXISTING[2:]
+"""Those that a group has a member for, which is never told that they were made anew."""
 
 MISSING: Final = tuple(name for name in NAMES[Type.TOPIC] if name not in EXISTING)
 
@@ -126,9 +131,10 @@ def _delete_topics(version: int) -> Strategy:
 
     # Few of those that exist: each that is deleted has to be made again.
     missing = st.lists(st.sampled_from(MISSING), min_size=1, max_size=2, unique=True)
-    return st.builds(
-        asked, missing | missing | some_topics, flags if version >= 6 else st.just(False)
-    )
+    others = [name for name in NAMES[Type.TOPIC] if name not in SUBSCRIBED]
+    any_of_them = st.lists(st.sampled_from(others), min_size=1, max_size=3, unique=True)
+    by_id = flags if version >= _DELETED_BY_ID else st.just(False)
+    return st.builds(asked, missing | any_of_them, by_id)
 
 
 def _delete_records(version: int) -> Strategy:
