@@ -43,6 +43,8 @@ _LEFT_OUT: Final = {
     "coordinator_addresses",
     "synonyms",
     "records",
+    # The gateway leaves out what may not be described, a broker does not (docs/access.md).
+    "subscribed_topic_names",
 }
 
 _ORDERED: Final = {"CreateAclsResponse", "DeleteAclsResponse"}

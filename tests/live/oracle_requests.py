@@ -26,6 +26,9 @@ PRODUCER_ID: Final = 1_000_000
 flags = st.booleans()
 topic_names = st.sampled_from(NAMES[Type.TOPIC])
 some_topics = st.lists(topic_names, min_size=1, max_size=3, unique=True)
+WITH_MEMBER: Final = "ab"
+"""The group that has a member, of the protocol of KIP-848."""
+
 group_ids = st.sampled_from(NAMES[Type.GROUP])
 some_groups = st.lists(group_ids, min_size=1, max_size=3, unique=True).map(tuple)
 transactional_ids = st.sampled_from(NAMES[Type.TRANSACTIONAL_ID])

@@ -22,7 +22,7 @@ from protocol.schema import api_key_of, message_versions
 from tests.live import authorized, by_hand, clients, oracle
 from tests.live.oracle_acl_sets import HOSTS, NAMES, USERS
 from tests.live.oracle_answers import comparable
-from tests.live.oracle_requests import TIMEOUT, Request
+from tests.live.oracle_requests import TIMEOUT, WITH_MEMBER, Request
 from tests.live.oracle_topic_requests import EXISTING, MISSING, SUBSCRIBED
 from tests.live.wire import Wire
 
@@ -38,8 +38,6 @@ _ANY = {
     "permission_type": Permission.ANY,
 }
 _MEMBER = "member"
-_WITH_MEMBER = "ab"
-"""The group that has a member, of the protocol of KIP-848."""
 
 
 PRODUCED_BY_ID = 13
@@ -118,7 +116,7 @@ class Side:
 
     def forget_groups(self) -> None:
         """Delete every group that has no member, with its offsets."""
-        groups = tuple(name for name in NAMES[ResourceType.GROUP] if name != _WITH_MEMBER)
+        groups = tuple(name for name in NAMES[ResourceType.GROUP] if name != WITH_MEMBER)
         answered = self._admin.ask("DeleteGroups", 2, groups_names=groups).results
         codes = {int(each.error_code) for each in answered}
         assert codes <= {0, _GROUP_ID_NOT_FOUND}, codes
@@ -141,7 +139,7 @@ class Side:
         answer = self._admin.ask(
             "ConsumerGroupHeartbeat",
             1,
-            group_id=_WITH_MEMBER,
+            group_id=WITH_MEMBER,
             member_id=_MEMBER,
             member_epoch=epoch,
             rebalance_timeout=TIMEOUT,
