@@ -14,7 +14,7 @@ import pytest
 from devkit.broker import KafkaCluster
 from tests.docs import access_table
 from tests.docs.access_table import ALLOWED, Row
-from tests.live import access_actions, access_clients, authorized
+from tests.live import access_actions, access_clients, authorized, clients
 
 ROWS = access_table.rows()
 JAVA_ERRORS = {
@@ -83,3 +83,18 @@ def test_row_with_kafka_s_tools(servers: Mapping[bool, str], row: Row, tmp_path:
         assert result.returncode == 0, said
     else:
         assert JAVA_ERRORS[row.answer] in said
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_regex_finds_what_may_be_described(servers: Mapping[bool, str], protocol: str) -> None:
+    """Whoever evaluates it: the client by a listing, or the gateway (KIP-848)."""
+    address = servers[False]
+    alice = {"group_protocol": protocol, **authorized.login("alice")}
+    with (
+        access_actions.only(address, ROWS[1]),  # she may read org:orders, and nothing else
+        clients.consumer(address, access_actions.READERS, **alice) as client,
+    ):
+        client.subscribe(["^(org:|orders).*"])
+        (record,) = clients.take(client, 1)
+        assert record.topic() == "org:orders"
+        assert {partition.topic for partition in client.assignment()} == {"org:orders"}

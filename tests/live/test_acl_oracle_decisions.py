@@ -12,7 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import ANY_USER, AclBinding, ResourceType
+from gateway.acls.model import (
+    ANY_USER,
+    AclBinding,
+    AclEntry,
+    Operation,
+    PatternType,
+    Permission,
+    ResourcePattern,
+    ResourceType,
+)
 from tests.live.oracle_acl_sets import (
     HOSTS,
     NAMES,
@@ -85,3 +94,22 @@ def test_filters_mean_the_same(kafka_authorizer: KafkaAuthorizer) -> None:
             assert got == expected, f"{one} of {rules}"
 
     check()
+
+
+ADDRESSES = ("::1", "fe80::1", "::ffff:127.0.0.1", "127.0.0.1", "10.0.0.1")
+AS_JAVA_HAS_THEM = ("0:0:0:0:0:0:0:1", "fe80:0:0:0:0:0:0:1", "127.0.0.1", "10.0.0.1")
+
+
+def test_addresses_are_kafka_s(kafka_authorizer: KafkaAuthorizer) -> None:
+    """IPv6 addresses too, which Java writes in its own way, and so do ACLs for Kafka."""
+    pattern = ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, "a")
+    for written in AS_JAVA_HAS_THEM:
+        entry = AclEntry("User:alice", written, Operation.READ, Permission.ALLOW)
+        rules = Rules((AclBinding(pattern, entry),))
+        questions = [
+            Question("User:alice", host, Operation.READ, ResourceType.TOPIC, "a")
+            for host in ADDRESSES
+        ]
+        kafka_s = kafka_authorizer.answers(rules, questions).allowed
+        assert any(kafka_s)
+        assert our_answers(rules, questions).allowed == kafka_s, written
