@@ -3,7 +3,7 @@ resources are refused."""
 
 from __future__ import annotations
 
-from gateway.apis import admin_access, generic
+from gateway.apis import generic
 from gateway.apis.counting import note_denials
 from gateway.apis.own_changes import (
     TOPIC_NAME,
@@ -13,12 +13,14 @@ from gateway.apis.own_changes import (
     concerns_namespaces,
     name_refusals,
 )
+from gateway.changes import admin_rights
 from gateway.decision import Denied
 from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.rules import configs
 from gateway.rules.access import TOPIC_RESOURCE, check_resource
 from gateway.rules.rename import Refusals
 from gateway.state import ConnectionState
+from protocol import messages
 from protocol.entities import Kind
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
@@ -36,7 +38,8 @@ def request(
     if not exchange.refreshed:
         return Refresh.CATALOG
     body = buf[start:end]
-    forbidden = admin_access.configs(state.access, plan.name, plan.version, body)
+    asked = messages.parse(f"{plan.name}Request", plan.version, body)
+    forbidden = admin_rights.configs(state.access, plan.name, asked.resources)
     if forbidden:
         topics = {name: why for (_, name), why in forbidden.items()}
         note_denials(state, exchange, Refusals(topics=topics))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.apis import admin_access, generic
+from gateway.apis import generic
 from gateway.apis.counting import note_denials
 from gateway.apis.own_changes import (
     TOPIC_NAME,
@@ -14,6 +14,7 @@ from gateway.apis.own_changes import (
     without_error,
     without_topics,
 )
+from gateway.changes import admin_rights
 from gateway.decision import Denied
 from gateway.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.names import DELIMITER, END_OF_NAMESPACE, fold
@@ -42,7 +43,8 @@ def request(
         exchange.plan = exchange.plan.at(create_topics_legacy.TRANSLATED_TO)
         exchange.then(lambda answer: create_topics_legacy.response_from_v2(version, answer))
     _hide_configs(state, exchange)
-    forbidden = admin_access.creations(state.access, exchange.plan.version, body)
+    asked = messages.parse("CreateTopicsRequest", exchange.plan.version, body)
+    forbidden = admin_rights.creations(state.access, asked.topics)
     left = without_topics(state, exchange, body, forbidden)
     if isinstance(left, Answer):
         return left
@@ -58,7 +60,7 @@ def request(
     again = generic.look_again(exchange, refusals)
     if again is not None:
         return again
-    if messages.parse("CreateTopicsRequest", exchange.plan.version, body).validate_only:
+    if asked.validate_only:
         exchange.request = VALIDATE_ONLY
     exchange.flow = state.flow(exchange.plan.api_key, version, b"")
     if not refusals.topics and not refusals.aliases:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gateway.access import DESCRIBE
-from gateway.apis import admin_access, generic
+from gateway.apis import generic
 from gateway.apis.own_changes import (
     TOPIC_ID,
     TOPIC_NAME,
@@ -15,6 +15,7 @@ from gateway.apis.own_changes import (
     without_error,
     without_topics,
 )
+from gateway.changes import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_ID
 from gateway.exchange import Answer, Exchange, Outcome, Refresh
@@ -33,7 +34,7 @@ def request(
     if not exchange.refreshed:
         return Refresh.TOPICS if _needs_topics(state, spans) else Refresh.CATALOG
     names = [value for kind, _, _, value in spans if kind == TOPIC_NAME and value]
-    forbidden = admin_access.deletions(state.access, names, state.worker.cluster.index.names())
+    forbidden = admin_rights.deletions(state.access, names, state.worker.cluster.index.names())
     by_id = _ids(state, spans)
     shown = {topic_id: name for topic_id in by_id if (name := _shown(state, topic_id))}
     if shown:
@@ -100,7 +101,7 @@ def _ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
             # What it is may be known before it is deleted, and nobody was asked about it then.
             denied[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
         elif flat is not None:
-            why = admin_access.deletion(access, access.flat_resource(flat))
+            why = admin_rights.deletion(access, access.flat_resource(flat))
             if why is not None:
                 denied[value] = why
     return denied

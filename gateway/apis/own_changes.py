@@ -11,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
+from gateway.access import Access
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
+from gateway.changes.answered import Answered
 from gateway.decision import Denied
 from gateway.exchange import Answer, Exchange, Work
 from gateway.names import DELIMITER, InvalidName
 from gateway.rules import partial
 from gateway.rules.rename import Refusals
 from gateway.state import ConnectionState
-from gateway.view import View
 from protocol.entities import Kind
 from protocol.walkers import Span
 
@@ -27,7 +28,7 @@ TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
 TOPIC_ID: Final = int(Kind.TOPIC_ID)
 ERROR_CODE: Final = int(Kind.ERROR_CODE)
 
-Change = Callable[[View, int, bytes], Awaitable[bytes]]
+Change = Callable[[Access, int, bytes], Awaitable[Answered]]
 
 VIRTUAL: Final = b"gateway."
 """What the keys of virtual topic configs begin with. Where it stands in a request at all, the
@@ -85,18 +86,22 @@ def change(
     refused: dict[bytes, Denied],
 ) -> Work:
     """The answer of a change. Its errors are counted as a broker's would be, and what a rule
-    ``refused`` is noted as a denial, if that is still the answer after a look at the catalog."""
+    ``refused`` is noted as a denial, if that is still the answer after a look at the catalog, as
+    is what the change itself denied."""
     plan = exchange.plan
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
 
     async def run() -> bytes:
-        answer = await change(state.view, plan.version, body)
+        answered = await change(state.access, plan.version, body)
+        answer = answered.body
         spans = generic.response_spans(plan, answer, 0, len(answer))
         codes = [span[3] for span in spans if span[0] == ERROR_CODE]
         denied = {name: why for name, why in refused.items() if why.code in codes}
+        denied |= {name.encode(): why for name, why in answered.denied.items()}
         note_denials(state, exchange, Refusals(topics=denied))
         for why in denied.values():
-            codes.remove(why.code)  # it was counted with the denial
+            if why.code in codes:
+                codes.remove(why.code)  # it was counted with the denial
         count_errors(exchange, codes)
         return answer
 

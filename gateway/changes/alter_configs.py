@@ -7,11 +7,14 @@ the order of the request. Every resource is answered, in that order.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from gateway.access import Access
+from gateway.changes import admin_rights
 from gateway.changes.alter_namespaces import alter_namespace
 from gateway.changes.alter_topics import alter_topics, replacing
+from gateway.changes.answered import Answered
 from gateway.changes.context import Context
 from gateway.changes.home_principals import (
     change_principals,
@@ -45,6 +48,7 @@ from gateway.changes.virtual_configs import (
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.rules.access import TOPIC_RESOURCE
+from gateway.rules.configs import Resource as ConfigResource
 from gateway.rules.nested import element_class, make
 from gateway.view import View
 from protocol import messages
@@ -78,37 +82,44 @@ class _Request:
     """A request as it is done. ``whole``: what is not named falls back (AlterConfigs)."""
 
     context: Context
-    view: View
-    items: list[_Item]
+    access: Access
     whole: bool
     validate_only: bool
+    items: list[_Item] = field(default_factory=list)
+
+    @property
+    def view(self) -> View:
+        return self.access.view
 
 
-async def alter_configs(context: Context, view: View, version: int, body: bytes) -> bytes:
+async def alter_configs(context: Context, access: Access, version: int, body: bytes) -> Answered:
     """AlterConfigs: the configs that are named become the resource's own, all others fall back.
 
     Whole bodies in the client's names, in and out. Raises ProtocolError.
     """
-    return await _alter(context, view, version, body, _ALTER)
+    return await _alter(context, access, version, body, _ALTER)
 
 
 async def incremental_alter_configs(
-    context: Context, view: View, version: int, body: bytes
-) -> bytes:
+    context: Context, access: Access, version: int, body: bytes
+) -> Answered:
     """IncrementalAlterConfigs: set, delete, append, subtract; ``gateway.namespace`` of a topic
     moves it. As :func:`alter_configs`."""
-    return await _alter(context, view, version, body, _INCREMENTAL)
+    return await _alter(context, access, version, body, _INCREMENTAL)
 
 
-async def _alter(context: Context, view: View, version: int, body: bytes, api: str) -> bytes:
+async def _alter(context: Context, access: Access, version: int, body: bytes, api: str) -> Answered:
     request = messages.parse(f"{api}Request", version, body)
+    denied: Mapping[ConfigResource, Denied] = {}
     try:
-        view = await renewed(context, view)
+        access = access.over(await renewed(context, access.view))
     except OSError as error:
         answers: list[Denied | None] = [unavailable(error)] * len(request.resources)
     else:
-        items = _items(context, view, request.resources, whole=api == _ALTER)
-        asked = _Request(context, view, items, api == _ALTER, request.validate_only)
+        denied = admin_rights.configs(access, api, request.resources)
+        asked = _Request(context, access, api == _ALTER, request.validate_only)
+        items = asked.items
+        items += _items(context, access.view, request.resources, denied, whole=asked.whole)
         await _do_topics(asked)
         for item in items:
             if isinstance(item.what, NamespaceResource) and item.open:
@@ -117,13 +128,21 @@ async def _alter(context: Context, view: View, version: int, body: bytes, api: s
             if isinstance(item.what, TopicResource) and item.moves is not None and item.open:
                 item.answer = await _outcome(asked, item, _moved(asked, item.what, item.moves))
         answers = [item.outcome for item in items]
-    return _response(f"{api}Response", version, request.resources, answers)
+    told = {name.decode(): why for (_, name), why in denied.items()}
+    return Answered(_response(f"{api}Response", version, request.resources, answers), told)
 
 
 # -- what is asked ---------------------------------------------------------------------------------
 
 
-def _items(context: Context, view: View, resources: Sequence[Any], *, whole: bool) -> list[_Item]:
+def _items(
+    context: Context,
+    view: View,
+    resources: Sequence[Any],
+    denied: Mapping[ConfigResource, Denied],
+    *,
+    whole: bool,
+) -> list[_Item]:
     items: list[_Item] = []
     first: dict[tuple[type, str], _Item] = {}
     for resource in resources:
@@ -131,6 +150,10 @@ def _items(context: Context, view: View, resources: Sequence[Any], *, whole: boo
             Operation(config.name, getattr(config, "config_operation", SET), config.value)
             for config in resource.configs
         )
+        forbidden = denied.get((resource.resource_type, resource.resource_name.encode()))
+        if forbidden is not None:
+            items.append(_Item(None, operations, answer=forbidden))
+            continue
         what = resource_named(view, resource.resource_type, resource.resource_name)
         if isinstance(what, TopicResource):
             what = moved_out(view, what.name, what.flat) or what
@@ -244,7 +267,7 @@ async def _namespace(asked: _Request, namespace: NamespaceResource, item: _Item)
 
 
 async def _moved(asked: _Request, topic: TopicResource, moves: Move | Release) -> None:
-    await move_topic(asked.context, asked.view, topic.name, moves, asked.validate_only)
+    await move_topic(asked.context, asked.access, topic.name, moves, asked.validate_only)
 
 
 async def _outcome(asked: _Request, item: _Item, done: Awaitable[None]) -> Denied | None:

@@ -19,7 +19,6 @@ from gateway.changes.scram_credentials import (
     alter_user_scram_credentials,
     describe_user_scram_credentials,
 )
-from gateway.view import View
 
 
 class NamespaceChanges:
@@ -36,25 +35,27 @@ class NamespaceChanges:
         self._context.deprecated_grants.clear()
         return counted
 
-    async def create_topics(self, view: View, version: int, body: bytes) -> bytes:
+    async def create_topics(self, access: Access, version: int, body: bytes) -> Answered:
         """CreateTopics from v2 on: namespaces and topics are made."""
-        return await create_topics(self._context, view, version, body)
+        return await create_topics(self._context, access, version, body)
 
-    async def delete_topics(self, view: View, version: int, body: bytes) -> bytes:
+    async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered:
         """DeleteTopics: topics are deleted, namespaces marked for deletion."""
-        return await delete_topics(self._context, view, version, body, began=self._began)
+        return await delete_topics(self._context, access, version, body, began=self._began)
 
-    async def describe_configs(self, view: View, version: int, body: bytes) -> bytes:
+    async def describe_configs(self, access: Access, version: int, body: bytes) -> Answered:
         """DescribeConfigs of namespaces and of topics that inherit from them."""
-        return await describe_configs(self._context, view, version, body)
+        return await describe_configs(self._context, access, version, body)
 
-    async def alter_configs(self, view: View, version: int, body: bytes) -> bytes:
+    async def alter_configs(self, access: Access, version: int, body: bytes) -> Answered:
         """AlterConfigs: the whole of the configs anew."""
-        return await alter_configs(self._context, view, version, body)
+        return await alter_configs(self._context, access, version, body)
 
-    async def incremental_alter_configs(self, view: View, version: int, body: bytes) -> bytes:
+    async def incremental_alter_configs(
+        self, access: Access, version: int, body: bytes
+    ) -> Answered:
         """IncrementalAlterConfigs (KIP-339); a topic's ``gateway.namespace`` moves it."""
-        return await incremental_alter_configs(self._context, view, version, body)
+        return await incremental_alter_configs(self._context, access, version, body)
 
     async def describe_acls(self, access: Access, version: int, body: bytes) -> Answered:
         """DescribeAcls (KIP-140) of the catalog's ACLs."""

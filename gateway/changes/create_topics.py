@@ -15,8 +15,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gateway.access import Access
 from gateway.catalog.entities import Change, Removal, key_of
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes import admin_rights
+from gateway.changes.answered import Answered
 from gateway.changes.broker_deletion import delete_at_broker
 from gateway.changes.context import Context
 from gateway.changes.create_messages import Answer, broker_request, response
@@ -47,14 +50,20 @@ _NO_ANSWER: Final = Denied(
 @dataclass(slots=True)
 class _Creation:
     """One request on its way: its ``answers`` by the names it has, and the topics that are left to
-    be made. ``twins`` maps a second spelling to the first."""
+    be made. ``twins`` maps a second spelling to the first, ``denied`` holds what ACLs deny."""
 
     context: Context
-    view: View
+    access: Access
     request: Any
     answers: dict[str, Answer] = field(default_factory=dict)
     planned: dict[str, Planned] = field(default_factory=dict)
     twins: dict[str, str] = field(default_factory=dict)
+    denied: dict[str, Denied] = field(default_factory=dict)
+
+    @property
+    def view(self) -> View:
+        """What names mean by the snapshot that was looked at last."""
+        return self.access.view
 
     def deny(self, spelled: str, why: Denied) -> None:
         """It is refused, and goes no further."""
@@ -63,27 +72,38 @@ class _Creation:
 
     def look(self) -> None:
         """Go on by the newest snapshot."""
-        self.view = View(self.view.settings, self.context.catalog.snapshot)
+        self.access = self.access.over(View(self.view.settings, self.context.catalog.snapshot))
+
+    def forbid(self) -> None:
+        """Refuse what ACLs deny."""
+        for name, why in admin_rights.creations(self.access, self.request.topics).items():
+            spelled = name.decode()
+            if spelled not in self.answers:
+                self.deny(spelled, why)
+                self.denied[spelled] = why
 
 
-async def create_topics(context: Context, view: View, version: int, body: bytes) -> bytes:
+async def create_topics(context: Context, access: Access, version: int, body: bytes) -> Answered:
     """A whole CreateTopics request (v2 and later, the client's names) to its whole response.
 
     Raises ProtocolError for a body that cannot be read.
     """
     request = messages.parse("CreateTopicsRequest", version, body)
-    creation = _Creation(context, view, request)
+    creation = _Creation(context, access, request)
     counts = Counter(topic.name for topic in request.topics)
     try:
         await context.catalog.refresh()
     except OSError as error:
         creation.answers = dict.fromkeys(counts, unavailable(error))
-        return response(version, counts, creation.answers)
+        return Answered(response(version, counts, creation.answers))
+    creation.look()
     for name, count in counts.items():
         if count > 1:
             creation.deny(name, Denied(INVALID_REQUEST, "Duplicate topic name.", "request"))
+    creation.forbid()
     await _create_namespaces(creation)
     creation.look()
+    creation.forbid()
     _plan(creation)
     if not request.validate_only:
         await _reserve(creation)
@@ -92,7 +112,7 @@ async def create_topics(context: Context, view: View, version: int, body: bytes)
         await _settle(creation, made)
     for second, first in creation.twins.items():
         creation.answers[second] = creation.answers[first]
-    return response(version, counts, creation.answers)
+    return Answered(response(version, counts, creation.answers), creation.denied)
 
 
 async def _create_namespaces(creation: _Creation) -> None:

@@ -15,9 +15,11 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from gateway.access import Access
 from gateway.catalog.entities import Removal, TopicEntry, key_of
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes import delete_namespaces
+from gateway.changes import admin_rights, delete_namespaces
+from gateway.changes.answered import Answered
 from gateway.changes.broker_deletion import Outcome, delete_at_broker
 from gateway.changes.context import Context
 from gateway.changes.deletion_job import task_of
@@ -56,14 +58,20 @@ class _Answer:
 @dataclass(slots=True)
 class _Deletion:
     """One request on its way: its ``answers``, the flat names of the ``topics`` that the broker is
-    asked to delete, and the paths of the ``namespaces``, each by what the client asked for."""
+    asked to delete, and the paths of the ``namespaces``, each by what the client asked for;
+    ``denied`` is what ACLs deny."""
 
-    view: View
+    access: Access
     asked: list[Asked]
     answers: dict[Asked, _Answer] = field(default_factory=dict)
+    denied: dict[str, Denied] = field(default_factory=dict)
     topics: dict[Asked, str] = field(default_factory=dict)
     first: dict[str, Asked] = field(default_factory=dict)
     namespaces: dict[Asked, str] = field(default_factory=dict)
+
+    @property
+    def view(self) -> View:
+        return self.access.view
 
     def deny(self, asked: Asked, why: Denied) -> None:
         self.answers[asked] = _Answer(why.code, why.message, asked.name, asked.topic_id)
@@ -78,12 +86,12 @@ _UNKNOWN_ID: Final = Denied(UNKNOWN_TOPIC_ID, "There is no topic with this id.",
 
 async def delete_topics(
     context: Context,
-    view: View,
+    access: Access,
     version: int,
     body: bytes,
     *,
     began: Callable[[Task], None] = _nobody,
-) -> bytes:
+) -> Answered:
     """A whole DeleteTopics request (the client's names) to its whole response.
 
     ``began`` is told the background task of every namespace that was marked. Raises
@@ -91,18 +99,38 @@ async def delete_topics(
     """
     request = messages.parse("DeleteTopicsRequest", version, body)
     asked = list(_asked(request))
-    deletion = _Deletion(view, asked)
+    deletion = _Deletion(access, asked)
     try:
         await context.catalog.refresh()
-        deletion.view = View(view.settings, context.catalog.snapshot)
+        deletion.access = access.over(View(access.view.settings, context.catalog.snapshot))
         await _sort(context, deletion)
+        _forbid(context, deletion)
     except OSError as error:
         for item in asked:
             deletion.deny(item, unavailable(error))
-        return _response(version, deletion)
+        return Answered(_response(version, deletion))
     await _delete_topics(context, deletion, broker_time(request.timeout))
     await _delete_namespaces(context, deletion, began)
-    return _response(version, deletion)
+    return Answered(_response(version, deletion), deletion.denied)
+
+
+def _forbid(context: Context, deletion: _Deletion) -> None:
+    """Refuse what ACLs deny."""
+    access = deletion.access
+    wanted = [*deletion.topics, *deletion.namespaces]
+    names = [asked.name.encode() for asked in wanted if asked.name is not None]
+    by_name = admin_rights.deletions(access, names, context.cluster.index.names())
+    for asked in wanted:
+        if asked.name is not None:
+            why = by_name.get(asked.name.encode())
+        else:
+            flat = deletion.topics[asked].encode()
+            why = admin_rights.deletion(access, access.flat_resource(flat))
+        if why is not None:
+            deletion.deny(asked, why)
+            deletion.denied[asked.name or str(UUID(bytes=asked.topic_id))] = why
+            deletion.topics.pop(asked, None)
+            deletion.namespaces.pop(asked, None)
 
 
 def _asked(request: Any) -> Iterator[Asked]:

@@ -12,7 +12,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gateway.access import Access
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes import admin_rights
+from gateway.changes.answered import Answered
 from gateway.changes.cluster_defaults import STRING_TYPE, Default, cluster_defaults
 from gateway.changes.context import Context
 from gateway.changes.home_principals import principals_of
@@ -48,6 +51,7 @@ from gateway.changes.virtual_configs import (
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
+from gateway.rules.configs import Resource as ConfigResource
 from gateway.rules.nested import element_class, make
 from gateway.view import View
 from protocol import messages
@@ -66,35 +70,48 @@ class _Request:
     """``result_class`` and its parts are of the client's version."""
 
     context: Context
-    view: View
+    access: Access
     result_class: type
     synonyms: bool
     documentation: bool
+
+    @property
+    def view(self) -> View:
+        return self.access.view
 
     @property
     def snapshot(self) -> Snapshot:
         return self.view.snapshot
 
 
-async def describe_configs(context: Context, view: View, version: int, body: bytes) -> bytes:
+async def describe_configs(context: Context, access: Access, version: int, body: bytes) -> Answered:
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
     request = messages.parse("DescribeConfigsRequest", version, body)
     cls = messages.message_class("DescribeConfigsResponse", version)
     result_class = element_class(cls, "results")
+    denied: Mapping[ConfigResource, Denied] = {}
     synonyms = getattr(request, "include_synonyms", False)
     documentation = getattr(request, "include_documentation", False)
     try:
-        view = await renewed(context, view)
-        asked = _Request(context, view, result_class, synonyms, documentation)
-        results = await _results(asked, request.resources)
+        access = access.over(await renewed(context, access.view))
+        asked = _Request(context, access, result_class, synonyms, documentation)
+        denied = admin_rights.configs(access, "DescribeConfigs", request.resources)
+        results = await _results(asked, request.resources, denied)
     except OSError as error:
         why = unavailable(error)
         results = [_error(result_class, resource, why) for resource in request.resources]
-    return messages.write(make(cls, {"results": tuple(results)}))
+    told = {name.decode(): why for (_, name), why in denied.items()}
+    return Answered(messages.write(make(cls, {"results": tuple(results)})), told)
 
 
-async def _results(asked: _Request, resources: Sequence[Any]) -> list[Any]:
-    what = [resource_named(asked.view, r.resource_type, r.resource_name) for r in resources]
+async def _results(
+    asked: _Request, resources: Sequence[Any], denied: Mapping[ConfigResource, Denied]
+) -> list[Any]:
+    what = [
+        denied.get((r.resource_type, r.resource_name.encode()))
+        or resource_named(asked.view, r.resource_type, r.resource_name)
+        for r in resources
+    ]
     answers = await _ask_topics(asked, resources, what)
     defaults: Mapping[str, Default] = {}
     if any(isinstance(found, NamespaceResource) for found in what):

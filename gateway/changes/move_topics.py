@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
+from gateway.access import Access
+from gateway.acls.model import Resource, ResourceType
 from gateway.catalog.entities import Change, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes import admin_rights
 from gateway.changes.acl_moves import Carried, carried
 from gateway.changes.apply_job import apply_topic, within_patience
 from gateway.changes.context import Context
@@ -40,21 +43,29 @@ class Asked:
     """One move of one request: ``name`` is the topic's in the client's spelling."""
 
     context: Context
-    view: View
+    access: Access
     name: str
     wanted: Move | Release
     topic_id: bytes
 
+    @property
+    def view(self) -> View:
+        return self.access.view
+
 
 async def move_topic(
-    context: Context, view: View, name: str, wanted: Move | Release, validate_only: bool = False
+    context: Context,
+    access: Access,
+    name: str,
+    wanted: Move | Release,
+    validate_only: bool = False,
 ) -> None:
     """Move, adopt or release one topic; returns when it is done, but for configs that take long.
 
     Where it is done already, by a request before this one, nothing is. Raises :class:`Refused`
     and OSError.
     """
-    asked = Asked(context, view, name, wanted, uuid4().bytes)
+    asked = Asked(context, access, name, wanted, uuid4().bytes)
     for _ in range(ATTEMPTS):
         await context.catalog.refresh()
         await context.cluster.refresh()
@@ -132,9 +143,23 @@ def _records(asked: Asked, newest: Snapshot, flat: str, known: Known) -> Sequenc
                 f"Releasing topic '{asked.name}' would take it out of namespace '{settings.home}'"
                 " of this listener.",
             )
+        _check_rights(asked, newest, newest.spelled(flat))
         return release(newest, flat, known)
     name = _target(asked, asked.wanted, newest, newest.owner(flat))
+    _check_rights(asked, newest, name)
     return move(newest, flat, Target(name, asked.topic_id, asked.wanted.alias_until), known)
+
+
+def _check_rights(asked: Asked, newest: Snapshot, target: LogicalName) -> None:
+    """Raise :class:`Refused` unless who asks may move the topic from where it is by now."""
+    access = asked.access.over(View(asked.view.settings, newest))
+    name = asked.name.encode()
+    topic = access.topic_resource(name)
+    if topic is not None and access.authorizes:
+        goes_to = Resource(ResourceType.TOPIC, target.namespace, target.topic)
+        why = admin_rights.move(access, name, topic, goes_to)
+        if why is not None:
+            raise Refused(why.code, why.message, why.rule)
 
 
 def _source(asked: Asked, snapshot: Snapshot) -> str | None:

@@ -13,7 +13,7 @@ from gateway.changes.jobs import Task
 from gateway.rules.nested import element_class, has_field, make
 from gateway.view import View
 from protocol import messages
-from tests.changes.fakes import FakeGateway
+from tests.changes.fakes import FakeGateway, allowed
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ async def create(
         "validate_only": validate_only,
     }
     body = messages.write(make(cls, values))
-    answer = await create_topics(gateway.context, view or gateway.view(), version, body)
-    response = messages.parse("CreateTopicsResponse", version, answer)
+    answer = await create_topics(gateway.context, allowed(gateway, view), version, body)
+    response = messages.parse("CreateTopicsResponse", version, answer.body)
     return [_told(entry) for entry in response.topics]
 
 
@@ -79,9 +79,9 @@ async def delete(
     body = messages.write(make(cls, values))
     tasks: list[Task] = [] if began is None else began
     answer = await delete_topics(
-        gateway.context, view or gateway.view(), version, body, began=tasks.append
+        gateway.context, allowed(gateway, view), version, body, began=tasks.append
     )
-    response = messages.parse("DeleteTopicsResponse", version, answer)
+    response = messages.parse("DeleteTopicsResponse", version, answer.body)
     return [_told(entry) for entry in response.responses]
 
 

@@ -10,7 +10,7 @@ from gateway.changes.describe_configs import describe_configs
 from gateway.rules.nested import element_class, make
 from gateway.view import View
 from protocol import messages
-from tests.changes.fakes import FakeGateway
+from tests.changes.fakes import FakeGateway, allowed
 
 TOPIC = 2
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -65,8 +65,8 @@ async def alter_all(
         for kind, name, changes in resources
     )
     body = messages.write(make(cls, {"resources": entries, "validate_only": validate_only}))
-    answer = await incremental_alter_configs(gateway.context, view or gateway.view(), version, body)
-    response = messages.parse("IncrementalAlterConfigsResponse", version, answer)
+    answer = await incremental_alter_configs(gateway.context, allowed(gateway, view), version, body)
+    response = messages.parse("IncrementalAlterConfigsResponse", version, answer.body)
     return _answers(response, [(kind, name) for kind, name, _ in resources])
 
 
@@ -110,8 +110,8 @@ async def replace_configs(
         for name, configs in resources
     )
     body = messages.write(make(cls, {"resources": entries, "validate_only": validate_only}))
-    answer = await alter_configs(gateway.context, view or gateway.view(), version, body)
-    response = messages.parse("AlterConfigsResponse", version, answer)
+    answer = await alter_configs(gateway.context, allowed(gateway, view), version, body)
+    response = messages.parse("AlterConfigsResponse", version, answer.body)
     return _answers(response, [(TOPIC, name) for name, _ in resources])
 
 
@@ -136,8 +136,8 @@ async def describe_all(
     )
     values = {"resources": entries, "include_synonyms": synonyms}
     body = messages.write(make(cls, {**values, "include_documentation": documentation}))
-    answer = await describe_configs(gateway.context, view or gateway.view(), version, body)
-    response = messages.parse("DescribeConfigsResponse", version, answer)
+    answer = await describe_configs(gateway.context, allowed(gateway, view), version, body)
+    response = messages.parse("DescribeConfigsResponse", version, answer.body)
     named = [(r.resource_type, r.resource_name) for r in response.results]
     assert named == [(kind, name) for kind, name, _ in resources]
     return list(response.results)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.access import Access
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
@@ -155,6 +156,12 @@ class FakeGateway:
         """What a client of a listener with these settings sees now."""
         spelling = "legal" if legal else "colon"
         return View(ViewSettings("test", spelling, home, escape), self.catalog.snapshot)  # type: ignore[arg-type]
+
+
+def allowed(gateway: FakeGateway, view: View | None = None) -> Access:
+    """What somebody may do in a view (by default a listener's without a home) where no authorizer
+    is configured: everything."""
+    return Access(view or gateway.view(), "User:ANONYMOUS", "127.0.0.1")
 
 
 class _Steps:

@@ -22,7 +22,7 @@ from gateway.changes.virtual_configs import Move, Release
 from gateway.names import LogicalName
 from tests.changes.acl_requests import entities, held, put
 from tests.changes.admin_requests import codes, create, delete
-from tests.changes.fakes import World, once
+from tests.changes.fakes import World, allowed, once
 
 X = LogicalName("org", "x")
 Y = LogicalName("team", "y")
@@ -41,7 +41,7 @@ def world() -> World:
 
 async def move(world: World, name: str, wanted: Move | Release) -> None:
     gateway = world.gateway()
-    await move_topic(gateway.context, gateway.view(), name, wanted)
+    await move_topic(gateway.context, allowed(gateway), name, wanted)
 
 
 # -- moves -----------------------------------------------------------------------------------------

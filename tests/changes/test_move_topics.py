@@ -13,7 +13,7 @@ from gateway.changes.refused import Refused
 from gateway.changes.virtual_configs import Move, Release
 from gateway.names import LogicalName
 from tests.changes.fake_broker import FakeTopic, no_step
-from tests.changes.fakes import FakeGateway, World, once
+from tests.changes.fakes import FakeGateway, World, allowed, once
 
 KEY = "retention.ms"
 
@@ -27,7 +27,7 @@ def world() -> World:
 
 async def refusal(gateway: FakeGateway, name: str, wanted: Move | Release) -> tuple[int, str]:
     with pytest.raises(Refused) as caught:
-        await move_topic(gateway.context, gateway.view(), name, wanted)
+        await move_topic(gateway.context, allowed(gateway), name, wanted)
     return caught.value.why.code, caught.value.why.message
 
 
@@ -37,15 +37,15 @@ async def test_the_newest_catalog_counts_and_not_the_client_s_view(world: World)
     view = gateway.view()
     world.log.append([TopicEntry("org..x", LogicalName("team", "y"))])
     with pytest.raises(Refused, match="Topic 'org:x' does not exist"):
-        await move_topic(gateway.context, view, "org:x", Move("org:apache"))
-    await move_topic(gateway.context, view, "team:y", Move("org:apache"))
+        await move_topic(gateway.context, allowed(gateway, view), "org:x", Move("org:apache"))
+    await move_topic(gateway.context, allowed(gateway, view), "team:y", Move("org:apache"))
     assert world.snapshot.topics["org..x"].name == LogicalName("org:apache", "y")
 
 
 async def test_a_listing_comes_first(world: World) -> None:
     gateway = world.gateway()
     world.broker.make("org..new", "team..taken")
-    await move_topic(gateway.context, gateway.view(), "org:new", Move("team"))
+    await move_topic(gateway.context, allowed(gateway), "org:new", Move("team"))
     assert await refusal(gateway, "org:x", Move("team", "taken")) == (
         36,
         "Topic 'team:taken' already exists.",
@@ -68,7 +68,7 @@ async def test_namespaces_that_cannot_be(world: World, namespace: str) -> None:
 
 async def test_to_the_root_without_a_home(world: World) -> None:
     gateway = world.gateway()
-    await move_topic(gateway.context, gateway.view(), "org:x", Move(":", "plain"))
+    await move_topic(gateway.context, allowed(gateway), "org:x", Move(":", "plain"))
     assert world.snapshot.topics["org..x"].name == LogicalName("", "plain")
 
 
@@ -132,7 +132,11 @@ async def test_it_gives_up_in_the_end(world: World, monkeypatch: pytest.MonkeyPa
 async def test_validate_only_of_a_release(world: World) -> None:
     gateway = world.gateway()
     view = gateway.view()
-    await move_topic(gateway.context, view, "orders", Release(), validate_only=True)
+    await move_topic(
+        gateway.context, allowed(gateway, view), "orders", Release(), validate_only=True
+    )
     with pytest.raises(Refused, match="cannot be released"):
-        await move_topic(gateway.context, view, "org:x", Release(), validate_only=True)
+        await move_topic(
+            gateway.context, allowed(gateway, view), "org:x", Release(), validate_only=True
+        )
     assert world.log.decisions == []

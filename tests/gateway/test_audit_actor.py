@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.catalog.actor import ACTOR, GATEWAY, Actor
+from gateway.changes.answered import Answered
 from gateway.commands import operator
 from tests.gateway.test_connection import connected, settled
 from tests.session.pair import Pair, request_frame
@@ -18,7 +19,7 @@ async def test_a_clients_change_knows_the_client(monkeypatch: pytest.MonkeyPatch
     seen: list[Actor] = []
     real = pair.worker.changes.create_topics
 
-    async def noted(*arguments: Any) -> bytes:
+    async def noted(*arguments: Any) -> Answered:
         seen.append(ACTOR.get())
         return await real(*arguments)
 

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from gateway.access import Access
 from gateway.broker_admin import BrokerAdmin
 from gateway.catalog.kafka_connections import Connections
 from gateway.catalog.replicated import ReplicatedCatalog
@@ -108,10 +109,10 @@ async def run(brokers: str, topic: str, namespace: str, last: int) -> int:
     )
     await catalog.start()
     changes = NamespaceChanges(Context(catalog, cluster, BrokerAdmin(cluster)), _no_job)
-    view = View(ViewSettings("colon"), catalog.snapshot)
+    access = Access(View(ViewSettings("colon"), catalog.snapshot), "User:ANONYMOUS", "127.0.0.1")
     Steps(last).watch()
-    answer = await changes.incremental_alter_configs(view, VERSION, _request(topic, namespace))
-    parsed = messages.parse("IncrementalAlterConfigsResponse", VERSION, answer)
+    answer = await changes.incremental_alter_configs(access, VERSION, _request(topic, namespace))
+    parsed = messages.parse("IncrementalAlterConfigsResponse", VERSION, answer.body)
     await catalog.stop()
     await cluster.stop()
     return int(parsed.responses[0].error_code)

@@ -156,9 +156,9 @@ def test_names_that_lead_nowhere(
         with pytest.raises(ssl.SSLError, match="UNRECOGNIZED_NAME"):
             connect(name)
     reason = "on names: TLS handshake failed: there is no such server name (SNI) here"
-    assert gateway.log().count(reason) == 2
+    gateway.wait_for_log(reason, 2)
     with connect(BROKER.format(node_id=8)) as connection:
         connection.sendall(b"\0\0\0\x0c\0\x12\0\0\0\0\0\1\0\2me")
         assert connection.recv(1) == b""
     told = "on names: no broker connection: the cluster has no broker 8"
-    wait_until(lambda: told in gateway.log(), "the reason in the log", clients.SECONDS)
+    gateway.wait_for_log(told)

@@ -7,11 +7,11 @@ from gateway.rules.needs import NEEDS
 
 OWN_HANDLERS = {
     "ApiVersions": "answers everyone",
-    "CreateTopics": "CREATE on the topic or the cluster (apis/admin_access.py)",
-    "DeleteTopics": "DELETE, also of all that a namespace holds (apis/admin_access.py)",
-    "DescribeConfigs": "by resource (apis/admin_access.py)",
-    "AlterConfigs": "by resource (apis/admin_access.py)",
-    "IncrementalAlterConfigs": "by resource, and moves (apis/admin_access.py)",
+    "CreateTopics": "CREATE on the topic or the cluster (changes/admin_rights.py)",
+    "DeleteTopics": "DELETE, also of all that a namespace holds (changes/admin_rights.py)",
+    "DescribeConfigs": "by resource (changes/admin_rights.py)",
+    "AlterConfigs": "by resource (changes/admin_rights.py)",
+    "IncrementalAlterConfigs": "by resource, and moves (changes/admin_rights.py)",
     "DescribeCluster": "only what it tells of operations (rules/authorized_operations.py)",
     "ListGroups": "lists what may be described (apis/groups.py)",
     "CreateAcls": "ALTER on the cluster, or on the namespace (apis/acls.py)",

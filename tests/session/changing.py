@@ -3,8 +3,10 @@ memory, by who may do what is listed and nothing else."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from gateway.catalog.entities import Change
 from gateway.exchange import Work
 from gateway.rules.nested import element_class, make
 from protocol import messages
@@ -25,11 +27,19 @@ def pair(*allowed: str, **values: Any) -> Pair:
     return Pair(authorizer=Allowing(allowed), **values)
 
 
-async def asked(one: Pair, api: str, version: int, **values: Any) -> Any:
-    """What a client is answered; the session goes on with the catalog as it is then."""
+async def asked(
+    one: Pair, api: str, version: int, *, meanwhile: Sequence[Change] = (), **values: Any
+) -> Any:
+    """What a client is answered; the session goes on with the catalog as it is then.
+
+    ``meanwhile`` is changed by somebody else after the request was looked at, and before what it
+    asks for is done.
+    """
     cls = messages.message_class(f"{api}Request", version)
     one.session.client_data(request_frame(api, version, messages.build(cls, **values)))
     while (waiting := one.session.waiting) is not None:
+        if isinstance(waiting, Work) and meanwhile:
+            await one.catalog.change(lambda _: meanwhile)
         one.session.resume(await waiting.run() if isinstance(waiting, Work) else None)
     answer = one.answer(api, version)
     one.catalog_changed()
@@ -58,7 +68,12 @@ async def delete(one: Pair, *names: str) -> dict[str, Answer]:
 
 
 async def alter(
-    one: Pair, name: str, operation: int = SET, api: str = "IncrementalAlterConfigs", **configs: Any
+    one: Pair,
+    name: str,
+    operation: int = SET,
+    api: str = "IncrementalAlterConfigs",
+    meanwhile: Sequence[Change] = (),
+    **configs: Any,
 ) -> Answer:
     """The code and the message; ``gateway__namespace`` is the config ``gateway.namespace``."""
     cls = element_class(messages.message_class(f"{api}Request", 1), "resources")
@@ -71,10 +86,11 @@ async def alter(
         for key, value in configs.items()
     )
     values = {"resource_type": TOPIC, "resource_name": name, "configs": shown}
-    (done,) = (await asked(one, api, 1, resources=(make(cls, values),))).responses
+    resources = (make(cls, values),)
+    (done,) = (await asked(one, api, 1, resources=resources, meanwhile=meanwhile)).responses
     return done.error_code, done.error_message or ""
 
 
-async def move(one: Pair, name: str, namespace: str, **configs: str) -> Answer:
+async def move(one: Pair, name: str, namespace: str, **configs: Any) -> Answer:
     """IncrementalAlterConfigs of ``gateway.namespace``."""
     return await alter(one, name, SET, gateway__namespace=namespace, **configs)

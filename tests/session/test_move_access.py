@@ -91,6 +91,29 @@ async def test_by_an_alias_the_namespace_that_the_topic_is_in_counts() -> None:
     assert (await move(one, "team-a:orders", "team-a:sub"))[0] == DONE
 
 
+def moved_on() -> TopicEntry:
+    """team-a:orders, which somebody has moved to team-b, with an alias."""
+    alias = Alias(LogicalName("team-a", "orders"), 1 << 60)
+    return TopicEntry("team-a..orders", LogicalName("team-b", "orders"), aliases=(alias,))
+
+
+async def test_what_is_moved_away_meanwhile_is_not_moved_from_there() -> None:
+    one = pair("ALTER TOPIC team-a:", "ALTER TOPIC team-a:sub:")
+    told = await move(one, "team-a:orders", "team-a:sub", meanwhile=[moved_on()])
+    assert told == (FORBIDDEN, "User:alice is not allowed to ALTER this topic.")
+    assert owner(one, "team-a..orders") == "team-b:orders"
+    (denial,) = one.worker.denials
+    assert (denial.code, denial.resource) == (FORBIDDEN, "team-a:orders")
+
+
+@pytest.mark.parametrize("api", ["IncrementalAlterConfigs", "AlterConfigs"])
+async def test_what_is_moved_away_meanwhile_is_not_changed_there(api: str) -> None:
+    one = pair("ALTER_CONFIGS TOPIC team-a:orders")
+    code, _ = await alter(one, "team-a:orders", api=api, retention__ms="1", meanwhile=[moved_on()])
+    assert code == FORBIDDEN
+    assert one.broker.topics["team-a..orders"].configs == {}
+
+
 async def test_a_move_inside_of_a_home() -> None:
     allowed = "ALTER TOPIC team-a:", "ALTER TOPIC team-a:sub:"
     one = pair(*allowed, home="team-a")

@@ -1,7 +1,8 @@
 """Who may make, delete, move and configure topics and namespaces.
 
-Each function gives the items of one request (whole bodies in the client's names) that its ACLs
-deny, by raw name; the rest is decided by what follows.
+Each function gives the items of one request (in the client's names) that ACLs deny, by raw name;
+the rest is decided by what follows. A request is asked about when it comes, and the part of it that
+the gateway does itself again, by the state of the catalog that it is done on.
 """
 
 from __future__ import annotations
@@ -21,20 +22,19 @@ from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, InvalidName, parents
 from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.configs import Resource as ConfigResource
-from protocol import messages
 
 DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
 ALTER_CONFIGS: Final = int(Operation.ALTER_CONFIGS)
 
 
-def creations(access: Access, version: int, body: bytes) -> dict[bytes, Denied]:
+def creations(access: Access, topics: Iterable[Any]) -> dict[bytes, Denied]:
     """CreateTopics: what may not be made. A namespace is made along with the tiers above it that
     do not exist, and each of them counts. Adopting takes topics from everyone, so it is the
-    cluster's business. Raises ProtocolError."""
+    cluster's business."""
     if not access.authorizes:
         return {}
     denied: dict[bytes, Denied] = {}
-    for topic in messages.parse("CreateTopicsRequest", version, body).topics:
+    for topic in topics:
         name = topic.name.encode()
         named = access.topic_resource(name)
         if named is None:
@@ -82,14 +82,14 @@ def deletion(access: Access, named: Resource) -> Denied | None:
     return denied
 
 
-def configs(access: Access, api: str, version: int, body: bytes) -> dict[ConfigResource, Denied]:
+def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigResource, Denied]:
     """Describe-, Alter- and IncrementalAlterConfigs: resources whose configs may not be seen or
-    changed, and topics that may not be moved. Raises ProtocolError."""
+    changed, and topics that may not be moved."""
     if not access.authorizes:
         return {}
     operation = DESCRIBE_CONFIGS if api == "DescribeConfigs" else ALTER_CONFIGS
     denied: dict[ConfigResource, Denied] = {}
-    for asked in messages.parse(f"{api}Request", version, body).resources:
+    for asked in resources:
         if asked.resource_type != TOPIC_RESOURCE:
             continue
         name = asked.resource_name.encode()
@@ -97,6 +97,28 @@ def configs(access: Access, api: str, version: int, body: bytes) -> dict[ConfigR
         if why is not None:
             denied[TOPIC_RESOURCE, name] = why
     return denied
+
+
+def move(access: Access, name: bytes, topic: Resource, target: Resource | None) -> Denied | None:
+    """Why ``topic``, which the client calls ``name``, may not become ``target`` (None: what is
+    wrong with it is told by who would do it).
+
+    A move needs ALTER on both namespaces (KIP-37). The default one has no ACLs of its own: the
+    topic's own stand for it, and CREATE of the topic that it becomes there.
+    """
+    if topic.namespace:
+        why = access.namespace(ALTER, topic.namespace)
+    else:
+        why = access.denial(ALTER, topic)
+    if why is not None:
+        # Whoever knows an alias does not know by it where the topic is now.
+        by_alias = access.view.parse(name.decode(errors="replace")).namespace != topic.namespace
+        return unnamed(why, access.principal) if by_alias else why
+    if target is None:
+        return None
+    if target.namespace:
+        return access.namespace(ALTER, target.namespace)
+    return access.creation(target)
 
 
 def _creation(access: Access, named: Resource) -> Denied | None:
@@ -164,7 +186,7 @@ def _configs(
     if named is None:
         return None
     if named.name and NAMESPACE in virtual:
-        return _move(access, name, named, virtual)
+        return move(access, name, named, _target(access, name, named, virtual))
     if PRINCIPALS in virtual and (why := access.cluster(ALTER)) is not None:
         return why
     why = access.denial(operation, named)
@@ -174,27 +196,6 @@ def _configs(
 def _as_asked(access: Access, why: Denied, named: Resource, name: bytes) -> Denied:
     """A denial of what was asked for itself speaks of it as the client does."""
     return as_asked(why, access.principal, name) if why.resource == str(named) else why
-
-
-def _move(
-    access: Access, name: bytes, topic: Resource, virtual: Mapping[str, Any]
-) -> Denied | None:
-    """A move needs ALTER on both namespaces (KIP-37). The default one has no ACLs of its own: the
-    topic's own stand for it, and CREATE of the topic that it becomes there."""
-    if topic.namespace:
-        why = access.namespace(ALTER, topic.namespace)
-    else:
-        why = access.denial(ALTER, topic)
-    if why is not None:
-        # Whoever knows an alias does not know by it where the topic is now.
-        by_alias = access.view.parse(name.decode(errors="replace")).namespace != topic.namespace
-        return unnamed(why, access.principal) if by_alias else why
-    target = _target(access, name, topic, virtual)
-    if target is None:
-        return None  # what is wrong with it is told by who would do it
-    if target.namespace:
-        return access.namespace(ALTER, target.namespace)
-    return access.creation(target)
 
 
 def _target(
