@@ -22,26 +22,18 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from devkit.broker_config import NodePlan, properties_text, server_properties
+from devkit.broker_program import BrokerProgram
 from devkit.broker_security import BrokerSecurity
-from devkit.java import fetch_java, java_command
 from devkit.ports import free_port
 from devkit.process import ManagedProcess
 from devkit.waiting import DeadlineError, progress, wait_until
 
-KAFKA_VERSION = "4.3.1"
+KAFKA_VERSION = BrokerProgram().version
 
 _CONTROLLER_ID = 1
 _START_SECONDS = 60.0
 _START_TRIES = 3
 _PORT_TAKEN = "Address already in use"
-
-# The serial collector stays small, the C1 compiler starts fastest; the log says when.
-_BROKER_OPTIONS = (
-    "-XX:+UseSerialGC",
-    "-Dorg.slf4j.simpleLogger.showDateTime=true",
-    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
-)
-_QUICK_START_OPTIONS = ("-XX:TieredStopAtLevel=1",)
 
 
 class BrokerError(Exception):
@@ -55,7 +47,8 @@ class KafkaCluster:
     directory that goes away with ``stop``, which also runs at exit. ``overrides`` are broker
     settings. ``quick_start`` gives up half of Java's top speed for a quicker start: the bench
     turns it off. ``security`` adds listeners with TLS or SASL, users and an authorizer; its
-    absence means PLAINTEXT for all. Not thread-safe; nothing here needs an event loop.
+    absence means PLAINTEXT for all. ``jar_set`` is another Kafka's, ``classes`` what is before it
+    on the class path. Not thread-safe; nothing here needs an event loop.
     """
 
     def __init__(
@@ -66,15 +59,13 @@ class KafkaCluster:
         security: BrokerSecurity | None = None,
         heap: str = "512m",
         quick_start: bool = True,
+        jar_set: str = "kafka",
+        classes: Path | None = None,
     ) -> None:
         self._first_ids = range(1, nodes + 1)
         self._overrides = dict(overrides or {})
         self._security = security
-        self._options = (
-            f"-Xmx{heap}",
-            *_BROKER_OPTIONS,
-            *(_QUICK_START_OPTIONS if quick_start else ()),
-        )
+        self._program = BrokerProgram(jar_set, classes, heap, quick_start)
         self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         self._directory: Path | None = None
         self._plans: dict[int, NodePlan] = {}
@@ -86,8 +77,8 @@ class KafkaCluster:
         """Start all brokers and wait until every one answers. Raises BrokerError."""
         atexit.register(self.stop)
         try:
-            fetch_java()
-            with progress(f"starting Apache Kafka {KAFKA_VERSION}"):
+            self._program.fetch()
+            with progress(f"starting Apache Kafka {self._program.version}"):
                 self._start_first_nodes()
         except BaseException:
             self.stop()
@@ -247,7 +238,7 @@ class KafkaCluster:
         if self._security is not None:
             arguments += self._security.format_arguments()
         log_path = plan.directory / "format.log"
-        command = java_command("kafka.tools.StorageTool", arguments)
+        command = self._program.format_command(arguments)
         with ManagedProcess(f"format of node {plan.node_id}", command, log_path) as process:
             wait_until(lambda: not process.running, process.name, _START_SECONDS)
             if process.returncode != 0:
@@ -255,7 +246,7 @@ class KafkaCluster:
 
     def _launch(self, plan: NodePlan) -> None:
         name = f"Kafka broker {plan.node_id}"
-        command = java_command("kafka.Kafka", [str(plan.properties_path)], options=self._options)
+        command = self._program.serve_command(plan.properties_path)
         self._processes[plan.node_id] = ManagedProcess(name, command, plan.log_path)
 
     def _await_node(self, plan: NodePlan) -> None:

@@ -52,6 +52,7 @@ MODULES: Final = {
     "gateway/apis/counting.py": "finds the flow of each request",
     "gateway/apis/generic.py": "every API without a handler of its own",
     "gateway/apis/produce.py": "every Produce",
+    "gateway/apis/weak_producers.py": "every Produce with acks of 0 or 1",
     "gateway/apis/fetch.py": "every Fetch",
     "gateway/apis/table.py": "the plans by key",
     "gateway/in_flight.py": "what is between the two",

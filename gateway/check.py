@@ -1,7 +1,7 @@
 """``kafka-gateway check FILE``: would this configuration work on this machine?
 
 The file's own mistakes are found by ``load_config``. This resolves every name in it, binds every
-port and reads every certificate. Nothing is connected to.
+port, reads every certificate and loads every policy class. Nothing is connected to.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from gateway.check_certificates import (
     certificate_problems,
     certificate_warnings,
 )
+from gateway.check_policies import policy_problems
 from gateway.config import Address, Config
 from gateway.config_errors import Key, Problem
 from gateway.config_rules import Parts, port_claims
@@ -50,7 +51,12 @@ def find_problems(config: Config) -> list[Problem]:
     # A bind address without a meaning was told already.
     unknown = {problem.key[:-1] for problem in unresolved if problem.key[-1] in {"bind", "host"}}
     claims = [claim for claim in port_claims(Parts.of(config)) if claim.key[:-1] not in unknown]
-    return [*unresolved, *certificate_problems(config), *probe(claims)]
+    return [
+        *unresolved,
+        *certificate_problems(config),
+        *policy_problems(config),
+        *probe(claims),
+    ]
 
 
 def find_warnings(config: Config) -> list[Problem]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gateway import exit_codes, version
 from gateway.check import as_json, find_problems, find_warnings, plan, table
-from gateway.commands import acls, catalog, configs, explain, topics
+from gateway.commands import acls, catalog, configs, explain, policies, topics
 from gateway.config import Config, ConfigError, load_config, with_lines
 from gateway.logs import set_up_logging
 from gateway.supervisor import StartError, run_supervisor
@@ -100,7 +100,7 @@ def _serve(options: argparse.Namespace) -> int:
     config: Config = load_config(options.config)
     set_up_logging(level=logging.getLevelNamesMapping()[options.log_level.upper()])
     try:
-        return run_supervisor(config)
+        return run_supervisor(config, options.config)
     except StartError as error:
         for line in str(error).splitlines():
             print(f"kafka-gateway: {line}", file=sys.stderr)
@@ -133,7 +133,8 @@ def _parser() -> argparse.ArgumentParser:
     serve.set_defaults(run=_serve)
     check = commands.add_parser(
         "check",
-        help="resolve every name of a configuration, bind every port, read every certificate",
+        help="resolve every name of a configuration, bind every port, read every certificate,"
+        " load every policy class",
         description="Whether a configuration would work on this machine.",
         epilog=_CHECK_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -146,4 +147,5 @@ def _parser() -> argparse.ArgumentParser:
     acls.add_parser(commands)
     catalog.add_parser(commands)
     explain.add_parser(commands)
+    policies.add_parser(commands)
     return parser

@@ -207,7 +207,7 @@ class Cluster:
         except ProtocolError as error:
             raise BrokerError(f"its Metadata v{version} makes no sense: {error}") from None
         self._check(listing)
-        self.index.replace(listing.topics, mark)
+        self.index.replace(listing.topics, mark, listing.partitions)
         self.api_versions = connection.api_versions
         self.served = connection.served
         self.cluster_id = listing.cluster_id

@@ -6,7 +6,7 @@ Pure: request and response bodies in, a ``Listing`` out.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,13 +26,15 @@ class Listing:
     """A cluster as one broker knows it.
 
     ``brokers``: node id -> (host, port) of the listener that was asked. ``topics``: (flat name,
-    16-byte id), the id None before Metadata v10. ``cluster_id`` is None before v2.
+    16-byte id), the id None before Metadata v10. ``partitions``: how many each flat name has.
+    ``cluster_id`` is None before v2.
     """
 
     cluster_id: str | None
     controller_id: int
     brokers: dict[int, Address]
     topics: Sequence[tuple[bytes, bytes | None]]
+    partitions: Mapping[bytes, int]
 
 
 def all_topics_request(version: int) -> Any:
@@ -48,17 +50,19 @@ def all_topics_request(version: int) -> Any:
 def read_listing(version: int, body: bytes) -> Listing:
     """Reads a MetadataResponse body. Raises ProtocolError if it is not one."""
     response = messages.parse("MetadataResponse", version, body)
+    there = [
+        (topic.name.encode(), topic)
+        for topic in response.topics
+        if topic.name is not None and int(topic.error_code) not in _NO_SUCH_TOPIC
+    ]
     return Listing(
         cluster_id=getattr(response, "cluster_id", None),
         controller_id=int(getattr(response, "controller_id", -1)),
         brokers={
             int(broker.node_id): (broker.host, int(broker.port)) for broker in response.brokers
         },
-        topics=[
-            (topic.name.encode(), _id_bytes(getattr(topic, "topic_id", None)))
-            for topic in response.topics
-            if topic.name is not None and int(topic.error_code) not in _NO_SUCH_TOPIC
-        ],
+        topics=[(name, _id_bytes(getattr(topic, "topic_id", None))) for name, topic in there],
+        partitions={name: len(topic.partitions) for name, topic in there},
     )
 
 

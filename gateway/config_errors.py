@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, get_args
+from typing import Any, Final, NamedTuple, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -13,7 +13,11 @@ from pydantic_core import ErrorDetails
 Key: TypeAlias = tuple[str | int, ...]
 """Where a value stands: names of keys and indices of list items, outermost first."""
 
+ANY_NAME: Final = "*"
+"""In the keys of a model: a name that people choose, such as that of a namespace."""
+
 _MAX_SHOWN = 60
+_OF_A_NAME = "[key]"  # what pydantic puts behind a name that is refused itself
 
 
 class Problem(NamedTuple):
@@ -53,10 +57,15 @@ def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]
     """Everything that pydantic found, in the words of this project."""
     known = dict(_keys_of(model, ()))
     return [
-        Problem(details["loc"], _sentence(details, known))
+        Problem(_written(details["loc"]), _sentence(details, known))
         for details in error.errors(include_url=False)
         if not _follows(details)
     ]
+
+
+def _written(key: Key) -> Key:
+    """The key as it stands in the file."""
+    return key[:-1] if key and key[-1] == _OF_A_NAME else key
 
 
 def _follows(details: ErrorDetails) -> bool:
@@ -88,6 +97,7 @@ _SENTENCES: dict[str, Callable[[str, dict[str, Any]], str]] = {
     "bool_type": lambda value, _: f"must be true or false, not {value}; write one of them",
     "path_type": lambda value, _: f"must be a path, not {value}; put it in quotes",
     "tuple_type": lambda value, _: f"must be a list, not {value}; write it like [a, b]",
+    "dict_type": lambda value, _: f"must be keys and values, not {value}; indent them below it",
     # Of a secret that was written into the file nothing is shown.
     "model_type": lambda value, ctx: (
         "must be the file or env that holds the secret, not the secret; write it like {env: NAME}"
@@ -123,7 +133,7 @@ def shown(value: object) -> str:
 def _unknown_key(key: Key, known: dict[Key, list[str]]) -> str:
     *path, last = key
     name = str(last)
-    here = known.get(tuple(part for part in path if isinstance(part, str)), [])
+    here = _keys_at(tuple(part for part in path if isinstance(part, str)), known)
     near = nearest(name, here)
     if near is not None:
         return f"unknown key '{name}'; did you mean '{near}'?"
@@ -131,6 +141,15 @@ def _unknown_key(key: Key, known: dict[Key, list[str]]) -> str:
     if elsewhere:
         return f"unknown key '{name}' here; did you mean '{elsewhere[0]}'?"
     return f"unknown key '{name}'; the keys here are {', '.join(here)}"
+
+
+def _keys_at(path: Key, known: dict[Key, list[str]]) -> list[str]:
+    """The keys that the mapping at a place may have."""
+    for where, names in known.items():
+        pairs = zip(where, path, strict=False)
+        if len(where) == len(path) and all(part in (ANY_NAME, at) for part, at in pairs):
+            return names
+    return []
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
@@ -148,12 +167,14 @@ def _keys_of(model: type[BaseModel], path: Key) -> Iterator[tuple[Key, list[str]
     """The keys that each mapping of the configuration may have; list indices are left out."""
     yield path, [field.alias or name for name, field in model.model_fields.items()]
     for name, field in model.model_fields.items():
-        for inner in _models_in(field.annotation):
-            yield from _keys_of(inner, (*path, field.alias or name))
+        for inner, below in _models_in(field.annotation, ()):
+            yield from _keys_of(inner, (*path, field.alias or name, *below))
 
 
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
+def _models_in(annotation: object, below: Key) -> Iterator[tuple[type[BaseModel], Key]]:
+    """The models of a field, and what stands between it and their keys."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
+        yield annotation, below
+    inside = (*below, ANY_NAME) if get_origin(annotation) is dict else below
     for inner in get_args(annotation):
-        yield from _models_in(inner)
+        yield from _models_in(inner, inside)

@@ -20,6 +20,7 @@ from pydantic import (
     PlainValidator,
 )
 
+from gateway.config_policies import PolicySettings, namespace_of
 from gateway.config_security import (
     AuditSettings,
     Authorization,
@@ -31,7 +32,6 @@ from gateway.config_security import (
     SecurityProtocol,
     Unauthenticated,
 )
-from gateway.names import MAX_FLAT_LENGTH, check_namespace, flat_prefix
 from gateway.virtual_brokers import NodeIdRanges
 
 MAX_PORT = 65_535
@@ -94,18 +94,6 @@ def _name(value: str) -> str:
     return value
 
 
-def _namespace(value: str) -> str:
-    try:
-        check_namespace(value)
-    except ValueError as error:
-        raise ValueError(f"{error}; write it like org:apache:kafka") from None
-    if len(flat_prefix(value)) >= MAX_FLAT_LENGTH:
-        raise ValueError(
-            f"'{value}' leaves none of Kafka's {MAX_FLAT_LENGTH} characters for a topic; shorten it"
-        )
-    return value
-
-
 def _port(value: int) -> int:
     if value == 0:
         raise ValueError("port 0 is any port, but clients must be told which; choose one")
@@ -139,7 +127,7 @@ BootstrapServer = Annotated[Address, PlainValidator(parse_address), PlainSeriali
 NodeId = Annotated[str, BeforeValidator(_node_id_text)]
 NodeIds = Annotated[tuple[NodeId, ...], AfterValidator(_node_ids)]
 Name = Annotated[str, AfterValidator(_name)]
-Namespace = Annotated[str, AfterValidator(_namespace)]
+Namespace = Annotated[str, AfterValidator(namespace_of)]
 Host = Annotated[str, Field(min_length=1, max_length=253)]
 Port = Annotated[int, AfterValidator(_port)]
 Directory = Annotated[Path, Field(strict=False)]
@@ -227,6 +215,7 @@ class Config(_Model):
     unauthenticated: Unauthenticated = Unauthenticated()
     authorization: Authorization | None = None
     audit: AuditSettings = AuditSettings()
+    policies: PolicySettings = PolicySettings()
 
     def to_json(self) -> str:
         """One line that :meth:`from_json` reads back: how workers are given it."""

@@ -84,11 +84,8 @@ class Connection(asyncio.Protocol):
             return
         try:
             self.session.client_data(data)
-        except Unanswerable as error:
-            self.close(f"no answer fits: {error}")
-            return
         except ProtocolError as error:
-            self.close(f"client sent what is not Kafka: {error}")
+            self._refuse(error)
             return
         self._flush()
         if self.session.saturated:
@@ -96,13 +93,17 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client went away (or was sent away)."""
+        lingers = self._transport is not None and self.session.owing
+        if lingers and self._broker is not None:
+            self._broker.linger()
         if exc is not None:
             self.close(f"client connection failed: {exc}")
         elif self._early or self.session.mid_request:
             self.close("client closed in the middle of a request")
         else:
             self.close("client closed", quietly=True)
-        self._server.closed(self)
+        if not lingers:
+            self._server.closed(self)
 
     def pause_writing(self) -> None:
         """The client reads slowly: read less from the broker."""
@@ -185,8 +186,12 @@ class Connection(asyncio.Protocol):
 
     def close(self, reason: str, *, quietly: bool = False) -> None:
         """End both sides, with one log line that names client and reason."""
+        if self.session.state.flows is not None:
+            self._server.busy.add(self)  # what it ends for may be counted there
         transport, self._transport = self._transport, None
         if transport is None:
+            if self._broker is not None:
+                self._broker.end_lingering()
             return
         self._server.note_close(self, reason, quietly=quietly)
         transport.close()
@@ -194,6 +199,16 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
         if self._broker is not None:
             self._broker.close()
+
+    def left(self) -> None:
+        """The broker's side has ended too, where it lingered."""
+        self._server.closed(self)
+
+    def _refuse(self, error: ProtocolError) -> None:
+        if isinstance(error, Unanswerable):
+            self.close(f"no answer fits: {error}")
+        else:
+            self.close(f"client sent what is not Kafka: {error}")
 
     def _flush(self) -> None:
         """Write what the session made, and look after what it waits for."""
@@ -244,11 +259,8 @@ class Connection(asyncio.Protocol):
             return
         try:
             self.session.resume(body)
-        except Unanswerable as error:
-            self.close(f"no answer fits: {error}")
-            return
         except ProtocolError as error:
-            self.close(f"client sent what is not Kafka: {error}")
+            self._refuse(error)
             return
         self._flush()
         self._balance()
@@ -265,28 +277,20 @@ class Connection(asyncio.Protocol):
             else:
                 ACTOR.set(self._actor())
                 return await what.run()
-        except Unanswerable as error:
-            self._task = None
-            self.close(f"no answer fits: {error}")
         except BrokerError as error:
             self._task = None
             self.close(f"no broker connection: {error}")
         except ProtocolError as error:
             self._task = None
-            self.close(f"client sent what is not Kafka: {error}")
+            self._refuse(error)
         except Exception:
-            log.exception("%s: a change failed", self.client_address)
             self._task = None
+            log.exception("%s: a change failed", self.client_address)
             self.close("a change failed")
         return None
 
     def _actor(self) -> Actor:
         """On whose behalf the work under way is done."""
         source = self.session.state.source
-        return Actor(
-            source.principal,
-            source.client_address,
-            source.listener,
-            source.client_id,
-            self.session.working,
-        )
+        who = (source.principal, source.client_address, source.listener, source.client_id)
+        return Actor(*who, self.session.working)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from gateway.flows import LATENCY_BUCKETS, Flow
+from gateway.flows import LATENCY_BUCKETS, NO_TOPIC, Flow, FlowSource, weak_labels
 
 Labels: TypeAlias = tuple[str | int, ...]
 Row: TypeAlias = tuple[str, Labels, int | list[int]]
@@ -19,12 +19,27 @@ DEFAULT_NAMESPACE = "(default)"
 """The label of the default namespace: an empty label would be none at all."""
 
 
+NONE = NO_TOPIC
+"""The label of a client that says nothing of itself."""
+
+OTHER = "(other)"
+"""The label of all values beyond a bound."""
+
+MAX_CLIENT_LABEL = 64
+"""Characters of a client id, or of its software's name, that are a label: escaped in JSON both take
+at most some 1,500 bytes, for which a line of ``worker_channel`` has room."""
+
+MAX_CLIENTS = 1_000
+"""Clients that are told apart between two reports, a second apart."""
+
+
 class Counts:
     """Sums by family and label values, until they are taken."""
 
     def __init__(self) -> None:
         self._sums: dict[tuple[str, Labels], int] = {}
         self._histograms: dict[tuple[str, Labels], list[int]] = {}
+        self._clients: set[tuple[str, str]] = set()
 
     def __bool__(self) -> bool:
         return bool(self._sums or self._histograms)
@@ -48,6 +63,9 @@ class Counts:
                 self.add("errors", (namespace, api, code), count)
             for rule, count in flow.denials.items():
                 self.add("denials", (rule,), count)
+            for key, count in flow.weak.items():
+                labels = (namespace, *self._client(flow.source), *weak_labels(key))
+                self.add("weak_producer_requests", labels, count)
             if flow.led:
                 self._add_latency("gateway_seconds", api, flow.gateway_us)
                 self._add_latency("broker_seconds", api, flow.broker_us)
@@ -68,10 +86,23 @@ class Counts:
         """All rows; the sums start afresh."""
         sums, self._sums = self._sums, {}
         histograms, self._histograms = self._histograms, {}
+        self._clients.clear()
         for (family, labels), count in sums.items():
             yield family, labels, count
         for (family, labels), buckets in histograms.items():
             yield family, labels, buckets
+
+    def _client(self, source: FlowSource) -> tuple[str, str]:
+        """Client id and software, as labels: cut, and of so many clients only."""
+        shown = (
+            source.client_id[:MAX_CLIENT_LABEL] or NONE,
+            source.software_name[:MAX_CLIENT_LABEL] or NONE,
+        )
+        if shown not in self._clients:
+            if len(self._clients) >= MAX_CLIENTS:
+                return OTHER, OTHER
+            self._clients.add(shown)
+        return shown
 
     def _add_latency(self, family: str, api: int, counts: list[int]) -> None:
         key: tuple[str, Labels] = (family, (api,))

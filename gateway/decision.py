@@ -19,7 +19,8 @@ class Resolved:
     and with an unsigned varint of length + 1, ready to be spliced. ``namespace`` is the tier
     path (``org:apache:kafka``; ``""`` is the default namespace), ``logical`` the full colon name.
     ``topic_id`` is the virtual topic id (16 bytes) that goes with this name of a moved topic;
-    None: the broker's own.
+    None: the broker's own. ``guarantee`` is what producers to it are held to, as the flags of
+    ``gateway.policies.tree.Guarantee``; 0: nothing.
     """
 
     namespace: str
@@ -28,6 +29,7 @@ class Resolved:
     flat_legacy: bytes
     flat_compact: bytes
     topic_id: bytes | None = None
+    guarantee: int = 0
 
 
 @dataclass(frozen=True, slots=True)

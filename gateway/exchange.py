@@ -24,10 +24,12 @@ class Exchange:
     ``spelled_ids`` maps the broker's topic ids to those that it used. A Fetch names topics in one
     way only, so either stands in ``spelled`` there.
     ``answer`` is a whole frame that the gateway made itself; ``silent`` requests have no
-    response (acks=0). A response that ``streams`` may pass in pieces; ``stream`` walks it then,
-    and puts the topics of ``extra`` (count, bytes) before the broker's; each restored name
-    makes it ``name_change`` bytes longer. ``refreshed`` says that
-    the request is decided again after a refresh. ``request`` is the handler's own.
+    response (acks=0). A Produce request that was ``upgraded`` is sent on with acks=all; the
+    response to a ``swallowed`` one, which was acks=0, is not for the client. A response that
+    ``streams`` may pass in pieces; ``stream`` walks it then, and puts the topics of ``extra``
+    (count, bytes) before the broker's; each restored name makes it ``name_change`` bytes longer.
+    ``refreshed`` says that the request is decided again after a refresh. ``request`` is the
+    handler's own.
     Times are of the monotonic clock, in seconds; ``size`` is the request frame's, in bytes.
     """
 
@@ -36,6 +38,8 @@ class Exchange:
     sent = 0.0
     answered = 0.0
     silent = False
+    upgraded = False
+    swallowed = False
     refreshed = False
     streams = False
     spelled: dict[bytes, bytes] | None = None

@@ -42,7 +42,10 @@ class Flow:
     a request with three topics is three ``requests`` and one ``led``. Bytes are frame bytes for
     the topic that came first, record bytes for the others; ``bytes_in`` is from the client.
     ``errors`` maps a Kafka error code to how often the broker (or the gateway) answered it,
-    ``denials`` a rule's name to how often it denied. ``gateway_us`` and ``broker_us`` are
+    ``denials`` a rule's name to how often it denied. ``weak`` counts Produce requests that ask for
+    less than the strongest guarantee (KIP-679), by weakness and decision as
+    :func:`weak_key` has them; each counts once for every namespace that it names topics of.
+    ``gateway_us`` and ``broker_us`` are
     histograms as :data:`LATENCY_BUCKETS` says, filled for ``led`` requests only.
     """
 
@@ -69,6 +72,7 @@ class Flow:
         "source",
         "transactional",
         "version",
+        "weak",
     )
 
     def __init__(
@@ -100,8 +104,24 @@ class Flow:
         self.transactional = 0
         self.errors: dict[int, int] = {}
         self.denials: dict[str, int] = {}
+        self.weak: dict[str, int] = {}
         self.gateway_us = [0] * LATENCY_BUCKETS
         self.broker_us = [0] * LATENCY_BUCKETS
+
+
+def weak_key(weakness: str, decision: str) -> str:
+    """A key of ``Flow.weak``, such as ``acks1_upgraded``.
+
+    ``weakness`` is ``acks0``, ``acks1`` or ``not_idempotent``, ``decision`` what was done with the
+    request: ``observed`` (nothing), ``upgraded`` or ``refused``.
+    """
+    return f"{weakness}_{decision}"
+
+
+def weak_labels(key: str) -> tuple[str, str]:
+    """Weakness and decision of a :func:`weak_key`."""
+    weakness, _, decision = key.rpartition("_")
+    return weakness, decision
 
 
 @dataclass(frozen=True, slots=True)

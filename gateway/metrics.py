@@ -20,13 +20,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from gateway.counts import DEFAULT_NAMESPACE, Labels, Row
+from gateway.counts import DEFAULT_NAMESPACE, OTHER, Labels, Row
 from gateway.flows import LATENCY_BUCKETS, NO_TOPIC
 from gateway.kafka_names import UNKNOWN, api_name, error_name
 from gateway.worker_channel import State
-
-OTHER = "(other)"
-"""The label of all values beyond the bound."""
 
 MAX_VALUES = 200
 """Values of every label but ``namespace``; Kafka has fewer APIs, versions and errors."""
@@ -58,6 +55,10 @@ COUNTERS: Mapping[str, Family] = {
     ),
     "bytes": Family(("namespace", "direction"), "Frame bytes from (in) and to (out) clients"),
     "records": Family(("namespace", "api"), "Records, as batch headers tell"),
+    "weak_producer_requests": Family(
+        ("namespace", "client_id", "software_name", "weakness", "decision"),
+        "Produce requests that ask for less than the strongest guarantee (KIP-679)",
+    ),
     "connections": Family(("listener",), "Client connections accepted"),
     "closes": Family(("reason",), "Client connections ended"),
     "authentications": Family(
@@ -75,6 +76,13 @@ COUNTERS: Mapping[str, Family] = {
     "audit_events": Family(("type",), "Events for the audit log"),
     "audit_written": Family(("sink",), "Events written to the audit log's files or its topic"),
     "audit_dropped": Family(("sink", "reason"), "Events that a place of the audit log missed"),
+    "policy_violations": Family(
+        ("namespace", "rule", "mode"), "Rules of policies that topics did not satisfy"
+    ),
+    "policy_failures": Family(
+        ("class_name", "reason"), "Calls of policy classes that failed, so that they refused"
+    ),
+    "policy_reloads": Family(("outcome",), "Reloads of policies, by SIGHUP"),
     "worker_restarts": Family((), "Workers started again after they had died"),
     "label_overflow": Family(("label",), "Increments counted under (other): too many label values"),
 }

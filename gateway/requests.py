@@ -103,6 +103,9 @@ class Requests:
             assert body is not None
             self._in_flight.answer(exchange, response_payload(exchange, body))
             position = 4 + SIZE.unpack_from(held)[0]
+            reauth = self._state.reauth
+            if reauth is not None and reauth.failed is not None:
+                return  # the connection ends with this answer; nothing behind it is done
         elif isinstance(done, Refresh):
             self._refreshed = True
         if self._interlude is not None:

@@ -21,13 +21,9 @@ from gateway.broker_side import BrokerSide
 from gateway.catalog.members import register, seed
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
-from gateway.changes.apply_job import ApplyJob
+from gateway.changes.background import background_jobs
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.context import Context
-from gateway.changes.deletion_job import NamespaceDeletion
-from gateway.changes.housekeeping import Housekeeping
-from gateway.changes.jobs import JobRunner
-from gateway.changes.registration import Registration
 from gateway.cluster import Cluster
 from gateway.cluster_link import ClusterUnreachable
 from gateway.config import Config, Listener
@@ -44,6 +40,7 @@ from gateway.tls_identity import MECHANISM, identity_of
 from gateway.views import Views
 from gateway.virtual_brokers import NodeIdRanges
 from gateway.worker_channel import WorkerReport
+from gateway.worker_policies import WorkerPolicies
 from gateway.worker_state import WorkerState
 
 log = logging.getLogger(__name__)
@@ -76,14 +73,9 @@ class Server:
             security=security,
             observer=self.audit.catalog_changed,
         )
-        context = Context(self.catalog, self.cluster, self.admin)
-        jobs = (
-            NamespaceDeletion(context),
-            ApplyJob(context),
-            Housekeeping(context),
-            Registration(context, config.gateway_id, version()),
-        )
-        self._jobs = JobRunner(context, jobs)
+        self.policies = WorkerPolicies(config.policies, self.admin, self.cluster)
+        context = Context(self.catalog, self.cluster, self.admin, judge=self.policies.judge)
+        self._jobs = background_jobs(context, config.gateway_id)
         self._changes = NamespaceChanges(context, self._jobs.claim)
         self.state = WorkerState(
             self.catalog,
@@ -92,9 +84,16 @@ class Server:
             config.max_request_bytes,
             failure_delay=config.unauthenticated.failure_delay_seconds,
             audit=self.audit,
+            judge=context.judge,
         )
         self._authorizer = load_authorizer(config.authorization, self._catalog_changed)
-        self._views = Views(self.catalog, map(view_settings, config.listeners), self._authorizer)
+        self._views = Views(
+            self.catalog,
+            map(view_settings, config.listeners),
+            self._authorizer,
+            self.policies.policies,
+        )
+        self.policies.changed = self._catalog_changed
         self.entrance = Entrance(self, config, self._views)
         self.admission = self.entrance.admission
         self.state.sasl = self.admission.sasl
@@ -121,18 +120,18 @@ class Server:
         Raises OSError with the address that cannot be bound, or the cluster's own error when no
         broker answers; CatalogUnavailable, CatalogTopicError, UnreadableCatalog and FormatRefused
         when the catalog cannot be used; AuditError when there is no place for audit events;
-        CredentialsError when what logins are checked with cannot be read.
+        CredentialsError when what logins are checked with cannot be read; PolicyError when a
+        policy cannot be made or configured.
         """
         prepare()
         self.admission.start()
         await self.cluster.start()
         await self.audit.start()
+        await self.policies.start()
         with collecting_no_garbage():
             await self.catalog.start()
-        for decide in (
-            register(self._config.gateway_id, version()),
-            seed(self._config.namespaces),
-        ):
+        taking_part = register(self._config.gateway_id, version())
+        for decide in (taking_part, seed(self._config.namespaces)):
             # Mostly there is nothing to say, and then no turn is taken for it.
             if decide(self.catalog.snapshot):
                 await self.catalog.change(decide)
@@ -148,6 +147,7 @@ class Server:
         for connection in list(self.connections):
             connection.close("gateway stops", quietly=True)
         await self._jobs.stop()
+        await self.policies.stop()
         await self.catalog.stop()
         await self.audit.stop()
         self.admin.close()
@@ -176,10 +176,8 @@ class Server:
         self._broker_sessions.sweep(monotonic())
         flows = [flow for connection in self.busy for flow in connection.session.state.take_flows()]
         self.busy.clear()
-        open_by_listener = {
-            listener.name: self.admission.under_way(listener.name)
-            for listener in self._config.listeners
-        }
+        names = [listener.name for listener in self._config.listeners]
+        open_by_listener = {name: self.admission.under_way(name) for name in names}
         for connection in self.connections:
             open_by_listener[connection.listener] += 1
         denials, self.state.denials = self.state.denials, []
@@ -208,6 +206,7 @@ class Server:
                 *self.state.take_authorization_denials(),
                 *self.audit.take_rows(),
                 *self.admission.take_rows(),
+                *self.policies.take_rows(),
             ],
         )
 
@@ -290,8 +289,8 @@ class Server:
         await asyncio.gather(*readings)
 
     def _catalog_changed(self) -> None:
-        """Everyone goes on with the catalog as it is now."""
-        self._views.update()
+        """Everyone goes on with the catalog, and the policies, as they are now."""
+        self._views.set_policies(self.policies.policies)
         self.entrance.review(self.connections)
 
 

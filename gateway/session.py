@@ -56,6 +56,11 @@ class Session:
         return not self._in_flight.queue and not requests.streaming and requests.waiting is None
 
     @property
+    def owing(self) -> bool:
+        """Whether the broker is still to answer what a client wants no answer to (acks=0)."""
+        return any(exchange.swallowed for exchange in self._in_flight.queue or ())
+
+    @property
     def mid_request(self) -> bool:
         """Whether a request has begun to arrive and the rest of it has not."""
         return self._requests.incomplete

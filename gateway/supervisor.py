@@ -8,6 +8,7 @@ import asyncio
 import logging
 import signal
 from dataclasses import dataclass
+from pathlib import Path
 
 from gateway import exit_codes, version
 from gateway.config import Address, Config, Listener
@@ -15,10 +16,12 @@ from gateway.config_rules import Parts, port_claims
 from gateway.exposure import warn_of_exposures
 from gateway.http_endpoints import Health, HttpEndpoints
 from gateway.metrics import Metrics
+from gateway.policy_reload import PolicyReload
 from gateway.port_probe import probe
 from gateway.virtual_brokers import NodeIdRanges
-from gateway.worker_channel import Failed, Increments, Message, Ready, State
+from gateway.worker_channel import Failed, Increments, Message, Prepared, Ready, State
 from gateway.worker_process import WorkerCommand, WorkerProcess, worker_command
+from gateway.worker_slot import WorkerSlot
 
 log = logging.getLogger(__name__)
 
@@ -40,22 +43,14 @@ class Timing:
     margin: float = 5.0
 
 
-@dataclass(slots=True)
-class _Slot:
-    """The place of one worker, whichever process is in it."""
-
-    worker_id: int
-    process: WorkerProcess | None = None
-    ready: bool = False
-    failure: str = ""
-
-
 class Supervisor:
-    """One gateway. ``command`` and ``timing`` are the tests' to change."""
+    """One gateway. ``path`` is where its configuration is read again; ``command`` and ``timing``
+    are the tests' to change."""
 
     def __init__(
         self,
         config: Config,
+        path: Path | None = None,
         *,
         command: WorkerCommand = worker_command,
         timing: Timing | None = None,
@@ -64,7 +59,13 @@ class Supervisor:
         self._config = config
         self._command = command
         self._timing = timing or Timing()
-        self._slots = [_Slot(worker_id) for worker_id in range(config.workers)]
+        self._slots = [WorkerSlot(worker_id) for worker_id in range(config.workers)]
+        self.policies = PolicyReload(
+            config,
+            path,
+            self._slots,
+            lambda outcome: self.metrics.count("policy_reloads", (outcome,)),
+        )
         self._http = HttpEndpoints(self.metrics, self.health)
         self._starting = asyncio.Lock()
         self._stopping = asyncio.Event()
@@ -81,6 +82,7 @@ class Supervisor:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self.stop, number.name)
+        loop.add_signal_handler(signal.SIGHUP, self.policies.start)
         await self._bind()
         log.info("%s", self._told_at_start())
         warn_of_exposures(self._config)
@@ -141,6 +143,7 @@ class Supervisor:
         # A keeper ends before that only if it failed, which must not go unseen.
         await asyncio.wait([stopping, *keepers], return_when=asyncio.FIRST_COMPLETED)
         self._stopping.set()
+        self.policies.stop()
         for process in self._processes():
             process.terminate()
         seconds = self._config.drain_seconds + self._timing.margin
@@ -157,7 +160,7 @@ class Supervisor:
         for process in self._processes():
             process.kill()
 
-    async def _keep(self, slot: _Slot) -> None:
+    async def _keep(self, slot: WorkerSlot) -> None:
         """Keep one worker running until the gateway stops."""
         loop = asyncio.get_running_loop()
         delay = self._timing.first_delay
@@ -184,23 +187,22 @@ class Supervisor:
             await self._pause(delay)
             delay = min(2 * delay, self._timing.last_delay)
 
-    async def _run_once(self, slot: _Slot) -> int:
+    async def _run_once(self, slot: WorkerSlot) -> int:
         try:
             async with self._starting:
-                config = self._config.to_json()
-                process = await WorkerProcess.start(slot.worker_id, self._command, config)
+                config = self.policies.config
+                process = await WorkerProcess.start(slot.worker_id, self._command, config.to_json())
         except OSError as error:
             slot.failure = f"it cannot be started: {error}"
             return exit_codes.FAILED
-        slot.process = process
+        slot.process, slot.policies = process, config.policies
         log.info("worker %d is process %d", slot.worker_id, process.pid)
         if self._stopping.is_set():
             process.terminate()
         try:
             return await process.run(lambda message: self._received(slot, message))
         finally:
-            slot.process = None
-            slot.ready = False
+            slot.ended()
             self.metrics.forget_state(slot.worker_id)
 
     async def _pause(self, seconds: float) -> None:
@@ -210,17 +212,20 @@ class Supervisor:
         except TimeoutError:
             return
 
-    def _received(self, slot: _Slot, message: Message) -> None:
+    def _received(self, slot: WorkerSlot, message: Message) -> None:
         match message:
             case Ready():
                 slot.ready, slot.failure = True, ""
                 self._note_ready()
+                self.policies.came(slot)
             case Failed(reason):
                 slot.failure = reason
             case State():
                 self.metrics.set_state(slot.worker_id, message)
             case Increments(rows):
                 self.metrics.add(rows)
+            case Prepared():
+                slot.prepared(message)
 
     def _note_ready(self) -> None:
         self._ever_ready = True
@@ -255,10 +260,10 @@ def _told(status: int) -> str:
     return f"exit status {status}"
 
 
-def run_supervisor(config: Config) -> int:
-    """:meth:`Supervisor.run` on an event loop of its own."""
+def run_supervisor(config: Config, path: Path) -> int:
+    """:meth:`Supervisor.run` on an event loop of its own. ``path`` is the configuration's file."""
 
     async def run() -> int:
-        return await Supervisor(config).run()
+        return await Supervisor(config, path).run()
 
     return asyncio.run(run())

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 ID_LENGTH = 16
 _NO_ID = bytes(ID_LENGTH)
@@ -33,6 +33,8 @@ class TopicIndex:
 
     ``version`` grows whenever the set of names changes, and only then; what was computed from
     the names (the matches of a regex, a listing) is good as long as it has not moved.
+    ``partitions`` is how many each topic had in the last listing, by flat name; it is replaced
+    whole when any has changed.
     """
 
     __slots__ = (
@@ -43,6 +45,7 @@ class TopicIndex:
         "_recent",
         "_retired",
         "_settle_time",
+        "partitions",
         "version",
     )
 
@@ -51,6 +54,7 @@ class TopicIndex:
     ) -> None:
         """``clock`` tells seconds from any fixed point."""
         self.version = 0
+        self.partitions: Mapping[bytes, int] = {}
         self._id_of: dict[bytes, bytes | None] = {}
         self._name_of: dict[bytes, bytes] = {}
         # As ordered sets, oldest first: both are cut to their limits from the front.
@@ -119,13 +123,19 @@ class TopicIndex:
             self.version += 1
 
     def replace(
-        self, listing: Iterable[tuple[bytes, bytes | None]], mark: float | None = None
+        self,
+        listing: Iterable[tuple[bytes, bytes | None]],
+        mark: float | None = None,
+        partitions: Mapping[bytes, int] | None = None,
     ) -> None:
-        """Makes the (name, id) pairs of a whole listing the content of the index.
+        """Makes the (name, id) pairs of a whole listing the content of the index, and how many
+        partitions each name has.
 
         ``mark`` was taken before the listing was asked for. Without one the listing is taken to
         be newer than anything learnt or forgotten.
         """
+        if partitions is not None and partitions != self.partitions:
+            self.partitions = partitions
         settled = self._clock() if mark is None else mark - self._settle_time
         newer = {name for name, at in self._recent.items() if at > settled}
         wanted = {

@@ -119,6 +119,15 @@ FIELDS: Final[tuple[RecordField, ...]] = (
     RecordField("acks_all", "long", "", "produce requests with acks=all", _FLOW),
     RecordField("idempotent", "long", "", "batches with a producer id", _FLOW),
     RecordField("transactional", "long", "", "batches inside a transaction", _FLOW),
+    RecordField(
+        "weak_producers",
+        "map<string,long>",
+        "",
+        "produce requests that ask for less than the strongest guarantee: `acks0`, `acks1` or "
+        "`not_idempotent`, then `_observed`, `_upgraded` or `_refused`; a request counts once for "
+        "each namespace, on the topic named first there",
+        _FLOW,
+    ),
     RecordField("errors", "map<string,long>", "", "error codes answered, by Kafka's name", _FLOW),
     RecordField("denials", "map<string,long>", "", "items refused, by rule", _FLOW),
     RecordField(
@@ -188,6 +197,7 @@ def flow_record(origin: Origin, window: Window, key: FlowKey, sums: FlowSums) ->
         "acks_all": sums.acks_all,
         "idempotent": sums.idempotent,
         "transactional": sums.transactional,
+        "weak_producers": sums.weak,
         "errors": _by_name(sums.errors),
         "denials": sums.denials,
         "gateway_us_log2": sums.gateway_us,

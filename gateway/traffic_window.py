@@ -55,6 +55,7 @@ class FlowSums:
         "records",
         "requests",
         "transactional",
+        "weak",
     )
 
     def __init__(self) -> None:
@@ -73,6 +74,7 @@ class FlowSums:
         self.transactional = 0
         self.errors: dict[int, int] = {}
         self.denials: dict[str, int] = {}
+        self.weak: dict[str, int] = {}
         self.gateway_us = [0] * LATENCY_BUCKETS
         self.broker_us = [0] * LATENCY_BUCKETS
 
@@ -95,6 +97,8 @@ class FlowSums:
             self.errors[code] = self.errors.get(code, 0) + count
         for rule, count in flow.denials.items():
             self.denials[rule] = self.denials.get(rule, 0) + count
+        for key, count in flow.weak.items():
+            self.weak[key] = self.weak.get(key, 0) + count
         if flow.led:
             self.gateway_us = [a + b for a, b in zip(self.gateway_us, flow.gateway_us, strict=True)]
             self.broker_us = [a + b for a, b in zip(self.broker_us, flow.broker_us, strict=True)]

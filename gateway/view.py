@@ -7,11 +7,10 @@ makes a new view, which takes over the answers that are still good.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from gateway import spelling
-from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.snapshot import Snapshot, differing
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import (
     COORDINATOR_NOT_AVAILABLE,
@@ -29,6 +28,7 @@ from gateway.names import (
     flat_prefix,
     is_reserved,
 )
+from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.spelling import MAX_SPELLED, Spelling, ViewSettings, below
 from gateway.topic_ids import TopicIndex
 from protocol.primitives import compact_string, legacy_string
@@ -45,33 +45,38 @@ MAX_ID_BYTES: Final = 32_767
 class View:
     """Names as one kind of client sees them, over one catalog snapshot.
 
-    ``closed`` says that it decides nothing: see :class:`ClosedView`.
+    ``closed`` says that it decides nothing: see :class:`ClosedView`. ``policies`` say what
+    producers are held to.
     """
 
     closed = False
 
-    def __init__(self, settings: ViewSettings, snapshot: Snapshot) -> None:
+    def __init__(
+        self, settings: ViewSettings, snapshot: Snapshot, policies: Policies = NO_POLICIES
+    ) -> None:
         self.settings = settings
         self.snapshot = snapshot
+        self.policies = policies
         self.has_topic_ids = snapshot.has_topic_ids
         self.id_prefix = flat_prefix(settings.home).encode()
         self._resolved: dict[bytes, Resolved | Denied] = {}
         self._spelled: dict[bytes, bytes | None] = {}
+        self._guarantees: dict[bytes, int] = {}
 
-    def successor(self, snapshot: Snapshot) -> View:
-        """The same view over a newer snapshot.
+    def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
+        """The same view over a newer snapshot, or with other ``policies``.
 
         A listing asks for the spelling of every topic there is, so spellings of topics that are
         not touched by what has changed are taken over.
         """
-        view = View(self.settings, snapshot)
+        view = View(self.settings, snapshot, policies or self.policies)
         kept = dict(self._spelled)
         before = self.snapshot
         if snapshot.topics is not before.topics:
-            for flat in _differing(before.topics, snapshot.topics):
+            for flat in differing(before.topics, snapshot.topics):
                 kept.pop(flat.encode(), None)
         if snapshot.namespaces is not before.namespaces:
-            touched = tuple(_differing(before.namespaces, snapshot.namespaces))
+            touched = tuple(differing(before.namespaces, snapshot.namespaces))
             prefixes = tuple(flat_prefix(path).encode()[:-1] for path in touched)
             held = {
                 flat.encode()
@@ -110,6 +115,16 @@ class View:
             shown = spelling.spell(self.settings, self.snapshot, text)
             found = self._spelled[flat] = None if shown is None else shown.encode()
             return found
+
+    def guarantee_of(self, flat: bytes) -> int:
+        """What producers to a topic are held to (``Resolved.guarantee``), by its flat name."""
+        found = self._guarantees.get(flat)
+        if found is None:
+            if len(self._guarantees) >= CACHE_LIMIT:
+                self._guarantees.clear()
+            namespace = self.snapshot.owner(flat.decode(errors="replace")).namespace
+            found = self._guarantees[flat] = self.policies.guarantee(namespace).flags
+        return found
 
     def lists(self, flat: bytes) -> bool:
         """Whether a listing shows this flat name: nothing outside a home, and what is below the
@@ -277,6 +292,7 @@ class View:
             legacy_string(wire),
             compact_string(wire),
             topic_id,
+            self.guarantee_of(wire),
         )
 
 
@@ -286,9 +302,9 @@ class ClosedView(View):
 
     closed = True
 
-    def successor(self, snapshot: Snapshot) -> View:
+    def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
         """An open view again, which takes nothing over."""
-        return View(self.settings, snapshot)
+        return View(self.settings, snapshot, policies or self.policies)
 
     def resolve(self, spelled: bytes) -> Resolved | Denied:
         """Denied, whatever it names."""
@@ -323,12 +339,6 @@ _STALE: Final = (
     "The gateway could not read its catalog of namespaces for longer than catalog.max_staleness; "
     "try again when the cluster is reachable."
 )
-
-
-def _differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
-    """The keys that do not hold the same object in both."""
-    changed = [key for key, value in now.items() if before.get(key) is not value]
-    return changed + [key for key in before if key not in now]
 
 
 def _sentence(text: str) -> str:

@@ -9,6 +9,7 @@ from gateway.access import Access, AuthorizedAccess
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.source import Catalog
 from gateway.homes import settings_of
+from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.view import ClosedView, View, ViewSettings
 
 MAX_ACCESSES: Final = 1_000
@@ -23,10 +24,12 @@ class Views:
         catalog: Catalog,
         settings: Iterable[ViewSettings],
         authorizer: Authorizer | None = None,
+        policies: Policies = NO_POLICIES,
     ) -> None:
         self._catalog = catalog
         self._settings = {each.listener: each for each in settings}
         self._authorizer = authorizer
+        self._policies = policies
         self._views: dict[ViewSettings, View] = {}
         self._accesses: dict[tuple[View, str, str], Access] = {}
         self.update()
@@ -42,7 +45,7 @@ class Views:
     def access(self, view: View, principal: str, host: str) -> Access:
         """What a principal may do in a view; connections of the same one share it."""
         if self._authorizer is None:
-            principal = host = ""
+            host = ""  # nothing is decided by it
         key = (view, principal, host)
         access = self._accesses.get(key)
         if access is None:
@@ -55,6 +58,12 @@ class Views:
             self._accesses[key] = access
         return access
 
+    def set_policies(self, policies: Policies) -> None:
+        """Go on with other policies: all views are made anew. Connections go on with them when
+        they are reviewed (``Entrance.review``), as after a change of the catalog."""
+        self._policies = policies
+        self.update()
+
     def update(self) -> None:
         """Make them anew of the catalog's snapshot; of one that is too old none is made."""
         if self._authorizer is not None:
@@ -66,9 +75,10 @@ class Views:
     def _made(self, settings: ViewSettings, before: View | None) -> View:
         snapshot = self._catalog.snapshot
         if not self._catalog.fresh:
-            return ClosedView(settings, snapshot)
+            return ClosedView(settings, snapshot, self._policies)
         if before is None:
-            return View(settings, snapshot)
-        if before.snapshot is snapshot and not isinstance(before, ClosedView):
+            return View(settings, snapshot, self._policies)
+        same = before.snapshot is snapshot and before.policies is self._policies
+        if same and not isinstance(before, ClosedView):
             return before
-        return before.successor(snapshot)
+        return before.successor(snapshot, self._policies)

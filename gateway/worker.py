@@ -34,12 +34,14 @@ from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster_link import ClusterUnreachable
 from gateway.config import Config
 from gateway.logs import set_up_logging
+from gateway.policies.loading import PolicyError
 from gateway.principal_mapping import InvalidRules
 from gateway.server import Server
 from gateway.tls_files import TlsError
 from gateway.traffic_log import TrafficLog
 from gateway.traffic_record import Origin
 from gateway.worker_channel import Failed, Ready, WorkerChannel, WorkerReport, receive_config
+from gateway.worker_orders import OrderTaker
 
 log = logging.getLogger("gateway.worker")
 
@@ -115,6 +117,7 @@ class Worker:
             CredentialsError,
             FormatRefused,
             InvalidRules,
+            PolicyError,
             TlsError,
             UnreadableCatalog,
         ) as error:
@@ -169,7 +172,9 @@ async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
     traffic_log = None
     if config.traffic_log.enabled:
         traffic_log = TrafficLog(config.traffic_log, Origin(config.gateway_id, worker_id))
-    worker = Worker(Server(config, worker_id=worker_id), traffic_log, link, stopping)
+    server = Server(config, worker_id=worker_id)
+    link.on_line = OrderTaker(server.policies, link.send)
+    worker = Worker(server, traffic_log, link, stopping)
     try:
         return await worker.run(config.drain_seconds)
     finally:

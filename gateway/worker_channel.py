@@ -1,9 +1,10 @@
 """Between a worker and its supervisor: newline-delimited JSON over an inherited socket pair.
 
-The supervisor sends one line, the configuration, so that a worker which is restarted works as
-its siblings do, whatever the file says by then. The worker sends that it is ready, or why it
-cannot start; then, once a second, how things stand and what has been counted. Each line holds
-increments that stand on their own: a worker that dies in the middle of one loses that line only.
+The supervisor sends the configuration first, so that a worker which is restarted works as its
+siblings do, whatever the file says by then; later, when policies are reloaded, orders
+(``worker_orders``). The worker sends that it is ready, or why it cannot start; then, once a second,
+how things stand and what has been counted, and answers to orders. Each line holds increments that
+stand on their own: a worker that dies in the middle of one loses that line only.
 """
 
 from __future__ import annotations
@@ -77,7 +78,15 @@ class Increments:
     rows: Sequence[Row]
 
 
-Message: TypeAlias = Ready | Failed | State | Increments
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The answer to an order to prepare policies; ``failure`` is why it cannot, or empty."""
+
+    number: int
+    failure: str = ""
+
+
+Message: TypeAlias = Ready | Failed | State | Increments | Prepared
 
 
 def encode_message(message: Message) -> bytes:
@@ -91,6 +100,8 @@ def encode_message(message: Message) -> bytes:
             content = {"connections": dict(connections), "gauges": dict(gauges)}
         case Increments(rows):
             content = {"rows": list(rows)}
+        case Prepared(number, failure):
+            content = {"prepared": number, "failure": failure}
     return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 
 
@@ -110,6 +121,8 @@ def decode_message(line: bytes) -> Message:
                 return State(connections, gauges)
         case {"rows": list(rows)}:
             return Increments([_row(row) for row in rows])
+        case {"prepared": int(number), "failure": str(failure)}:
+            return Prepared(number, failure)
     raise ValueError("a line that is no message")
 
 
@@ -135,7 +148,10 @@ def increments(rows: Iterable[Row]) -> Iterator[Increments]:
 
 
 def receive_config(channel: socket.socket) -> bytes:
-    """The supervisor's one line. Blocks; raises ConnectionError when it ends before the line."""
+    """The supervisor's first line; no other one comes before the worker has said that it is ready.
+
+    Blocks; raises ConnectionError when the supervisor ends before the line.
+    """
     received = bytearray()
     while not received.endswith(b"\n"):
         piece = channel.recv(65_536)
@@ -146,11 +162,13 @@ def receive_config(channel: socket.socket) -> bytes:
 
 
 class WorkerChannel(asyncio.Protocol):
-    """The worker's end. ``on_closed`` is called when the supervisor's end is gone; ``full`` is
-    whether the supervisor has not read what was sent."""
+    """The worker's end. ``on_closed`` is called when the supervisor's end is gone, ``on_line`` with
+    each line that it sends; ``full`` is whether the supervisor has not read what was sent."""
 
     def __init__(self, on_closed: Callable[[], None]) -> None:
         self._on_closed = on_closed
+        self.on_line: Callable[[bytes], None] = lambda _: None
+        self._received = bytearray()
         self._transport: asyncio.WriteTransport | None = None
         self._counts = Counts()
         self.full = False
@@ -170,6 +188,14 @@ class WorkerChannel(asyncio.Protocol):
         self._transport = cast(asyncio.WriteTransport, transport)
         self._transport.set_write_buffer_limits(WRITE_HIGH)
 
+    def data_received(self, data: bytes) -> None:
+        """Hand over whole lines."""
+        self._received += data
+        while (end := self._received.find(b"\n")) >= 0:
+            line = bytes(self._received[:end])
+            del self._received[: end + 1]
+            self.on_line(line)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """The supervisor is gone, or this end was closed."""
         self._transport = None
@@ -185,8 +211,8 @@ class WorkerChannel(asyncio.Protocol):
         """The supervisor has caught up."""
         self.full = False
 
-    def send(self, message: Ready | Failed) -> None:
-        """Tell the supervisor how the start went."""
+    def send(self, message: Ready | Failed | Prepared) -> None:
+        """Tell the supervisor how the start went, or what it waits for."""
         if self._transport is not None:
             self._transport.write(encode_message(message))
 

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from gateway.worker_channel import MAX_LINE, Message, decode_message
+from gateway.worker_orders import Order, encode_order
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ EXIT_SECONDS = 10.0
 WorkerCommand: TypeAlias = Callable[[int, int], Sequence[str]]
 """(worker id, number of the channel's descriptor) to the command line that starts it."""
 
-_BLOCKED = {signal.SIGINT, signal.SIGTERM}
+_BLOCKED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
 def worker_command(worker_id: int, channel_fd: int) -> Sequence[str]:
@@ -56,8 +57,9 @@ class WorkerProcess:
         """Start one and give it its configuration; one at a time. Raises OSError."""
         ours, theirs = socket.socketpair()
         try:
-            # It begins with both signals blocked, so that neither can come before it is able to
-            # handle them: a Ctrl-C in the terminal reaches every process of the group.
+            # It begins with these signals blocked, so that none can come before it is able to
+            # handle it: a Ctrl-C in the terminal reaches every process of the group. SIGINT and
+            # SIGHUP stay blocked: they are the supervisor's to handle.
             signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
             try:
                 process = await asyncio.create_subprocess_exec(
@@ -98,6 +100,10 @@ class WorkerProcess:
             return await self._process.wait()
         finally:
             self._writer.close()
+
+    def send(self, order: Order) -> None:
+        """Give it an order; it may be gone by then."""
+        self._writer.write(encode_order(order))
 
     def terminate(self) -> None:
         """Ask it to drain and exit."""

@@ -15,6 +15,7 @@ from gateway.changes.answered import Answered
 from gateway.counts import Labels, Row
 from gateway.flows import Denial
 from gateway.listings import Listings
+from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
 from gateway.topic_ids import TopicIndex
 
@@ -45,6 +46,7 @@ class Changes(Protocol):
 
     async def create_topics(self, access: Access, version: int, body: bytes) -> Answered: ...
     async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered: ...
+    async def create_partitions(self, access: Access, version: int, body: bytes) -> Answered: ...
     async def describe_configs(self, access: Access, version: int, body: bytes) -> Answered: ...
     async def alter_configs(self, access: Access, version: int, body: bytes) -> Answered: ...
     async def incremental_alter_configs(
@@ -67,7 +69,7 @@ class WorkerState:
 
     ``sasl`` is what listeners with SASL accept, by name, and ``pass_through`` those of them where
     brokers decide. ``failure_delay`` is how many seconds an authentication that failed is
-    answered late.
+    answered late. ``judge`` asks the policies.
     """
 
     catalog: Catalog
@@ -83,6 +85,7 @@ class WorkerState:
     denials_dropped: int = 0
     audit: Audit = NO_AUDIT
     authorization_denials: dict[Labels, int] = field(default_factory=dict)
+    judge: Judge = NO_JUDGE
 
     def denied(self, denial: Denial) -> bool:
         """Tell the audit log, and keep a denial event for the next collection, or count it as

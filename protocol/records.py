@@ -11,6 +11,7 @@ from typing import Final
 BATCH_HEADER_SIZE: Final = 61
 """Bytes from the base offset through the record count."""
 
+_MAGIC_AT: Final = 16
 _HEADER: Final = Struct(">16xb4xh20xq6xi")
 """Magic, attributes, producer id, record count; what stands between them is skipped."""
 _TRANSACTIONAL: Final = 0x10
@@ -29,3 +30,9 @@ def batch_facts(buf: bytes, start: int, end: int) -> BatchFacts | None:
     if magic != _MAGIC_2:
         return None
     return records if records > 0 else 0, producer_id >= 0, attributes & _TRANSACTIONAL != 0
+
+
+def is_older_format(buf: bytes, start: int, end: int) -> bool:
+    """Whether what starts at ``start`` is a message set of magic 0 or 1 (before KIP-98), which
+    has its magic at the same place; False where that does not stand before ``end``."""
+    return end - start > _MAGIC_AT and buf[start + _MAGIC_AT] < _MAGIC_2

@@ -48,6 +48,7 @@ COLUMNS: Final[tuple[tuple[str, ColumnType], ...]] = (
     ("acks_all", "long"),
     ("idempotent", "long"),
     ("transactional", "long"),
+    ("weak_producers", "map<string,long>"),
     ("errors", "map<string,long>"),
     ("denials", "map<string,long>"),
     ("gateway_us_log2", "array<long>"),

@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
 
+from devkit import ports
+
 # A loaded machine is no bug, and a failure that nobody can repeat is worth little.
 settings.register_profile("project", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("project")
+
+
+LONGEST = (
+    "tests/devkit/test_compiled.py",
+    "tests/scenarios/test_scenarios.py",
+    "tests/live/test_move_crash.py",
+    "tests/live/test_acl_oracle_wire.py",
+    "tests/live/test_move_under_load.py",
+    "tests/live/test_access_table.py",
+    "tests/live/test_broker_sessions.py",
+    "tests/bench/test_wire.py",
+    "tests/bench/test_tls.py",
+)
+"""Files that take a minute or more begin first (``--no-loadscope-reorder``), so that at the end no
+process is left alone with one."""
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest first, the others in their order."""
+    order = {config.rootpath / path: place for place, path in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path, len(order)))
+
+
+def pytest_configure() -> None:
+    """Processes that test side by side take ports of their own (pytest-xdist)."""
+    number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    ports.keep_to(int(number), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 @pytest.hookimpl(wrapper=True)

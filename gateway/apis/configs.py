@@ -11,6 +11,7 @@ from gateway.apis.own_changes import (
     Change,
     change,
     concerns_namespaces,
+    is_judged,
     name_refusals,
 )
 from gateway.changes import admin_rights
@@ -24,6 +25,8 @@ from protocol import messages
 from protocol.entities import Kind
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
+
+DESCRIBE = "DescribeConfigs"
 
 RESOURCE_TYPE = int(Kind.RESOURCE_TYPE)
 RESOURCE_NAME = int(Kind.RESOURCE_NAME)
@@ -49,8 +52,11 @@ def request(
         exchange.then(lambda answer: configs.merge(kept.kept, answer))
         body = kept.body
         spans = generic.request_spans(plan, body, 0, len(body))
+    changes_configs = plan.name != DESCRIBE
     if VIRTUAL in body or any(
-        kind == TOPIC_NAME and value and concerns_namespaces(state, value)
+        kind == TOPIC_NAME
+        and value
+        and (concerns_namespaces(state, value) or (changes_configs and is_judged(state, value)))
         for kind, _, _, value in _as_topics(spans)
     ):
         refused = name_refusals(state, _as_topics(spans))
@@ -85,7 +91,7 @@ def response(
 
 def _config_change(state: ConnectionState, api: str) -> Change:
     changes = state.worker.changes
-    if api == "DescribeConfigs":
+    if api == DESCRIBE:
         return changes.describe_configs
     return changes.alter_configs if api == "AlterConfigs" else changes.incremental_alter_configs
 

@@ -11,6 +11,7 @@ from gateway.apis.own_changes import (
     VIRTUAL,
     change,
     concerns_namespaces,
+    is_judged,
     without_error,
     without_topics,
 )
@@ -52,7 +53,8 @@ def request(
     spans = generic.request_spans(exchange.plan, body, 0, len(body))
     names = [value for kind, _, _, value in spans if kind == TOPIC_NAME]
     if VIRTUAL in body or any(
-        concerns_namespaces(state, name) or _may_be_captured(name) for name in names
+        concerns_namespaces(state, name) or _may_be_captured(name) or is_judged(state, name)
+        for name in names
     ):
         denied = {name: why for name in names if (why := _creation_refusal(state, name))}
         return change(state, exchange, state.worker.changes.create_topics, body, denied)

@@ -106,6 +106,7 @@ def restore(
         plan.flexible,
         exchange.spelled,
         exchange.spelled_ids,
+        of_others=plan.api_key == ApiKey.DESCRIBE_GROUPS,
     )
     renamer.add(spans, protocol_type)
     if renamer.errors:

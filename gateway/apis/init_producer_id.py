@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from gateway.access import WRITE
 from gateway.acls.model import Operation, ResourceType
-from gateway.apis import generic
+from gateway.apis import generic, idempotent_write
 from gateway.apis.counting import note_denials
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.exchange import Exchange, Outcome
 from gateway.rules.rename import Refusals
 from gateway.state import ConnectionState
 from protocol import messages
+from protocol.entities import Kind
+from protocol.splice import Edit
 
 IDEMPOTENT_WRITE = int(Operation.IDEMPOTENT_WRITE)
 TWO_PHASE_COMMIT = int(Operation.TWO_PHASE_COMMIT)
@@ -41,3 +44,14 @@ def request(
         return generic.request(state, exchange, buf, start, end)
     note_denials(state, exchange, Refusals(ids={b"": denied}))
     return generic.answer_error(exchange, body, denied)
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """The broker's answer; that to a transactional id has an error of its own."""
+    spans = generic.response_spans(exchange.plan, buf, start, end)
+    for kind, _, _, value in spans:
+        if kind == Kind.ERROR_CODE and value == CLUSTER_AUTHORIZATION_FAILED:
+            idempotent_write.warn(state)
+    return generic.restore(state, exchange, buf, start, end, spans)

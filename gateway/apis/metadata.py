@@ -5,7 +5,8 @@ the broker is asked for the rest.
 
 No topic of a namespace is created by being asked for, so only those that exist are asked of the
 broker. Versions 0 to 3 of Metadata cannot forbid auto-creation, so of other names, too, they
-forward only those that are known to exist; later ones leave it to the request.
+forward only those that are known to exist; later ones leave it to the request, unless
+policies have a say in the default namespace: no topic is created without them being asked.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gateway.apis import generic
+from gateway.apis import auto_creation, generic
+from gateway.apis.auto_creation import FORBIDS_AUTO_CREATION
 from gateway.apis.counting import count_topics
 from gateway.decision import Denied
 from gateway.denials import ACL_RULE
@@ -37,9 +39,6 @@ ENDS = namespace_listing.ENDS
 IS_NAMESPACE = Denied(0, "", "namespace")
 """Takes a namespace out of a request for topics: it is answered here, and without error."""
 
-FORBIDS_AUTO_CREATION = 4
-"""The first version whose request can forbid auto-creation."""
-
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
@@ -50,21 +49,15 @@ def request(
     """
     version = exchange.plan.version
     spans = generic.request_spans(exchange.plan, buf, start, end)
+    if state.worker.judge.policies.judges and (names := _names(spans)):
+        body = auto_creation.forbidding(state, version, names, buf[start:end])
+        if body is not None:
+            return generic.as_forward(exchange, body, request(state, exchange, body, 0, len(body)))
+        if not exchange.refreshed and auto_creation.needs_listing(state, version):
+            return Refresh.TOPICS
     generic.tell_allowed_operations(state, exchange, buf[start:end])
     if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in spans):
-        body = buf[start:end]
-        if not metadata.wants_all(version, body):
-            exchange.flow = state.flow(3, version, b"")
-            return []
-        if not exchange.refreshed:
-            return Refresh.TOPICS
-        generic.require_open(state)
-        listed = namespace_listing.listed(state.access)
-        if listed:
-            exchange.then(lambda answer: metadata.add_namespaces(version, answer, listed))
-        if version == 0:
-            exchange.then(lambda answer: metadata.without_placeholder(0, answer))
-        return _ask(state, exchange, metadata.ask_by_name(version, body, state.listing().names))
+        return _without_names(state, exchange, buf[start:end])
     if any(kind == TOPIC_NAME and v and v.endswith(ENDS) for kind, _, _, v in spans):
         outcome = _answer_namespaces(state, exchange, buf[start:end], spans)
         if outcome is not None:
@@ -78,6 +71,23 @@ def request(
     if renamer.refusals is not None:
         return generic.refuse(state, exchange, buf[start:end], renamer.refusals)
     return renamer.edits
+
+
+def _without_names(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
+    """A request that names nothing: of all that is listed, or of the brokers alone."""
+    version = exchange.plan.version
+    if not metadata.wants_all(version, body):
+        exchange.flow = state.flow(3, version, b"")
+        return []
+    if not exchange.refreshed:
+        return Refresh.TOPICS
+    generic.require_open(state)
+    listed = namespace_listing.listed(state.access)
+    if listed:
+        exchange.then(lambda answer: metadata.add_namespaces(version, answer, listed))
+    if version == 0:
+        exchange.then(lambda answer: metadata.without_placeholder(0, answer))
+    return _ask(state, exchange, metadata.ask_by_name(version, body, state.listing().names))
 
 
 def describe_request(

@@ -52,6 +52,15 @@ def concerns_namespaces(state: ConnectionState, spelled: bytes) -> bool:
         return False
 
 
+def is_judged(state: ConnectionState, spelled: bytes) -> bool:
+    """Whether policies have a say in a topic; what is no name is the broker's to refuse."""
+    judge, view = state.worker.judge, state.view
+    try:
+        return judge.applies(view.parse(spelled.decode(errors="replace")).namespace)
+    except InvalidName:
+        return False
+
+
 def without_topics(
     state: ConnectionState, exchange: Exchange, body: bytes, forbidden: dict[bytes, Denied]
 ) -> bytes | Answer:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from gateway.auth import oauthbearer, plain, scram
-from gateway.auth.exchange import AuthenticationFailed
+from gateway.auth.exchange import AuthenticationFailed, is_name
 
 DEFAULT_CLAIM: Final = "sub"
 """``sasl.oauthbearer.sub.claim.name`` of brokers, unless it is set there."""
@@ -187,6 +187,9 @@ def _jwt_claim(token: str, name: str) -> str:
     # Of space around it one broker would cut a name free, another would not.
     if not isinstance(value, str) or not value or value != value.strip():
         raise AuthenticationFailed(f"the token has no claim {name!r} that is a name")
+    if not is_name(value):
+        reason = f"the token's claim {name} is '*' or has control characters"
+        raise AuthenticationFailed(reason, reason)
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from gateway.acls.model import ANY_USER
 from gateway.auth.identity import Identity
 
 
@@ -45,6 +46,12 @@ class Exchange(Protocol):
         Raises AuthenticationFailed or CannotTell, and nothing else whatever the token holds.
         """
         ...
+
+
+def is_name(user: str) -> bool:
+    """Whether a user whom somebody else has named may be called so: ``User:*`` is everyone in ACLs,
+    and what cannot be printed would not be seen in logs."""
+    return principal_of(user) != ANY_USER and user.isprintable()
 
 
 def principal_of(user: str) -> str:

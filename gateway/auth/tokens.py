@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import jwt
 
-from gateway.auth.exchange import AuthenticationFailed, CannotTell
+from gateway.auth.exchange import AuthenticationFailed, CannotTell, is_name
 from gateway.auth.jwks import KEY_TYPES, Keys, KeySet
 from gateway.config_security import OAuthBearer
 
@@ -101,6 +101,10 @@ class TokenChecker:
         user = claims.get(self._settings.principal_claim)
         if not isinstance(user, str) or not user:
             reason = f"the token has no claim {self._settings.principal_claim} to take the user of"
+            raise AuthenticationFailed(reason, reason)
+        if not is_name(user):
+            claim = self._settings.principal_claim
+            reason = f"the token's claim {claim} is '*' or has control characters"
             raise AuthenticationFailed(reason, reason)
         return user
 

@@ -55,7 +55,10 @@ class TopicEntry:
     clients know it by since it was moved; None: the broker's own. ``own_configs`` are the config
     keys that were set on the topic itself, so that no namespace overrides them. ``apply``: the
     configs it inherits have yet to reach it, as of ``since``. ``creating``: the entry was written
-    before the topic, at ``since``; a topic that never came to be leaves it behind.
+    before the topic, at ``since``; a topic that never came to be leaves it behind. ``counted``:
+    where the number of topics or partitions is limited, the partitions that the topic counts with
+    from ``since`` on, whether or not somebody's listing of the cluster has them yet; 0: listings
+    tell.
     """
 
     flat: str
@@ -66,6 +69,7 @@ class TopicEntry:
     apply: bool = False
     creating: bool = False
     since: int = 0
+    counted: int = 0
 
     @property
     def names(self) -> tuple[LogicalName, ...]:

@@ -67,6 +67,7 @@ def _topic_fields(entry: TopicEntry) -> dict[str, Any]:
         "apply": entry.apply,
         "creating": entry.creating,
         "since": entry.since,
+        "counted": entry.counted,
     }
     always = _name_fields(entry.name, entry.topic_id)
     return always | {name: value for name, value in fields.items() if value}
@@ -116,6 +117,7 @@ def _topic(flat: str, fields: dict[str, Any]) -> TopicEntry:
         _flag(fields.pop("apply", False)),
         _flag(fields.pop("creating", False)),
         _number(fields.pop("since", 0)),
+        _number(fields.pop("counted", 0)),
     )
 
 

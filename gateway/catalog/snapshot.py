@@ -198,6 +198,12 @@ class Snapshot:
         return self._by_id.get(topic_id)
 
 
+def differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """The keys that do not hold the same object in both."""
+    changed = [key for key, value in now.items() if before.get(key) is not value]
+    return changed + [key for key in before if key not in now]
+
+
 class _Draft:
     """A snapshot in the making: what changes is copied once, the rest is shared."""
 

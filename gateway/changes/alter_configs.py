@@ -7,11 +7,12 @@ the order of the request. Every resource is answered, in that order.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gateway.access import Access
 from gateway.changes import admin_rights
+from gateway.changes.alter_messages import response
 from gateway.changes.alter_namespaces import alter_namespace
 from gateway.changes.alter_topics import alter_topics, replacing
 from gateway.changes.answered import Answered
@@ -22,6 +23,7 @@ from gateway.changes.home_principals import (
     principals_of,
 )
 from gateway.changes.move_topics import move_topic
+from gateway.changes.policy_texts import called
 from gateway.changes.refused import Refused, unavailable
 from gateway.changes.resources import (
     NamespaceResource,
@@ -47,9 +49,9 @@ from gateway.changes.virtual_configs import (
 )
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
+from gateway.policies.judge import POLICIES
 from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.configs import Resource as ConfigResource
-from gateway.rules.nested import element_class, make
 from gateway.view import View
 from protocol import messages
 
@@ -129,7 +131,10 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
                 item.answer = await _outcome(asked, item, _moved(asked, item.what, item.moves))
         answers = [item.outcome for item in items]
     told = {name.decode(): why for (_, name), why in denied.items()}
-    return Answered(_response(f"{api}Response", version, request.resources, answers), told)
+    for resource, why in zip(request.resources, answers, strict=True):
+        if why is not None and why.rule == POLICIES:
+            told[resource.resource_name] = why
+    return Answered(response(f"{api}Response", version, request.resources, answers), told)
 
 
 # -- what is asked ---------------------------------------------------------------------------------
@@ -221,7 +226,10 @@ async def _do_topics(asked: _Request) -> None:
         return
     try:
         answers = await alter_topics(
-            asked.context, await _operations(asked, topics), asked.validate_only
+            asked.context,
+            await _operations(asked, topics),
+            asked.validate_only,
+            asked.access.principal,
         )
     except OSError as error:
         answers = dict.fromkeys(topics, unavailable(error))
@@ -229,7 +237,12 @@ async def _do_topics(asked: _Request) -> None:
         answers = dict.fromkeys(topics, refused.why)
     for flat, item in topics.items():
         denied = answers.get(flat)
-        if denied is not None and isinstance(item.what, TopicResource):
+        if denied is None or item.what is None:
+            continue
+        if denied.rule == POLICIES:
+            name = str(asked.view.snapshot.owner(flat))
+            item.answer = called(denied, name, item.what.name)
+        elif isinstance(item.what, TopicResource):
             item.answer = in_logical_names(asked.view, denied, item.what)
 
 
@@ -263,7 +276,9 @@ async def _namespace(asked: _Request, namespace: NamespaceResource, item: _Item)
         given = {one.key for one in item.operations}
         return [*item.operations, *(Operation(key, DELETE) for key in own if key not in given)]
 
-    await alter_namespace(asked.context, namespace.path, operations, asked.validate_only)
+    await alter_namespace(
+        asked.context, namespace.path, operations, asked.validate_only, asked.access
+    )
 
 
 async def _moved(asked: _Request, topic: TopicResource, moves: Move | Release) -> None:
@@ -280,23 +295,3 @@ async def _outcome(asked: _Request, item: _Item, done: Awaitable[None]) -> Denie
     except OSError as error:
         return unavailable(error)
     return None
-
-
-def _response(
-    name: str, version: int, resources: Sequence[Any], answers: Sequence[Denied | None]
-) -> bytes:
-    cls = messages.message_class(name, version)
-    answer_class = element_class(cls, "responses")
-    responses = tuple(
-        make(
-            answer_class,
-            {
-                "error_code": 0 if denied is None else denied.code,
-                "error_message": None if denied is None else denied.message,
-                "resource_type": resource.resource_type,
-                "resource_name": resource.resource_name,
-            },
-        )
-        for resource, denied in zip(resources, answers, strict=True)
-    )
-    return messages.write(replace(messages.build(cls), responses=responses))

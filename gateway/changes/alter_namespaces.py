@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gateway.access import Access
+from gateway.auth.identity import ANONYMOUS
 from gateway.catalog.entities import Change, Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.apply_job import apply_namespace, within_patience
 from gateway.changes.cluster_defaults import cluster_defaults
 from gateway.changes.context import Context
+from gateway.changes.create_namespaces import shown
+from gateway.changes.judged_configs import (
+    changed_keys,
+    parent,
+    refused_inheritance,
+    refused_namespace,
+)
 from gateway.changes.move import Outdated, ground, own_of, tiers
 from gateway.changes.move_topics import ATTEMPTS
 from gateway.changes.namespace_configs import altered, validate
+from gateway.changes.policy_texts import called
 from gateway.changes.refused import Refused
 from gateway.changes.topic_configs import (
     APPEND,
@@ -30,7 +40,6 @@ from gateway.error_codes import (
     REQUEST_TIMED_OUT,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from gateway.names import parents
 
 Operations = Callable[[Mapping[str, str]], Sequence[Operation]]
 """What is asked of a namespace, given its own configs."""
@@ -48,15 +57,20 @@ class _Found:
 
 
 async def alter_namespace(
-    context: Context, path: str, operations: Operations, validate_only: bool = False
+    context: Context,
+    path: str,
+    operations: Operations,
+    validate_only: bool = False,
+    access: Access | None = None,
 ) -> None:
-    """Change a namespace's own configs, and apply them to its topics.
+    """Change a namespace's own configs, as far as policies allow it, and apply them to its topics.
+    ``access`` is that of who asks.
 
     Returns when that is done, or goes on in the background. Raises :class:`Refused` and OSError.
     """
     for _ in range(ATTEMPTS):
         await context.catalog.refresh()
-        found = await _find(context, path, operations, validate_only)
+        found = await _find(context, access, path, operations, validate_only)
         if found is None:
             return
         try:
@@ -82,12 +96,16 @@ def existing(snapshot: Snapshot, path: str) -> Namespace:
 
 
 async def _find(
-    context: Context, path: str, operations: Operations, validate_only: bool
+    context: Context,
+    access: Access | None,
+    path: str,
+    operations: Operations,
+    validate_only: bool,
 ) -> _Found | None:
     """None: there is nothing to change."""
     seen = context.catalog.snapshot
     present = existing(seen, path)
-    above = inherited(seen, _parent(path))
+    above = inherited(seen, parent(path))
     asked = operations(present.configs)
     lists = any(one.operation in (APPEND, SUBTRACT) for one in asked)
     defaults: Mapping[str, Any] = await cluster_defaults(context) if lists else {}
@@ -96,14 +114,35 @@ async def _find(
     denied = await validate(context, {**above, **configs})
     if denied is not None:
         raise Refused(denied.code, denied.message, denied.rule)
-    keys = frozenset(
-        key for key in {*configs, *present.configs} if configs.get(key) != present.configs.get(key)
-    )
-    if validate_only or not keys:
+    principal = ANONYMOUS.principal if access is None else access.principal
+    denied = await refused_namespace(context, principal, path, configs, present.configs)
+    if denied is not None and access is not None:
+        denied = called(denied, path, shown(access.view, path))
+    if denied is not None:
+        raise Refused(denied.code, denied.message, denied.rule)
+    keys = changed_keys(present.configs, configs)
+    if not keys or (validate_only and not context.judge.policies.judges):
         return None
     await context.cluster.refresh()
     flats = topics_in(seen, list(context.cluster.index.names()), path)
-    return _Found(seen, configs, keys, await read_dynamic(context, flats, keys))
+    dynamic = await read_dynamic(context, flats, keys)
+    inheriting = _inheriting(seen, keys, dynamic)
+    denied = await refused_inheritance(context, access, seen, (path, configs), inheriting)
+    if denied is not None:
+        raise Refused(denied.code, denied.message, denied.rule)
+    return None if validate_only else _Found(seen, configs, keys, dynamic)
+
+
+def _inheriting(
+    snapshot: Snapshot, keys: Collection[str], dynamic: Mapping[str, Mapping[str, str]]
+) -> dict[str, set[str]]:
+    """Which of the keys any topic inherits, by the namespace that it is in."""
+    found: dict[str, set[str]] = {}
+    for flat, held in dynamic.items():
+        missing = set(keys) - own_of(snapshot, flat, held)
+        if missing:
+            found.setdefault(snapshot.owner(flat).namespace, set()).update(missing)
+    return found
 
 
 def _decide(context: Context, path: str, found: _Found) -> Callable[[Snapshot], Sequence[Change]]:
@@ -129,8 +168,3 @@ def _decide(context: Context, path: str, found: _Found) -> Callable[[Snapshot], 
         return [*changes, replace(present, configs=configs, apply=apply, apply_since=since)]
 
     return decide
-
-
-def _parent(path: str) -> str:
-    above = parents(path)[:-1]
-    return above[-1] if above else ""

@@ -13,9 +13,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from gateway.auth.identity import ANONYMOUS
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.context import Context
+from gateway.changes.judged_configs import judged, refused_topics
 from gateway.changes.move import settled
 from gateway.changes.refused import Refused
 from gateway.changes.topic_configs import (
@@ -64,20 +66,26 @@ async def replacing(
 
 
 async def alter_topics(
-    context: Context, wanted: Wanted, validate_only: bool = False
+    context: Context,
+    wanted: Wanted,
+    validate_only: bool = False,
+    principal: str = ANONYMOUS.principal,
 ) -> dict[str, Denied | None]:
-    """Do the operations; None for each flat name where they are done.
+    """Do the operations, as far as policies allow it; None for each flat name where they are done.
 
-    The messages of the rest are the broker's, in flat names. Raises OSError, and
-    :class:`Refused` when something else is being done to the same configs for long.
+    The messages of the rest are the broker's, in flat names, or, with the rule ``policies``, the
+    policies' own. Raises OSError, and :class:`Refused` when something else is being done to the
+    same configs for long.
     """
     snapshot = context.catalog.snapshot
     answers: dict[str, Denied | None] = {}
     left = dict(wanted)
-    if validate_only or any(tracked(snapshot, flat) for flat in wanted):
+    if validate_only or judged(context, wanted) or any(tracked(snapshot, f) for f in wanted):
         translated = _for_broker(snapshot, wanted)
         answers = await write(context, translated, validate_only=True)
         left = {flat: ops for flat, ops in wanted.items() if answers.get(flat) is None}
+        answers |= await refused_topics(context, principal, left)
+        left = {flat: ops for flat, ops in left.items() if answers.get(flat) is None}
     if validate_only or not left:
         return answers
     added = await _record(context, {flat: _keys(ops, set_only=True) for flat, ops in left.items()})

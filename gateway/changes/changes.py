@@ -9,6 +9,7 @@ from gateway.changes.alter_configs import alter_configs, incremental_alter_confi
 from gateway.changes.answered import Answered
 from gateway.changes.context import Context
 from gateway.changes.create_acls import create_acls
+from gateway.changes.create_partitions import create_partitions
 from gateway.changes.create_topics import create_topics
 from gateway.changes.delete_acls import delete_acls
 from gateway.changes.delete_topics import delete_topics
@@ -42,6 +43,10 @@ class NamespaceChanges:
     async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered:
         """DeleteTopics: topics are deleted, namespaces marked for deletion."""
         return await delete_topics(self._context, access, version, body, began=self._began)
+
+    async def create_partitions(self, access: Access, version: int, body: bytes) -> Answered:
+        """CreatePartitions of topics that policies have a say in."""
+        return await create_partitions(self._context, access, version, body)
 
     async def describe_configs(self, access: Access, version: int, body: bytes) -> Answered:
         """DescribeConfigs of namespaces and of topics that inherit from them."""

@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 from gateway.catalog.source import Catalog
 from gateway.changes.tree import Trees
+from gateway.changes.usage import Usage
+from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.topic_ids import TopicIndex
 
 
@@ -46,7 +48,7 @@ class Context:
     """The catalog, the cluster, and who asks it. ``clock`` tells milliseconds since the epoch.
 
     ``deprecated_grants`` counts ACLs that were made over the wire and should not be any more, by
-    operation, until they are taken.
+    operation, until they are taken. ``judge`` asks the policies.
     """
 
     catalog: Catalog
@@ -54,4 +56,6 @@ class Context:
     admin: Admin
     clock: Callable[[], int] = now_ms
     trees: Trees = field(default_factory=Trees)
+    usage: Usage = field(default_factory=Usage)
+    judge: Judge = NO_JUDGE
     deprecated_grants: Counter[str] = field(default_factory=Counter)

@@ -18,13 +18,15 @@ Answer = Denied | Mapping[str, str] | Any
 (of any version) in the client's spelling."""
 
 
-def broker_request(cls: type, request: Any, planned: Iterable[Planned]) -> Any:
+def broker_request(
+    cls: type, request: Any, planned: Iterable[Planned], *, validate_only: bool
+) -> Any:
     """The broker's request, of message class ``cls``, for what is planned of the client's."""
     topics = tuple(_broker_topic(element_class(cls, "topics"), each) for each in planned)
     values = {
         "topics": topics,
         "timeout": broker_time(request.timeout),
-        "validate_only": request.validate_only,
+        "validate_only": validate_only,
     }
     return make(cls, values)
 
@@ -48,13 +50,21 @@ def _broker_topic(cls: type, planned: Planned) -> Any:
         )
         for one in asked.assignments
     )
+    set_here = {config.name for config in asked.configs}
+    inherited = [(k, v) for k, (v, _) in planned.inherited.items() if k not in set_here]
+    # As they came, twice if they are there twice: the broker looks at each.
+    own = [(config.name, config.value) for config in asked.configs]
     configs = tuple(
-        make(config_class, {"name": key, "value": value}) for key, value in planned.configs.items()
+        make(config_class, {"name": key, "value": value}) for key, value in inherited + own
     )
+    # What was judged is what is made, also when the brokers' defaults change in between.
+    partitions, replicas = asked.num_partitions, asked.replication_factor
+    if planned.resolved is not None and not assignments:
+        partitions, replicas = planned.resolved
     values = {
         "name": planned.flat,
-        "num_partitions": asked.num_partitions,
-        "replication_factor": asked.replication_factor,
+        "num_partitions": partitions,
+        "replication_factor": replicas,
         "assignments": assignments,
         "configs": configs,
     }

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.access import DESCRIBE, Access
+from gateway.acls.model import Resource, ResourceType
 from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acl_moves import carrying
@@ -87,22 +89,33 @@ def captured_by(snapshot: Snapshot, tiers: Collection[str], flats: Iterable[byte
     )
 
 
-def decide(view: View, creation: Creation) -> list[Change]:
-    """The changes that make the namespace, by the view's snapshot: all of them are one decision.
+def decide(access: Access, creation: Creation) -> list[Change]:
+    """The changes that make the namespace, by the snapshot of ``access``: all of them are one
+    decision. Topics that may not be described are not named.
 
     Raises :class:`gateway.changes.refused.Refused`.
     """
+    view = access.view
     tiers = check(view, creation.path)
-    _check_names(view, creation.path, tiers)
+    _check_names(access, creation.path, tiers)
     captured = captured_by(view.snapshot, tiers, [flat.encode() for flat in creation.captured])
     if captured and not creation.adopt:
-        raise _captures(view, creation.path, captured)
-    entries = [entry for flat in captured if (entry := _adopted(view, tiers, creation, flat))]
+        raise _captures(access, creation.path, captured)
+    entries = [entry for flat in captured if (entry := _adopted(access, tiers, creation, flat))]
     made = [
         Namespace(tier, creation.configs) if tier == creation.path else Namespace(tier)
         for tier in tiers
     ]
     return carrying(view.snapshot, [*made, *entries], _renamed(view, captured, entries))
+
+
+def adopted_name(access: Access, tiers: Collection[str], flat: str) -> LogicalName:
+    """What a captured topic is called as one of these tiers' own.
+
+    Raises :class:`gateway.changes.refused.Refused` if it cannot be one.
+    """
+    name = decode(flat)
+    return name if name.namespace in tiers else _folded_name(access, tiers, flat)
 
 
 def check_capture(view: View, creation: Creation, flats: Iterable[bytes]) -> None:
@@ -123,18 +136,19 @@ def listed(names: Collection[str], hidden: int = 0) -> str:
     told = [f"'{name}'" for name in sorted(names)[:NAMED]]
     more = len(names) - len(told) + hidden
     if more:
-        told.append(f"{more} more" if told else f"{more} that this listener does not see")
+        told.append(f"{more} more" if told else f"{more} that you do not see here")
     return ", ".join(told)
 
 
 def _adopted(
-    view: View, tiers: Collection[str], creation: Creation, flat: str
+    access: Access, tiers: Collection[str], creation: Creation, flat: str
 ) -> TopicEntry | None:
     """The entry that an adopted topic needs; None: its flat name says everything.
 
     A name that only folds into the namespace's (``org__x`` for ``org``) is none of its own, so
     its entry says which it has there.
     """
+    view = access.view
     if view.spell(flat.encode()) is None:
         raise _invalid(
             f"Namespace '{shown(view, creation.path)}' would take over topics that this listener "
@@ -144,9 +158,9 @@ def _adopted(
     name = decode(flat)
     if name.namespace in tiers:
         return TopicEntry(flat, name, own_configs=own, since=creation.now) if own else None
-    name = _folded_name(view, tiers, flat)
+    name = _folded_name(access, tiers, flat)
     if view.snapshot.entry_of(name) is not None:
-        raise _invalid(f"Topic '{_spelled(view, flat)}' cannot be adopted: '{name}' is taken.")
+        raise _invalid(f"Topic '{_spelled(access, flat)}' cannot be adopted: '{name}' is taken.")
     return TopicEntry(flat, name, own_configs=own, since=creation.now)
 
 
@@ -159,22 +173,24 @@ def _renamed(
         yield view.snapshot.owner(flat), held.get(flat) or decode(flat)
 
 
-def _folded_name(view: View, tiers: Collection[str], flat: str) -> LogicalName:
+def _folded_name(access: Access, tiers: Collection[str], flat: str) -> LogicalName:
     tier = next(t for t in tiers if fold(flat).startswith(fold(flat_prefix(t))))
     name = LogicalName(tier, flat[len(flat_prefix(tier)) :])
     try:
         encode(name)
     except InvalidName:
         raise _invalid(
-            f"Topic '{_spelled(view, flat)}' cannot be adopted, and it stands in the way of "
-            f"namespace '{shown(view, tier)}': nothing of its name is left for a topic in it."
+            f"Topic '{_spelled(access, flat)}' cannot be adopted, and it stands in the way of "
+            f"namespace '{shown(access.view, tier)}': nothing of its name is left for a topic in "
+            "it."
         ) from None
     return name
 
 
-def _check_names(view: View, path: str, tiers: Collection[str]) -> None:
+def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
     """Refuse to take over names under which topics are known that are stored elsewhere: aliases,
     and names in the default namespace that topics were moved to."""
+    view = access.view
     prefixes = tuple(fold(flat_prefix(tier)) for tier in tiers)
     taken = [
         name for name in view.snapshot.default_names() if fold(name.topic).startswith(prefixes)
@@ -182,7 +198,7 @@ def _check_names(view: View, path: str, tiers: Collection[str]) -> None:
     if not taken:
         return
     inside = not view.settings.home or view.settings.escape
-    seen = [name.topic for name in taken] if inside else []
+    seen = [name.topic for name in taken if inside and _may_describe(access, name)]
     raise _invalid(
         f"Namespace '{shown(view, path)}' would take over names of topics that were moved: "
         f"{listed(seen, len(taken) - len(seen))}. Move them to other names, or wait until their "
@@ -190,17 +206,33 @@ def _check_names(view: View, path: str, tiers: Collection[str]) -> None:
     )
 
 
-def _captures(view: View, path: str, captured: Collection[str]) -> Refused:
-    seen = [found.decode() for flat in captured if (found := view.spell(flat.encode()))]
+def _may_describe(access: Access, name: LogicalName) -> bool:
+    """Whether a topic may be described by this name of it: it is asked about by its main one."""
+    entry = access.view.snapshot.entry_of(name)
+    main = name if entry is None else entry.name
+    named = Resource(ResourceType.TOPIC, main.namespace, main.topic)
+    return access.denial(DESCRIBE, named) is None
+
+
+def _captures(access: Access, path: str, captured: Collection[str]) -> Refused:
+    seen = [found for flat in captured if (found := _seen(access, flat))]
     hidden = len(captured) - len(seen)
     return _invalid(
-        f"Namespace '{shown(view, path)}' would take over existing topics: "
+        f"Namespace '{shown(access.view, path)}' would take over existing topics: "
         f"{listed(seen, hidden)}. To adopt them, create it with the config gateway.adopt=true."
     )
 
 
-def _spelled(view: View, flat: str) -> str:
-    return (view.spell(flat.encode()) or b"(another topic)").decode()
+def _seen(access: Access, flat: str) -> str | None:
+    """A topic as it is called here; None: it is not seen here, or may not be described."""
+    found = access.view.spell(flat.encode())
+    if found is None or access.flat(DESCRIBE, flat.encode()) is not None:
+        return None
+    return found.decode()
+
+
+def _spelled(access: Access, flat: str) -> str:
+    return _seen(access, flat) or "(another topic)"
 
 
 def _invalid(message: str) -> Refused:

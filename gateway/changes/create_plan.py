@@ -28,7 +28,9 @@ class Planned:
     ``asked`` is the request's entry, ``flat`` where the broker is to store it. ``inherited`` is
     what it inherits (key to value and tier), ``own`` the config keys that the request sets.
     ``entry`` is what the catalog has under the flat name: the reservation that has to be
-    committed first where ``reserve``, else a leftover of a topic that is no more, or None.
+    committed first where ``reserve``, else a leftover of a topic that is no more, or None. It takes
+    the place of ``before``. ``resolved`` is how many partitions and replicas the broker says it
+    would have, where it was asked.
     """
 
     asked: Any
@@ -38,6 +40,8 @@ class Planned:
     own: tuple[str, ...]
     entry: TopicEntry | None
     reserve: bool
+    before: TopicEntry | None = None
+    resolved: tuple[int, int] | None = None
 
     @property
     def spelled(self) -> str:
@@ -91,6 +95,22 @@ def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Pla
     return Planned(asked, name, flat, inherited, own, held, reserve=False)
 
 
+def counting(planned: Planned, partitions: int, now: int) -> Planned:
+    """The same where topics are counted: its entry, by which it counts, comes before the topic,
+    whatever it is stored as. ``now`` is in milliseconds."""
+    if planned.reserve and planned.entry is not None:
+        return replace(planned, entry=replace(planned.entry, counted=partitions))
+    entry = TopicEntry(
+        planned.flat,
+        planned.name,
+        own_configs=planned.own,
+        creating=True,
+        since=now,
+        counted=partitions,
+    )
+    return replace(planned, entry=entry, reserve=True, before=planned.entry)
+
+
 def fresh_flat(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bool]) -> str:
     """A flat name for a topic whose natural one is held by another, unlike any there is.
 
@@ -108,12 +128,15 @@ def fresh_flat(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bo
 
 
 def reserved(snapshot: Snapshot, planned: Planned) -> Change:
-    """The entry that takes a fresh flat name before the broker is asked. Raises Refused."""
+    """The entry that takes a flat name before the broker is asked. Raises Refused."""
     assert planned.entry is not None
     _check_tiers(snapshot, planned)
-    if snapshot.entry_of(planned.name) is not None:
+    if snapshot.entry_of(planned.name) != planned.before:
         raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{planned.spelled}' already exists.")
-    if snapshot.flat_of(planned.name) is not None or planned.flat in snapshot.topics:
+    fresh = planned.before is None and snapshot.flat_of(planned.name) is None
+    natural = snapshot.flat_of(planned.name) == planned.flat
+    captured = natural and snapshot.captured_by(planned.name) is not None
+    if captured or not (fresh or natural) or snapshot.topics.get(planned.flat) != planned.before:
         raise _changed(planned)
     return planned.entry
 
@@ -147,10 +170,17 @@ def _wanted(
         return replace(held, own_configs=tuple(sorted({*held.own_configs, *planned.own})))
     # A namespace's configs that changed meanwhile have missed it.
     stale = snapshot.effective_configs(planned.name.namespace) != planned.inherited
-    if not (planned.own or stale or planned.flat != encode(planned.name)):
+    counted = planned.entry.counted if planned.entry is not None and planned.reserve else 0
+    if not (planned.own or stale or counted or planned.flat != encode(planned.name)):
         return None
-    since = now if held is None else max(now, held.since + (not planned.reserve))
-    return TopicEntry(planned.flat, planned.name, own_configs=planned.own, apply=stale, since=since)
+    return TopicEntry(
+        planned.flat,
+        planned.name,
+        own_configs=planned.own,
+        apply=stale,
+        since=now if held is None else max(now, held.since + (not planned.reserve)),
+        counted=counted,
+    )
 
 
 def _check_held(spelled: str, name: LogicalName, held: TopicEntry | None, now: int) -> None:

@@ -12,12 +12,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
+from gateway.access import DESCRIBE, Access
 from gateway.catalog.entities import Namespace
 from gateway.changes.create_namespaces import listed, shown
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
-from gateway.view import View
 
 
 @dataclass(slots=True)
@@ -28,14 +28,14 @@ class Deletion:
     marked: list[Namespace] = field(default_factory=list)
 
 
-def decide(view: View, paths: Collection[str], now: int) -> Deletion:
-    """Which of the namespaces are marked, by the view's snapshot, as of ``now`` (ms)."""
-    snapshot = view.snapshot
+def decide(access: Access, paths: Collection[str], now: int) -> Deletion:
+    """Which of the namespaces are marked, by the snapshot of ``access``, as of ``now`` (ms)."""
+    snapshot = access.view.snapshot
     deletion = Deletion()
     named = frozenset(paths)
     left = sorted(path for path in snapshot.namespaces if path not in named)
     for path in named:
-        why = _denied(view, path, left)
+        why = _denied(access, path, left)
         if why is not None:
             deletion.denied[path] = why
     granted = {path for path in named if path not in deletion.denied}
@@ -47,9 +47,9 @@ def decide(view: View, paths: Collection[str], now: int) -> Deletion:
     return deletion
 
 
-def _denied(view: View, path: str, left: Sequence[str]) -> Denied | None:
+def _denied(access: Access, path: str, left: Sequence[str]) -> Denied | None:
     """``left`` holds the namespaces that the request does not name, sorted."""
-    snapshot = view.snapshot
+    view, snapshot = access.view, access.view.snapshot
     if path not in snapshot.namespaces:
         text = f"Namespace '{shown(view, path)}' does not exist."
         return Denied(UNKNOWN_TOPIC_OR_PARTITION, text, "namespace")
@@ -60,8 +60,10 @@ def _denied(view: View, path: str, left: Sequence[str]) -> Denied | None:
     prefix = path + DELIMITER
     start = bisect_left(left, prefix)
     inside = takewhile(lambda each: each.startswith(prefix), islice(left, start, None))
-    below = [shown(view, each) for each in inside if snapshot.deleting_tier(each) is None]
+    below = [each for each in inside if snapshot.deleting_tier(each) is None]
     if not below:
         return None
-    text = f"Namespace '{shown(view, path)}' holds namespaces: {listed(below)}; delete them too."
+    seen = [shown(view, each) for each in below if access.namespace(DESCRIBE, each) is None]
+    held = listed(seen, len(below) - len(seen))
+    text = f"Namespace '{shown(view, path)}' holds namespaces: {held}; delete them too."
     return Denied(INVALID_REQUEST, text, "namespace")

@@ -273,7 +273,8 @@ async def _delete_namespaces(
 
     def decide(snapshot: Snapshot) -> list[Any]:
         nonlocal decided
-        decided = delete_namespaces.decide(View(settings, snapshot), paths, now)
+        access = deletion.access.over(View(settings, snapshot))
+        decided = delete_namespaces.decide(access, paths, now)
         return list(decided.marked)
 
     try:

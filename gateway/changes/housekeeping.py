@@ -1,4 +1,5 @@
-"""Housekeeping: aliases that have expired, and entries of topics that were never made."""
+"""Housekeeping: aliases that have expired, entries of topics that were never made, and of those
+that were made so long ago that listings tell of them."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ class Housekeeping:
         self._look_at = 0
 
     async def _end_creations(self) -> None:
-        """A topic that exists was made; the entry of one that does not goes."""
+        """A topic that exists was made, and every listing has it; the entry of one that does not
+        goes."""
         context = self._context
         now = context.clock()
         entries = context.catalog.snapshot.topics.values()
@@ -65,7 +67,9 @@ class Housekeeping:
 
         def decide(snapshot: Snapshot) -> list[Change]:
             return [
-                replace(entry, creating=False) if exists[entry.flat] else Removal(key_of(entry))
+                Removal(key_of(entry))
+                if entry.creating and not exists[entry.flat]
+                else settled(snapshot, replace(entry, creating=False, counted=0))
                 for entry in left
                 if snapshot.topics.get(entry.flat) == entry
             ]
@@ -74,8 +78,9 @@ class Housekeeping:
 
 
 def is_left_over(entry: TopicEntry, now: int) -> bool:
-    """Whether whoever wrote the entry has not come back to tell that the topic was made."""
-    return entry.creating and entry.since + CREATION_TIME <= now
+    """Whether whoever wrote the entry has not come back to tell that the topic was made, or has
+    done so long ago that it need not be counted by its entry any more."""
+    return (entry.creating or entry.counted > 0) and entry.since + CREATION_TIME <= now
 
 
 def without_expired(snapshot: Snapshot, now: int) -> list[Change]:

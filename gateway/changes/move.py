@@ -146,7 +146,7 @@ def settled(snapshot: Snapshot, entry: TopicEntry) -> TopicEntry | Removal:
     """An entry with nothing left to do: its removal when it says no more than its flat name."""
     if not entry.name.namespace and not entry.apply:
         entry = replace(entry, own_configs=())  # there is nothing to tell them from
-    busy = entry.apply or entry.creating or entry.aliases or entry.own_configs
+    busy = entry.apply or entry.creating or entry.counted or entry.aliases or entry.own_configs
     if busy or entry.topic_id is not None or snapshot.spelled(entry.flat) != entry.name:
         return entry
     return Removal(("topic", entry.flat))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from uuid import uuid4
 
@@ -16,10 +16,12 @@ from gateway.changes import admin_rights
 from gateway.changes.acl_moves import Carried, carried
 from gateway.changes.apply_job import apply_topic, within_patience
 from gateway.changes.context import Context
+from gateway.changes.judged_moves import Arrival, check_limits, judge
 from gateway.changes.move import Known, Outdated, Target, move, release
+from gateway.changes.policy_texts import shown_topic
 from gateway.changes.refused import Refused
 from gateway.changes.resources import moved_out
-from gateway.changes.topic_configs import read_dynamic
+from gateway.changes.topic_configs import inherited, read_dynamic
 from gateway.changes.virtual_configs import Move, Release
 from gateway.decision import Denied
 from gateway.error_codes import (
@@ -68,9 +70,10 @@ async def move_topic(
     asked = Asked(context, access, name, wanted, uuid4().bytes)
     for _ in range(ATTEMPTS):
         await context.catalog.refresh()
+        listed = context.clock()
         await context.cluster.refresh()
         try:
-            flat = await _try_to_move(asked, validate_only)
+            flat = await _try_to_move(asked, listed, validate_only)
         except Outdated:
             continue
         if flat is not None:
@@ -79,8 +82,9 @@ async def move_topic(
     raise Refused(REQUEST_TIMED_OUT, f"Topic '{name}' keeps changing meanwhile; try again.")
 
 
-async def _try_to_move(asked: Asked, validate_only: bool) -> str | None:
-    """The flat name of what was moved; None: it was there, or was not to be."""
+async def _try_to_move(asked: Asked, listed: int, validate_only: bool) -> str | None:
+    """The flat name of what was moved; None: it was there, or was not to be. The cluster was
+    ``listed`` then."""
     context = asked.context
     seen = context.catalog.snapshot
     flat = _source(asked, seen)
@@ -94,10 +98,11 @@ async def _try_to_move(asked: Asked, validate_only: bool) -> str | None:
         return context.cluster.index.exists(stored.encode())
 
     known = Known(dynamic, seen, exists, context.clock())
+    judged = await _judge(asked, flat, known, listed)
     decided: list[_Decided] = []
 
     def decide(newest: Snapshot) -> Sequence[Change]:
-        decided.append(_decide(asked, newest, flat, known))
+        decided.append(_decide(asked, newest, flat, known, judged))
         return decided[-1].changes
 
     if validate_only:
@@ -111,21 +116,71 @@ async def _try_to_move(asked: Asked, validate_only: bool) -> str | None:
 @dataclass(frozen=True, slots=True)
 class _Decided:
     """The changes, of which ``record`` is the topic's own, if any, and ``acls`` what it takes
-    along."""
+    along; it is ``name`` then."""
 
     changes: Sequence[Change] = ()
     record: Change | None = None
     acls: Carried | None = None
+    name: LogicalName | None = None
 
 
-def _decide(asked: Asked, newest: Snapshot, flat: str, known: Known) -> _Decided:
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What policies have allowed: the arrival of a topic with so many ``partitions`` (0: they were
+    not asked). The cluster was ``listed`` then."""
+
+    arrival: Arrival
+    partitions: int
+    listed: int
+
+
+def _decide(
+    asked: Asked, newest: Snapshot, flat: str, known: Known, judged: _Judged | None = None
+) -> _Decided:
     records = _records(asked, newest, flat, known)
     if not records:
         return _Decided()
     (record,) = records
     name = record.name if isinstance(record, TopicEntry) else newest.spelled(flat)
+    if judged is not None:
+        record = _limited(asked, newest, judged, record, name)
     acls = carried(newest, newest.owner(flat), name)
-    return _Decided(records if acls is None else acls.around(records), record, acls)
+    changes = [record] if acls is None else acls.around([record])
+    return _Decided(changes, record, acls, name)
+
+
+async def _judge(asked: Asked, flat: str, known: Known, listed: int) -> _Judged | None:
+    """Ask the policies of where the topic goes, if it may go there at all; None: there are none,
+    or it is there already. Raises :class:`Refused`."""
+    context = asked.context
+    if not context.judge.policies.judges:
+        return None
+    name = _decide(asked, known.seen, flat, known).name
+    if name is None:
+        return None
+    above = inherited(known.seen, name.namespace)
+    arrival = Arrival(flat, name, above, shown_topic(asked.view, name))
+    partitions = await judge(context, asked.access.principal, known.seen, [arrival])
+    return _Judged(arrival, partitions.get(flat, 0), listed)
+
+
+def _limited(
+    asked: Asked, newest: Snapshot, judged: _Judged, record: Change, name: LogicalName
+) -> Change:
+    """The record, by which the topic counts where it is limited how many there may be. Raises
+    :class:`Refused`, and Outdated where it goes elsewhere by now."""
+    context, arrival = asked.context, judged.arrival
+    if name != arrival.name:
+        raise Outdated
+    moving = [(arrival, judged.partitions)]
+    check_limits(context, asked.access.principal, newest, moving, judged.listed)
+    if not judged.partitions or not context.judge.counts(name.namespace):
+        return record
+    if isinstance(record, TopicEntry):
+        return replace(record, counted=judged.partitions)
+    held = newest.topics.get(arrival.flat)
+    since = context.clock() if held is None else max(context.clock(), held.since + 1)
+    return TopicEntry(arrival.flat, name, since=since, counted=judged.partitions)
 
 
 def _records(asked: Asked, newest: Snapshot, flat: str, known: Known) -> Sequence[Change]:

@@ -2,30 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
+from gateway.access import Access
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.context import Context
-from gateway.changes.create_namespaces import Creation, captured_by, check, check_capture, decide
+from gateway.changes.create_namespaces import (
+    Creation,
+    adopted_name,
+    captured_by,
+    check,
+    check_capture,
+    decide,
+    shown,
+)
+from gateway.changes.judged_configs import refused_namespace
+from gateway.changes.judged_moves import Arrival, check_limits, judge
 from gateway.changes.namespace_configs import split_virtual, validate
+from gateway.changes.policy_texts import called, shown_topic
 from gateway.changes.refused import Refused
 from gateway.changes.topic_configs import read_dynamic
 from gateway.changes.virtual_configs import read_adopt
 from gateway.error_codes import INVALID_CONFIG
-from gateway.view import View, ViewSettings
+from gateway.view import View
 
 
 async def create_namespace(
-    context: Context, settings: ViewSettings, path: str, asked: Any, *, validate_only: bool
+    context: Context, access: Access, path: str, asked: Any, *, validate_only: bool
 ) -> dict[str, str]:
     """Make the namespace at ``path``, and every missing tier above it, in one decision.
 
     ``asked`` is the topic of the request that denotes it, whose configs become the namespace's
-    own; they are returned. Raises :class:`Refused`, and OSError when the catalog or the cluster
-    is away.
+    own; they are returned. Policies have a say in these, and in topics that are adopted. Raises
+    :class:`Refused`, and OSError when the catalog or the cluster is away.
     """
+    settings = access.view.settings
     view = View(settings, context.catalog.snapshot)
     tiers = check(view, path)
     configs, adopt = _configs(asked)
@@ -35,6 +48,11 @@ async def create_namespace(
         why = await validate(context, values | configs)
         if why is not None:
             raise Refused(why.code, why.message, why.rule)
+        why = await refused_namespace(context, access.principal, path, configs)
+        if why is not None:
+            why = called(why, path, shown(view, path))
+            raise Refused(why.code, why.message, why.rule)
+    counted_at = context.clock()
     await context.cluster.refresh()
     index = context.cluster.index
     listed = index.version
@@ -44,18 +62,38 @@ async def create_namespace(
         dynamic = await read_dynamic(context, captured)
         keys = {flat: tuple(set_there) for flat, set_there in dynamic.items()}
     creation = Creation(path, configs, keys, adopt, context.clock())
+    arriving = await _judged(context, access.over(view), tiers, creation)
 
     def made(snapshot: Snapshot) -> Sequence[Change]:
         newest = View(settings, snapshot)
         if index.version != listed:
             check_capture(newest, creation, index.names())
-        return decide(newest, creation)
+        changes = decide(access.over(newest), creation)
+        check_limits(context, access.principal, snapshot, arriving, counted_at)
+        return changes
 
     if validate_only:
         made(context.catalog.snapshot)
     else:
         await context.catalog.change(made)
     return configs
+
+
+async def _judged(
+    context: Context, access: Access, tiers: Collection[str], creation: Creation
+) -> list[tuple[Arrival, int]]:
+    """The topics that are adopted, with their partitions; policies allow them. Raises
+    :class:`Refused`."""
+    if not (creation.adopt and creation.captured and context.judge.policies.judges):
+        return []
+    decide(access, creation)  # what cannot be needs no policy to say so
+    # They are adopted as they are: what the namespace sets has not reached them.
+    names = {flat: adopted_name(access, tiers, flat) for flat in creation.captured}
+    arrivals = [
+        Arrival(flat, name, {}, shown_topic(access.view, name)) for flat, name in names.items()
+    ]
+    partitions = await judge(context, access.principal, access.view.snapshot, arrivals)
+    return [(one, partitions.get(one.flat, 0)) for one in arrivals]
 
 
 def _configs(asked: Any) -> tuple[dict[str, str], bool]:

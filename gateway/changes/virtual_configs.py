@@ -26,6 +26,7 @@ PRINCIPALS: Final = "gateway.principals"
 NAMESPACES: Final = "gateway.namespaces"
 TOPICS: Final = "gateway.topics"
 DELETING: Final = "gateway.deleting"
+POLICIES: Final = "gateway.policies"
 
 DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -40,12 +41,14 @@ DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
         NAMESPACES: "The namespaces directly below this one.",
         TOPICS: "How many topics are in this namespace, those below it not counted.",
         DELETING: "The namespace is being deleted.",
+        POLICIES: "Which policies apply to topics here, the producer guarantee too, and where each"
+        " is set.",
     }
 )
 """THE table: every key there is, and what it is for."""
 
 _TO_MOVE: Final = frozenset({NAMESPACE, TOPIC, ALIAS_UNTIL})
-_READ_ONLY: Final = frozenset({NAMESPACES, TOPICS, DELETING})
+_READ_ONLY: Final = frozenset({NAMESPACES, TOPICS, DELETING, POLICIES})
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,15}\Z")
 
 
@@ -116,6 +119,8 @@ def refuse_on_topic(key: str) -> Refused:
     """The error for a virtual key that CreateTopics or AlterConfigs puts on a topic."""
     if key == PRINCIPALS:
         return _of_namespaces(key)
+    if key == POLICIES:
+        return _read_only(key)
     return Refused(
         INVALID_CONFIG,
         f"'{key}' cannot be set here; IncrementalAlterConfigs of '{NAMESPACE}' moves a topic.",
@@ -126,7 +131,7 @@ def refuse_on_namespace(key: str) -> Refused:
     """The error for a virtual key that is set on a namespace (``gateway.adopt`` at its creation
     is not asked here)."""
     if key in _READ_ONLY:
-        return Refused(INVALID_CONFIG, f"'{key}' tells what is; it cannot be changed.")
+        return _read_only(key)
     if key == ADOPT:
         return Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
     if key in _TO_MOVE:
@@ -184,13 +189,17 @@ def unknown(key: str) -> Refused:
     return Refused(INVALID_CONFIG, f"'{key}' is no config of this gateway; there are {known}.")
 
 
+def _read_only(key: str) -> Refused:
+    return Refused(INVALID_CONFIG, f"'{key}' tells what is; it cannot be changed.")
+
+
 def _of_namespaces(key: str) -> Refused:
     return Refused(INVALID_CONFIG, f"'{key}' is a config of namespaces; a topic has none.")
 
 
 def _check_movable(one: Operation) -> None:
     if one.key in _READ_ONLY:
-        raise Refused(INVALID_CONFIG, f"'{one.key}' tells what is; it cannot be changed.")
+        raise _read_only(one.key)
     if one.key == ADOPT:
         raise Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
     if one.key == PRINCIPALS:

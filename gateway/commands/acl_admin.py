@@ -15,7 +15,8 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
-from gateway.commands.admin import Admin, Outcome
+from gateway.commands.admin import Admin
+from gateway.commands.answers import Outcome
 from gateway.rules.nested import element_class, make
 
 BATCH: Final = 1_000

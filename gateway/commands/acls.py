@@ -16,7 +16,8 @@ from gateway.commands.acl_flags import (
     filters_to_remove,
     operation_argument,
 )
-from gateway.commands.admin import Admin, Outcome
+from gateway.commands.admin import Admin
+from gateway.commands.answers import Outcome
 from gateway.commands.failure import CommandError, UsageError
 from gateway.commands.progress import Progress
 from gateway.commands.running import Command, add_client_arguments, run_client

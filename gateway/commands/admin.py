@@ -1,4 +1,4 @@
-"""The admin requests of Kafka that the commands send, and what comes back, without versions.
+"""The admin requests of Kafka that the commands send, whatever version is spoken.
 
 Names are written with colons: ``org:orders`` is a topic, ``org:`` a namespace.
 """
@@ -6,11 +6,19 @@ Names are written with colons: ``org:orders`` is a topic, ``org:`` a namespace.
 from __future__ import annotations
 
 import datetime
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from gateway.commands.answers import (
+    Created,
+    Described,
+    Outcome,
+    Topic,
+    config_of,
+    created_of,
+    outcome_of,
+    topic_of,
+)
 from gateway.commands.client import Answer, GatewayClient
 from gateway.commands.foreign import may_be_a_brokers
 from gateway.rules.nested import element_class, has_field, make
@@ -32,72 +40,6 @@ _REQUEST_SECONDS = 30.0
 """What Kafka's admin client gives a broker for one request (request.timeout.ms)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one named thing. ``code`` 0: done; ``error`` is the code's Kafka name."""
-
-    name: str
-    code: int
-    error: str
-    message: str
-    repeated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Synonym:
-    """A value that a config has, or would fall back to; ``source`` as in Config."""
-
-    name: str
-    value: str | None
-    source: int
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """One config of a topic or namespace; ``source`` is DescribeConfigsResponse.ConfigSource."""
-
-    name: str
-    value: str | None
-    source: int
-    sensitive: bool
-    read_only: bool
-    synonyms: tuple[Synonym, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Described:
-    """The configs of one resource, by key, if ``outcome.code`` is 0."""
-
-    outcome: Outcome
-    configs: Mapping[str, Config]
-
-    def value(self, key: str) -> str:
-        """The value of a key; empty when there is none."""
-        config = self.configs.get(key)
-        return (config.value or "") if config is not None else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """A partition as Metadata tells of it: node ids."""
-
-    index: int
-    leader: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """A topic as Metadata tells of it; ``name`` is in the listener's spelling."""
-
-    name: str
-    outcome: Outcome
-    topic_id: uuid.UUID | None
-    internal: bool
-    partitions: tuple[Partition, ...]
-
-
 class Admin:
     """Asks by wire what the commands need. Every method raises Unavailable, also when it is a
     broker that answers."""
@@ -115,7 +57,7 @@ class Admin:
         replication_factor: int | None = None,
         configs: Mapping[str, str] | None = None,
         validate_only: bool = False,
-    ) -> Outcome:
+    ) -> Created:
         """CreateTopics of one topic, or of the namespace ``org:``; None: the broker's default."""
 
         def request(cls: type) -> Any:
@@ -143,7 +85,8 @@ class Admin:
 
         answer = await self.client.ask("CreateTopicsRequest", request, lambda r: r.topics)
         (outcome,) = await self._outcomes(answer, answer.entity.topics, "name", [name])
-        return outcome
+        told = [topic for topic in answer.entity.topics if topic.name == name]
+        return created_of(outcome, told[0] if told else None)
 
     async def delete(self, names: Sequence[str]) -> list[Outcome]:
         """DeleteTopics of topics and namespaces, all in one request, since a namespace goes only
@@ -216,7 +159,9 @@ class Admin:
         # for, and a listing is taken as it is.
         items = (lambda _: ()) if names is None else (lambda response: response.topics)
         answer = await self.client.ask("MetadataRequest", request, items)
-        found = [_topic(answer, topic) for topic in answer.entity.topics if topic.name is not None]
+        found = [
+            topic_of(answer, topic) for topic in answer.entity.topics if topic.name is not None
+        ]
         await self._refuse_broker(topic.outcome for topic in found)
         return found
 
@@ -243,7 +188,7 @@ class Admin:
         outcomes = await self._outcomes(answer, results, "resource_name", names)
         configs = {result.resource_name: result.configs for result in results}
         return [
-            Described(outcome, {c.name: _config(c) for c in configs.get(outcome.name, ())})
+            Described(outcome, {c.name: config_of(c) for c in configs.get(outcome.name, ())})
             for outcome in outcomes
         ]
 
@@ -252,7 +197,7 @@ class Admin:
     ) -> list[Outcome]:
         """An outcome for each of the names that were asked for, in that order."""
         told = {getattr(item, attribute): item for item in items}
-        outcomes = [_outcome(answer, name, told.get(name)) for name in names]
+        outcomes = [outcome_of(answer, name, told.get(name)) for name in names]
         await self._refuse_broker(outcomes)
         return outcomes
 
@@ -277,40 +222,3 @@ class Admin:
 
 def _may_be_foreign(outcome: Outcome) -> bool:
     return may_be_a_brokers(outcome.name, outcome.code, outcome.message)
-
-
-def _outcome(answer: Answer, name: str, item: Any) -> Outcome:
-    if item is None:
-        return Outcome(name, -1, "UNKNOWN_SERVER_ERROR", "The answer says nothing of it.")
-    message = getattr(item, "error_message", None) or ""
-    code = item.error_code
-    return Outcome(name, int(code), code.name.upper(), message, answer.repeated)
-
-
-def _config(entity: Any) -> Config:
-    return Config(
-        entity.name,
-        entity.value,
-        int(entity.config_source),
-        bool(entity.is_sensitive),
-        bool(entity.read_only),
-        tuple(Synonym(one.name, one.value, int(one.source)) for one in entity.synonyms),
-    )
-
-
-def _topic(answer: Answer, entity: Any) -> Topic:
-    return Topic(
-        name=str(entity.name),
-        outcome=_outcome(answer, str(entity.name), entity),
-        topic_id=getattr(entity, "topic_id", None),
-        internal=bool(getattr(entity, "is_internal", False)),
-        partitions=tuple(
-            Partition(
-                int(one.partition_index),
-                int(one.leader_id),
-                tuple(map(int, one.replica_nodes)),
-                tuple(map(int, one.isr_nodes)),
-            )
-            for one in sorted(entity.partitions, key=lambda one: int(one.partition_index))
-        ),
-    )

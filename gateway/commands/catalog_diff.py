@@ -1,7 +1,8 @@
 """What an import would change in a catalog: computed and judged. Pure.
 
-``apply``, ``apply_since``, ``creating`` and ``since`` are notes of work under way: they make no
-difference between two states of one entity, since a job of the gateway changes them at any time.
+``apply``, ``apply_since``, ``creating``, ``since`` and ``counted`` are notes of work under way:
+they make no difference between two states of one entity, since a job of the gateway changes them
+at any time.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def settled(entity: Exported | None) -> Exported | None:
         case Namespace():
             return replace(entity, apply=(), apply_since=0)
         case TopicEntry():
-            return replace(entity, apply=False, creating=False, since=0)
+            return replace(entity, apply=False, creating=False, since=0, counted=0)
     return entity
 
 

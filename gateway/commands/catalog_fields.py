@@ -62,15 +62,15 @@ def topic_fields(entry: TopicEntry) -> dict[str, Any]:
         "apply": entry.apply or None,
         "creating": entry.creating or None,
         "since": time_text(entry.since) if entry.since else None,
+        "counted": entry.counted or None,
     }
     return {name: value for name, value in fields.items() if value not in ([], None)}
 
 
 def read_topic(value: Value) -> TopicEntry:
     """The reverse. Raises BadValue."""
-    fields = value.fields(
-        "name", "flat", "topic_id", "own_configs", "aliases", "apply", "creating", "since"
-    )
+    notes = ("apply", "creating", "since", "counted")
+    fields = value.fields("name", "flat", "topic_id", "own_configs", "aliases", *notes)
     aliases = fields.get("aliases")
     return TopicEntry(
         required(value, fields, "flat").text(),
@@ -81,6 +81,7 @@ def read_topic(value: Value) -> TopicEntry:
         "apply" in fields and fields["apply"].flag(),
         "creating" in fields and fields["creating"].flag(),
         read_time(fields["since"]) if "since" in fields else 0,
+        fields["counted"].number() if "counted" in fields else 0,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from gateway.commands.admin import Config
+from gateway.commands.answers import Config
 
 DYNAMIC_TOPIC_CONFIG: Final = 1
 DYNAMIC_DEFAULT_BROKER_CONFIG: Final = 3

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from gateway.commands.admin import DELETE, SET, Admin, Config, Described
+from gateway.commands.admin import DELETE, SET, Admin
+from gateway.commands.answers import Config, Described
 from gateway.commands.config_lines import (
     DYNAMIC_DEFAULT_BROKER_CONFIG,
     DYNAMIC_TOPIC_CONFIG,

@@ -6,7 +6,10 @@ import argparse
 from collections.abc import Sequence
 from typing import Final
 
-from gateway.commands.admin import Admin, Outcome
+from gateway.commands import would_be
+from gateway.commands.admin import Admin
+from gateway.commands.answers import Created
+from gateway.commands.applied import Applied, of_namespace, of_topic
 from gateway.commands.failure import CommandError, UsageError
 from gateway.commands.listed import (
     is_default,
@@ -18,7 +21,7 @@ from gateway.commands.listed import (
 )
 from gateway.commands.progress import Progress
 from gateway.commands.told import print_json, refusal
-from gateway.error_codes import INVALID_TOPIC_EXCEPTION
+from gateway.error_codes import INVALID_TOPIC_EXCEPTION, POLICY_VIOLATION
 
 TOPIC_ALREADY_EXISTS: Final = 36
 ADOPT: Final = "gateway.adopt"
@@ -35,6 +38,7 @@ async def create(admin: Admin, options: argparse.Namespace) -> int:
             "--adopt-existing goes with a namespace that is made; a topic is adopted by --adopt"
         )
     name = topic_argument(options.topic, namespace)
+    applied = None
     async with Progress(f"creating topic '{name}'"):
         outcome = await admin.create(
             sent(name),
@@ -43,10 +47,12 @@ async def create(admin: Admin, options: argparse.Namespace) -> int:
             configs=configs,
             validate_only=options.validate_only,
         )
+        if options.validate_only:
+            applied = await of_topic(admin, name)
     step = ""
     if outcome.message.startswith("InvalidNamespaceException"):
         step = f"kafka-gateway topics --create --namespace {name.namespace}"
-    return _told(outcome, options, "topic", str(name), step)
+    return _told(outcome, options, "topic", str(name), step, applied)
 
 
 async def _namespace(
@@ -60,14 +66,17 @@ async def _namespace(
             raise UsageError(f"{shown} is for topics: give --topic, or leave it out")
     if options.adopt_existing:
         configs = {**configs, ADOPT: "true"}
+    applied = None
     async with Progress(f"creating {shown_namespace(namespace)}"):
         outcome = await admin.create(
             namespace_resource(namespace), configs=configs, validate_only=options.validate_only
         )
+        if options.validate_only:
+            applied = await of_namespace(admin, namespace)
     step = ""
     if outcome.code == INVALID_TOPIC_EXCEPTION and ADOPT in outcome.message:
         step = "--adopt-existing makes those topics the namespace's own"
-    return _told(outcome, options, "namespace", namespace, step)
+    return _told(outcome, options, "namespace", namespace, step, applied)
 
 
 def pairs(texts: Sequence[str]) -> dict[str, str]:
@@ -83,20 +92,37 @@ def pairs(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _told(outcome: Outcome, options: argparse.Namespace, kind: str, name: str, step: str) -> int:
+def _told(
+    outcome: Created,
+    options: argparse.Namespace,
+    kind: str,
+    name: str,
+    step: str,
+    applied: Applied | None,
+) -> int:
+    """``applied``: which policies do apply, where nothing was to be made."""
     exists = outcome.code == TOPIC_ALREADY_EXISTS
     # An attempt whose answer was lost may be what made it.
-    created = outcome.code == 0 or (exists and outcome.repeated)
-    if not created and not (exists and options.if_not_exists):
+    created = outcome.code == 0 or (exists and outcome.repeated and applied is None)
+    accepted = created or (exists and options.if_not_exists)
+    if applied is not None:
+        show = would_be.tell_json if options.json else would_be.tell
+        show(kind, name, outcome, applied, accepted=accepted)
+    if not accepted:
         if exists:
             step = "choose another name, or pass --if-not-exists"
+        elif outcome.code == POLICY_VIOLATION and applied is None:
+            step = (
+                "see what applies there: kafka-gateway topics --create --validate-only "
+                f"--{kind} {name}"
+            )
         raise CommandError(refusal(f"{kind} '{name}'", "created", outcome, step))
+    if applied is not None:
+        return 0
     if options.json:
-        print_json({kind: name, "created": created, "validate_only": options.validate_only})
+        print_json({kind: name, "created": created, "validate_only": False})
     elif not created:
         print(f"{kind.capitalize()} {name} exists already.")
-    elif options.validate_only:
-        print(f"{kind.capitalize()} {name} could be created.")
     else:
         print(f"Created {kind} {name}.")
     return 0

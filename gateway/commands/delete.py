@@ -6,7 +6,8 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 
-from gateway.commands.admin import Admin, Outcome
+from gateway.commands.admin import Admin
+from gateway.commands.answers import Outcome
 from gateway.commands.failure import CommandError, UsageError
 from gateway.commands.listed import (
     is_default,

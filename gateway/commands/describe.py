@@ -7,7 +7,8 @@ import base64
 import uuid
 from collections.abc import Mapping
 
-from gateway.commands.admin import Admin, Config, Described, Topic
+from gateway.commands.admin import Admin
+from gateway.commands.answers import Config, Described, Topic
 from gateway.commands.config_lines import DEFAULT_CONFIG, as_json, lines
 from gateway.commands.failure import CommandError, UsageError
 from gateway.commands.listed import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from gateway.access import AuthorizedAccess
@@ -11,6 +11,7 @@ from gateway.acls.loading import load_authorizer
 from gateway.auth.identity import ANONYMOUS
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands import operator
+from gateway.commands.applied import as_json, policy_table
 from gateway.commands.explained import Explained, explain_name
 from gateway.commands.failure import CommandError, UsageError
 from gateway.commands.permissions import Permitted, permissions
@@ -19,6 +20,8 @@ from gateway.commands.running import run
 from gateway.commands.told import print_json, table
 from gateway.config import Config, Listener, load_config
 from gateway.homes import home_of, settings_of, view_settings
+from gateway.policies.told import Row, rows
+from gateway.policies.tree import BUILT_IN, Policies
 from gateway.view import View
 
 _NOBODY = ANONYMOUS.principal
@@ -42,8 +45,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """The subcommand; its options' ``run`` returns the exit status."""
     parser = commands.add_parser(
         "explain",
-        help="what a name is, where its configs come from, and who may do what with it",
-        description="What a client's name stands for, read of the catalog and the cluster.",
+        help="what a name is, where its configs and policies are set, who may do what with it",
+        description="What a client's name stands for, read of the catalog and the cluster, and"
+        " which policies of the configuration apply there.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -71,14 +75,34 @@ async def _explain(config: Config, options: argparse.Namespace) -> int:
         view = _view(config, listener, options.principal, found.catalog.snapshot)
         explained = await explain_name(options.name, view, found.cluster, found.admin)
         permitted = _permitted(config, view, options)
+    policies = _policies(config, explained)
     if options.json:
         asked = {"name": options.name, "principal": options.principal, "listener": listener.name}
         home = {"home": view.settings.home or None, "permissions": _as_json(permitted)}
-        print_json({**asked, "cluster": config.clusters[0].name, **explained.as_json(), **home})
+        more = {**explained.as_json(), **home, "policies": as_json(policies)}
+        print_json({**asked, "cluster": config.clusters[0].name, **more})
     else:
         _print(explained, config, view, options)
+        _print_policies(policies, options.config)
         _print_permissions(permitted)
     return 0
+
+
+def _policies(config: Config, explained: Explained) -> list[Row]:
+    """What applies to the topic, or to those in the namespace; nothing where it is no name."""
+    namespace = explained.policies_of
+    return [] if namespace is None else rows(Policies(config.policies), namespace)
+
+
+def _print_policies(policies: list[Row], file: Path) -> None:
+    if not policies:
+        return
+    placed = [
+        row if row.source == BUILT_IN else replace(row, source=f"{row.source} in {file}")
+        for row in policies
+    ]
+    print()
+    print(policy_table(placed))
 
 
 def _permitted(

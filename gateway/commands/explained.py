@@ -72,6 +72,14 @@ class Explained:
     entry: TopicEntry | None = None
     configs: tuple[ExplainedConfig, ...] = ()
 
+    @property
+    def policies_of(self) -> str | None:
+        """The namespace whose policies apply: an alias's topic is where it was moved to. None:
+        no name."""
+        if self.kind is None:
+            return None
+        return self.namespace if self.entry is None else self.entry.name.namespace
+
     def rows(self) -> list[tuple[str, str]]:
         """What is known, a row each, for people."""
         if self.kind is None:

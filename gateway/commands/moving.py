@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gateway.commands.admin import DELETE, SET, Admin, Outcome
+from gateway.commands.admin import DELETE, SET, Admin
+from gateway.commands.answers import Outcome
 from gateway.commands.listed import sent
 from gateway.commands.progress import Progress
 from gateway.commands.told import addressed, counted, print_json, refusal, say_error

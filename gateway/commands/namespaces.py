@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from gateway.commands.admin import Admin, Described, Topic
+from gateway.commands.admin import Admin
+from gateway.commands.answers import Described, Topic
 from gateway.commands.failure import CommandError
 from gateway.commands.listed import (
     is_default,

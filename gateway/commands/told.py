@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from gateway.commands.admin import Outcome
+from gateway.commands.answers import Outcome
 
 _NEXT_STEPS: Final[Mapping[str, str]] = {
     "CLUSTER_AUTHORIZATION_FAILED": "ask whoever manages the cluster's permissions",

@@ -20,6 +20,8 @@ _EXAMPLES = """\
 examples:
   kafka-gateway topics --bootstrap-server localhost:9192 --create --namespace org:apache:kafka
   kafka-gateway topics --bootstrap-server localhost:9192 --create --namespace org --topic orders
+  kafka-gateway topics --bootstrap-server localhost:9192 --create --namespace org --topic orders \\
+      --partitions 64 --validate-only
   kafka-gateway topics --bootstrap-server localhost:9192 --list --namespace org
   kafka-gateway topics --bootstrap-server localhost:9192 --describe --namespace org --topic orders
   kafka-gateway topics --bootstrap-server localhost:9192 --delete --namespace org --recursive
@@ -130,7 +132,12 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         metavar="DATE",
         help="move, adopt: the old name works until then (2030-12-01, 2030-12-01T10:00:00Z)",
     )
-    add("--validate-only", action=flag, help="create, move, adopt, release: change nothing")
+    add(
+        "--validate-only",
+        action=flag,
+        help="create, move, adopt, release: change nothing; create: show what it would be, and"
+        " which policies apply",
+    )
     add("--dry-run", action=flag, help="adopt --prefix: show the plan only")
     add("--yes", action=flag, help="adopt --prefix: do not ask")
 

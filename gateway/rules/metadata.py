@@ -49,6 +49,11 @@ def allows_auto_creation(version: int, body: bytes) -> bool:
     return bool(getattr(request, "allow_auto_topic_creation", True))
 
 
+def without_auto_creation(version: int, body: bytes) -> bytes:
+    """The same MetadataRequest, from v4 on, which lets the broker create nothing."""
+    return messages.write(_without_auto_creation(messages.parse("MetadataRequest", version, body)))
+
+
 def ask_by_name(version: int, body: bytes, names: Iterable[str]) -> bytes:
     """The same MetadataRequest for these topics, without auto-creation where v4+ can say so.
 

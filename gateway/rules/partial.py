@@ -26,6 +26,9 @@ NO_SESSION_ID = 0
 NO_SESSION_EPOCH = -1
 """A fetch outside any session (KIP-227)."""
 
+_ERROR_OF_THE_GROUP = frozenset({ApiKey.OFFSET_DELETE, ApiKey.OFFSET_FETCH})
+"""APIs in which an error of a group stands for all topics that were asked of it (KafkaApis)."""
+
 
 @dataclass(frozen=True, slots=True)
 class AskedList:
@@ -101,8 +104,8 @@ def merge(kept: Kept, body: bytes | None) -> bytes:
         if shape.api_key == ApiKey.METADATA:
             body = metadata.without_placeholder(version, body)
         response = messages.parse(name, version, body)
-    if shape.api_key == ApiKey.OFFSET_DELETE and response.error_code:
-        return messages.write(response)  # of the group: no topic is answered
+    if shape.api_key in _ERROR_OF_THE_GROUP and getattr(response, "error_code", None):
+        return messages.write(response)  # no topic is answered
     groups = shape.response.groups
     if groups is None:
         response = merge_topics(shape, kept.lists[0].topics, response)
@@ -207,6 +210,9 @@ def _merge_groups(kept: Kept, groups: str, response: Any) -> tuple[Any, ...]:
             found = make(group_class, {"group_id": asked.group})
         else:
             answered.remove(found)
+        if found.error_code:
+            merged.append(found)  # likewise
+            continue
         merged.append(merge_topics(kept.shape, asked.topics, found))
     return (*merged, *answered)
 

@@ -34,13 +34,16 @@ class ResponseRenamer:
     ``hidden`` collects flat topic names and ``hidden_ids`` group ids that the view may not see,
     topics also where they may not be described;
     the caller drops their entries. ``errors`` collects the error codes met; ``more`` says that
-    there are addresses, texts or sized fields, which others look after.
+    there are addresses, texts or sized fields, which others look after. ``of_others``: names inside
+    of subscriptions and assignments are those of any member, so only those are told that may be
+    described; the members of a group among themselves share what they subscribe to, as in Kafka.
     """
 
     __slots__ = (
         "_access",
         "_flexible",
         "_index",
+        "_of_others",
         "_spelled",
         "_spelled_ids",
         "_view",
@@ -58,7 +61,10 @@ class ResponseRenamer:
         flexible: bool,
         spelled: dict[bytes, bytes] | None,
         spelled_ids: dict[bytes, bytes] | None = None,
+        *,
+        of_others: bool = False,
     ) -> None:
+        self._of_others = of_others
         self._access = access
         self._view = access.view
         self._index = index
@@ -135,6 +141,9 @@ class ResponseRenamer:
         elif shown != value:
             self.edits.append((start, stop, wire_string(shown, self._flexible)))
 
+    def _described(self, flat: bytes) -> bytes | None:
+        return None if self._access.flat(DESCRIBE, flat) else self.shown(flat)
+
     def _embedded(
         self,
         start: int,
@@ -144,6 +153,6 @@ class ResponseRenamer:
     ) -> None:
         if not value:
             return
-        new = rewrite(value, self.shown)
+        new = rewrite(value, self._described if self._of_others else self.shown)
         if new != value:
             self.edits.append((start, stop, wire_bytes(new, self._flexible)))

@@ -45,8 +45,8 @@ class TopicShape:
     ``error_values`` what stands beside it. ``codes`` changes the code of a refusal to what this
     API answers in its place. ``all_or_nothing``: one refused topic means that nothing is done.
     ``one_spelling``: a topic's second spelling is refused, not answered with a copy.
-    ``always_asked``: the response holds more than topics, so the request is sent even when no
-    topic is left in it.
+    ``always_asked``: the response holds more than topics (brokers, an error of the group), so the
+    request is sent even when no topic is left in it.
     """
 
     api_key: ApiKey
@@ -86,12 +86,16 @@ TOPIC_SHAPES: tuple[TopicShape, ...] = (
     TopicShape(ApiKey.LIST_OFFSETS, 1, 11, _BY_PARTITION_INDEX, _BY_PARTITION_INDEX),
     TopicShape(ApiKey.METADATA, 0, 13, Topics("topics"), Topics("topics"), always_asked=True),
     TopicShape(ApiKey.OFFSET_COMMIT, 2, 10, _BY_PARTITION_INDEX, _BY_PARTITION_INDEX),
-    TopicShape(ApiKey.OFFSET_FETCH, 1, 7, _OFFSETS_ASKED, _OFFSETS_ANSWERED, _NO_OFFSET),
+    TopicShape(
+        ApiKey.OFFSET_FETCH, 1, 7, _OFFSETS_ASKED, _OFFSETS_ANSWERED, _NO_OFFSET,
+        always_asked=True,
+    ),
     TopicShape(
         ApiKey.OFFSET_FETCH, 8, 10,
         Topics("topics", partitions="partition_indexes", groups="groups"),
         Topics("topics", partitions="partitions", index="partition_index", groups="groups"),
         _NO_OFFSET,
+        always_asked=True,
     ),
     TopicShape(
         ApiKey.CREATE_TOPICS, 0, 7, Topics("topics"), Topics("topics"),

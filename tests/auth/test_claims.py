@@ -218,6 +218,8 @@ class TestOAuthBearer:
             (jwt({"sub": " alice"}), "no claim"),
             (jwt({"sub": 7}), "no claim"),
             (jwt({"sub": ["alice"]}), "no claim"),
+            (jwt({"sub": "*"}), "'\\*' or has control characters"),
+            (jwt({"sub": "alice\x07bob"}), "'\\*' or has control characters"),
         ],
     )
     def test_what_does_not_pass(self, token: str, reason: str) -> None:

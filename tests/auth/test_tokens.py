@@ -169,6 +169,10 @@ def later(seconds: int) -> int:
         ({"sub": None}, "the token has no claim sub to take the user of"),
         ({"sub": ""}, "the token has no claim sub to take the user of"),
         ({"sub": 5}, "the token's claims are not as they should be"),
+        ({"sub": "*"}, "the token's claim sub is '*' or has control characters"),
+        ({"sub": "alice\nbob"}, "the token's claim sub is '*' or has control characters"),
+        ({"sub": "alice\x00"}, "the token's claim sub is '*' or has control characters"),
+        ({"sub": "alice\x1b[2K"}, "the token's claim sub is '*' or has control characters"),
     ],
 )
 def test_wrong_claims(wrong: dict[str, Any], reason: str) -> None:
@@ -179,6 +183,11 @@ def test_wrong_claims(wrong: dict[str, Any], reason: str) -> None:
     failure = why(token(**more))
     assert failure.reason == reason
     assert failure.told == reason
+
+
+@pytest.mark.parametrize("user", ["alice*", "Ålice Å", "alice@example.org", "日本"])
+def test_other_names_are_names(user: str) -> None:
+    assert checker().check(token(sub=user)).user == user
 
 
 def test_the_issuer() -> None:

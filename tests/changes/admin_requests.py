@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+from gateway.changes.answered import Answered
 from gateway.changes.create_topics import create_topics
 from gateway.changes.delete_topics import delete_topics
 from gateway.changes.jobs import Task
@@ -36,24 +38,62 @@ async def create(
     validate_only: bool = False,
 ) -> list[Told]:
     """CreateTopics of these names, all with the same configs."""
+    shape = Shape(configs=configs or {}, validate_only=validate_only)
+    return _told_all(await made(gateway, *names, shape=shape, view=view, version=version), version)
+
+
+async def create_shaped(gateway: FakeGateway, *names: str, **shape: Any) -> list[Told]:
+    """CreateTopics of these names, all of one shape: the fields of :class:`Shape`, and any config
+    (``retention__ms`` is ``retention.ms``)."""
+    configs = {key.replace("__", "."): shape.pop(key) for key in list(shape) if "__" in key}
+    return _told_all(await made(gateway, *names, shape=Shape(configs=configs, **shape)), 7)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all topics of a request are asked to be."""
+
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+    partitions: int = 1
+    replicas: int = 1
+    assignments: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    validate_only: bool = False
+
+
+async def made(
+    gateway: FakeGateway,
+    *names: str,
+    shape: Shape | None = None,
+    view: View | None = None,
+    version: int = 7,
+) -> Answered:
+    """CreateTopics of these names."""
+    shape = shape or Shape()
     cls = messages.message_class("CreateTopicsRequest", version)
     topic_class = element_class(cls, "topics")
     config_class = element_class(topic_class, "configs")
-    shown = tuple(make(config_class, {"name": k, "value": v}) for k, v in (configs or {}).items())
-    topics = tuple(
-        make(
-            topic_class,
-            {"name": name, "num_partitions": 1, "replication_factor": 1, "configs": shown},
-        )
-        for name in names
-    )
+    assignment_class = element_class(topic_class, "assignments")
+    of_all = {
+        "num_partitions": -1 if shape.assignments else shape.partitions,
+        "replication_factor": -1 if shape.assignments else shape.replicas,
+        "assignments": tuple(
+            make(assignment_class, {"partition_index": index, "broker_ids": tuple(brokers)})
+            for index, brokers in shape.assignments.items()
+        ),
+        "configs": tuple(
+            make(config_class, {"name": k, "value": v}) for k, v in shape.configs.items()
+        ),
+    }
     values = {
-        "topics": topics,
+        "topics": tuple(make(topic_class, {"name": name, **of_all}) for name in names),
         "timeout": timedelta(seconds=10),
-        "validate_only": validate_only,
+        "validate_only": shape.validate_only,
     }
     body = messages.write(make(cls, values))
-    answer = await create_topics(gateway.context, allowed(gateway, view), version, body)
+    return await create_topics(gateway.context, allowed(gateway, view), version, body)
+
+
+def _told_all(answer: Answered, version: int) -> list[Told]:
     response = messages.parse("CreateTopicsResponse", version, answer.body)
     return [_told(entry) for entry in response.topics]
 

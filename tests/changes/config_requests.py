@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gateway.access import Access
 from gateway.changes.alter_configs import alter_configs, incremental_alter_configs
 from gateway.changes.describe_configs import describe_configs
 from gateway.rules.nested import element_class, make
@@ -123,6 +124,7 @@ async def describe_all(
     version: int = 4,
     synonyms: bool = False,
     documentation: bool = False,
+    access: Access | None = None,
 ) -> list[Any]:
     """DescribeConfigs; the results, names and order checked."""
     cls = messages.message_class("DescribeConfigsRequest", version)
@@ -136,7 +138,9 @@ async def describe_all(
     )
     values = {"resources": entries, "include_synonyms": synonyms}
     body = messages.write(make(cls, {**values, "include_documentation": documentation}))
-    answer = await describe_configs(gateway.context, allowed(gateway, view), version, body)
+    answer = await describe_configs(
+        gateway.context, access or allowed(gateway, view), version, body
+    )
     response = messages.parse("DescribeConfigsResponse", version, answer.body)
     named = [(r.resource_type, r.resource_name) for r in response.results]
     assert named == [(kind, name) for kind, name, _ in resources]

@@ -13,6 +13,7 @@ from gateway.names import MAX_FLAT_LENGTH, InvalidName, check_topic, fold
 from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
 from protocol.schema import api_key_of, message_versions, response_name
+from tests.changes.fake_partitions import FakePartitions
 
 DYNAMIC_TOPIC_CONFIG = 1
 DEFAULT_CONFIG = 5
@@ -52,11 +53,13 @@ class Refused(Exception):
 
 @dataclass
 class FakeTopic:
-    """``configs`` are the dynamic ones, ``topic_id`` the broker's 16 bytes."""
+    """``configs`` are the dynamic ones, ``topic_id`` the broker's 16 bytes. ``assigned``: the
+    brokers of some partitions; those of others are broker 1 alone."""
 
     topic_id: bytes
     configs: dict[str, str]
     partitions: int = 1
+    assigned: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 async def no_step(_: str) -> None:
@@ -64,7 +67,7 @@ async def no_step(_: str) -> None:
 
 
 @dataclass
-class FakeBroker:
+class FakeBroker(FakePartitions):
     """Answers what gateway/broker_admin.py asks of a cluster.
 
     ``step`` is awaited before and after every request that changes something

@@ -12,6 +12,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.changes.context import Context
 from gateway.cluster_link import ClusterUnreachable
+from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.topic_ids import TopicIndex
 from gateway.view import View, ViewSettings
 from protocol import messages
@@ -134,7 +135,9 @@ class FakeCluster:
         if listed is None:
             listed = {name: topic.topic_id for name, topic in self._broker.topics.items()}
         pairs = [(name.encode(), topic_id) for name, topic_id in listed.items()]
-        self.index.replace(pairs, mark)
+        held = self._broker.topics
+        partitions = {name.encode(): held[name].partitions for name in listed if name in held}
+        self.index.replace(pairs, mark, partitions)
 
 
 @dataclass
@@ -198,13 +201,13 @@ class World:
         """The newest state of the catalog."""
         return self.log.newest
 
-    def gateway(self) -> FakeGateway:
+    def gateway(self, judge: Judge = NO_JUDGE) -> FakeGateway:
         """One more gateway; it has listed the broker's topics."""
         step = _Steps(self)
         catalog = FakeCatalog(self.log, step)
         cluster = FakeCluster(self.broker, self.clock, step)
         cluster.list()
-        context = Context(catalog, cluster, self.broker, self.clock)
+        context = Context(catalog, cluster, self.broker, self.clock, judge=judge)
         return FakeGateway(context, catalog, cluster, self.broker)
 
 

@@ -79,7 +79,7 @@ async def test_a_namespace_does_not_take_over_an_alias(adopt: dict[str, str | No
     assert await alter(gateway, "crm.x..foo", moving("shop", "foo", until)) == (0, None)
     (told,) = await create(gateway, "x:", view=gateway.view("crm"), configs=adopt)
     assert told.code == INVALID_TOPIC
-    assert "1 that this listener does not see" in told.message
+    assert "1 that you do not see here" in told.message
     (told,) = await create(gateway, "crm:x:", configs=adopt)
     assert told.code == INVALID_TOPIC
     assert "'crm.x..foo'" in told.message

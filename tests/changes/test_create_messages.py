@@ -43,7 +43,9 @@ def test_a_request_of_any_version_becomes_one_of_any_other(client: int, broker: 
     item = plan(view, request.topics[0], 0, lambda _: False)
     cls: Any = messages.message_class("CreateTopicsRequest", broker)
     made = messages.parse(
-        "CreateTopicsRequest", broker, messages.write(broker_request(cls, request, [item]))
+        "CreateTopicsRequest",
+        broker,
+        messages.write(broker_request(cls, request, [item], validate_only=True)),
     )
     (topic,) = made.topics
     assert (topic.name, topic.num_partitions, made.validate_only) == ("org..x", -1, True)

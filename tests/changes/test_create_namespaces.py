@@ -152,7 +152,7 @@ async def test_a_home_neither_sees_nor_adopts_what_is_outside() -> None:
     (told,) = await create(gateway, "sub:", view=view)
     assert told.code == 17
     assert "secret" not in told.message
-    assert "1 that this listener does not see" in told.message
+    assert "1 that you do not see here" in told.message
     (told,) = await create(gateway, "sub:", view=view, configs={"gateway.adopt": "true"})
     assert told.code == 17
     assert "secret" not in told.message

@@ -6,6 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from gateway.access import AuthorizedAccess
+from gateway.acls.model import CLUSTER
+from gateway.catalog.entities import PrincipalHome
 from tests.changes.config_requests import (
     TOPIC,
     alter,
@@ -16,8 +19,11 @@ from tests.changes.config_requests import (
 )
 from tests.changes.fake_broker import DEFAULTS
 from tests.changes.fakes import FakeGateway, World
+from tests.changes.judging import judge
+from tests.session.allowing import Allowing
 
 OWN, INHERITED, DEFAULT = 1, 3, 5
+BY_DEFAULT = "producer.acks=upgrade (the default); producer.idempotence=observe (the default)"
 
 
 @pytest.fixture
@@ -42,7 +48,7 @@ async def test_own_and_inherited_configs_of_a_topic(gateway: FakeGateway) -> Non
     assert told["segment.bytes"] == ("1", INHERITED)
     assert told["cleanup.policy"] == ("delete", DEFAULT)
     assert told["gateway.namespace"] == ("org", OWN)
-    assert told.keys() == {*DEFAULTS, "gateway.namespace"}
+    assert told.keys() == {*DEFAULTS, "gateway.namespace", "gateway.policies"}
     told = await describe(gateway, "org.apache..y")
     assert told["retention.ms"] == ("2", INHERITED)
     assert told["gateway.namespace"] == ("org:apache", OWN)
@@ -77,7 +83,8 @@ async def test_own_and_inherited_configs_of_a_namespace(gateway: FakeGateway) ->
         assert told["cleanup.policy"] == ("delete", DEFAULT)
         assert told["gateway.namespaces"] == ("org:apache:kafka", DEFAULT)
         assert told["gateway.topics"] == ("1", DEFAULT)
-        assert told.keys() == {*DEFAULTS, "gateway.namespaces", "gateway.topics"}
+        virtual = {"gateway.namespaces", "gateway.topics", "gateway.policies"}
+        assert told.keys() == {*DEFAULTS, *virtual}
     told = await describe(gateway, "org:apache:kafka:")
     assert told["retention.ms"] == ("2", INHERITED)
     told = await describe(gateway, "org:")
@@ -92,6 +99,27 @@ async def test_the_outermost_namespace(gateway: FakeGateway) -> None:
     told = await describe(gateway, ":", view=gateway.view("team-a"))
     assert told["gateway.namespaces"] == ("sub", DEFAULT)
     assert told["gateway.topics"] == ("1", DEFAULT)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "told"),
+    [
+        ([], {"gateway.namespaces": ""}),
+        (["DESCRIBE TOPIC org:gnu:"], {"gateway.namespaces": "org:gnu"}),
+        (["DESCRIBE TOPIC org:"], {"gateway.namespaces": "", "gateway.topics": "1"}),
+        ([f"DESCRIBE {CLUSTER}"], {"gateway.namespaces": "", "gateway.principals": "User:bob"}),
+    ],
+)
+async def test_what_may_not_be_described_is_not_told(
+    gateway: FakeGateway, allowed: list[str], told: dict[str, str]
+) -> None:
+    await gateway.catalog.change(lambda _: [PrincipalHome("User:bob", "org")])
+    authorizer = Allowing(["DESCRIBE_CONFIGS TOPIC org:", *allowed])
+    alice = AuthorizedAccess(gateway.view(), "User:alice", "127.0.0.1", authorizer)
+    (result,) = await describe_all(gateway, [(TOPIC, "org:", None)], access=alice)
+    found = {c.name: c.value for c in result.configs if c.name.startswith("gateway.")}
+    # Whoever may describe the configs of a namespace is told what they have to be.
+    assert found == {**told, "gateway.policies": BY_DEFAULT}
 
 
 async def test_under_a_home_namespaces_are_relative(gateway: FakeGateway) -> None:
@@ -112,7 +140,53 @@ async def test_an_alias_out_of_a_home_does_not_tell_where_the_topic_is(
 ) -> None:
     await alter(gateway, "team-a:x", moving("org:gnu", "z", "2030-01-01"))
     told = await describe(gateway, "x", view=gateway.view("team-a"))
-    assert "gateway.namespace" not in told
+    assert not told.keys() & {"gateway.namespace", "gateway.policies"}
+
+
+async def test_which_policies_apply(world: World) -> None:
+    gateway = world.gateway(
+        judge(
+            everywhere={"partitions": {"max": 12}},
+            namespaces={"org": {"mode": "warn", "name_pattern": "[a-z]+"}},
+        )
+    )
+    everywhere = "partitions.max=12 (policies.everywhere, enforce); "
+    org = "name_pattern=[a-z]+ (policies.namespaces.org, warn); "
+    observed = BY_DEFAULT.replace("upgrade", "observe")
+    for name, told in (
+        ("org:", everywhere + org + BY_DEFAULT),
+        ("org:x", everywhere + org + BY_DEFAULT),
+        ("org:apache:y", everywhere + org + BY_DEFAULT),
+        ("team-a:", everywhere + BY_DEFAULT),
+        ("orders", everywhere + observed),
+        (":", everywhere + observed),
+    ):
+        assert (await describe(gateway, name))["gateway.policies"] == (told, DEFAULT), name
+    home = gateway.view("team-a")
+    assert "gateway.policies" in await describe(gateway, "x", view=home)
+
+
+async def test_the_default_namespace_without_policies(gateway: FakeGateway) -> None:
+    """Nothing is told of its topics but what the broker tells."""
+    assert "gateway.policies" not in await describe(gateway, "orders")
+    told = await describe(gateway, ":")
+    assert told["gateway.policies"] == (BY_DEFAULT.replace("upgrade", "observe"), DEFAULT)
+
+
+async def test_a_guarantee_is_told_in_the_default_namespace(world: World) -> None:
+    gateway = world.gateway(judge(default_namespace={"producer": {"acks": "upgrade"}}))
+    told = await describe(gateway, "orders")
+    assert told["gateway.policies"] == (
+        "producer.acks=upgrade (policies.default_namespace); "
+        "producer.idempotence=observe (the default)",
+        DEFAULT,
+    )
+
+
+async def test_policies_can_only_be_read(gateway: FakeGateway) -> None:
+    for name in ("org:", "org:x"):
+        code, message = await alter(gateway, name, setting(**{"gateway.policies": "none"}))
+        assert (code, message) == (40, "'gateway.policies' tells what is; it cannot be changed.")
 
 
 async def test_only_the_keys_that_are_asked_for(gateway: FakeGateway) -> None:
@@ -123,7 +197,8 @@ async def test_only_the_keys_that_are_asked_for(gateway: FakeGateway) -> None:
             (TOPIC, "org:x", ("gateway.namespace",)),
             (TOPIC, "org..x", ("segment.bytes", "gateway.namespace", "no.such")),
             (TOPIC, "org:", ("gateway.topics", "retention.ms")),
-            (TOPIC, "orders", ("gateway.namespace",)),
+            (TOPIC, "orders", ("gateway.namespace", "gateway.policies")),
+            (TOPIC, "org:", ("gateway.policies",)),
         ],
     )
     assert [[config.name for config in result.configs] for result in results] == [
@@ -132,6 +207,7 @@ async def test_only_the_keys_that_are_asked_for(gateway: FakeGateway) -> None:
         ["segment.bytes", "gateway.namespace"],
         ["retention.ms", "gateway.topics"],
         [],
+        ["gateway.policies"],
     ]
     assert "gateway." not in repr(gateway.broker.asked)
 
@@ -182,8 +258,12 @@ async def test_every_version(gateway: FakeGateway, version: int) -> None:
         if version < 3:
             continue
         assert by_name["retention.ms"].config_type == 5
-        documented = by_name.keys() & {"gateway.namespace", "gateway.namespaces"}
-        assert documented
+        documented = by_name.keys() & {
+            "gateway.namespace",
+            "gateway.namespaces",
+            "gateway.policies",
+        }
+        assert len(documented) == 2
         assert all(by_name[name].documentation for name in documented)
     assert (await describe_all(gateway, resources, version=version))[0].configs[
         0

@@ -76,6 +76,7 @@ def test_a_release() -> None:
         ([Operation("gateway.adopt", SET, "true")], 40, "when a namespace is created"),
         ([Operation("gateway.topics", SET, "1")], 40, "cannot be changed"),
         ([Operation("gateway.namespaces", DELETE)], 40, "cannot be changed"),
+        ([Operation("gateway.policies", SET, "none")], 40, "cannot be changed"),
         ([Operation("gateway.deleting", SET, "false")], 40, "cannot be changed"),
         ([Operation("gateway.name", SET, "x")], 40, "there are gateway.adopt, "),
         ([NAMESPACE, Operation("gateway.alias.until", SET, "soon")], 40, "not 'soon'"),

@@ -10,7 +10,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from gateway.names import LogicalName, encode, flat_prefix, parents
-from gateway.rules.nested import element_class, make
+from gateway.rules.nested import element_class, has_field, make
 
 OWN, INHERITED, DEFAULT = 1, 3, 5
 DEFAULTS = {"cleanup.policy": "delete", "retention.ms": "604800000"}
@@ -33,7 +33,7 @@ class Topic:
 class FakeNamespaces:
     """``refusals`` answer the next items of an API, in their order, instead of the model.
     ``listed`` are names that are listed in place of its own. ``polls`` is how often a deleted
-    namespace is still seen."""
+    namespace is still seen. ``policies`` is what ``gateway.policies`` says, by namespace."""
 
     def __init__(self, *namespaces: str, spelling: str = "colon") -> None:
         self.spelling = spelling
@@ -45,6 +45,7 @@ class FakeNamespaces:
         self.lists_namespaces = False
         self.listed: list[str] = []
         self.captured: list[str] = []
+        self.policies: dict[str, str] = {}
         self.refusals: defaultdict[str, deque[Result]] = defaultdict(deque)
         for namespace in namespaces:
             self.namespaces |= {tier: {} for tier in parents(namespace)}
@@ -100,7 +101,7 @@ class FakeNamespaces:
                 topic, validate_only=request.validate_only
             )
             values = {"name": topic.name, "error_code": code, "error_message": message or None}
-            results.append(make(result, values))
+            results.append(make(result, values | ({} if code else _made(topic, result))))
         return {"topics": tuple(results)}
 
     def _create_one(self, topic: Any, *, validate_only: bool) -> Result:
@@ -215,6 +216,8 @@ class FakeNamespaces:
         found["gateway.topics"] = (str(count), DEFAULT)
         if path in self.deleting:
             found["gateway.deleting"] = ("true", DEFAULT)
+        if path in self.policies:
+            found["gateway.policies"] = (self.policies[path], DEFAULT)
         return found
 
     def _inherited(self, path: str, source: int) -> dict[str, tuple[str, int]]:
@@ -320,6 +323,28 @@ class FakeNamespaces:
         )
         values = {"name": spelled, "topic_id": UUID(int=1), "partitions": partitions}
         return make(cls, values)
+
+
+def _made(topic: Any, result: type) -> dict[str, object]:
+    """What versions from 5 on tell of a topic: a namespace has no partitions."""
+    if not has_field(result, "configs"):
+        return {}
+    config = element_class(result, "configs")
+    configs = {
+        **_as(DEFAULTS, DEFAULT),
+        "min.insync.replicas": ("2", INHERITED),
+        **_as({one.name: one.value for one in topic.configs}, OWN),
+    }
+    told = tuple(
+        make(config, {"name": key, "value": value, "config_source": source})
+        for key, (value, source) in configs.items()
+    )
+    is_topic = not topic.name.endswith(":")
+    return {
+        "num_partitions": max(topic.num_partitions, 1) if is_topic else 0,
+        "replication_factor": max(topic.replication_factor, 1) if is_topic else -1,
+        "configs": told,
+    }
 
 
 def _asked(request: Any) -> Iterable[Any]:

@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gateway.commands import admin as admin_module
-from gateway.commands.admin import DELETE, SET, Admin, Config, Partition, Synonym
+from gateway.commands.admin import DELETE, SET, Admin
+from gateway.commands.answers import Config, Partition, Synonym
 from gateway.commands.client import GatewayClient
 from gateway.config import Address
 from protocol.schema import message_versions

@@ -99,8 +99,130 @@ async def test_validate_only() -> None:
         for words in (["--namespace", "team-a"], ["--namespace", "org", "--topic", "orders"]):
             said = await topics(gateway, "--create", *words, "--validate-only")
             assert said.status == 0
-            assert said.out.endswith("could be created.\n")
+            assert said.lines[0].endswith("could be created.")
         assert (set(gateway.namespaces), gateway.topics) == ({"org"}, {})
+
+
+POLICIES = (
+    "partitions.max=12 (policies.everywhere, enforce); "
+    "name_pattern=[a-z]+ (policies.namespaces.org, warn); "
+    "producer.acks=upgrade (the default)"
+)
+TABLE = [
+    "policy          limit    mode     source",
+    "partitions.max  12       enforce  policies.everywhere",
+    "name_pattern    [a-z]+   warn     policies.namespaces.org",
+    "producer.acks   upgrade           the default",
+]
+VALIDATE = ("--create", "--validate-only")
+REFUSED = (44, "Topic 'org:orders' has 64 partitions, and at most 12 are allowed here.")
+
+
+async def test_what_would_be_made_and_what_applies() -> None:
+    async with FakeGateway("org") as gateway:
+        gateway.policies["org"] = POLICIES
+        words = ["--topic", "org:orders", "--partitions", "3", "--config", "retention.ms=60000"]
+        said = await topics(gateway, *VALIDATE, *words)
+        assert (said.status, said.err) == (0, "")
+        assert said.lines == [
+            "Topic org:orders could be created.",
+            "PartitionCount: 3\tReplicationFactor: 1",
+            "",
+            "config               value  source",
+            "min.insync.replicas  2      DYNAMIC_DEFAULT_BROKER_CONFIG",
+            "retention.ms         60000  DYNAMIC_TOPIC_CONFIG",
+            "",
+            *TABLE,
+        ]
+        assert gateway.topics == {}
+
+
+async def test_what_applies_is_told_with_a_refusal() -> None:
+    async with FakeGateway("org") as gateway:
+        gateway.policies["org"] = POLICIES
+        gateway.refusals["CreateTopics"] += [REFUSED, REFUSED, REFUSED]
+        words = ["--topic", "orders", "--namespace", "org", "--partitions", "64"]
+        said = await topics(gateway, *VALIDATE, *words)
+        assert (said.status, said.lines) == (1, TABLE)
+        told = f"kafka-gateway: topic 'org:orders' was not created: {REFUSED[1]} [POLICY_VIOLATION]"
+        assert said.err == f"{told}\n"
+        said = await topics(gateway, *VALIDATE, *words, "--json")
+        assert (said.status, said.err) == (1, f"{told}\n")
+        assert (said.json["error"], said.json["message"]) == ("POLICY_VIOLATION", REFUSED[1])
+        assert said.json["policies"][0]["source"] == "policies.everywhere"
+        said = await topics(gateway, "--create", *words)
+        assert (said.status, said.out) == (1, "")
+        assert said.err == (
+            f"{told}; see what applies there: "
+            "kafka-gateway topics --create --validate-only --topic org:orders\n"
+        )
+
+
+async def test_what_would_be_made_as_json() -> None:
+    async with FakeGateway("org") as gateway:
+        gateway.policies["org"] = "partitions.max=12 (policies.everywhere, enforce); and 3 more"
+        said = await topics(gateway, *VALIDATE, "--json", "--topic", "org:orders")
+        assert said.json == {
+            "topic": "org:orders",
+            "created": True,
+            "validate_only": True,
+            "error": None,
+            "message": None,
+            "partitions": 1,
+            "replication_factor": 1,
+            "configs": [
+                {
+                    "name": "min.insync.replicas",
+                    "value": "2",
+                    "source": "DYNAMIC_DEFAULT_BROKER_CONFIG",
+                    "sensitive": False,
+                    "read_only": False,
+                    "synonyms": [],
+                }
+            ],
+            "policies_of": "org",
+            "policies": [
+                {
+                    "rule": "partitions.max",
+                    "limit": "12",
+                    "mode": "enforce",
+                    "source": "policies.everywhere",
+                }
+            ],
+            "more_policies": 3,
+        }
+
+
+async def test_what_exists_already_is_validated_so() -> None:
+    async with FakeGateway("org").add("org:orders") as gateway:
+        gateway.policies["org"] = POLICIES
+        said = await topics(gateway, *VALIDATE, "--topic", "org:orders", "--if-not-exists")
+        assert said.status == 0
+        assert said.lines == ["Topic org:orders exists already.", "", *TABLE]
+        # Of two attempts to ask none has made it.
+        gateway.faults["CreateTopics"].append(drop_after)
+        said = await topics(gateway, *VALIDATE, "--topic", "org:orders")
+        assert (said.status, said.lines) == (1, TABLE)
+
+
+async def test_what_applies_below_a_namespace_that_does_not_exist_yet() -> None:
+    async with FakeGateway("org") as gateway:
+        gateway.policies["org"] = POLICIES
+        said = await topics(gateway, *VALIDATE, "--namespace", "org:apache:kafka")
+        assert said.lines[0] == "Namespace org:apache:kafka could be created."
+        assert said.lines[-5:] == ["In and below namespace org:", *TABLE]
+        said = await topics(gateway, *VALIDATE, "--namespace", "other")
+        assert said.lines[0] == "Namespace other could be created."
+        assert "policy" not in said.out
+
+
+async def test_a_gateway_that_does_not_tell_what_a_topic_would_be() -> None:
+    """CreateTopics does from version 5 on."""
+    gateway = FakeGateway("org")
+    gateway.highest["CreateTopics"] = 4
+    async with gateway:
+        said = await topics(gateway, *VALIDATE, "--topic", "org:orders")
+        assert (said.status, said.out) == (0, "Topic org:orders could be created.\n")
 
 
 async def test_json() -> None:

@@ -42,7 +42,17 @@ async def test_catalog_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         {"name": "colon", "port": ports[0]},
         {"name": "home", "port": ports[4], "home": "team-b"},
     ]
-    config_samples.write(tmp_path, namespaces=["team-b"], listeners=listeners)
+    policies = {
+        "everywhere": {"partitions": {"max": 12}},
+        "namespaces": {
+            "org": {
+                "mode": "warn",
+                "retention.ms": {"max": 604_800_000},
+                "producer": {"acks": "require"},
+            }
+        },
+    }
+    config_samples.write(tmp_path, namespaces=["team-b"], listeners=listeners, policies=policies)
     orders = TopicEntry("org.orders", LogicalName("org:apache", "orders"))
     org = Namespace("org", {"retention.ms": "60000"})
     before = Snapshot().apply(

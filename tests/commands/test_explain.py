@@ -106,6 +106,10 @@ async def test_a_moved_topic(config: str) -> None:
         "min.insync.replicas  2       broker (STATIC_BROKER_CONFIG)\n"
         "retention.ms         2       namespace org:apache\n"
         "segment.ms           3       topic\n"
+        "\n"
+        "policy                limit    mode  source\n"
+        "producer.acks         upgrade        the default\n"
+        "producer.idempotence  observe        the default\n"
     )
 
 
@@ -139,6 +143,13 @@ async def test_json(config: str) -> None:
         "configs": [{"name": "retention.ms", "value": "1", "source": "namespace org"}],
         "home": "org",
         "permissions": None,
+        "policies": [
+            {"rule": rule, "limit": limit, "mode": None, "source": "the default"}
+            for rule, limit in (
+                ("producer.acks", "upgrade"),
+                ("producer.idempotence", "observe"),
+            )
+        ],
     }
 
 
@@ -161,6 +172,62 @@ async def test_what_a_principal_may_do(secured: str) -> None:
     }
 
 
+@pytest.fixture
+def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A gateway with policies."""
+    FakeBackend(CATALOG, TOPICS).take_place(monkeypatch)
+    policies = {
+        "everywhere": {"partitions": {"min": 1, "max": 12}, "producer": {"idempotence": "require"}},
+        "default_namespace": {"max_topics": 5},
+        "namespaces": {
+            "org": {"mode": "warn", "create.topic.policy.class.name": "acme.policies:Naming"},
+            "org:apache": {"producer": {"acks": "require"}},
+        },
+    }
+    return str(config_samples.write(tmp_path, namespaces=["org"], policies=policies))
+
+
+async def test_which_policies_apply(judged: str) -> None:
+    said = await explain(judged, "org:apache:new")
+    there = f"in {judged}"
+    table = [" ".join(line.split()) for line in said.lines[-6:]]
+    assert table == [
+        "policy limit mode source",
+        f"partitions.min 1 enforce policies.everywhere {there}",
+        f"partitions.max 12 enforce policies.everywhere {there}",
+        f"create.topic.policy.class.name acme.policies:Naming warn policies.namespaces.org {there}",
+        f"producer.acks require policies.namespaces.org:apache {there}",
+        f"producer.idempotence require policies.everywhere {there}",
+    ]
+    told = (await explain(judged, "org:", "--json")).json["policies"]
+    assert told[2] == {
+        "rule": "create.topic.policy.class.name",
+        "limit": "acme.policies:Naming",
+        "mode": "warn",
+        "source": "policies.namespaces.org",
+    }
+    assert told[3]["source"] == "the default"
+
+
+async def test_policies_of_an_alias_are_those_of_where_its_topic_is(judged: str) -> None:
+    told = (await explain(judged, "old.orders", "--json")).json["policies"]
+    assert "policies.default_namespace" not in {one["source"] for one in told}
+    told = (await explain(judged, "loose", "--json")).json["policies"]
+    assert [one["rule"] for one in told] == [
+        "partitions.min",
+        "partitions.max",
+        "max_topics",
+        "producer.acks",
+        "producer.idempotence",
+    ]
+
+
+async def test_what_is_no_name_has_no_policies(judged: str) -> None:
+    said = await explain(judged, "a_b:")
+    assert "policy" not in said.out
+    assert (await explain(judged, "a_b:", "--json")).json["policies"] == []
+
+
 async def test_a_principal_with_a_home(secured: str) -> None:
     said = await explain(secured, "plain", "--principal", "User:carol", "--json")
     assert (said.json["home"], said.json["logical_name"]) == ("org", "org:plain")
@@ -177,7 +244,7 @@ async def test_a_topic_that_does_not_exist_yet(config: str) -> None:
     said = await explain(config, "org:apache:new")
     assert said.status == 0
     assert "stored as     org.apache..new\ntopic exists  no\n" in said.out
-    assert said.lines[-3:] == [
+    assert said.lines[-7:-4] == [
         "flush.ms      7      namespace org",
         "retention.ms  2      namespace org:apache",
         "segment.ms    3      namespace org",
@@ -226,7 +293,7 @@ async def test_a_namespace(config: str) -> None:
         "logical name  org:apache",
         "namespace     org:apache (exists)",
     ]
-    assert said.lines[-2] == "retention.ms  2      namespace org:apache"
+    assert said.lines[-6] == "retention.ms  2      namespace org:apache"
     said = await explain(config, "no:", "--json")
     assert (said.json["kind"], said.json["missing_tier"]) == ("namespace", "no")
     assert (said.json["exists"], said.json["configs"]) == (False, [])

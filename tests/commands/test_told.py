@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from gateway.commands.admin import Config, Outcome, Synonym
+from gateway.commands.answers import Config, Outcome, Synonym
 from gateway.commands.config_lines import as_json, lines, source_name
 from gateway.commands.told import (
     addressed,

@@ -54,6 +54,7 @@ def test_it_is_killed_and_started_again_on_the_same_ports(gateway: GatewayProces
         gateway.start_again()
         assert gateway.plan == plan
         assert gateway.get("/readyz")[0] == 200
+        gateway.wait_for_log(" ready: ", 2)
         assert gateway.log().count(" ready: ") == 2
 
 

@@ -26,7 +26,16 @@ def test_no_port_is_given_twice() -> None:
 def test_a_port_that_something_listens_on_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         taken = server.getsockname()[1]
-        monkeypatch.setattr(ports, "_LOWEST", taken)
-        monkeypatch.setattr(ports, "_HIGHEST", taken)
+        monkeypatch.setattr(ports, "_range", range(taken, taken + 1))
         with pytest.raises(NoFreePortError):
             free_port()
+
+
+def test_those_who_keep_to_their_parts_never_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_range", None)  # what was there before comes back
+    given = []
+    for part in range(3):
+        ports.keep_to(part, 3)
+        given.append(sorted(free_ports(3)[0] for _ in range(30)))
+    assert given[0][-1] + 2 < given[1][0]
+    assert given[1][-1] + 2 < given[2][0]

@@ -27,6 +27,9 @@ RUN_BY = {
         "tests/devkit/test_gateway_process.py::test_it_serves_and_stops_clean",
         "tests/gateway/test_config.py::test_the_quickstart_has_the_three_kinds_of_listeners",
     ),
+    "kafka-gateway policies schema": (
+        "tests/commands/test_policies.py::test_the_schema_is_printed",
+    ),
     "make demo": (
         "tests/devkit/test_demo.py::test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing",
     ),

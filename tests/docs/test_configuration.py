@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 
 from gateway import check, exit_codes
 from gateway.config import Config, load_config
+from gateway.config_policies import PolicyBlock
 from tests.docs import markdown
 
 PAGE = markdown.read("docs/configuration.md")
@@ -25,6 +26,7 @@ COMPUTED = {
     "listeners[].broker_base_port": "`port` + 1",
     "listeners[].sasl.oauthbearer.required_claims": "`{}`",
     "authorization.configs": "`{}`",
+    "policies.namespaces": "`{}`",
 }
 
 
@@ -41,6 +43,9 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldI
 
 def _inner_model(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
     """The model of a section (or of what a mapping holds), or of a list's items; which of both."""
+    if annotation is PolicyBlock:
+        # Its keys stand in docs/policies.md: tests/docs/test_policies.py.
+        return None, False
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, False
     for argument in get_args(annotation):
@@ -77,6 +82,8 @@ def default_text(value: object) -> str:
     """A default as it would be written in YAML."""
     if isinstance(value, str | Path):
         return str(value)
+    if isinstance(value, PolicyBlock):
+        return json.dumps(value.model_dump(exclude_unset=True))
     return json.dumps(value)
 
 

@@ -28,8 +28,8 @@ FILES = files()
 PAGES = [name for name in FILES if name.endswith(".md")]
 
 # Hosts that may be linked to or served at. A package index is not among them: which one is used
-# is the business of whoever runs this.
-HOSTS = {"127.0.0.1", "kafka.apache.org", "localhost"}
+# is the business of whoever runs this. A JSON Schema's dialect is named by an address.
+HOSTS = {"127.0.0.1", "json-schema.org", "kafka.apache.org", "localhost"}
 
 _URL = re.compile(r"\bhttps?://([A-Za-z0-9.-]+)")
 _SOMEONE_S = re.compile(r"(?<![\w.)}/-])/(?:home|root|tmp|work|Users)/[\w.-]+")

@@ -1,7 +1,8 @@
 """A worker process for the supervisor's tests: it serves nothing and does as it is told.
 
 ``fake_worker.py BEHAVIOUR DIRECTORY WORKER_ID CHANNEL_FD``; each run leaves a file
-``DIRECTORY/run-WORKER_ID-NUMBER`` with its process id, and counts one request.
+``DIRECTORY/run-WORKER_ID-NUMBER`` with its process id, and counts one request. One that obeys
+leaves the orders it got in ``DIRECTORY/orders-WORKER_ID-NUMBER``.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from pathlib import Path
 from gateway.worker_channel import (
     Failed,
     Increments,
+    Prepared,
     Ready,
     State,
     encode_message,
     receive_config,
 )
+from gateway.worker_orders import Prepare, decode_order
 
 COUNT = encode_message(Increments([("requests", ("team-a", 0, 9), 1)]))
 REACHABLE = encode_message(State({"colon": 1}, {"cluster_reachable": 1, "catalog_fresh": 1}))
@@ -36,7 +39,29 @@ def main() -> int:
     unfinished = marker.with_suffix(".new")
     unfinished.write_text(str(os.getpid()))
     unfinished.rename(marker)
+    if behaviour.startswith("obeys"):
+        return obey(behaviour, run, channel, Path(directory) / f"orders-{worker_id}-{run}")
     return behave(behaviour, run, channel)
+
+
+def obey(behaviour: str, run: int, channel: socket.socket, told: Path) -> int:
+    """Take orders, until the end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    channel.sendall(encode_message(Ready()) + REACHABLE)
+    with channel.makefile("rb") as lines:
+        for line in lines:
+            order = decode_order(line)
+            with told.open("ab") as file:
+                file.write(line)
+            if isinstance(order, Prepare):
+                if behaviour == "obeys-but-dies-first" and run == 1:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if behaviour == "obeys-but-is-silent":
+                    continue
+                failure = "it is raining" if behaviour == "obeys-if-it-can" else ""
+                channel.sendall(encode_message(Prepared(order.number, failure)))
+    return 0
 
 
 def behave(behaviour: str, run: int, channel: socket.socket) -> int:

@@ -71,6 +71,7 @@ def states(before: Entity | None, after: Entity | None) -> tuple[State | None, S
                 "apply": True,
                 "creating": True,
                 "since": 8,
+                "counted": 0,
             },
         ),
         (

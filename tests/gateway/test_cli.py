@@ -88,7 +88,8 @@ def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["serve"], ["check"], ["fly"], ["topics"], ["configs"], ["catalog"], ["explain"]],
+    [[], ["fly"]]
+    + [[one] for one in ("serve", "check", "topics", "configs", "catalog", "explain", "policies")],
 )
 def test_command_lines_that_cannot_be_understood(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -113,7 +114,7 @@ def test_unknown_flags_are_told_by_their_command(
 
 @pytest.mark.parametrize(
     "command",
-    ["serve", "check", "topics", "configs", "explain", "catalog"]
+    ["serve", "check", "topics", "configs", "explain", "policies", "policies schema", "catalog"]
     + [f"catalog {one}" for one in ("export", "import", "status", "upgrade", "forget")],
 )
 def test_every_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +138,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     out = capsys.readouterr().out
-    for command in ("serve", "check", "topics", "configs", "catalog", "explain"):
+    for command in ("serve", "check", "topics", "configs", "catalog", "explain", "policies"):
         assert f"\n    {command} " in out
     documented = {int(line.split()[0]) for line in _below(out, "exit status:")}
     assert documented == {

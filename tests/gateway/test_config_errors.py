@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import pytest
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gateway.config_errors import ConfigError, Problem, key_text, nearest, problems_of, shown
 
@@ -70,3 +71,41 @@ def test_an_error_that_has_no_words_of_its_own_still_says_what_to_do() -> None:
     assert problems_of(caught.value, Model) == [
         Problem(("at",), "input should be a valid bytes; correct it")
     ]
+
+
+class Inner(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    color: str = ""
+
+
+class Outer(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+    named: dict[Annotated[str, Field(max_length=3)], Inner] = Field(default_factory=dict)
+    deep: dict[str, dict[str, Inner]] = Field(default_factory=dict)
+
+
+def problems(value: object) -> list[Problem]:
+    with pytest.raises(ValidationError) as caught:
+        Outer.model_validate(value)
+    return problems_of(caught.value, Outer)
+
+
+def test_keys_below_names_that_people_choose() -> None:
+    near = "unknown key 'colour'; did you mean 'color'?"
+    assert problems({"named": {"a": {"colour": "x"}}}) == [Problem(("named", "a", "colour"), near)]
+    assert problems({"deep": {"a": {"b": {"colour": "x"}}}}) == [
+        Problem(("deep", "a", "b", "colour"), near)
+    ]
+    assert problems({"color": "x"}) == [
+        Problem(("color",), "unknown key 'color' here; did you mean 'named.*.color'?")
+    ]
+
+
+def test_a_name_that_is_refused_itself() -> None:
+    (problem,) = problems({"named": {"long": {}}})
+    assert problem == Problem(("named", "long"), "has over 3 characters; shorten it")
+
+
+def test_something_else_where_keys_and_values_should_be() -> None:
+    (problem,) = problems({"named": 5})
+    assert problem.text == "must be keys and values, not 5; indent them below it"

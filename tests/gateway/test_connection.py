@@ -18,7 +18,8 @@ from gateway.server import Server
 from protocol import messages
 from tests.auth.logins import Accepts, authenticate, handshake
 from tests.gateway.fake_transport import FakeTransport
-from tests.session.pair import Pair, request_frame
+from tests.session.pair import Pair, request_frame, response_frame
+from tests.session.producing import batch, produce, produced
 from tests.session.test_changes import create
 
 
@@ -28,6 +29,7 @@ class FakeServer:
     def __init__(self) -> None:
         self.busy: set[Connection] = set()
         self.reasons: list[str] = []
+        self.gone: list[Connection] = []
         self.refreshed: list[Refresh] = []
         self.broker = FakeTransport()
         self.entrance = SimpleNamespace(reauthenticated=self._reauthenticated)
@@ -42,7 +44,7 @@ class FakeServer:
         pass
 
     def closed(self, connection: Connection) -> None:
-        pass
+        self.gone.append(connection)
 
     def note_close(self, connection: Connection, reason: str, *, quietly: bool) -> None:
         self.reasons.append(reason)
@@ -163,3 +165,100 @@ async def test_a_re_authentication_is_looked_after_once_it_is_answered() -> None
     connection.data_received(authenticate(b"alice"))
     await settled()
     assert server.reauthenticated == [(connection, True)]
+
+
+@pytest.mark.parametrize(("code", "reason"), [(0, None), (19, "NOT_ENOUGH_REPLICAS")])
+async def test_what_acks_0_would_have_hidden_ends_the_connection(
+    code: int, reason: str | None
+) -> None:
+    connection, server, client = connected(Pair())
+    asked = produce({"team-a:orders": [batch(1)]}, acks=0)
+    connection.data_received(request_frame("Produce", 9, asked))
+    await settled()
+    connection.session.state.take_flows()
+    server.busy.clear()
+    connection.broker_data(response_frame("Produce", 9, produced({"team-a..orders": [code]})))
+    assert client.written == b""
+    assert client.closed is (reason is not None)
+    assert server.reasons == (
+        []
+        if reason is None
+        else [
+            f"no answer fits: Produce with acks=0, sent on as acks=all, failed with {reason}"
+            " for topic 'team-a:orders'"
+        ]
+    )
+    if reason is not None:
+        assert connection in server.busy, "what it counted last is collected, too"
+        (flow,) = connection.session.state.take_flows()
+        assert flow.errors == {code: 1}
+
+
+async def sends_and_leaves(
+    pair: Pair, count: int = 2
+) -> tuple[Connection, FakeServer, BrokerSide, FakeTransport]:
+    """A producer with acks=0."""
+    connection, server, client = connected(pair)
+    asked = produce({"team-a:orders": [batch(1)]}, acks=0)
+    connection.data_received(request_frame("Produce", 9, asked) * count)
+    await settled()
+    broker = connection._broker
+    assert broker is not None
+    connection.connection_lost(None)
+    assert server.reasons == ["client closed"]
+    return connection, server, broker, client
+
+
+async def test_what_a_producer_left_behind_is_written_to_the_end() -> None:
+    connection, server, broker, _ = await sends_and_leaves(Pair())
+    answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}))
+    assert not server.broker.closed
+    broker.data_received(answer)
+    assert (server.broker.closed, server.gone) == (False, [])
+    broker.data_received(answer)
+    assert (server.broker.closed, server.gone) == (True, [connection])
+    broker.connection_lost(None)
+    assert server.gone == [connection]
+
+
+@pytest.mark.parametrize("code", [0, 19])
+async def test_a_broker_that_fails_meanwhile_ends_it(code: int) -> None:
+    connection, server, broker, _ = await sends_and_leaves(Pair())
+    if code:
+        broker.data_received(response_frame("Produce", 9, produced({"team-a..orders": [code]})))
+        (flow,) = connection.session.state.take_flows()
+        assert flow.errors == {code: 1}
+    else:
+        broker.connection_lost(None)
+    assert server.gone == [connection]
+    assert server.reasons == ["client closed"]
+
+
+async def test_a_broker_that_does_not_answer_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gateway.broker_side.LINGER_SECONDS", 0.01)
+    connection, server, _, _ = await sends_and_leaves(Pair())
+    async with asyncio.timeout(5):
+        while not server.broker.closed:
+            await asyncio.sleep(0.01)
+    assert server.gone == [connection]
+
+
+async def test_a_stop_waits_for_nobody() -> None:
+    connection, server, _, _ = await sends_and_leaves(Pair())
+    connection.finish()
+    assert not server.broker.closed
+    connection.close("gateway stops", quietly=True)
+    assert server.broker.closed
+    assert server.gone == [connection]
+
+
+async def test_a_client_whose_responses_nobody_takes_lets_the_broker_go() -> None:
+    pair = Pair()
+    connection, server, _ = connected(pair)
+    connection.data_received(request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]})))
+    await settled()
+    connection.connection_lost(None)
+    assert server.broker.closed
+    assert server.gone == [connection]

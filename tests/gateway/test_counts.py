@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.counts import Counts, Labels
-from tests.gateway.flow_samples import buckets, flow
+from gateway.counts import MAX_CLIENT_LABEL, Counts, Labels
+from tests.gateway.flow_samples import buckets, flow, source
 
 
 def taken(counts: Counts) -> dict[tuple[str, Labels], Any]:
@@ -102,3 +102,37 @@ def test_counters_with_any_number_of_labels() -> None:
 def test_a_histogram_is_no_counter() -> None:
     with pytest.raises(AssertionError, match="latency is no counter"):
         Counts().add_rows([("latency", (), [1, 2])])
+
+
+def test_weak_producers_go_by_client_and_software() -> None:
+    counts = Counts()
+    seen = {"acks1_upgraded": 2, "not_idempotent_observed": 1}
+    counts.add_flows([flow(weak=seen), flow(weak={"acks1_upgraded": 3})])
+    nobody = source(client_id="", software_name="")
+    counts.add_flows([flow(nobody, topic="orders", weak={"acks0_observed": 1})])
+    assert taken(counts) == {
+        ("weak_producer_requests", ("team-a", "app", "librdkafka", "acks1", "upgraded")): 5,
+        (
+            "weak_producer_requests",
+            ("team-a", "app", "librdkafka", "not_idempotent", "observed"),
+        ): 1,
+        ("weak_producer_requests", ("(default)", "(none)", "(none)", "acks0", "observed")): 1,
+    }
+
+
+def test_client_ids_are_cut() -> None:
+    counts = Counts()
+    counts.add_flows([flow(source(client_id="x" * 1000), weak={"acks1_refused": 1})])
+    ((_, labels),) = taken(counts)
+    assert labels[1] == "x" * MAX_CLIENT_LABEL
+
+
+def test_of_many_clients_the_rest_is_counted_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.counts.MAX_CLIENTS", 2)
+    counts = Counts()
+    clients = [source(client_id=name) for name in ("a", "b", "c", "d", "a")]
+    counts.add_flows([flow(client, weak={"acks1_observed": 1}) for client in clients])
+    found = {labels[1:3]: count for (_, labels), count in taken(counts).items()}
+    assert found == {("a", "librdkafka"): 2, ("b", "librdkafka"): 1, ("(other)", "(other)"): 2}
+    counts.add_flows([flow(clients[2], weak={"acks1_observed": 1})])
+    assert {labels[1] for _, labels in taken(counts)} == {"c"}

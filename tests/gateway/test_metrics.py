@@ -11,14 +11,13 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from gateway.counts import Counts, Row
+from gateway.counts import OTHER, Counts, Row
 from gateway.flows import Flow
 from gateway.metrics import (
     COUNTERS,
     GAUGES,
     HISTOGRAMS,
     MAX_VALUES,
-    OTHER,
     WORKER_GAUGES,
     Metrics,
     cumulative,
@@ -27,7 +26,7 @@ from gateway.metrics import (
 from gateway.server import Server
 from gateway.worker_channel import State
 from tests.gateway import config_samples
-from tests.gateway.flow_samples import buckets, flow
+from tests.gateway.flow_samples import buckets, flow, source
 
 
 @pytest.fixture
@@ -204,3 +203,22 @@ def test_the_documentation_has_every_metric(metrics: Metrics) -> None:
         found = {label for sample in family.samples for label in sample.labels}
         told[family.name + suffixes.get(family.type, "")] = (family.type, found - {"le"})
     assert documented == told
+
+
+def test_weak_producers_by_client_and_what_was_done(metrics: Metrics) -> None:
+    metrics.add(rows(flow(weak={"acks0_upgraded": 2, "not_idempotent_observed": 1})))
+    client = {"namespace": "team-a", "client_id": "app", "software_name": "librdkafka"}
+    name = "weak_producer_requests_total"
+    assert value(metrics, name, **client, weakness="acks0", decision="upgraded") == 2
+    assert value(metrics, name, **client, weakness="not_idempotent", decision="observed") == 1
+
+
+def test_client_ids_are_bounded(metrics: Metrics) -> None:
+    clients = [source(client_id=f"app-{number}") for number in range(MAX_VALUES + 50)]
+    metrics.add(rows(*(flow(client, weak={"acks1_observed": 1}) for client in clients)))
+    many = {"namespace": "team-a", "software_name": "librdkafka"}
+    what = {"weakness": "acks1", "decision": "observed"}
+    name = "weak_producer_requests_total"
+    assert value(metrics, name, **many, **what, client_id="app-0") == 1
+    assert value(metrics, name, **many, **what, client_id=OTHER) == 50
+    assert value(metrics, "label_overflow_total", label="client_id") == 50

@@ -19,11 +19,22 @@ from devkit.ports import free_port
 from gateway import exit_codes
 from gateway.config import Config
 from gateway.supervisor import StartError, Supervisor, Timing
+from gateway.worker_process import WorkerCommand
 from tests.gateway import config_samples, fake_worker
 from tests.gateway.pki import Pki
 from tests.gateway.waiting import eventually
 
 FAST = Timing(first_delay=0.01, last_delay=0.02, settled=1000.0, margin=0.1)
+
+
+def command(behaviour: str, directory: Path) -> WorkerCommand:
+    """The command line of a worker that behaves like this."""
+
+    def line(worker_id: int, channel_fd: int) -> Sequence[str]:
+        arguments = [behaviour, str(directory), str(worker_id), str(channel_fd)]
+        return [sys.executable, fake_worker.__file__, *arguments]
+
+    return line
 
 
 class Run:
@@ -34,13 +45,9 @@ class Run:
     ) -> None:
         self.directory = directory
         self.config = config_samples.config(directory, **overrides)
-        self._behaviour = behaviour
-        self.supervisor = Supervisor(self.config, command=self._command, timing=timing)
+        made = command(behaviour, directory)
+        self.supervisor = Supervisor(self.config, command=made, timing=timing)
         self.task = asyncio.create_task(self.supervisor.run())
-
-    def _command(self, worker_id: int, channel_fd: int) -> Sequence[str]:
-        arguments = [self._behaviour, str(self.directory), str(worker_id), str(channel_fd)]
-        return [sys.executable, fake_worker.__file__, *arguments]
 
     def pid(self, worker_id: int = 0, run: int = 1) -> int | None:
         """The process of the n-th run of a worker; None before it has come."""

@@ -51,6 +51,7 @@ def busy_flow(**more: Any) -> Flow:
         "transactional": 5,
         "errors": {3: 6, 999: 1, 998: 1},
         "denials": {"namespace": 7},
+        "weak": {"acks1_upgraded": 2},
         "gateway_us": buckets(b5=10),
         "broker_us": buckets(b12=10),
     }
@@ -129,6 +130,7 @@ def test_a_flow_record() -> None:
         "acks_all": 3,
         "idempotent": 4,
         "transactional": 5,
+        "weak_producers": {"acks1_upgraded": 2},
         "errors": {"UNKNOWN_TOPIC_OR_PARTITION": 6, "(unknown)": 2},
         "denials": {"namespace": 7},
         "gateway_us_log2": buckets(b5=10),

@@ -31,10 +31,12 @@ def test_flows_of_one_client_topic_and_api_are_one_sum() -> None:
         transactional=11,
         errors={3: 1},
         denials={"a": 1},
+        weak={"acks1_upgraded": 2},
         gateway_us=buckets(b3=1),
         broker_us=buckets(b4=1),
     )
     other = flow(led=2, errors={3: 1, 5: 1}, denials={"a": 1, "b": 1}, gateway_us=buckets(b3=2))
+    other.weak["acks0_refused"] = 5
     ((_, sums),) = window(one, other, one).sums.items()
     counts = {
         name: getattr(sums, name)
@@ -51,6 +53,7 @@ def test_flows_of_one_client_topic_and_api_are_one_sum() -> None:
     assert (sums.batches, sums.acks0, sums.acks1, sums.acks_all) == (12, 14, 16, 18)
     assert (sums.idempotent, sums.transactional) == (20, 22)
     assert (sums.errors, sums.denials) == ({3: 3, 5: 1}, {"a": 3, "b": 1})
+    assert sums.weak == {"acks1_upgraded": 4, "acks0_refused": 5}
     assert sums.gateway_us == buckets(b3=4)
     assert sums.broker_us == buckets(b4=2)
     assert one.gateway_us == buckets(b3=1)

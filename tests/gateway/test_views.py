@@ -8,8 +8,10 @@ from gateway.access import READ, AuthorizedAccess
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.entities import Alias, Namespace, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
+from gateway.config_policies import PolicySettings
 from gateway.decision import Denied, Resolved
 from gateway.names import LogicalName
+from gateway.policies.tree import REQUIRE_ACKS, UPGRADE_ACKS, Policies
 from gateway.topic_ids import TopicIndex
 from gateway.view import View, ViewSettings
 from gateway.views import Views
@@ -201,12 +203,14 @@ def test_connections_of_one_principal_from_one_host_share_what_is_known() -> Non
     assert alice.flat(READ, b"team-b..x") is not None
 
 
-def test_without_an_authorizer_everyone_shares() -> None:
+def test_without_an_authorizer_hosts_make_no_difference() -> None:
+    """Principals do: policies are told who asks."""
     seen, _, _ = views()
     view = seen.of("root")
     alice = seen.access(view, "User:alice", "10.0.0.1")
-    assert alice is seen.access(view, "User:bob", "10.0.0.2")
+    assert alice is seen.access(view, "User:alice", "10.0.0.2")
     assert not alice.authorizes
+    assert seen.access(view, "User:bob", "10.0.0.1").principal == "User:bob"
 
 
 def test_of_many_principals_the_last_ones_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -240,3 +244,57 @@ def test_what_was_allowed_is_asked_anew_though_no_name_has_changed() -> None:
     seen.update()
     assert seen.of("root") is view
     assert seen.access(view, "User:alice", "10.0.0.1") is not alice
+
+
+def guarantee(seen: Views, spelled: bytes, flat: bytes) -> int:
+    """Of a topic, which is the same by name and by flat name."""
+    found = seen.of("root").resolve(spelled)
+    assert isinstance(found, Resolved)
+    assert found.guarantee == seen.of("root").guarantee_of(flat)
+    return found.guarantee
+
+
+def requiring(namespace: str) -> Policies:
+    block = {"producer": {"acks": "require"}}
+    return Policies(PolicySettings.model_validate({"namespaces": {namespace: block}}))
+
+
+def test_a_topic_s_producers_are_held_to_what_its_namespace_says() -> None:
+    seen, catalog, log = views()
+    assert guarantee(seen, b"orders", b"orders") == 0
+    assert guarantee(seen, b"team-a:orders", b"team-a..orders") == UPGRADE_ACKS
+    before = seen.of("root")
+    seen.set_policies(requiring("team-a"))
+    assert seen.of("root") is not before
+    assert before.resolve(b"team-a:orders") != seen.of("root").resolve(b"team-a:orders")
+    assert guarantee(seen, b"team-a:orders", b"team-a..orders") == REQUIRE_ACKS
+    assert guarantee(seen, b"team-b:orders", b"team-b..orders") == UPGRADE_ACKS
+    log.append([Namespace("team-a:sub")])
+    seen.update()
+    assert guarantee(seen, b"team-a:sub:x", b"team-a.sub..x") == REQUIRE_ACKS
+    catalog.fresh = False
+    seen.update()
+    catalog.fresh = True
+    seen.update()
+    assert guarantee(seen, b"team-a:orders", b"team-a..orders") == REQUIRE_ACKS
+
+
+def test_a_moved_topic_s_producers_are_held_to_what_its_new_namespace_says() -> None:
+    seen, _, log = views()
+    seen.set_policies(requiring("team-b"))
+    aliases = (Alias(LogicalName("team-a", "orders"), 2**50, None),)
+    log.append([TopicEntry("team-a..orders", LogicalName("team-b", "orders"), NEW_ID, aliases)])
+    seen.update()
+    for spelled in (b"team-b:orders", b"team-a:orders"):
+        assert guarantee(seen, spelled, b"team-a..orders") == REQUIRE_ACKS
+
+
+def test_with_other_policies_who_asks_gets_another_access() -> None:
+    seen, _, _ = views()
+    before = seen.access(seen.of("root"), "User:alice", "10.0.0.1")
+    seen.set_policies(requiring("team-a"))
+    now = seen.access(seen.of("root"), "User:alice", "10.0.0.1")
+    assert now is not before
+    found = now.to_write(b"team-a:orders")
+    assert isinstance(found, Resolved)
+    assert found.guarantee == REQUIRE_ACKS

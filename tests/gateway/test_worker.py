@@ -23,6 +23,7 @@ from gateway.audit import AuditError
 from gateway.auth.exchange import CredentialsError
 from gateway.cluster_link import ClusterUnreachable
 from gateway.config import TrafficLogSettings
+from gateway.policies.loading import PolicyError
 from gateway.principal_mapping import InvalidRules
 from gateway.tls_files import TlsError
 from gateway.traffic_log import TrafficLog
@@ -203,6 +204,11 @@ async def test_told_to_stop_while_starting(bench: Bench, tmp_path: Path) -> None
         (
             InvalidRules("there is no rule, so nobody could connect; write DEFAULT"),
             "there is no rule, so nobody could connect; write DEFAULT",
+            exit_codes.CONFIG,
+        ),
+        (
+            PolicyError("policies.everywhere.create.topic.policy.class.name: no such class"),
+            "policies.everywhere.create.topic.policy.class.name: no such class",
             exit_codes.CONFIG,
         ),
         (

@@ -16,6 +16,7 @@ from gateway.worker_channel import (
     Failed,
     Increments,
     Message,
+    Prepared,
     Ready,
     State,
     WorkerChannel,
@@ -33,6 +34,8 @@ MESSAGES: list[Message] = [
     Failed("cannot listen: é\nx"),
     State({"colon": 2}, {"topics": 3, "cpu_seconds": 0.5}),
     Increments([("requests", ("team-a", 0, 9), 5), ("broker_seconds", (1,), buckets(b3=1))]),
+    Prepared(3),
+    Prepared(4, "'acme:Naming' cannot be loaded"),
 ]
 
 
@@ -58,6 +61,7 @@ def test_messages_survive(message: Message) -> None:
         b'{"rows": [["requests", [null], 1]]}',
         b'{"rows": [["requests", ["a"], [1, 2]]]}',
         b'{"rows": [[1, ["a"], 1]]}',
+        b'{"prepared": 1}',
         b"\xff",
     ],
 )
@@ -143,6 +147,17 @@ async def test_what_a_worker_tells() -> None:
     assert ("audit_dropped", ("file", "queue full"), 3) in told[2].rows
     assert told[3:] == [State({}, {})]
     assert supervisor.closed.is_set()
+
+
+async def test_lines_of_the_supervisor() -> None:
+    async with channel() as (opened, supervisor):
+        lines: list[bytes] = []
+        opened.on_line = lines.append
+        for piece in (b"on", b"e\ntwo\nthr", b"ee\n", b"never"):
+            supervisor.end.sendall(piece)
+            await asyncio.sleep(0.01)
+        await eventually(lambda: len(lines) == 3, "three lines")
+    assert lines == [b"one", b"two", b"three"]
 
 
 async def test_the_end_of_the_supervisor_is_seen() -> None:

@@ -141,3 +141,19 @@ def delete_acls(servers: str, user: str | None = None) -> None:
     )
     for future in admin(servers).delete_acls([every]).values():
         future.result(clients.SECONDS)
+
+
+def delete_acl(servers: str, acl: model.AclBinding) -> None:
+    """Delete this one, and no other."""
+    one = binding(acl)
+    named = AclBindingFilter(
+        one.restype,
+        one.name,
+        one.resource_pattern_type,
+        one.principal,
+        one.host,
+        one.operation,
+        one.permission_type,
+    )
+    for future in admin(servers).delete_acls([named]).values():
+        assert len(future.result(clients.SECONDS)) == 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from typing import TypeVar
 
@@ -39,6 +39,13 @@ def settings(servers: str, **more: str | int | bool) -> dict[str, str | int | fl
 def admin(servers: str) -> AdminClient:
     """An admin client of ``servers``. Kept: what it was asked fails when it is collected."""
     return AdminClient(settings(servers))
+
+
+def together(check: Callable[[str], None], each: Sequence[str]) -> None:
+    """Check each at the same time as the others, where what takes long is waiting."""
+    with ThreadPoolExecutor(len(each)) as pool:
+        for outcome in [pool.submit(check, one) for one in each]:
+            outcome.result()
 
 
 def done(futures: dict[str, Future[Value]]) -> dict[str, Value]:

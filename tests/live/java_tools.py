@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,41 @@ from devkit import java
 from devkit.java import JavaResult
 from devkit.process import ManagedProcess
 from devkit.waiting import wait_until
+from tests.live.tool_server import ToolServer
 
 SOURCES = Path(__file__).parent / "java"
 
 
-def run(main_class: str, servers: str, *args: str, stdin: str = "") -> JavaResult:
+@cache
+def server() -> ToolServer:
+    """Where this session's tools run."""
+    return ToolServer()
+
+
+def run(
+    main_class: str,
+    servers: str,
+    *args: str,
+    stdin: str = "",
+    properties: Mapping[str, str] | None = None,
+) -> JavaResult:
     """Run one of Kafka's tools; it fails the test unless it exits with 0."""
-    result = attempt(main_class, servers, *args, stdin=stdin)
+    result = attempt(main_class, servers, *args, stdin=stdin, properties=properties)
     assert result.returncode == 0, f"{main_class} {args}\n{result.stdout}\n{result.stderr}"
     return result
 
 
-def attempt(main_class: str, servers: str, *args: str, stdin: str = "") -> JavaResult:
-    """Run one of Kafka's tools, whatever its exit status."""
-    return java.run_java(main_class, ["--bootstrap-server", servers, *args], stdin=stdin)
+def attempt(
+    main_class: str,
+    servers: str,
+    *args: str,
+    stdin: str = "",
+    properties: Mapping[str, str] | None = None,
+) -> JavaResult:
+    """Run one of Kafka's tools, whatever its exit status. ``properties`` are Java's, for this and
+    all that come later."""
+    command = ["--bootstrap-server", servers, *args]
+    return server().run(main_class, command, stdin=stdin, properties=properties)
 
 
 def topics(servers: str, *args: str) -> JavaResult:

@@ -8,7 +8,7 @@ from pathlib import Path
 from devkit import java
 from devkit.broker import KafkaCluster
 from tests.docs import access_table, guide
-from tests.live import authorized, namespaces
+from tests.live import authorized, java_tools, namespaces
 from tests.live.namespaces import Said
 
 ADMIN_PROPERTIES = "admin.properties"
@@ -34,7 +34,7 @@ def test_the_recipes(kafka: KafkaCluster, tmp_path: Path) -> None:
 def _run(program: str, words: list[str]) -> Said:
     if program == "kafka-gateway":
         return namespaces.attempt(*words)
-    ended = java.run_java(java.TOOL_SCRIPTS[program], words)
+    ended = java_tools.server().run(java.TOOL_SCRIPTS[program], words)
     return Said(ended.returncode, ended.stdout, ended.stderr)
 
 

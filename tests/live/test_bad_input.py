@@ -62,33 +62,42 @@ def _bystander(gateway: GatewayProcess) -> Iterator[Wire]:
         assert wire.ask("Metadata", 4, topics=()).brokers
 
 
-def _lines_about(gateway: GatewayProcess, address: str) -> list[str]:
-    return [line for line in gateway.log().splitlines() if address in line]
+class _Log:
+    """What a gateway prints from now on: an address may be another client's by and by."""
 
+    def __init__(self, gateway: GatewayProcess) -> None:
+        self._gateway = gateway
+        self._start = len(gateway.log())
 
-def _await_one_line(gateway: GatewayProcess, address: str, reason: str) -> None:
-    """The log has one line about a client, and it says why."""
-    wait_until(lambda: _lines_about(gateway, address), f"a line about {address}", clients.SECONDS)
-    (line,) = _lines_about(gateway, address)
-    assert reason.lower() in line.lower()
+    def await_one_line(self, address: str, reason: str) -> None:
+        """There is one line about a client, and it says why."""
+        wait_until(lambda: self._about(address), f"a line about {address}", clients.SECONDS)
+        (line,) = self._about(address)
+        assert reason.lower() in line.lower()
+
+    def _about(self, address: str) -> list[str]:
+        lines = self._gateway.log()[self._start :].splitlines()
+        return [line for line in lines if f" {address} on " in line]
 
 
 @pytest.mark.parametrize("what", BAD_INPUTS)
 def test_a_connection_ends_with_one_line(gateway: GatewayProcess, what: str) -> None:
     data, reason = BAD_INPUTS[what]
+    log = _Log(gateway)
     with _bystander(gateway), Wire(gateway.bootstrap_servers("colon")) as wire:
         wire.send(data)
         assert wire.wait_for_end() == b""
-        _await_one_line(gateway, wire.local_address, reason)
+        log.await_one_line(wire.local_address, reason)
 
 
 def test_what_came_before_is_answered_first(gateway: GatewayProcess) -> None:
     """Garbage behind a good request: the good one may be answered, the garbage never."""
+    log = _Log(gateway)
     with _bystander(gateway), Wire(gateway.bootstrap_servers("colon")) as wire:
         assert wire.ask("Metadata", 4, topics=()).brokers
         wire.send(b"\xff" * 64)
         assert wire.wait_for_end() == b""
-        _await_one_line(gateway, wire.local_address, "request of")
+        log.await_one_line(wire.local_address, "request of")
 
 
 def test_an_unknown_version_is_answered(gateway: GatewayProcess) -> None:
@@ -135,10 +144,11 @@ def test_a_client_that_vanishes_in_a_request(
     sent = request_frame(PRODUCE, 8, body)
     with _bystander(gateway):
         for part in (100, len(sent) // 2):
+            log = _Log(gateway)
             with Wire(address) as wire:
                 wire.send(sent[:part])
                 gone = wire.local_address
-            _await_one_line(gateway, gone, "middle of a request")
+            log.await_one_line(gone, "middle of a request")
         clients.produce(servers, topic, ["whole"])
         assert clients.consume(servers, topic, 1, unique("readers")) == ["whole"]
 
@@ -218,9 +228,10 @@ def test_a_broker_that_fails_ends_only_the_connection_concerned(
     address = relayed.bootstrap_servers("colon")
     with Wire(address) as bystander:
         for what, (fault, reason) in BROKER_FAULTS.items():
+            log = _Log(relayed)
             relay.spoil_next("wire", LIST_GROUPS, fault)
             ended = _ask_in_vain(address, LIST_GROUPS, 0, b"")
-            _await_one_line(relayed, ended, reason)
+            log.await_one_line(ended, reason)
             assert bystander.exchange(METADATA, 4, _ALL_BY_NONE), what
         # None of that is a rule: what the relay leaves alone is answered on a new connection.
         with Wire(address) as later:
@@ -242,9 +253,10 @@ def test_a_broker_that_dies_in_the_middle_of_records(
         {"replica_id": -1, "max_bytes": 1 << 20, "topics": topics},
     )
     with Wire(address) as bystander:
+        log = _Log(relayed)
         relay.spoil_next("wire", FETCH, scripted_broker.send_half)
         ended = _ask_in_vain(address, FETCH, 4, messages.write(asked), 400_000)
-        _await_one_line(relayed, ended, "broker")
+        log.await_one_line(ended, "broker")
         assert bystander.exchange(METADATA, 4, _ALL_BY_NONE)
     assert clients.consume(address, topic, 1, unique("readers")) == ["x" * 900_000]
 

@@ -231,5 +231,5 @@ def _check_narrow(site: Site) -> None:
     with Wire(servers) as wire:
         answer = wire.ask("Metadata", 9, topics=[{"name": "team-a:fourth"}])
         assert sorted(broker.node_id for broker in answer.brokers) == [1, 2, 3]
-    wait_until(lambda: said in site.narrow.log(), said, SECONDS)
+    site.narrow.wait_for_log(said)
     assert site.narrow.log().count(said) == 1

@@ -117,6 +117,7 @@ async def test_what_is_written_survives_a_restart(
         assert (await catalog.change(create("c"))).version == 5
 
 
+@pytest.mark.alone
 async def test_a_change_is_seen_by_others_within_a_second(fleet: Fleet) -> None:
     one, other = await fleet.start(), await fleet.start()
     times = []

@@ -171,7 +171,7 @@ def test_creating_in_a_missing_namespace_names_it(
         assert clients.error_code(future) == INVALID_TOPIC_EXCEPTION
         assert f"namespace '{missing}' does not exist" in clients.error_text(future)
         said = f"'{name}': InvalidNamespaceException: namespace '{missing}' does not exist"
-        assert said in gateway.log()
+        gateway.wait_for_log(said)
     assert not {flat for flat in kafka.topics() if topic in flat}
 
 

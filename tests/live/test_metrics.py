@@ -117,7 +117,11 @@ def test_not_ready_without_a_cluster() -> None:
             _await_status(process, 503)
             assert process.get("/livez")[0] == 200
             assert "not known to be reachable" in process.get("/readyz")[1]
-            assert Scrape(process.metrics()).sum("cluster_reachable") == 0
+            wait_until(
+                lambda: Scrape(process.metrics()).sum("cluster_reachable") == 0,
+                "the metric",
+                clients.SECONDS,
+            )
             kafka.restart_broker(1)
             _await_status(process, 200)
             assert json.loads(process.get("/readyz")[1]) == {"status": "ok", "problems": []}

@@ -89,6 +89,7 @@ def _members(
     return readers
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(240)
 def test_with_an_alias_no_client_notices(moved: Moved, kafka: KafkaCluster) -> None:
     """All go on under the first name, which is the topic's own and its alias in turn."""

@@ -12,7 +12,7 @@ from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
 from tests.commands import cli_page
 from tests.docs import guide
-from tests.live import clients, namespaces
+from tests.live import clients, java_tools, namespaces
 from tests.live.namespaces import INHERITED, OWN, Said
 
 Names = Callable[[str], str]
@@ -173,14 +173,18 @@ def test_configs(admin: str, colon: str, kafka: KafkaCluster, unique: Names) -> 
 
 def test_how_it_ends(admin: str, unique: Names) -> None:
     """0: done; 1: it was refused; 2: the command line; 69: nobody answers."""
-    root = unique("org")
-    _topics(admin, "--create", "--namespace", root)
-    assert f"Namespace '{root}' already exists" in _refused(admin, "--create", "--namespace", root)
-    said = _refused(admin, "--create", "--namespace", f"{root}:none", "--topic", "orders")
-    assert "InvalidNamespaceException" in said
-    unclear = namespaces.attempt("topics", "--bootstrap-server", admin, "--create", "--list")
-    assert unclear.status == 2
-    nobody = namespaces.attempt("topics", "--bootstrap-server", "127.0.0.1:1", "--list")
+    create = ["topics", "--bootstrap-server", admin, "--create", "--namespace", unique("org")]
+    for status, run in ((0, namespaces.alone), (1, namespaces.alone), (1, namespaces.attempt)):
+        said = run(*create)
+        assert (said.status, bool(said.out)) == (status, not status)
+    assert "already exists" in said.err
+    nowhere = f"{unique('org')}:none"
+    refused = _refused(admin, "--create", "--namespace", nowhere, "--topic", "orders")
+    assert "InvalidNamespaceException" in refused
+    unclear = namespaces.alone(*create, "--list")
+    assert (unclear.status, unclear.out) == (2, "")
+    assert unclear == namespaces.attempt(*create, "--list")
+    nobody = namespaces.alone("topics", "--bootstrap-server", "127.0.0.1:1", "--list")
     assert nobody.status == 69
     assert "127.0.0.1:1" in nobody.err
     assert "Traceback" not in nobody.err
@@ -243,5 +247,5 @@ def _check(words: Sequence[str], said: Said, status: int, shown: Sequence[str]) 
 def _run(program: str, words: list[str]) -> Said:
     if program == "kafka-gateway":
         return namespaces.attempt(*words)
-    ended = java.run_java(java.TOOL_SCRIPTS[program], words)
+    ended = java_tools.server().run(java.TOOL_SCRIPTS[program], words)
     return Said(ended.returncode, ended.stdout, ended.stderr)

@@ -37,6 +37,8 @@ from tests.live.watched import Bystander, Reader, TransactionalWriter, Watched, 
 
 Names = Callable[[str], str]
 
+pytestmark = pytest.mark.alone
+
 AT_ONCE = 1.0
 """Seconds after which nothing more is acknowledged, or read."""
 WATCHED = 2.0
@@ -176,12 +178,12 @@ def test_a_deny_that_is_added(servers: str, topic: str) -> None:
         scene.await_all()
         entry = AclEntry("User:alice", "*", Operation.ALL, Permission.DENY)
         pattern = ResourcePattern(ResourceType.TOPIC, PatternType.PREFIXED, topic[:-1])
-        authorized.add_acls(servers, [AclBinding(pattern, entry)])
+        deny = AclBinding(pattern, entry)
+        authorized.add_acls(servers, [deny])
         scene.assert_stopped(time.monotonic())
         for client in (scene.writer, scene.classic, scene.consumer):
             assert client.codes == {TOPIC_AUTHORIZATION_FAILED}
-        authorized.delete_acls(servers, "alice")
-        authorized.add_acls(servers, grants("alice", topic))
+        authorized.delete_acl(servers, deny)
         for client in (scene.writer, scene.classic, scene.consumer):
             client.await_times(20)
 

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import KafkaError, Producer
 
 from devkit import java
-from devkit.waiting import wait_until
-from tests.live import clients, java_tools, sasl
+from devkit.waiting import POLL_SECONDS, wait_until
+from tests.live import clients, sasl
 from tests.live.sasl import MECHANISMS, PASSWORDS, SHORT_SECONDS, SecuredGateway, count
-from tests.live.test_sasl_clients import java_config
+from tests.live.test_sasl_clients import java_config, properties
 from tests.live.wire import Wire
 
 Names = Callable[[str], str]
@@ -34,19 +34,21 @@ def results(gateway: SecuredGateway, result: str, mechanism: str) -> float:
 # -- re-authentication ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_client_of_librdkafka_goes_on(
-    secured: SecuredGateway, unique: Names, mechanism: str
-) -> None:
+def test_a_client_of_librdkafka_goes_on(secured: SecuredGateway, unique: Names) -> None:
     """Over several sessions, on the connections that it has, without an error."""
-    topic, errors = unique("orders"), list[KafkaError]()
+    topic = unique("orders")
     clients.create(secured.open, f"team-a:{topic}")
-    login = sasl.settings(mechanism)
-    producer = Producer(clients.settings(secured.short) | login | {"error_cb": errors.append})
-    accepted, renewed = (results(secured, name, mechanism) for name in ("accepted", "renewed"))
-    _send_until(producer, topic, lambda: results(secured, "renewed", mechanism) >= renewed + 2)
-    assert errors == []
-    assert results(secured, "accepted", mechanism) <= accepted + 3  # bootstrap, broker, spare
+
+    def check(mechanism: str) -> None:
+        errors = list[KafkaError]()
+        login = sasl.settings(mechanism)
+        producer = Producer(clients.settings(secured.short) | login | {"error_cb": errors.append})
+        accepted, renewed = (results(secured, name, mechanism) for name in ("accepted", "renewed"))
+        _send_until(producer, topic, lambda: results(secured, "renewed", mechanism) >= renewed + 2)
+        assert errors == []
+        assert results(secured, "accepted", mechanism) <= accepted + 3  # bootstrap, broker, spare
+
+    clients.together(check, MECHANISMS)
 
 
 def _send_until(producer: Producer, topic: str, condition: Callable[[], bool]) -> None:
@@ -56,29 +58,30 @@ def _send_until(producer: Producer, topic: str, condition: Callable[[], bool]) -
         assert time.monotonic() < deadline, "it takes too long"
         producer.produce(topic, b"x", on_delivery=lambda error, _: problems.append(error))
         assert producer.flush(clients.SECONDS) == 0
+        time.sleep(POLL_SECONDS)
     assert {*problems} == {None}
 
 
-@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "OAUTHBEARER"])
-def test_a_java_client_goes_on(
-    secured: SecuredGateway,
-    unique: Names,
-    mechanism: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_java_client_goes_on(secured: SecuredGateway, unique: Names, tmp_path: Path) -> None:
+    """Eight seconds long, which are two sessions and more."""
     topic = unique("orders")
     clients.create(secured.open, f"team-a:{topic}")
-    config = java_config(tmp_path, mechanism, monkeypatch)
-    renewed = results(secured, "renewed", mechanism)
-    arguments = ["--topic", topic, "--num-records", "100", "--throughput", "10"]
-    arguments += ["--record-size", "10", "--command-config", str(config)]
-    run = java_tools.run(java.PRODUCER_PERFORMANCE, secured.short, *arguments)
-    assert "100 records sent" in run.stdout
-    assert "Exception" not in run.stderr
-    wait_until(
-        lambda: results(secured, "renewed", mechanism) >= renewed + 2, "the count", clients.SECONDS
-    )
+    options = [f"-D{name}={value}" for name, value in properties(tmp_path).items()]
+
+    def check(mechanism: str) -> None:
+        config = java_config(tmp_path, mechanism)
+        renewed = results(secured, "renewed", mechanism)
+        arguments = ["--bootstrap-server", secured.short, "--command-config", str(config)]
+        arguments += ["--topic", topic, "--record-size", "10"]
+        arguments += ["--num-records", "80", "--throughput", "10"]
+        ended = java.run_java(java.PRODUCER_PERFORMANCE, arguments, options=options)
+        assert "80 records sent" in ended.stdout, ended.stderr
+        assert "Exception" not in ended.stderr
+        wait_until(
+            lambda: results(secured, "renewed", mechanism) >= renewed + 2, "both", clients.SECONDS
+        )
+
+    clients.together(check, ["SCRAM-SHA-512", "OAUTHBEARER"])
 
 
 @contextmanager
@@ -90,22 +93,28 @@ def inside(servers: str, mechanism: str, user: str = "alice", **claims: int) -> 
         yield wire
 
 
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_session_ends_without_it(secured: SecuredGateway, mechanism: str) -> None:
-    with Wire(secured.short) as wire:
-        told = sasl.log_in(wire, mechanism, exp=int(time.time()) + 60)
-        assert told.session_lifetime.total_seconds() == SHORT_SECONDS
-        assert SHORT_SECONDS - 0.5 < sasl.seconds_to_end(wire) < SHORT_SECONDS + AT_ONCE
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a_session_is_prolonged(secured: SecuredGateway, mechanism: str) -> None:
-    with inside(secured.short, mechanism, exp=int(time.time()) + 60) as wire:
-        began = time.monotonic()
-        while time.monotonic() < began + SHORT_SECONDS + AT_ONCE:
+def test_a_session_ends_without_it(secured: SecuredGateway) -> None:
+    def check(mechanism: str) -> None:
+        with Wire(secured.short) as wire:
             told = sasl.log_in(wire, mechanism, exp=int(time.time()) + 60)
-            assert (told.error_code, told.session_lifetime.total_seconds()) == (0, SHORT_SECONDS)
-            assert sasl.is_served(wire)
+            assert told.session_lifetime.total_seconds() == SHORT_SECONDS
+            assert SHORT_SECONDS - 0.5 < sasl.seconds_to_end(wire) < SHORT_SECONDS + AT_ONCE
+
+    clients.together(check, MECHANISMS)
+
+
+def test_a_session_is_prolonged(secured: SecuredGateway) -> None:
+    def check(mechanism: str) -> None:
+        with inside(secured.short, mechanism, exp=int(time.time()) + 60) as wire:
+            began = time.monotonic()
+            while time.monotonic() < began + SHORT_SECONDS + AT_ONCE:
+                told = sasl.log_in(wire, mechanism, exp=int(time.time()) + 60)
+                lifetime = told.session_lifetime.total_seconds()
+                assert (told.error_code, lifetime) == (0, SHORT_SECONDS)
+                assert sasl.is_served(wire)
+                time.sleep(POLL_SECONDS)
+
+    clients.together(check, MECHANISMS)
 
 
 def test_beginning_to_prove_it_is_no_proof(secured: SecuredGateway) -> None:
@@ -130,8 +139,9 @@ def test_a_session_stays_whose_it_is(
         answer = sasl.prove(wire, "PLAIN", user)
         assert int(answer.error_code) == SASL_AUTHENTICATION_FAILED
         assert told in answer.error_message
+        address = wire.local_address
         assert sasl.seconds_to_end(wire) < AT_ONCE
-    assert "on sasl: re-authentication failed: " in secured.process.log()
+    secured.process.wait_for_log(f"{address} on sasl: re-authentication failed: ")
 
 
 def test_where_nobody_is_asked(secured: SecuredGateway) -> None:
@@ -159,10 +169,11 @@ def test_a_scram_user_who_is_deleted(secured: SecuredGateway, unique: Names) -> 
     sasl.set_password(secured.open, user, user)
     with inside(secured.sasl, "SCRAM-SHA-256", user) as wire:
         sasl.delete_user(secured.open, user)
+        address = wire.local_address
         assert sasl.seconds_to_end(wire) < AT_ONCE
     with Wire(secured.sasl) as wire:
         assert sasl.log_in(wire, "SCRAM-SHA-256", user).error_code
-    assert "on sasl: user is gone" in secured.process.log()
+    secured.process.wait_for_log(f"{address} on sasl: user is gone")
 
 
 def test_a_changed_password_ends_no_session(secured: SecuredGateway, unique: Names) -> None:

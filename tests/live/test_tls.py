@@ -23,7 +23,7 @@ from devkit.certificates import Authority, Credentials
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live import clients
+from tests.live import clients, java_tools
 from tests.live.pki import LivePki
 
 Names = Callable[[str], str]
@@ -31,6 +31,9 @@ Names = Callable[[str], str]
 FOREIGN = "the client's certificate is not believed: unable to get local issuer certificate"
 EXPIRED = "the client's certificate is not believed: certificate has expired"
 NONE = "peer did not return a certificate"
+
+IN_PASSING = 1.0
+"""Seconds in which a client that is let in has its answer."""
 
 
 @pytest.fixture(scope="module")
@@ -117,47 +120,46 @@ def test_confluent_with_a_certificate(
     )
 
 
-async def test_aiokafka_with_a_certificate(
-    gateway: GatewayProcess, pki: LivePki, unique: Names
+WITH_AND_WITHOUT = [("mtls", "alice"), ("ssl", None)]
+"""Listeners, and whose certificate a client shows there."""
+
+
+def of(user: str | None) -> set[str]:
+    """The principal that the traffic log has then."""
+    return {"User:ANONYMOUS" if user is None else f"User:{user}"}
+
+
+@pytest.mark.parametrize(("listener", "user"), WITH_AND_WITHOUT)
+async def test_aiokafka(
+    gateway: GatewayProcess, pki: LivePki, unique: Names, listener: str, user: str | None
 ) -> None:
-    servers, topic = gateway.bootstrap_servers("mtls"), f"team-a:{unique('orders')}"
-    alice = pki.ours.client("alice-aiokafka")
-    create(servers, pki.confluent(alice), topic)
+    servers, topic = gateway.bootstrap_servers(listener), f"team-a:{unique('orders')}"
+    shown = None if user is None else pki.ours.client(user)
+    create(servers, pki.confluent(shown), topic)
     context = ssl.create_default_context(cafile=pki.ours.file)
-    context.load_cert_chain(alice.certificate, alice.key)
+    if shown is not None:
+        context.load_cert_chain(shown.certificate, shown.key)
     secure = {"bootstrap_servers": servers, "security_protocol": "SSL", "ssl_context": context}
     async with AIOKafkaProducer(**secure) as producer:
         await producer.send_and_wait(topic, b"hello")
     async with AIOKafkaConsumer(topic, auto_offset_reset="earliest", **secure) as consumer:
         record = await consumer.getone()
     assert (record.topic, record.value) == (topic, b"hello")
-    wait_until(
-        lambda: principals(gateway, topic) == {"User:alice-aiokafka"}, "the log", clients.SECONDS
-    )
+    wait_until(lambda: principals(gateway, topic) == of(user), "the log", clients.SECONDS)
 
 
-def test_java_s_tools_with_a_certificate(
-    gateway: GatewayProcess, pki: LivePki, unique: Names
+@pytest.mark.parametrize(("listener", "user"), WITH_AND_WITHOUT)
+def test_java_s_tools(
+    gateway: GatewayProcess, pki: LivePki, unique: Names, listener: str, user: str | None
 ) -> None:
-    servers, topic = gateway.bootstrap_servers("mtls"), f"team-a:{unique('orders')}"
-    alice = pki.ours.client("alice-java")
-    create(servers, pki.confluent(alice), topic)
-    config = str(pki.java(alice))
-    common = ["--bootstrap-server", servers, "--topic", topic]
-    produced = java.run_java(
-        java.CONSOLE_PRODUCER, [*common, "--command-config", config], stdin="one\ntwo\n"
-    )
-    assert produced.returncode == 0, produced.stderr
-    limits = ["--from-beginning", "--max-messages", "2", "--timeout-ms", "30000"]
-    consumed = java.run_java(java.CONSOLE_CONSUMER, [*common, "--command-config", config, *limits])
-    assert consumed.lines == ["one", "two"], consumed.stderr
-    listed = java.run_java(
-        java.TOPICS, ["--bootstrap-server", servers, "--command-config", config, "--list"]
-    )
-    assert topic in listed.lines
-    wait_until(
-        lambda: principals(gateway, topic) == {"User:alice-java"}, "the log", clients.SECONDS
-    )
+    servers, topic = gateway.bootstrap_servers(listener), f"team-a:{unique('orders')}"
+    shown = None if user is None else pki.ours.client(user)
+    create(servers, pki.confluent(shown), topic)
+    config = ["--command-config", str(pki.java(shown))]
+    java_tools.console_produce(servers, topic, ["one", "two"], *config)
+    assert java_tools.console_consume(servers, topic, 2, *config) == ["one", "two"]
+    assert topic in java_tools.topics(servers, "--list", *config).lines
+    wait_until(lambda: principals(gateway, topic) == of(user), "the log", clients.SECONDS)
 
 
 # -- who is not let in --------------------------------------------------------------------------
@@ -192,10 +194,14 @@ def test_confluent_is_refused(
     }
     admin = AdminClient(settings)
     with pytest.raises(KafkaException):
-        admin.list_topics(timeout=3)
-    admin.poll(0)
-    assert any("SSL" in error for error in errors), errors
-    assert f"on mtls: TLS handshake failed: {reason}" in gateway.log()
+        admin.list_topics(timeout=IN_PASSING)
+
+    def told() -> bool:
+        admin.poll(0.05)
+        return any("SSL" in error for error in errors)
+
+    wait_until(told, "that the client is told", clients.SECONDS, poll=0)
+    gateway.wait_for_log(f"on mtls: TLS handshake failed: {reason}")
     wait_until(lambda: refusals(gateway) > before, "the refusal is counted", clients.SECONDS)
 
 
@@ -206,28 +212,20 @@ def test_java_is_refused_and_knows_why(
     """An SslAuthenticationException ends Java's client at once; a mere reset it would try again."""
     config = str(pki.java(shown_to(pki, which)))
     servers = gateway.bootstrap_servers("mtls")
-    ended = java.run_java(
-        java.TOPICS, ["--bootstrap-server", servers, "--command-config", config, "--list"]
-    )
+    ended = java_tools.attempt(java.TOPICS, servers, "--command-config", config, "--list")
     assert ended.returncode != 0
     assert "SslAuthenticationException" in ended.stdout + ended.stderr
-    assert f"on mtls: TLS handshake failed: {reason}" in gateway.log()
+    gateway.wait_for_log(f"on mtls: TLS handshake failed: {reason}")
 
 
 def test_clients_do_not_believe_a_foreign_gateway(gateway: GatewayProcess, pki: LivePki) -> None:
     servers = gateway.bootstrap_servers("ssl")
     admin = AdminClient(confluent(servers, pki.confluent(authority=pki.foreign)))
     with pytest.raises(KafkaException):
-        admin.list_topics(timeout=3)
-    wait_until(
-        lambda: "on ssl: TLS handshake failed: tlsv1 alert unknown ca" in gateway.log(),
-        "the alert of the client in the log",
-        clients.SECONDS,
-    )
+        admin.list_topics(timeout=IN_PASSING)
+    gateway.wait_for_log("on ssl: TLS handshake failed: tlsv1 alert unknown ca")
     config = str(pki.java(authority=pki.foreign))
-    ended = java.run_java(
-        java.TOPICS, ["--bootstrap-server", servers, "--command-config", config, "--list"]
-    )
+    ended = java_tools.attempt(java.TOPICS, servers, "--command-config", config, "--list")
     assert ended.returncode != 0
     assert "SslAuthenticationException" in ended.stdout + ended.stderr
 
@@ -235,8 +233,8 @@ def test_clients_do_not_believe_a_foreign_gateway(gateway: GatewayProcess, pki: 
 def test_plain_text_is_refused(gateway: GatewayProcess) -> None:
     admin = AdminClient(clients.settings(gateway.bootstrap_servers("ssl")))
     with pytest.raises(KafkaException):
-        admin.list_topics(timeout=3)
-    assert "on ssl: TLS handshake failed: wrong version number" in gateway.log()
+        admin.list_topics(timeout=IN_PASSING)
+    gateway.wait_for_log("on ssl: TLS handshake failed: wrong version number")
 
 
 # -- renewal ------------------------------------------------------------------------------------
@@ -287,12 +285,11 @@ def test_renewed_without_a_restart_while_an_old_connection_goes_on(
         (tmp_path / "clients.pem").write_bytes(pki.foreign.file.read_bytes())
         pki.server.key.write_bytes(made.key.read_bytes())
         pki.server.certificate.write_bytes(made.certificate.read_bytes())
-        message = "listener mtls uses the TLS files as they are now"
-        wait_until(lambda: gateway.log().count(message) >= 2, "both workers", clients.SECONDS)
+        gateway.wait_for_log("listener mtls uses the TLS files as they are now", 2)  # each worker
 
         assert subject_shown(gateway.bootstrap_servers("ssl"), pki.ours) == "CN=renewed"
         admin = AdminClient(confluent(servers, pki.confluent(bob)))
         assert topic in admin.list_topics(timeout=clients.SECONDS).topics
         with pytest.raises(KafkaException):
-            AdminClient(confluent(servers, pki.confluent(alice))).list_topics(timeout=3)
+            AdminClient(confluent(servers, pki.confluent(alice))).list_topics(timeout=IN_PASSING)
         produce()  # over the connections that alice has had all along

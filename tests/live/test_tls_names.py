@@ -21,9 +21,9 @@ from devkit import java
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
-from devkit.waiting import wait_until
 from tests.live import clients
 from tests.live.pki import LivePki
+from tests.live.tool_server import ToolServer
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -75,12 +75,14 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def java_options(tmp_path: Path) -> list[str]:
-    """Java knows the names, and no others."""
+def tools(tmp_path: Path) -> Iterator[ToolServer]:
+    """A Java that knows the names, and no others."""
     hosts = tmp_path / "hosts"
     names = [BOOTSTRAP, *(BROKER.format(node_id=node) for node in BROKERS)]
     hosts.write_text("".join(f"127.0.0.1 {name}\n" for name in [*names, "localhost"]))
-    return [f"-Djdk.net.hosts.file={hosts}"]
+    server = ToolServer([f"-Djdk.net.hosts.file={hosts}"])
+    yield server
+    server.close()
 
 
 async def test_aiokafka(
@@ -121,7 +123,7 @@ def test_java(
     gateway: GatewayProcess,
     pki: LivePki,
     port: int,
-    java_options: list[str],
+    tools: ToolServer,
     unique: Callable[[str], str],
 ) -> None:
     topic = f"team-a:{unique('orders')}"
@@ -129,7 +131,7 @@ def test_java(
     config = ["--command-config", str(pki.java())]
 
     def run(tool: str, *args: str, stdin: str = "") -> java.JavaResult:
-        ended = java.run_java(tool, [*common, *config, *args], stdin=stdin, options=java_options)
+        ended = tools.run(tool, [*common, *config, *args], stdin=stdin)
         assert ended.returncode == 0, ended.stderr
         return ended
 

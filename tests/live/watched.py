@@ -25,6 +25,9 @@ from tests.live.load_process import Load
 
 Settings = Mapping[str, Any]
 
+COMMIT_SECONDS = 1.0
+"""How long librdkafka is asked for a commit before it is asked again."""
+
 PAUSE = 0.005
 """Seconds between two records."""
 
@@ -126,10 +129,20 @@ class TransactionalWriter(Watched):
             while not self._stopping.is_set():
                 producer.begin_transaction()
                 producer.produce(self._topic, b"x", on_delivery=self._delivered)
-                producer.commit_transaction(clients.SECONDS)
+                self._commit(producer)
                 self.times.append(time.monotonic())
         except KafkaException as error:
             self.errors.append(error.args[0])
+
+    def _commit(self, producer: Producer) -> None:
+        """For as long as it takes, but no longer than the test does."""
+        while True:
+            try:
+                return producer.commit_transaction(COMMIT_SECONDS)
+            except KafkaException as error:
+                late = error.args[0].code() == KafkaError._TIMED_OUT
+                if self._stopping.is_set() or not late:
+                    raise
 
     def _delivered(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:

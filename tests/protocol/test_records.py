@@ -4,7 +4,7 @@ from struct import pack
 
 import pytest
 
-from protocol.records import BATCH_HEADER_SIZE, batch_facts
+from protocol.records import BATCH_HEADER_SIZE, batch_facts, is_older_format
 
 
 def batch(records: int = 3, attributes: int = 0, producer_id: int = -1, magic: int = 2) -> bytes:
@@ -36,3 +36,10 @@ def test_a_header_that_is_not_whole_tells_nothing() -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 def test_older_formats_tell_nothing(magic: int) -> None:
     assert batch_facts(batch(magic=magic), 0, BATCH_HEADER_SIZE) is None
+
+
+@pytest.mark.parametrize(("magic", "older"), [(0, True), (1, True), (2, False), (3, False)])
+def test_older_formats_have_their_magic_at_the_same_place(magic: int, older: bool) -> None:
+    buf = b"before" + bytes(16) + bytes([magic])
+    assert is_older_format(buf, 6, len(buf)) is older
+    assert not is_older_format(buf, 6, len(buf) - 1)

@@ -7,7 +7,8 @@ broker in memory where a scenario has ``then`` in place of ``broker`` and ``repl
 and their configs afterwards. ``allowed`` lists what the client may do, such as
 ``READ TOPIC team-a:orders``, and nothing else; or ``acls`` lists the catalog's ACLs, such as
 ``ALLOW READ User:alice TOPIC:LITERAL:team-a:orders``, by which User:alice is served; ``acls_then``
-are those afterwards. Without either there is no authorizer. See entities.py for how messages are
+are those afterwards. Without either there is no authorizer. ``policies`` are those of a
+configuration; without them the defaults hold. See entities.py for how messages are
 written.
 """
 
@@ -23,7 +24,9 @@ import yaml
 
 from gateway.acls.authorizer import Authorizer
 from gateway.acls.standard import StandardAuthorizer
+from gateway.config_policies import PolicySettings
 from gateway.coverage import COVERAGE
+from gateway.policies.tree import Policies
 from protocol import messages
 from tests.changes.acl_requests import entities, held
 from tests.scenarios.entities import difference, entity
@@ -47,6 +50,7 @@ KEYS = {
     "allowed",
     "acls",
     "acls_then",
+    "policies",
     "client",
     "broker",
     "reply",
@@ -92,7 +96,8 @@ def versions(api: str, text: str | int | None) -> range:
 def test_scenario(scenario: Scenario) -> None:
     steps, version = scenario.steps, scenario.version
     settings = {key: steps[key] for key in VIEW_KEYS if key in steps}
-    pair = Pair(**settings, authorizer=authorizer_of(steps))
+    policies = Policies(PolicySettings.model_validate(steps.get("policies", {})))
+    pair = Pair(**settings, authorizer=authorizer_of(steps), policies=policies)
     if "acls" in steps:
         pair.log.append(entities(steps["acls"]))
         pair.catalog_changed()

@@ -15,6 +15,8 @@ from gateway.changes.changes import NamespaceChanges
 from gateway.changes.context import Context
 from gateway.exchange import Work
 from gateway.flows import FlowSource
+from gateway.policies.judge import Judge
+from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.session import Session
 from gateway.state import ConnectionState
 from gateway.topic_ids import TopicIndex
@@ -138,6 +140,7 @@ class Pair:
         entries: Iterable[TopicEntry] = (),
         node_ids: Iterable[str] = ("1-3",),
         authorizer: Authorizer | None = None,
+        policies: Policies = NO_POLICIES,
     ) -> None:
         self.authorizer = authorizer
         self.log = Log(Snapshot.of(namespaces, topics=entries))
@@ -148,12 +151,13 @@ class Pair:
             name.decode(): FakeTopic(self.facts.index.id_of(name) or b"", {})
             for name in self.facts.index.names()
         }
-        context = Context(self.catalog, self.facts, self.broker)
+        judge = Judge(policies)
+        context = Context(self.catalog, self.facts, self.broker, judge=judge)
         changes = NamespaceChanges(context, lambda _: None)
-        self.worker = WorkerState(self.catalog, self.facts, changes, 100 * 1024 * 1024)
+        self.worker = WorkerState(self.catalog, self.facts, changes, 100 * 1024 * 1024, judge=judge)
         subtree = not home if list_subtree is None else list_subtree
         settings = ViewSettings("test", spelling, home, escape, subtree, list_namespaces)
-        self.view = View(settings, self.catalog.snapshot)
+        self.view = View(settings, self.catalog.snapshot, policies)
         self._work: Coroutine[Any, Any, bytes] | None = None
         self._question: Question | None = None
         addresses = ListenerAddresses(HOST, BASE_PORT, NodeIdRanges.parse(node_ids))

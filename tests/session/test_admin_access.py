@@ -78,6 +78,45 @@ async def test_adopting_topics_is_the_clusters_business() -> None:
     assert "crm" in one.catalog.snapshot.namespaces
 
 
+async def test_topics_in_the_way_are_named_to_those_who_may_describe_them() -> None:
+    making = f"CREATE {CLUSTER}", "CREATE TOPIC new:"
+    for allowed, named in (
+        (["DESCRIBE TOPIC new..a"], "'new..a', 1 more."),
+        ([], "2 that you do not see here."),
+    ):
+        one = pair(*making, *allowed, topics=["new..a", "new..b"], namespaces=["team-a"])
+        code, message = (await create(one, "new:"))["new:"]
+        assert code == INVALID
+        assert message.startswith(f"Namespace 'new' would take over existing topics: {named}")
+
+
+async def test_so_are_names_of_topics_that_are_stored_elsewhere() -> None:
+    """Whose ACLs are those of the main name."""
+    moved = TopicEntry("t", LogicalName("", "new..foo"))
+    aliased = TopicEntry(
+        "new..bar",
+        LogicalName("team-a", "bar"),
+        aliases=(Alias(LogicalName("", "new..bar"), 2**50),),
+    )
+    making = f"CREATE {CLUSTER}", "CREATE TOPIC new:"
+    both = "DESCRIBE TOPIC new..foo", "DESCRIBE TOPIC team-a:bar"
+    for allowed, named in (
+        (both, "'new..bar', 'new..foo'."),
+        (both[1:], "'new..bar', 1 more."),
+        (["DESCRIBE TOPIC new..bar"], "2 that you do not see here."),
+    ):
+        one = pair(
+            *making,
+            *allowed,
+            topics=["t", "new..bar"],
+            entries=[moved, aliased],
+            namespaces=["team-a"],
+        )
+        code, message = (await create(one, "new:"))["new:"]
+        assert code == INVALID
+        assert f"names of topics that were moved: {named}" in message
+
+
 async def test_an_allowed_topic_is_made_beside_a_forbidden_one() -> None:
     one = pair("CREATE TOPIC team-a:new")
     made = await create(one, "team-a:new", "team-b:new", configs={"gateway.nothing": "1"})

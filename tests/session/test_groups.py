@@ -9,6 +9,7 @@ import pytest
 
 from protocol import messages
 from tests.scenarios.entities import consumer_protocol, difference, entity
+from tests.session.allowing import Allowing
 from tests.session.pair import Pair
 
 FLAT_NAMES = ["team-a..orders", "org.apache.kafka..orders"]
@@ -117,15 +118,28 @@ def _embedded(values: dict[str, Any], version: int) -> bytes:
     return messages.write(entity(cls, values))
 
 
-def test_the_subscriptions_of_others_are_shown_to_those_who_describe_a_group() -> None:
-    pair = Pair(spelling="legal")
+@pytest.mark.parametrize(
+    ("allowed", "shown"),
+    [
+        (None, ["team-a..orders", "plain"]),
+        (["DESCRIBE TOPIC team-a:orders"], ["team-a..orders"]),
+        ([], []),
+    ],
+)
+def test_the_subscriptions_of_others_are_shown_to_those_who_describe_a_group(
+    allowed: list[str] | None, shown: list[str]
+) -> None:
+    """As far as they may describe the topics as well."""
+    authorizer = None if allowed is None else Allowing(["DESCRIBE GROUP app", *allowed])
+    pair = Pair(spelling="legal", topics=["team-a..orders", "plain"], authorizer=authorizer)
     cls = messages.message_class("DescribeGroupsRequest", 5)
     pair.ask("DescribeGroups", 5, messages.build(cls, groups=("app",)))
-    flat = consumer_protocol("ConsumerProtocolSubscription", {"topics": ["team-a..orders"]})
+    names = ["team-a..orders", "plain"]
     group = {
         "group_id": "app",
         "protocol_type": "consumer",
-        "members": [{"member_id": "m", "member_metadata": {"subscription": ["team-a..orders"]}}],
+        "members": [{"member_id": "m", "member_metadata": {"subscription": names}}],
     }
     got = pair.reply("DescribeGroups", 5, answer("DescribeGroups", 5, groups=[group]))
-    assert got.groups[0].members[0].member_metadata == flat
+    told = consumer_protocol("ConsumerProtocolSubscription", {"topics": shown})
+    assert got.groups[0].members[0].member_metadata == told

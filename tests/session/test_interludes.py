@@ -11,7 +11,8 @@ from gateway.own_requests import CORRELATION_ID, own_request
 from protocol import messages
 from protocol.errors import ProtocolError
 from tests.session.pair import Pair, frames, request_frame, response_frame
-from tests.session.test_produce import RECORDS, batch, produce
+from tests.session.producing import batch, produce
+from tests.session.test_produce import RECORDS
 from tests.session.test_session import (
     OWN,
     correlation_ids,
@@ -145,7 +146,7 @@ def test_in_the_middle_of_a_streamed_request_it_waits_for_its_end(
     pair: Pair, renewal: Renewal
 ) -> None:
     records = RECORDS + bytes(100_000)
-    frame = request_frame("Produce", 9, produce({"team-a:orders": [records]}, acks=0), 5)
+    frame = request_frame("Produce", 9, produce({"orders": [records]}, acks=0), 5)
     pair.session.client_data(frame[:70_000])
     assert pair.session.mid_request
     pair.session.interject(renewal.interlude)

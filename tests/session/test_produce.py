@@ -2,60 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pytest
 
 from gateway.exchange import Refresh
 from gateway.flows import Flow
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
 from tests.session.pair import Pair, frames, request_frame, topic_id
+from tests.session.producing import batch, produce
 
 OWN = "team-a..orders"
 RECORDS = bytes(range(256)) * 400
-
-
-def batch(records: int, *, producer_id: int = -1, transactional: bool = False) -> bytes:
-    """A record batch of magic 2, as far as its header goes, and some bytes."""
-    attributes = 0x10 if transactional else 0
-    return (
-        bytes(16)
-        + b"\x02"
-        + bytes(4)
-        + attributes.to_bytes(2, "big")
-        + bytes(20)
-        + producer_id.to_bytes(8, "big", signed=True)
-        + bytes(6)
-        + records.to_bytes(4, "big")
-        + b"the records themselves"
-    )
-
-
-def produce(
-    topics: Mapping[str, list[bytes | None]], version: int = 9, acks: int = -1, **values: object
-) -> Any:
-    """A request with these records for partitions 0, 1, ... of each topic (a name or an id)."""
-    cls = messages.message_class("ProduceRequest", version)
-    topic = element_class(cls, "topic_data")
-    partition = element_class(topic, "partition_data")
-    data = tuple(
-        make(
-            topic,
-            {
-                "name": name,
-                "topic_id": topic_id(int(name)) if name.isdigit() else None,
-                "partition_data": tuple(
-                    make(partition, {"index": index, "records": records})
-                    for index, records in enumerate(batches)
-                ),
-            },
-        )
-        for name, batches in topics.items()
-    )
-    return messages.build(cls, acks=acks, topic_data=data, **values)
 
 
 def flows(pair: Pair) -> dict[str, Flow]:
@@ -140,12 +97,12 @@ def test_no_topic_id_is_left_to_the_broker() -> None:
 
 def test_without_acks_nothing_is_expected() -> None:
     pair = Pair()
-    frame = request_frame("Produce", 9, produce({"team-a:orders": [RECORDS]}, acks=0))
+    frame = request_frame("Produce", 9, produce({"orders": [RECORDS]}, acks=0))
     pair.send(frame[:300])
     pair.send(frame[300:] + frame)
     assert len(frames(pair.to_broker())) == 2
     assert pair.session.quiet
-    flow = flows(pair)[OWN]
+    flow = flows(pair)["orders"]
     assert (flow.acks0, flow.led) == (2, 2)
 
 

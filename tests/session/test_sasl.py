@@ -121,6 +121,17 @@ def test_requests_behind_a_token_wait_for_its_outcome() -> None:
     assert len(frames(pair.to_client())) == 1
 
 
+def test_requests_behind_a_token_that_is_refused_go_nowhere() -> None:
+    pair = authenticated()
+    handshake(pair)
+    heartbeat = messages.build(messages.message_class("HeartbeatRequest", 4), group_id="app")
+    pair.session.client_data(token(b"bad") + request_frame("Heartbeat", 4, heartbeat))
+    pair.send(b"")
+    assert pair.to_broker() == b""
+    assert len(frames(pair.to_client())) == 1
+    assert not pair.session.mid_request
+
+
 def test_answers_keep_their_order() -> None:
     """What the broker still has to answer comes first."""
     pair = authenticated()

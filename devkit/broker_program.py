@@ -1,0 +1,55 @@
+"""Which Kafka a broker is: its archives, what else is on its class path, and its Java's options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from devkit.java import fetch_java, java_command
+from devkit.maven import ENDPOINTS
+
+# The serial collector stays small, the C1 compiler starts fastest; the log says when.
+_OPTIONS = (
+    "-XX:+UseSerialGC",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+)
+_QUICK_START_OPTIONS = ("-XX:TieredStopAtLevel=1",)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerProgram:
+    """A broker's program. ``jar_set`` is a lock file of devkit/jars; ``classes`` a directory with
+    classes of one's own that go before it, such as policies."""
+
+    jar_set: str = "kafka"
+    classes: Path | None = None
+    heap: str = "512m"
+    quick_start: bool = True
+
+    @property
+    def version(self) -> str:
+        """Kafka's."""
+        return ENDPOINTS[self.jar_set][0].rpartition(":")[2]
+
+    def fetch(self) -> None:
+        """Make sure that all of it is on this machine. Raises JavaError or MavenError."""
+        fetch_java(self.jar_set)
+
+    def format_command(self, arguments: Sequence[str]) -> list[str]:
+        """The command that prepares a data directory."""
+        return java_command(
+            "kafka.tools.StorageTool", arguments, jar_set=self.jar_set, classes=self.classes
+        )
+
+    def serve_command(self, properties_path: Path) -> list[str]:
+        """The command that runs a broker."""
+        quick = _QUICK_START_OPTIONS if self.quick_start else ()
+        return java_command(
+            "kafka.Kafka",
+            [str(properties_path)],
+            options=(f"-Xmx{self.heap}", *_OPTIONS, *quick),
+            jar_set=self.jar_set,
+            classes=self.classes,
+        )

@@ -1,0 +1,263 @@
+"""CreatePartitions (KIP-195) of topics that policies have a say in.
+
+As with CreateTopics: the broker validates first, then policies are asked about the topic as it
+would be, then counted limits are decided in the catalog writer's turn, where the topic's entry
+says what it counts with from then on, and then the broker makes the partitions.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from gateway.access import ALTER, Access
+from gateway.changes.answered import Answered
+from gateway.changes.context import Context
+from gateway.changes.judged_configs import NOT_TOLD
+from gateway.changes.partition_limits import Growth, over_limits, reserve, take_back
+from gateway.changes.policy_texts import called
+from gateway.changes.refused import Refused, unavailable
+from gateway.changes.request_time import broker_time
+from gateway.changes.resources import TopicResource, in_logical_names, renewed
+from gateway.changes.topic_facts import Asker, TopicFacts, read_facts
+from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
+from gateway.rules.asked_topics import twice
+from gateway.rules.nested import element_class, make
+from protocol import messages
+
+_NEWEST: Final = 3
+
+UNAVAILABLE: Final = "unavailable"
+"""The rule of what is not refused, but not known or done now."""
+
+_NO_ANSWER: Final = Denied(
+    REQUEST_TIMED_OUT, "The broker does not say what became of it; try again.", UNAVAILABLE
+)
+
+
+@dataclass(slots=True)
+class _Request:
+    """A request on its way. ``left`` are the topics that go on, by flat name: what is asked of
+    each. ``names`` are the client's of all that were let in; ``answers`` are by these, None for
+    what is done; ``twins`` maps a second spelling to the first; ``denied`` is what rules refuse."""
+
+    context: Context
+    access: Access
+    request: Any
+    left: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, Denied | None] = field(default_factory=dict)
+    twins: dict[str, str] = field(default_factory=dict)
+    denied: dict[str, Denied] = field(default_factory=dict)
+
+    def answer(self, flat: str, why: Denied | None) -> None:
+        """It goes no further."""
+        self.answers[self.left.pop(flat).name] = why
+
+    def refuse(self, flat: str, why: Denied) -> None:
+        """A rule says no, which is told to the audit log."""
+        self.denied[self.left[flat].name] = why
+        self.answer(flat, why)
+
+
+async def create_partitions(
+    context: Context, access: Access, version: int, body: bytes
+) -> Answered:
+    """A whole CreatePartitions request (the client's names) to its whole response.
+
+    Raises ProtocolError for a body that cannot be read.
+    """
+    request = messages.parse("CreatePartitionsRequest", version, body)
+    try:
+        access = access.over(await renewed(context, access.view))
+    except OSError as error:
+        why = unavailable(error)
+        return Answered(_response(version, {topic.name: why for topic in request.topics}))
+    asked = _Request(context, access, request)
+    _read(asked)
+    if request.validate_only:
+        await _ask_broker(asked, list(asked.left), validate_only=True)
+        await _judge(asked)
+        for flat in list(asked.left):
+            asked.answer(flat, None)
+    else:
+        await _ask_broker(asked, _judged(asked), validate_only=True)
+        reserved = await _judge(asked)
+        await _ask_broker(asked, list(asked.left), validate_only=False)
+        await _settle(asked, reserved)
+    for second, first in asked.twins.items():
+        asked.answers[second] = asked.answers[first]
+    names = dict.fromkeys(topic.name for topic in request.topics)
+    return Answered(_response(version, {name: asked.answers[name] for name in names}), asked.denied)
+
+
+def _read(asked: _Request) -> None:
+    """What is asked of which topic, as far as it may be."""
+    counts = Counter(topic.name for topic in asked.request.topics)
+    for topic in asked.request.topics:
+        name = topic.name
+        if counts[name] > 1:
+            asked.answers[name] = Denied(INVALID_REQUEST, "Duplicate topic name.", "request")
+            continue
+        found = asked.access.topic(ALTER, name.encode())
+        if isinstance(found, Denied):
+            asked.answers[name] = asked.denied[name] = found
+            continue
+        first = asked.left.setdefault(found.flat.decode(), topic)
+        if first is topic:
+            asked.names[found.flat.decode()] = name
+        elif (first.count, first.assignments) == (topic.count, topic.assignments):
+            asked.twins[name] = first.name
+        else:
+            asked.answers[name] = twice(name, first.name)
+
+
+def _judged(asked: _Request) -> list[str]:
+    owner, applies = asked.access.view.snapshot.owner, asked.context.judge.applies
+    return [flat for flat in asked.left if applies(owner(flat).namespace)]
+
+
+async def _ask_broker(asked: _Request, flats: Iterable[str], *, validate_only: bool) -> None:
+    """Have the broker validate, or make, what is asked of these topics. What it does not take is
+    answered, and so is what is made."""
+    waiting = dict.fromkeys(flats)
+    if not waiting:
+        return
+
+    def request(cls: type) -> Any:
+        topics = tuple(
+            _broker_topic(element_class(cls, "topics"), flat, asked.left[flat]) for flat in waiting
+        )
+        values = {"topics": topics, "timeout": broker_time(asked.request.timeout)}
+        return make(cls, {**values, "validate_only": validate_only})
+
+    try:
+        answer = await asked.context.admin.ask(
+            "CreatePartitionsRequest", request, at_most=_NEWEST, changes=not validate_only
+        )
+    except OSError as error:
+        for flat in waiting:
+            asked.answer(flat, unavailable(error))
+        return
+    for result in answer.results:
+        flat = result.name
+        if flat not in waiting:
+            continue
+        del waiting[flat]
+        if result.error_code:
+            topic = TopicResource(asked.left[flat].name, flat)
+            why = Denied(int(result.error_code), result.error_message or "", "broker")
+            asked.answer(flat, in_logical_names(asked.access.view, why, topic))
+        elif not validate_only:
+            asked.answer(flat, None)
+    for flat in waiting:
+        asked.answer(flat, _NO_ANSWER)
+
+
+def _broker_topic(cls: type, flat: str, topic: Any) -> Any:
+    assignments = None
+    if topic.assignments is not None:
+        assignment = element_class(cls, "assignments")
+        assignments = tuple(
+            make(assignment, {"broker_ids": a.broker_ids}) for a in topic.assignments
+        )
+    return make(cls, {"name": flat, "count": topic.count, "assignments": assignments})
+
+
+async def _judge(asked: _Request) -> list[Growth]:
+    """Refuse what a policy does not allow; those that are counted are in the catalog then, unless
+    nothing is to be made."""
+    context, flats = asked.context, _judged(asked)
+    if not flats:
+        return []
+    listed = context.clock()
+    try:
+        await context.cluster.refresh()
+        facts = await read_facts(context, flats)
+    except (OSError, Refused) as error:
+        why = error.why if isinstance(error, Refused) else unavailable(error)
+        for flat in flats:
+            asked.answer(flat, why)
+        return []
+    counted: list[Growth] = []
+    for flat in flats:
+        if flat not in facts:
+            asked.answer(flat, NOT_TOLD)
+            continue
+        denied = await _why_not(asked, facts[flat])
+        if denied is not None:
+            asked.refuse(flat, denied)
+            continue
+        name = asked.access.view.snapshot.owner(flat)
+        if context.judge.counts(name.namespace):
+            counted.append(Growth(flat, name, int(asked.left[flat].count)))
+    principal = asked.access.principal
+    try:
+        if asked.request.validate_only:
+            refused = over_limits(context, context.catalog.snapshot, counted, principal, listed)
+        else:
+            refused = await reserve(context, counted, principal, listed)
+    except OSError as error:
+        refused = dict.fromkeys((growth.flat for growth in counted), unavailable(error))
+    for flat, denied in refused.items():
+        if denied.rule == UNAVAILABLE:
+            asked.answer(flat, denied)
+        else:
+            asked.refuse(flat, _told(asked, flat, denied))
+    return [growth for growth in counted if growth.flat not in refused]
+
+
+async def _why_not(asked: _Request, facts: TopicFacts) -> Denied | None:
+    """What policies have against the topic as it would be."""
+    view, topic = asked.access.view, asked.left[facts.flat]
+    assigned = [tuple(map(int, each.broker_ids)) for each in topic.assignments or ()]
+    asker = Asker(asked.context, asked.access.principal, view.snapshot)
+    name, own = view.snapshot.owner(facts.flat), facts.own(view.snapshot)
+    try:
+        layout = facts.grown(int(topic.count), assigned)
+    except Refused as refused:
+        return refused.why
+    why = await asked.context.judge.why_not(asker.about(facts, name, own, layout=layout))
+    return None if why is None else _told(asked, facts.flat, why)
+
+
+def _told(asked: _Request, flat: str, why: Denied) -> Denied:
+    """A refusal as the client is told of it."""
+    view, spelled = asked.access.view, asked.left[flat].name
+    if view.spell(flat.encode()) is not None:
+        return called(why, str(view.snapshot.owner(flat)), spelled)
+    # Whoever knows an alias alone is not told by it where the topic is now.
+    text = f"The policies of where topic '{spelled}' is now do not allow that."
+    return replace(why, message=text)
+
+
+async def _settle(asked: _Request, reserved: Iterable[Growth]) -> None:
+    """What the broker has refused in the end does not count. What it did not answer may be made
+    yet: that counts until listings tell."""
+    refused = []
+    for growth in reserved:
+        why = asked.answers[asked.names[growth.flat]]
+        if why is not None and why.code != REQUEST_TIMED_OUT:
+            refused.append(growth)
+    if refused:
+        await take_back(asked.context, refused)
+
+
+def _response(version: int, answers: Mapping[str, Denied | None]) -> bytes:
+    cls = messages.message_class("CreatePartitionsResponse", version)
+    result_class = element_class(cls, "results")
+    results: tuple[Any, ...] = tuple(
+        make(
+            result_class,
+            {
+                "name": name,
+                "error_code": 0 if why is None else why.code,
+                "error_message": None if why is None else why.message,
+            },
+        )
+        for name, why in answers.items()
+    )
+    return messages.write(make(cls, {"results": results}))

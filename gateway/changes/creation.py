@@ -1,0 +1,119 @@
+"""One CreateTopics request on its way, and what the broker is asked for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from gateway.access import Access
+from gateway.changes import admin_rights
+from gateway.changes.context import Context
+from gateway.changes.create_messages import Answer, broker_request
+from gateway.changes.create_plan import Planned
+from gateway.changes.refused import unavailable
+from gateway.decision import Denied
+from gateway.error_codes import REQUEST_TIMED_OUT
+from gateway.rules.error_text import TextFacts, restored
+from gateway.view import View
+
+NEWEST: Final = 7
+"""Of CreateTopics: the last version there is."""
+
+_NO_ANSWER: Final = Denied(
+    REQUEST_TIMED_OUT, "The broker does not say what became of it; try again.", "unavailable"
+)
+
+
+@dataclass(slots=True)
+class Creation:
+    """One request on its way: its ``answers`` by the names it has, and the topics that are left to
+    be made. ``twins`` maps a second spelling to the first, ``denied`` holds what ACLs deny."""
+
+    context: Context
+    access: Access
+    request: Any
+    answers: dict[str, Answer] = field(default_factory=dict)
+    planned: dict[str, Planned] = field(default_factory=dict)
+    twins: dict[str, str] = field(default_factory=dict)
+    denied: dict[str, Denied] = field(default_factory=dict)
+
+    @property
+    def view(self) -> View:
+        """What names mean by the snapshot that was looked at last."""
+        return self.access.view
+
+    def deny(self, spelled: str, why: Denied) -> None:
+        """It is refused, and goes no further."""
+        self.answers[spelled] = why
+        self.planned.pop(spelled, None)
+
+    def look(self) -> None:
+        """Go on by the newest snapshot."""
+        self.access = self.access.over(View(self.view.settings, self.context.catalog.snapshot))
+
+    def forbid(self) -> None:
+        """Refuse what ACLs deny."""
+        for name, why in admin_rights.creations(self.access, self.request.topics).items():
+            spelled = name.decode()
+            if spelled not in self.answers:
+                self.deny(spelled, why)
+                self.denied[spelled] = why
+
+    def refuse(self, spelled: str, why: Denied) -> None:
+        """A policy refuses it, in its full name: it is denied, and that is told to the audit log.
+        The client is told of it under the name that it knows."""
+        name = str(self.planned[spelled].name)
+        why = replace(why, message=why.message.replace(f"'{name}'", f"'{spelled}'"))
+        self.deny(spelled, why)
+        self.denied[spelled] = why
+
+
+async def ask_broker(
+    creation: Creation, wanted: Iterable[Planned], *, validate_only: bool
+) -> dict[str, Any]:
+    """Have the broker make (or validate) topics; its entries of what it took, by spelling. What
+    it did not is denied."""
+    planned = {each.spelled: each for each in wanted}
+    if not planned:
+        return {}
+    try:
+        answer = await creation.context.admin.ask(
+            "CreateTopicsRequest",
+            lambda cls: broker_request(
+                cls, creation.request, planned.values(), validate_only=validate_only
+            ),
+            at_most=NEWEST,
+        )
+    except OSError as error:
+        for spelled in planned:
+            creation.answers[spelled] = unavailable(error)
+        return {}
+    spellings = {each.flat: spelled for spelled, each in planned.items()}
+    taken: dict[str, Any] = {}
+    left = dict(planned)
+    for result in answer.topics:
+        if result.name not in spellings:
+            continue
+        spelled = spellings[result.name]
+        left.pop(spelled)
+        if result.error_code:
+            message = _restored(creation.view, spellings, result.error_message)
+            creation.answers[spelled] = Denied(int(result.error_code), message, "broker")
+        else:
+            taken[spelled] = result
+    for spelled in left:
+        creation.answers[spelled] = _NO_ANSWER
+    return taken
+
+
+def _restored(view: View, spellings: Mapping[str, str], text: str | None) -> str:
+    """The broker's text in the names of the client."""
+
+    def shown(flat: bytes) -> bytes | None:
+        spelled = spellings.get(flat.decode(errors="replace"))
+        return view.spell(flat) if spelled is None else spelled.encode()
+
+    if not text:
+        return "The broker refuses it."
+    return restored(text.encode(), TextFacts(shown, view)).decode()

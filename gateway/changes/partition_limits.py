@@ -1,0 +1,124 @@
+"""Partitions that are added where their number is limited: decided in the catalog writer's turn.
+
+The topic's entry says what it counts with from then on (``TopicEntry.counted``), until listings of
+the cluster tell the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from gateway.catalog.entities import Change, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.context import Context
+from gateway.changes.move import settled
+from gateway.changes.reservations import LISTING_HOLDS
+from gateway.changes.topic_configs import entry_for
+from gateway.changes.usage import Expected
+from gateway.decision import Denied
+from gateway.error_codes import REQUEST_TIMED_OUT
+from gateway.names import LogicalName
+
+log = logging.getLogger(__name__)
+
+_MOVED = Denied(REQUEST_TIMED_OUT, "The topic was moved in the meantime; try again.", "unavailable")
+_LATE = Denied(
+    REQUEST_TIMED_OUT,
+    "It took too long until the partitions could be counted; try again.",
+    "unavailable",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A topic, stored as ``flat``, that is to have ``total`` partitions."""
+
+    flat: str
+    name: LogicalName
+    total: int
+
+
+def over_limits(
+    context: Context,
+    snapshot: Snapshot,
+    growing: Iterable[Growth],
+    principal: str,
+    listed: int,
+) -> dict[str, Denied]:
+    """Why topics may not grow so, by flat name, on a state of the catalog: one after the other, in
+    their order. The cluster was ``listed`` then (milliseconds since the epoch)."""
+    usage = context.usage.at(snapshot, context.cluster.index)
+    expected = Expected(usage)
+    refused: dict[str, Denied] = {}
+    for growth in growing:
+        flat, namespace = growth.flat, growth.name.namespace
+        more = growth.total - usage.partitions_of(flat)
+        if context.clock() - listed > LISTING_HOLDS:
+            why: Denied | None = _LATE
+        elif snapshot.owner(flat) != growth.name:
+            why = _MOVED
+        else:
+            why = context.judge.over_limit(
+                expected,
+                str(growth.name),
+                namespace,
+                topics=0,
+                partitions=more,
+                principal=principal,
+            )
+        if why is not None:
+            refused[flat] = why
+        elif more > 0:
+            expected.add(namespace, more, topics=0)
+    return refused
+
+
+async def reserve(
+    context: Context, growing: Sequence[Growth], principal: str, listed: int
+) -> dict[str, Denied]:
+    """Let topics count with what they are to have; why of those that may not grow. Raises
+    OSError."""
+    refused: dict[str, Denied] = {}
+
+    def decide(newest: Snapshot) -> list[Change]:
+        refused.clear()
+        refused.update(over_limits(context, newest, growing, principal, listed))
+        return [
+            _counting(context, newest, growth) for growth in growing if growth.flat not in refused
+        ]
+
+    if growing:
+        await context.catalog.change(decide)
+    return refused
+
+
+async def take_back(context: Context, grown: Sequence[Growth]) -> None:
+    """Let topics count as listed again, which have not grown after all."""
+
+    def decide(newest: Snapshot) -> list[Change]:
+        held = ((growth, newest.topics.get(growth.flat)) for growth in grown)
+        return [
+            settled(newest, replace(entry, counted=0, since=_later(context, entry)))
+            for growth, entry in held
+            if entry is not None and entry.counted == growth.total and not entry.creating
+        ]
+
+    if not decide(context.catalog.snapshot):
+        return
+    try:
+        await context.catalog.change(decide)
+    except OSError as error:
+        log.warning("partitions that were not made count for a while: %s", error)
+
+
+def _counting(context: Context, newest: Snapshot, growth: Growth) -> TopicEntry:
+    entry = entry_for(newest, growth.flat, context.clock())
+    counted = max(growth.total, entry.counted)
+    return replace(entry, counted=counted, since=_later(context, entry))
+
+
+def _later(context: Context, entry: TopicEntry) -> int:
+    """Later than before, whatever the clock says: two states of an entry are never equal."""
+    return max(context.clock(), entry.since + 1)

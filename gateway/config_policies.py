@@ -1,0 +1,298 @@
+"""The ``policies:`` of a configuration: what may be created and changed, and how it is written.
+
+docs/policies.md describes every key.
+"""
+
+# No `from __future__ import annotations`: pydantic reads the annotations at run time.
+
+import math
+from functools import lru_cache
+from typing import Annotated, Any, Literal
+
+import re2
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
+
+from gateway.names import MAX_FLAT_LENGTH, check_namespace, flat_prefix
+
+RANGE_KEYS = ("min.insync.replicas", "retention.ms", "retention.bytes")
+"""Configs whose range may be written beside ``partitions``."""
+
+UNLIMITED_KEYS = ("retention.ms", "retention.bytes")
+"""Configs of which :data:`UNLIMITED` is no number but infinity."""
+
+UNLIMITED = -1
+
+MAX_NAME_PATTERN = 1_000
+MAX_COMPILED_BYTES = 1 << 20
+"""A compiled ``name_pattern`` that would take more is refused."""
+
+_NAMESPACE_PATTERN = "^[a-zA-Z0-9.-]+(:[a-zA-Z0-9.-]+)*$"
+
+Mode = Literal["enforce", "warn"]
+AcksGuarantee = Literal["require", "upgrade", "observe"]
+IdempotenceGuarantee = Literal["require", "observe"]
+Count = Annotated[int, Field(ge=0, le=10_000_000)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+def namespace_of(value: str) -> str:
+    """A tier path. Raises ValueError with one sentence."""
+    try:
+        check_namespace(value)
+    except ValueError as error:
+        raise ValueError(f"{error}; write it like org:apache:kafka") from None
+    if len(flat_prefix(value)) >= MAX_FLAT_LENGTH:
+        raise ValueError(
+            f"'{value}' leaves none of Kafka's {MAX_FLAT_LENGTH} characters for a topic; shorten it"
+        )
+    return value
+
+
+@lru_cache(maxsize=1_000)
+def compiled_pattern(pattern: str) -> Any:
+    """A ``name_pattern`` of RE2. Raises ValueError with one sentence."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = MAX_COMPILED_BYTES
+    try:
+        return re2.compile(pattern, options=options)
+    except (re2.error, UnicodeError) as error:
+        reason = error.args[0] if error.args else error
+        told = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        text = f"'{pattern}' is no regular expression of RE2: {told}; correct it"
+        raise ValueError(text) from None
+
+
+def _pattern(value: str) -> str:
+    compiled_pattern(value)
+    return value
+
+
+def _idempotence(value: object) -> object:
+    if value == "upgrade":
+        raise ValueError(
+            "a proxy cannot make a producer idempotent, only the producer can"
+            " (enable.idempotence=true); write require or observe"
+        )
+    return value
+
+
+def _required(value: object) -> object:
+    """A list of keys is a map to "any value"."""
+    if not isinstance(value, list | tuple):
+        return value
+    for key in value:
+        if not isinstance(key, str):
+            raise ValueError("lists something that is no key; write it like [retention.ms]")
+    return dict.fromkeys(value)
+
+
+_REQUIRED_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "array", "items": {"type": "string"}},
+        {
+            "type": "object",
+            "additionalProperties": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        },
+    ]
+}
+
+
+class Range(_Model):
+    """Numbers from ``min`` to ``max``, both of them included; None: no limit."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+
+    min: int | None = Field(default=None, description="The least that is allowed.")
+    max: int | None = Field(default=None, description="The most that is allowed.")
+
+    @model_validator(mode="after")
+    def _some(self) -> "Range":
+        if self.min is None and self.max is None:
+            raise ValueError("has neither a min nor a max; write one, like {max: 12}")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(
+                f"min {self.min} is above max {self.max}, so nothing would be allowed;"
+                " correct one of them"
+            )
+        return self
+
+    def allows(self, value: float) -> bool:
+        """Whether ``value`` is within; ``math.inf`` is above every ``max``."""
+        low = -math.inf if self.min is None else self.min
+        high = math.inf if self.max is None else self.max
+        return low <= value <= high
+
+
+class ConfigRules(_Model):
+    """What is said of topic configs: ``required`` maps a key to the value it has to have (None:
+    any); ``allowed`` (None: all) and ``forbidden`` say what clients may set."""
+
+    ranges: dict[str, Range] = Field(
+        default_factory=dict, description="The range of any numeric config, by its key."
+    )
+    required: Annotated[
+        dict[str, str | None], BeforeValidator(_required), WithJsonSchema(_REQUIRED_SCHEMA)
+    ] = Field(
+        default_factory=dict,
+        description="Configs that have to be set: a list of keys, or keys with their values.",
+    )
+    allowed: tuple[str, ...] | None = Field(
+        default=None, description="The configs that may be set; all others may not."
+    )
+    forbidden: tuple[str, ...] = Field(default=(), description="Configs that may not be set.")
+
+    @model_validator(mode="after")
+    def _possible(self) -> "ConfigRules":
+        for key in self.required:
+            if key in self.forbidden:
+                raise ValueError(f"{key} is both required and forbidden; keep one of the two")
+            if self.allowed is not None and key not in self.allowed:
+                raise ValueError(f"{key} is required and not among allowed; add it there")
+        return self
+
+
+def _check_unlimited(key: str, allowed: Range) -> None:
+    """Refuse a range that looks as if -1 were a number of milliseconds or bytes."""
+    if key in UNLIMITED_KEYS and any(
+        end is not None and end < 0 for end in (allowed.min, allowed.max)
+    ):
+        raise ValueError(
+            f"the range of {key} ends below 0, and -1 is no limit at all there;"
+            " leave that end out to allow everything"
+        )
+
+
+class ProducerGuarantee(_Model):
+    """What is done with producers that ask for less than the strongest guarantee (KIP-679)."""
+
+    acks: AcksGuarantee | None = Field(
+        default=None, description="What is done with acks other than all."
+    )
+    idempotence: Annotated[IdempotenceGuarantee | None, BeforeValidator(_idempotence)] = Field(
+        default=None, description="What is done with records of producers that are not idempotent."
+    )
+
+
+class PolicyBlock(_Model):
+    """What one place of the tree asks for. ``mode`` is that of its rules and its class."""
+
+    class_name: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        alias="create.topic.policy.class.name",
+        description="A class of your own: module:Class, or the name of an entry point.",
+    )
+    timeout_ms: Annotated[int, Field(ge=10, le=30_000)] = Field(
+        default=1_000,
+        alias="create.topic.policy.timeout.ms",
+        description="Milliseconds that the class may take for a topic; after them it is refused.",
+    )
+    mode: Mode = Field(default="enforce", description="Whether this block refuses, or only warns.")
+    partitions: Range | None = Field(default=None, description="Partitions of a topic.")
+    replication_factor: Range | None = Field(
+        default=None, description="Replicas of each partition."
+    )
+    min_insync_replicas: Range | None = Field(
+        default=None,
+        alias="min.insync.replicas",
+        description="The range of min.insync.replicas.",
+    )
+    retention_ms: Range | None = Field(
+        default=None,
+        alias="retention.ms",
+        description="The range of retention.ms; -1 is above every max.",
+    )
+    retention_bytes: Range | None = Field(
+        default=None,
+        alias="retention.bytes",
+        description="The range of retention.bytes; -1 is above every max.",
+    )
+    configs: ConfigRules = Field(
+        default=ConfigRules(), description="Rules on the configs of topics."
+    )
+    name_pattern: (
+        Annotated[str, Field(max_length=MAX_NAME_PATTERN), AfterValidator(_pattern)] | None
+    ) = Field(default=None, description="RE2; the whole name of a topic, without its namespace.")
+    max_topics: Count | None = Field(
+        default=None, description="Topics in each namespace by itself."
+    )
+    max_partitions: Count | None = Field(
+        default=None, description="Partitions in each namespace by itself."
+    )
+    max_topics_in_tree: Count | None = Field(
+        default=None, description="Topics in the namespace of the block and all below it, together."
+    )
+    max_partitions_in_tree: Count | None = Field(
+        default=None,
+        description="Partitions in the namespace of the block and all below it, together.",
+    )
+    producer: ProducerGuarantee = Field(
+        default=ProducerGuarantee(), description="The guarantee that producers are held to."
+    )
+
+    @model_validator(mode="after")
+    def _said_once(self) -> "PolicyBlock":
+        twice = [key for key in RANGE_KEYS if self._short(key) and key in self.configs.ranges]
+        if twice:
+            raise ValueError(f"{twice[0]} and configs.ranges.{twice[0]} say the same; keep one")
+        for key, range_ in self.ranges().items():
+            _check_unlimited(key, range_)
+        return self
+
+    def ranges(self) -> dict[str, Range]:
+        """The ranges of numeric configs, by key."""
+        short = {key: found for key in RANGE_KEYS if (found := self._short(key)) is not None}
+        return {**short, **self.configs.ranges}
+
+    def judges_topics(self) -> bool:
+        """Whether it has a say in what topics are made and how they are changed."""
+        unset = PolicyBlock()
+        mine: Any = self.model_copy(
+            update={"producer": unset.producer, "mode": unset.mode, "timeout_ms": unset.timeout_ms}
+        )
+        return bool(mine != unset)
+
+    def counts_topics(self) -> bool:
+        """Whether it limits how many topics or partitions there are."""
+        limits = (
+            self.max_topics,
+            self.max_partitions,
+            self.max_topics_in_tree,
+            self.max_partitions_in_tree,
+        )
+        return any(limit is not None for limit in limits)
+
+    def _short(self, key: str) -> Range | None:
+        found: Range | None = getattr(self, key.replace(".", "_"))
+        return found
+
+
+class PolicySettings(_Model):
+    """``everywhere``: all namespaces, the default one too; ``default_namespace``: topics of the
+    default one alone; ``namespaces``: one and all below it."""
+
+    everywhere: PolicyBlock = Field(
+        default=PolicyBlock(), description="For every namespace, the default one too."
+    )
+    default_namespace: PolicyBlock = Field(
+        default=PolicyBlock(), description="For the default namespace alone."
+    )
+    namespaces: dict[
+        Annotated[
+            str,
+            AfterValidator(namespace_of),
+            WithJsonSchema({"type": "string", "pattern": _NAMESPACE_PATTERN}),
+        ],
+        PolicyBlock,
+    ] = Field(default_factory=dict, description="For a namespace and all below it, by its path.")

@@ -1,0 +1,39 @@
+"""Judges for tests of changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.config_policies import PolicySettings
+from gateway.policies.interface import PolicyViolation, RequestMetadata
+from gateway.policies.judge import Judge
+from gateway.policies.tree import Placed, Policies
+from gateway.policies.violation import Violation
+
+
+class Asked:
+    """What asks a class, in place of threads: it keeps what it was asked, and refuses topics that
+    have ``refused`` in their name."""
+
+    def __init__(self, refused: str = "refused") -> None:
+        self.asked: list[RequestMetadata] = []
+        self._refused = refused
+
+    async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
+        self.asked.append(metadata)
+        try:
+            if self._refused in metadata.topic:
+                raise PolicyViolation(f"{metadata.topic} is refused.")
+        except PolicyViolation as error:
+            return Violation("create.topic.policy", str(error), placed.source, placed.block.mode)
+        return None
+
+
+def judge(classes: Asked | None = None, **settings: Any) -> Judge:
+    """A judge by ``policies:`` of a configuration."""
+    return Judge(Policies(PolicySettings.model_validate(settings)), classes)
+
+
+def everywhere(**block: Any) -> dict[str, Any]:
+    """One block for all namespaces."""
+    return {"everywhere": block}

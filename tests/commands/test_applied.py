@@ -1,0 +1,131 @@
+"""gateway.commands.applied: whose policies are asked for, and what is told if nobody says."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from gateway.commands.admin import Admin
+from gateway.commands.applied import Applied, as_json, lines, of_namespace, of_topic
+from gateway.commands.client import GatewayClient
+from gateway.commands.listed import ROOT, Name
+from gateway.config import Address
+from gateway.policies.told import Row
+from tests.commands.fake_gateway import HOST, FakeGateway
+from tests.commands.running import topics
+
+VALIDATE = ("--create", "--validate-only")
+
+
+def row(path: str) -> Row:
+    return Row("max_topics", "5", "enforce", f"policies.namespaces.{path}")
+
+
+@asynccontextmanager
+async def asking(*namespaces: str) -> AsyncIterator[tuple[FakeGateway, Admin]]:
+    """A gateway with a policy in each of these namespaces, and in the default one."""
+    async with FakeGateway(*namespaces) as gateway:
+        for path in (*namespaces, ""):
+            gateway.policies[path] = f"max_topics=5 (policies.namespaces.{path}, enforce)"
+        client = GatewayClient([Address(HOST, gateway.port)], timeout=10)
+        yield gateway, Admin(client)
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "namespace"),
+    [
+        (Name("org", "orders"), "org"),
+        (Name("org:apache", "orders"), "org:apache"),
+        (Name("", "orders"), ""),
+        (Name("", "org.apache..orders"), "org:apache"),
+        (Name("", "none..orders"), ""),
+    ],
+)
+async def test_whose_policies_a_topic_has(name: Name, namespace: str) -> None:
+    async with asking("org", "org:apache") as (_, admin):
+        assert await of_topic(admin, name) == Applied(namespace, (row(namespace),))
+
+
+async def test_a_topic_of_a_namespace_that_does_not_exist() -> None:
+    async with asking("org") as (_, admin):
+        assert await of_topic(admin, Name("org:none", "orders")) == Applied("org:none", None)
+
+
+async def test_the_root_is_not_asked() -> None:
+    """Behind a home no name stands for it."""
+    async with asking("org") as (gateway, admin):
+        applied = await of_topic(admin, Name(ROOT, "orders"))
+        assert (applied.rows, gateway.requests) == (None, [])
+        said = await topics(gateway, *VALIDATE, "--topic", ":orders")
+        assert said.status == 0
+        assert "which policies apply is not told of the root's default namespace" in said.err
+
+
+@pytest.mark.parametrize(
+    ("path", "namespace"),
+    [("org", "org"), ("org:apache", "org:apache"), ("org:apache:a:b", "org:apache")],
+)
+async def test_whose_policies_a_namespace_has(path: str, namespace: str) -> None:
+    async with asking("org", "org:apache") as (gateway, admin):
+        assert await of_namespace(admin, path) == Applied(namespace, (row(namespace),))
+        assert len(gateway.requests) == 1
+
+
+@pytest.mark.parametrize("path", ["none", ":none", ":none:a"])
+async def test_the_default_namespace_is_above_none(path: str) -> None:
+    async with asking("org") as (gateway, admin):
+        assert await of_namespace(admin, path) == Applied(path, None)
+        (request,) = gateway.asked("DescribeConfigs")
+        assert ":" not in [one.resource_name for one in request.resources]
+
+
+async def test_an_older_gateway() -> None:
+    async with asking("org") as (gateway, admin):
+        gateway.policies.clear()
+        assert await of_topic(admin, Name("org", "orders")) == Applied("org", None)
+
+
+async def test_who_may_not_know() -> None:
+    async with asking("org") as (gateway, admin):
+        gateway.refusals["DescribeConfigs"].append((29, "Not allowed."))
+        applied = await of_topic(admin, Name("org", "orders"))
+        assert (applied.rows, applied.why) == (
+            None,
+            "which policies apply in namespace 'org' was not told: Not allowed."
+            " [TOPIC_AUTHORIZATION_FAILED]; ask whoever manages the topic's permissions",
+        )
+
+
+async def test_a_newer_gateway() -> None:
+    """What cannot be read is shown as it came."""
+    async with asking("org") as (gateway, admin):
+        gateway.policies["org"] = "max_topics below 5"
+        applied = await of_topic(admin, Name("org", "orders"))
+        assert applied.rows is None
+        assert applied.why.endswith("the gateway tells so: max_topics below 5")
+
+
+async def test_why_nobody_says_is_told_once() -> None:
+    """A refusal for something else says enough."""
+    async with asking("org") as (gateway, _):
+        gateway.refusals["CreateTopics"] += [(17, "No."), (44, "No.")]
+        gateway.refusals["DescribeConfigs"] += [(17, "No."), (29, "No.")]
+        words = (*VALIDATE, "--topic", "org:orders")
+        assert "which policies" not in (await topics(gateway, *words)).err
+        assert "which policies" in (await topics(gateway, *words)).err
+
+
+def test_what_had_no_room() -> None:
+    text = lines(Applied("org", (row("org"),), 2))
+    assert text.splitlines()[1:] == [
+        "max_topics  5      enforce  policies.namespaces.org",
+        "and 2 more rules",
+    ]
+
+
+def test_nobody_says() -> None:
+    assert as_json(None) is None
+    assert as_json([]) == []

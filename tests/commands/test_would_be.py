@@ -1,0 +1,76 @@
+"""gateway.commands.would_be: what is printed; test_create has the whole command."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gateway.commands import would_be
+from gateway.commands.answers import Config, Created
+from gateway.commands.applied import Applied
+from gateway.policies.told import Row
+
+ROW = Row("max_topics", "5", "warn", "policies.namespaces.org")
+DONE = Created("t", 0, "NONE", "", partitions=3, replication_factor=2)
+REFUSED = Created("t", 44, "POLICY_VIOLATION", "No.")
+Printed = pytest.CaptureFixture[str]
+
+
+def test_a_config_without_a_value_and_defaults(capsys: Printed) -> None:
+    configs = (
+        Config("b", None, 4, False, False),
+        Config("a", "1", 1, False, False),
+        Config("c", "2", 5, False, False),
+    )
+    created = Created("t", 0, "NONE", "", partitions=3, replication_factor=2, configs=configs)
+    would_be.tell("topic", "t", created, Applied("", None), accepted=True)
+    assert capsys.readouterr().out.splitlines()[3:] == [
+        "config  value  source",
+        "a       1      DYNAMIC_TOPIC_CONFIG",
+        "b              STATIC_BROKER_CONFIG",
+    ]
+
+
+def test_of_what_is_refused_the_policies_alone(capsys: Printed) -> None:
+    would_be.tell("topic", "t", REFUSED, Applied("org", (ROW,)), accepted=False)
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [
+        "policy      limit  mode  source",
+        "max_topics  5      warn  policies.namespaces.org",
+    ]
+    assert said.err == ""
+    would_be.tell("topic", "t", REFUSED, Applied("org", None), accepted=False)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("created", "accepted", "told"),
+    [
+        (DONE, True, True),
+        (REFUSED, False, True),
+        (Created("t", 17, "INVALID_TOPIC_EXCEPTION", "No."), False, False),
+    ],
+)
+def test_when_it_is_told_why_nobody_says(
+    capsys: Printed, created: Created, accepted: bool, told: bool
+) -> None:
+    applied = Applied("org", None, why="nobody says")
+    for tell in (would_be.tell, would_be.tell_json):
+        tell("topic", "t", created, applied, accepted=accepted)
+        assert ("nobody says" in capsys.readouterr().err) is told
+
+
+def test_json_of_a_refusal(capsys: Printed) -> None:
+    would_be.tell_json("topic", "t", REFUSED, Applied("org", (ROW,), 2), accepted=False)
+    said = json.loads(capsys.readouterr().out)
+    assert (said["created"], said["error"], said["message"]) == (False, "POLICY_VIOLATION", "No.")
+    assert (said["partitions"], said["more_policies"]) == (None, 2)
+    assert said["policies"] == [
+        {
+            "rule": "max_topics",
+            "limit": "5",
+            "mode": "warn",
+            "source": "policies.namespaces.org",
+        }
+    ]

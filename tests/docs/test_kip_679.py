@@ -1,0 +1,64 @@
+"""docs/kip-679.md: every row names a test that is there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gateway.flows import weak_key
+from tests.docs import markdown
+from tests.docs.test_kip_37 import functions
+
+PAGE = markdown.read("docs/kip-679.md")
+
+# The KIP's own headings, with how many rows each has at least.
+SECTIONS = {
+    "Motivation": 4,
+    "Public interfaces": 8,
+    "Proposed changes": 5,
+    "Compatibility, deprecation, and migration plan": 9,
+    "Rejected alternatives": 1,
+}
+
+
+def rows() -> list[tuple[str, list[str]]]:
+    """Every row of the tables of the KIP's statements, with its heading."""
+    found: list[tuple[str, list[str]]] = []
+    section = ""
+    for line in PAGE.splitlines():
+        if line.startswith("## "):
+            section = line.removeprefix("## ")
+        elif section in SECTIONS and re.match(r"\| (?!KIP-679 |---)", line):
+            cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
+            found.append((section, [cell.strip() for cell in cells]))
+    return found
+
+
+ROWS = rows()
+
+
+@pytest.mark.parametrize(("section", "cells"), ROWS, ids=[row[1][0][:40] for row in ROWS])
+def test_every_row_names_a_test_that_is_there(section: str, cells: list[str]) -> None:
+    assert len(cells) == 3, f"{section}: {cells}"
+    assert all(cells)
+    path, colons, name = markdown.code(cells[2]).partition("::")
+    assert (markdown.ROOT / path).is_file(), f"{section}: there is no {path}"
+    assert colons, f"{section}: {path} is a file, not a test"
+    assert name in functions(path), f"{section}: {path} has no {name}"
+
+
+def test_every_section_of_the_kip_has_its_rows() -> None:
+    counts = {section: sum(found == section for found, _ in ROWS) for section in SECTIONS}
+    assert {s: n for s, n in counts.items() if n < SECTIONS[s]} == {}
+
+
+def test_old_clients_and_old_brokers_have_rows_of_their_own() -> None:
+    said = [cells[0] for _, cells in ROWS]
+    assert sum("magic 0 or 1" in text for text in said) == 3
+    assert any("before 2.8" in text for text in said)
+
+
+def test_the_keys_of_the_traffic_log() -> None:
+    assert weak_key("acks1", "upgraded") == "acks1_upgraded"
+    assert "acks1" in markdown.read("docs/operations.md")

@@ -1,0 +1,54 @@
+"""An admin that tells the configs of brokers, for tests of what is configured with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gateway.error_codes import INVALID_REQUEST
+from gateway.rules.nested import element_class, make
+from protocol import messages
+
+BROKER = 4
+
+
+class ToldConfigs:
+    """The cluster and whoever asks it: brokers 1 and 2, of which the second answers.
+
+    ``configs`` maps keys to values, and to whether they are sensitive. ``error`` is its answer
+    instead, or is raised.
+    """
+
+    brokers = (1, 2)
+
+    def __init__(self, configs: Mapping[str, tuple[str | None, bool]], version: int = 4) -> None:
+        self.configs = configs
+        self.version = version
+        self.error: int | Exception = 0
+        self.asked = 0
+
+    async def ask(
+        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
+    ) -> Any:
+        """Like BrokerAdmin's."""
+        assert (name, changes) == ("DescribeConfigsRequest", False)
+        self.asked += 1
+        if isinstance(self.error, Exception):
+            raise self.error
+        version = min(at_most, self.version)
+        request = make(messages.message_class(name, version))
+        assert {r.resource_type for r in request.resources} == {BROKER}
+        cls = messages.message_class("DescribeConfigsResponse", version)
+        results = (self._result(cls, r.resource_name) for r in request.resources)
+        return messages.build(cls, results=tuple(results))
+
+    def _result(self, cls: type, name: str) -> Any:
+        result = element_class(cls, "results")
+        if name != "2" or self.error:
+            return make(result, {"error_code": self.error or INVALID_REQUEST, "configs": ()})
+        entry = element_class(result, "configs")
+        configs = (
+            make(entry, {"name": key, "value": value, "is_sensitive": sensitive})
+            for key, (value, sensitive) in self.configs.items()
+        )
+        return make(result, {"error_code": 0, "configs": tuple(configs)})

@@ -1,0 +1,192 @@
+"""gateway.policies.judge: all policies of a namespace, asked together."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from gateway.error_codes import POLICY_VIOLATION
+from gateway.policies.interface import RequestMetadata
+from gateway.policies.judge import MAX_LOGGED, MAX_TOLD, NO_JUDGE, Judge
+from gateway.policies.tree import Placed
+from gateway.policies.violation import Violation
+from tests.policies.samples import asked, policies
+from tests.policies.test_limits import HELD
+
+CLASS = "create.topic.policy.class.name"
+
+
+class Classes:
+    """Classes that refuse what their blocks' names say; they note who was asked."""
+
+    def __init__(self, refuse: bool = True) -> None:
+        self.refuse = refuse
+        self.asked: list[tuple[str, str]] = []
+
+    async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
+        self.asked.append((placed.source, metadata.topic))
+        if not self.refuse:
+            return None
+        name = placed.block.class_name
+        return Violation("create.topic.policy", f"{name}: no.", placed.source, placed.block.mode)
+
+
+async def test_without_policies_everything_is_allowed() -> None:
+    assert await NO_JUDGE.why_not(asked(partitions=10**6)) is None
+    assert NO_JUDGE.over_limit(HELD, "org:x", "org", topics=10**6, partitions=1) is None
+    assert not NO_JUDGE.applies("org")
+    assert not NO_JUDGE.counts("org")
+    assert NO_JUDGE.take_counters() == []
+
+
+async def test_a_violation_is_denied() -> None:
+    judge = Judge(policies(org={"partitions": {"max": 2}}))
+    denied = await judge.why_not(asked())
+    assert denied is not None
+    assert (denied.code, denied.rule) == (POLICY_VIOLATION, "policies")
+    assert denied.message == (
+        "Topic 'org:orders' has 3 partitions, and at most 2 are allowed here"
+        " (policies: partitions.max, set by namespace 'org')."
+    )
+    assert await judge.why_not(asked(partitions=2)) is None
+    assert await judge.why_not(asked("other:orders")) is None
+
+
+async def test_all_violations_are_told_outermost_first() -> None:
+    judge = Judge(
+        policies(
+            everywhere={"partitions": {"max": 2}},
+            org_apache={"replication_factor": {"min": 4}},
+            org={"name_pattern": "x"},
+        )
+    )
+    denied = await judge.why_not(asked("org:apache:orders"))
+    assert denied is not None
+    rules = ("partitions.max, set for", "name_pattern, set by", "replication_factor.min, set by")
+    places = [denied.message.index(f"(policies: {rule}") for rule in rules]
+    assert places == sorted(places)
+    assert denied.message.count("Topic 'org:apache:orders' has ") == 3
+
+
+async def test_an_inner_block_loosens_nothing() -> None:
+    judge = Judge(policies(everywhere={"partitions": {"max": 2}}, org={"partitions": {"max": 9}}))
+    assert await judge.why_not(asked()) is not None
+
+
+async def test_only_so_many_are_told() -> None:
+    required = [f"key-{index}" for index in range(MAX_TOLD + 2)]
+    judge = Judge(policies(everywhere={"configs": {"required": required}}))
+    denied = await judge.why_not(asked())
+    assert denied is not None
+    assert denied.message.count("Topic ") == MAX_TOLD
+    assert denied.message.endswith(" 2 more rules are violated.")
+
+
+async def test_classes_are_asked_after_the_rules_outermost_first() -> None:
+    classes = Classes()
+    written = policies(
+        everywhere={CLASS: "outer"}, org={"partitions": {"max": 2}}, org_apache={CLASS: "inner"}
+    )
+    denied = await Judge(written, classes).why_not(asked("org:apache:orders"))
+    assert denied is not None
+    assert denied.message.startswith("Topic ")
+    assert denied.message.endswith(" set by namespace 'org'). outer: no. inner: no.")
+    assert classes.asked == [
+        ("policies.everywhere", "org:apache:orders"),
+        ("policies.namespaces.org:apache", "org:apache:orders"),
+    ]
+
+
+async def test_what_a_class_says_is_the_whole_message() -> None:
+    judge = Judge(policies(org={CLASS: "acme"}), Classes())
+    denied = await judge.why_not(asked())
+    assert denied is not None
+    assert denied.message == "acme: no."
+    allowing = Judge(policies(org={CLASS: "acme"}), Classes(refuse=False))
+    assert await allowing.why_not(asked()) is None
+
+
+async def test_a_class_may_only_warn() -> None:
+    judge = Judge(policies(org={CLASS: "acme", "mode": "warn"}), Classes())
+    assert await judge.why_not(asked()) is None
+    assert judge.take_counters() == [
+        ("policy_violations", ("org", "create.topic.policy", "warn"), 1)
+    ]
+
+
+async def test_to_warn_refuses_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    judge = Judge(policies(org={"mode": "warn", "partitions": {"max": 2}}))
+    with caplog.at_level(logging.WARNING):
+        assert await judge.why_not(asked()) is None
+    assert caplog.messages == [
+        "policies warn of what User:alice asks for: Topic 'org:orders' has 3 partitions, and at"
+        " most 2 are allowed here (policies: partitions.max, set by namespace 'org')."
+    ]
+
+
+async def test_the_mode_is_each_blocks_own() -> None:
+    written = policies(
+        everywhere={"mode": "warn", "partitions": {"max": 1}}, org={"partitions": {"max": 2}}
+    )
+    judge = Judge(written)
+    denied = await judge.why_not(asked())
+    assert denied is not None
+    assert "at most 1" not in denied.message
+    assert judge.take_counters() == [
+        ("policy_violations", ("org", "partitions.max", "warn"), 1),
+        ("policy_violations", ("org", "partitions.max", "enforce"), 1),
+    ]
+
+
+async def test_violations_are_counted_by_namespace_until_they_are_taken() -> None:
+    judge = Judge(policies(everywhere={"partitions": {"max": 2}}))
+    for topic in ("org:a", "org:b", "c"):
+        await judge.why_not(asked(topic))
+    assert judge.take_counters() == [
+        ("policy_violations", ("org", "partitions.max", "enforce"), 2),
+        ("policy_violations", ("(default)", "partitions.max", "enforce"), 1),
+    ]
+    assert judge.take_counters() == []
+
+
+async def test_only_so_many_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    judge = Judge(policies(everywhere={"mode": "warn", "partitions": {"max": 2}}))
+    for _ in range(MAX_LOGGED + 5):
+        await judge.why_not(asked())
+    assert len(caplog.messages) == MAX_LOGGED
+    ((_, _, count),) = judge.take_counters()
+    assert count == MAX_LOGGED + 5
+    await judge.why_not(asked())
+    assert len(caplog.messages) == MAX_LOGGED + 1
+
+
+def test_limits(caplog: pytest.LogCaptureFixture) -> None:
+    judge = Judge(policies(org={"max_topics": 1}, other={"mode": "warn", "max_topics": 1}))
+    denied = judge.over_limit(HELD, "org:new", "org", topics=1, partitions=1)
+    assert denied is not None
+    assert (denied.code, denied.rule) == (POLICY_VIOLATION, "policies")
+    assert denied.message.startswith("With topic 'org:new', namespace 'org' would have 2 topics")
+    assert judge.over_limit(HELD, "org:new", "org", topics=0, partitions=1) is None
+    assert caplog.messages == []
+    more = {"topics": 1, "partitions": 1}
+    assert judge.over_limit(HELD, "other:new", "other", **more, principal="User:bob") is None
+    (line,) = caplog.messages
+    assert line.startswith("policies warn of what User:bob asks for: With topic 'other:new'")
+
+
+def test_where_policies_apply_and_where_they_count() -> None:
+    judge = Judge(policies(org={"partitions": {"max": 2}}, org_apache={"max_topics": 1}))
+    assert [judge.applies(path) for path in ("", "org", "org:apache", "o")] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert [judge.counts(path) for path in ("", "org", "org:apache")] == [False, False, True]
+
+
+async def test_a_reload_replaces_the_policies() -> None:
+    judge = Judge(policies(org={"partitions": {"max": 2}}))
+    judge.policies = policies(org={"partitions": {"max": 3}})
+    assert await judge.why_not(asked()) is None

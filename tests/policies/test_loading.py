@@ -1,0 +1,133 @@
+"""gateway.policies.loading: names of classes, and what is said of those that cannot be used."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
+
+import pytest
+
+from gateway.policies import loading
+from gateway.policies.interface import CreateTopicPolicy, RequestMetadata
+from gateway.policies.loading import GROUP, MAX_SHOWN, PolicyError, last_line, load_class
+
+HERE = __name__
+
+
+class Fits(CreateTopicPolicy):
+    """Allows everything."""
+
+    def validate(self, request_metadata: RequestMetadata) -> None:
+        return None
+
+    class Inner(CreateTopicPolicy):
+        """A class in a class."""
+
+        def validate(self, request_metadata: RequestMetadata) -> None:
+            return None
+
+
+class Unfinished(CreateTopicPolicy):
+    """Says nothing."""
+
+
+class Async(CreateTopicPolicy):
+    """Would never be awaited."""
+
+    async def validate(self, request_metadata: RequestMetadata) -> None:  # type: ignore[override]
+        return None
+
+
+class Unrelated:
+    """No policy."""
+
+
+@pytest.fixture
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory that modules are imported from, and forgotten afterwards."""
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("policy_exits", "policy_breaks"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        (f"{HERE}:Fits", Fits),
+        (f"{HERE}.Fits", Fits),
+        (f"{HERE}:Fits.Inner", Fits.Inner),
+    ],
+)
+def test_a_name(name: str, found: type) -> None:
+    assert load_class(name) is found
+
+
+def test_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = EntryPoints([EntryPoint("acme.naming", f"{HERE}:Fits", GROUP)])
+    monkeypatch.setattr(loading, "entry_points", known.select)
+    assert load_class("acme.naming") is Fits
+    with pytest.raises(PolicyError, match=r"'acme\.other' cannot be loaded: ModuleNotFoundError"):
+        load_class("acme.other")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("naming", f"'naming' is neither module:Class nor an entry point of the group {GROUP}"),
+        (":Naming", f"':Naming' is neither module:Class nor an entry point of the group {GROUP}"),
+        (
+            "no_such_module:Naming",
+            "'no_such_module:Naming' cannot be loaded:"
+            " ModuleNotFoundError: No module named 'no_such_module'",
+        ),
+        (
+            f"{HERE}:Nothing",
+            f"'{HERE}:Nothing' cannot be loaded:"
+            f" AttributeError: module '{HERE}' has no attribute 'Nothing'",
+        ),
+        (
+            f"{HERE}:Unrelated",
+            f"'{HERE}:Unrelated' is no class that extends"
+            " gateway.policies.interface.CreateTopicPolicy",
+        ),
+        (
+            f"{HERE}:HERE",
+            f"'{HERE}:HERE' is no class that extends gateway.policies.interface.CreateTopicPolicy",
+        ),
+        (
+            f"{HERE}:Unfinished",
+            f"'{HERE}:Unfinished' has no validate(request_metadata); write it",
+        ),
+        (
+            f"{HERE}:Async",
+            f"'{HERE}:Async' has an async validate(); write it as a plain method,"
+            " which has a thread of its own",
+        ),
+    ],
+)
+def test_what_is_no_policy(name: str, told: str) -> None:
+    with pytest.raises(PolicyError) as refused:
+        load_class(name)
+    assert str(refused.value) == told
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "told"),
+    [
+        ("policy_exits", "import sys\nsys.exit(3)\n", "SystemExit: 3"),
+        ("policy_breaks", "1 / 0\n", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_module_that_fails(modules: Path, module: str, text: str, told: str) -> None:
+    (modules / f"{module}.py").write_text(text)
+    with pytest.raises(PolicyError) as refused:
+        load_class(f"{module}:Naming")
+    assert str(refused.value) == f"'{module}:Naming' cannot be loaded: {told}"
+
+
+def test_the_last_line_of_a_traceback() -> None:
+    assert last_line(ValueError("a\nb")) == "ValueError: a\nb"
+    assert last_line(KeyError("x")) == "KeyError: 'x'"
+    assert len(last_line(ValueError("x" * 5_000))) == MAX_SHOWN
