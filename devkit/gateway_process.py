@@ -19,7 +19,7 @@ from devkit.gateway_config import GatewayPlan, Listener, plan_gateway
 from devkit.process import ManagedProcess, ProcessError
 from devkit.waiting import DeadlineError, progress, wait_until
 
-_START_SECONDS = 30.0
+_START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
 _LOG_SECONDS = 30.0
 _START_TRIES = 3

@@ -51,7 +51,12 @@ def _offset_commit(version: int) -> Strategy:
 def _offset_fetch(version: int) -> Strategy:
     named = each_topic({"partition_indexes": (0,)})
     topics = named | st.none() if version >= 2 else named
-    groups = st.lists(fields(group_id=group_ids, topics=topics), min_size=1, max_size=3)
+    # A member that a group does not have is an error of the group, whatever topics it asks for.
+    outside, stranger = (
+        fields(group_id=group_ids, topics=topics, member_id=member, member_epoch=epoch)
+        for member, epoch in ((None, -1), (NOBODY, 5))
+    )
+    groups = st.lists(outside | stranger, min_size=1, max_size=3)
     return groups.map(lambda drawn: {**drawn[0], "groups": list(drawn)})
 
 

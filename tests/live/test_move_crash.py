@@ -108,7 +108,7 @@ def _ask_to_move(servers: str, moves: dict[str, dict[str, str]], began: threadin
     return all(int(response.error_code) == 0 for response in answer.responses)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_killed_at_any_moment_under_load(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
@@ -174,7 +174,7 @@ def test_killed_at_any_moment_under_load(
     _await_configs(ends, kafka, {"busy": ends.described_end(first())})
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_killed_before_each_step(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
