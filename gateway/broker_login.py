@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from typing import Any, Final, Protocol
-
-from scramp import ScramClient, ScramException
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gateway.broker_messages import BrokerError
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
+from gateway.lazy import lazy
 from protocol import messages
 from protocol.schema import api_key_of, message_versions
+
+if TYPE_CHECKING:
+    import scramp
+else:
+    scramp = lazy("scramp")
 
 HANDSHAKE: Final = "SaslHandshakeRequest"
 AUTHENTICATE: Final = "SaslAuthenticateRequest"
@@ -50,14 +54,14 @@ class BrokerLogin:
         self._username = username
         self._password = password
         self._key = key
-        self._scram: ScramClient | None = None
+        self._scram: scramp.ScramClient | None = None
         self._tokens = 0
         try:
             if mechanism.startswith("SCRAM-"):
-                self._scram = ScramClient([mechanism], username, password)
+                self._scram = scramp.ScramClient([mechanism], username, password)
             elif "\0" in username + password:
-                raise ScramException("a zero byte")
-        except ScramException as error:
+                raise scramp.ScramException("a zero byte")
+        except scramp.ScramException as error:
             text = f"{mechanism} does not allow that user or password ({error.args[0]})"
             raise LoginError(f"{text}; change {self._secrets}") from None
 
@@ -98,8 +102,8 @@ class BrokerLogin:
         if self._scram is not None:
             try:
                 token = self._scram_token(self._scram, challenge.decode())
-            except (ScramException, ValueError) as error:
-                reason = error.args[0] if isinstance(error, ScramException) else "not UTF-8"
+            except (scramp.ScramException, ValueError) as error:
+                reason = error.args[0] if isinstance(error, scramp.ScramException) else "not UTF-8"
                 raise LoginError(
                     f"is not to be trusted with {self.mechanism}: {reason}; "
                     f"is it the right broker, and {self._key}.password its user's?"
@@ -111,14 +115,14 @@ class BrokerLogin:
         self.session_seconds = max(session_seconds, 0.0)
         return None
 
-    def _scram_token(self, scram: ScramClient, challenge: str) -> bytes | None:
+    def _scram_token(self, scram: scramp.ScramClient, challenge: str) -> bytes | None:
         self._tokens += 1
         if self._tokens > 2:
             scram.set_server_final(challenge)
             return None
         scram.set_server_first(challenge)
         if int(scram.iterations) > MAX_ITERATIONS:
-            raise ScramException(f"more than {MAX_ITERATIONS} iterations are asked for")
+            raise scramp.ScramException(f"more than {MAX_ITERATIONS} iterations are asked for")
         return str(scram.get_client_final()).encode()
 
     @property

@@ -12,12 +12,11 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
 
-from cryptography.hazmat.primitives.serialization import Encoding
-
 from gateway.auth.identity import ANONYMOUS, Identity
 from gateway.config_security import ClientTls, ListenerTls, Secret
 from gateway.tls_files import (
     TlsError,
+    certificate_bytes,
     check_pair,
     read_certificates,
     read_password,
@@ -161,7 +160,7 @@ def _believe(context: ssl.SSLContext, key: str, path: Path) -> None:
     authorities = read_certificates(key, path)
     try:
         context.load_verify_locations(
-            cadata=b"".join(each.public_bytes(Encoding.DER) for each in authorities)
+            cadata=b"".join(certificate_bytes(each) for each in authorities)
         )
     except ssl.SSLError as error:
         reason = (error.reason or "malformed").lower().replace("_", " ")

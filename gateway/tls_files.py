@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    PublicFormat,
-    load_pem_private_key,
-)
+from typing import TYPE_CHECKING
 
 from gateway.config_security import Secret, SecretError
+from gateway.lazy import lazy
+
+if TYPE_CHECKING:
+    from cryptography import exceptions, x509
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
+else:
+    x509 = lazy("cryptography.x509")
+    exceptions = lazy("cryptography.exceptions")
+    serialization = lazy("cryptography.hazmat.primitives.serialization")
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
 """More than any chain or bundle of authorities has; what is larger was not meant."""
@@ -74,13 +76,15 @@ def read_private_key(key: str, path: Path, password: str | None) -> PrivateKeyTy
     if b"PRIVATE KEY-----" not in data:
         raise TlsError(key, f"'{path}' holds no PEM private key; give one that does")
     try:
-        return load_pem_private_key(data, None if password is None else password.encode())
+        return serialization.load_pem_private_key(
+            data, None if password is None else password.encode()
+        )
     except TypeError:
         if password is None:
             reason = "is encrypted; give key_password"
         else:
             reason = "is not encrypted; remove key_password"
-    except (ValueError, UnsupportedAlgorithm):
+    except (ValueError, exceptions.UnsupportedAlgorithm):
         if password is None:
             reason = "cannot be read; export it again"
         else:
@@ -97,6 +101,11 @@ def check_pair(
         raise TlsError(key, text)
 
 
+def certificate_bytes(certificate: x509.Certificate) -> bytes:
+    """A certificate as DER."""
+    return certificate.public_bytes(serialization.Encoding.DER)
+
+
 def seconds_left(certificates: Sequence[x509.Certificate]) -> float:
     """Until the first of a chain's certificates expires; negative once one has."""
     now = datetime.now(UTC)
@@ -104,4 +113,5 @@ def seconds_left(certificates: Sequence[x509.Certificate]) -> float:
 
 
 def _public_bytes(public: PublicKeyTypes) -> bytes:
-    return public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return public.public_bytes(serialization.Encoding.DER, form)

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import ssl
 from datetime import UTC, datetime
-from typing import Final
-
-from cryptography import x509
+from typing import TYPE_CHECKING, Final
 
 from gateway.auth.identity import ANONYMOUS, Identity
 from gateway.distinguished_name import UnreadableName, subject_name
+from gateway.lazy import lazy
 from gateway.principal_mapping import NoMatchingRule, PrincipalMapping
 from gateway.tls import NamedObject
+
+if TYPE_CHECKING:
+    from cryptography import x509
+else:
+    x509 = lazy("cryptography.x509")
 
 MECHANISM: Final = "TLS"
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
-from typing import Any, Final, Protocol
-
-import jwt
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gateway.auth.exchange import CredentialsError
+from gateway.lazy import lazy
+
+if TYPE_CHECKING:
+    import jwt
+else:
+    jwt = lazy("jwt")
 
 log = logging.getLogger(__name__)
 

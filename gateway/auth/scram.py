@@ -8,13 +8,17 @@ that users cannot be found out by trying, an unknown one fails where a wrong pas
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
-
-from scramp import ScramException, ScramMechanism
+from typing import TYPE_CHECKING, Any, Final
 
 from gateway.auth.exchange import AuthenticationFailed, principal_of
 from gateway.auth.identity import Identity
 from gateway.auth.unknown_users import Credentials, UnknownUsers
+from gateway.lazy import lazy
+
+if TYPE_CHECKING:
+    import scramp
+else:
+    scramp = lazy("scramp")
 
 MECHANISMS: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -40,7 +44,9 @@ class ScramExchange:
         self._known = False
         self._begun = False
         # scramp does not know that it is typed.
-        self._server: Any = ScramMechanism(mechanism).make_server(self._look_up, s_nonce=nonce)
+        self._server: Any = scramp.ScramMechanism(mechanism).make_server(
+            self._look_up, s_nonce=nonce
+        )
 
     def step(self, token: bytes) -> bytes:
         """See :class:`gateway.auth.exchange.Exchange`."""
@@ -52,7 +58,7 @@ class ScramExchange:
             if not self._begun:
                 return self._first(text)
             return self._last(text)
-        except ScramException as error:
+        except scramp.ScramException as error:
             raise AuthenticationFailed(self._reason(error)) from None
 
     def _first(self, text: str) -> bytes:
@@ -80,7 +86,7 @@ class ScramExchange:
             found = self._unknown.credential(credentials, self._mechanism, self.user)
         return found.salt, found.stored_key, found.server_key, found.iterations
 
-    def _reason(self, error: ScramException) -> str:
+    def _reason(self, error: scramp.ScramException) -> str:
         if error.server_error is not None and error.server_error.value == "invalid-proof":
             return "wrong password" if self._known else "there is no such user"
         return str(error.args[0])[:_SHOWN]

@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
-
-import jwt
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell, is_name
 from gateway.auth.jwks import KEY_TYPES, Keys, KeySet
 from gateway.config_security import OAuthBearer
+from gateway.lazy import lazy
+
+if TYPE_CHECKING:
+    import jwt
+else:
+    jwt = lazy("jwt")
 
 MAX_LIFETIME: Final = 10 * 365 * 86_400
 """Seconds: no token is taken to last longer."""
@@ -84,7 +88,9 @@ class TokenChecker:
             except (jwt.InvalidSignatureError, jwt.InvalidKeyError):
                 continue
             except jwt.InvalidTokenError as error:
-                reason = _REASONS.get(type(error), "the token's claims are not as they should be")
+                reason = _REASONS.get(
+                    type(error).__name__, "the token's claims are not as they should be"
+                )
                 raise AuthenticationFailed(reason, reason) from None
             except (jwt.PyJWTError, ValueError, TypeError):
                 raise AuthenticationFailed("it is no JSON Web Token") from None
@@ -127,10 +133,11 @@ def _items(name: str, value: object) -> list[str]:
     ]
 
 
-_REASONS: Final[dict[type[Exception], str]] = {
-    jwt.ExpiredSignatureError: "the token has expired",
-    jwt.ImmatureSignatureError: "the token is not valid yet",
-    jwt.InvalidAudienceError: "the token is not for this audience",
-    jwt.InvalidIssuerError: "the token is of another issuer",
-    jwt.MissingRequiredClaimError: "the token lacks a claim that is required",
+_REASONS: Final = {
+    "ExpiredSignatureError": "the token has expired",
+    "ImmatureSignatureError": "the token is not valid yet",
+    "InvalidAudienceError": "the token is not for this audience",
+    "InvalidIssuerError": "the token is of another issuer",
+    "MissingRequiredClaimError": "the token lacks a claim that is required",
 }
+"""By the name of the error, so that jwt is loaded by whoever checks a token, not before."""
