@@ -19,6 +19,9 @@ from protocol.schema import api_key_of, message_versions, response_name
 MAX_CONNECTIONS: Final = 4
 """Questions that are under way at once; more wait for their turn."""
 
+TURN_TIMEOUT: Final = 20.0
+"""Seconds for which a question waits for its turn."""
+
 ASK_TIMEOUT: Final = 35.0
 """Seconds for one answer: more than the 30 s that admin clients give a broker by default."""
 
@@ -42,18 +45,29 @@ class BrokerAdmin:
         caller understands. A question that ``changes`` nothing is asked again elsewhere when its
         broker is lost. Raises ClusterUnreachable, and ProtocolError for an unwritable request.
         """
-        async with self._turns:
-            link = self._free.pop() if self._free else self._new_link()
-            try:
-                link.know(self._in_order())
-                answer = await link.ask(lambda at: _ask(at, name, make, at_most, changes))
-                if isinstance(answer, BrokerError):
-                    link.close()  # the connection is gone; it is not to be asked again
-            finally:
-                self._free.append(link)
+        await self._take_turn()
+        link = self._free.pop() if self._free else self._new_link()
+        try:
+            link.know(self._in_order())
+            answer = await link.ask(lambda at: _ask(at, name, make, at_most, changes))
+            if isinstance(answer, BrokerError):
+                link.close()  # the connection is gone; it is not to be asked again
+        finally:
+            self._free.append(link)
+            self._turns.release()
         if isinstance(answer, BrokerError):
             raise ClusterUnreachable(self._cluster.name, str(answer))
         return answer
+
+    async def _take_turn(self) -> None:
+        try:
+            async with asyncio.timeout(TURN_TIMEOUT):
+                await self._turns.acquire()
+        except TimeoutError:
+            reason = (
+                f"{MAX_CONNECTIONS} earlier questions have had no answer for {TURN_TIMEOUT:g} s"
+            )
+            raise ClusterUnreachable(self._cluster.name, reason) from None
 
     def close(self) -> None:
         """Close the idle connections."""

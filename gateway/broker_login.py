@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gateway.broker_messages import BrokerError
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
-from gateway.lazy import lazy
 from protocol import messages
 from protocol.schema import api_key_of, message_versions
 
 if TYPE_CHECKING:
-    import scramp
-else:
-    scramp = lazy("scramp")
+    from scramp import ScramClient
 
 HANDSHAKE: Final = "SaslHandshakeRequest"
 AUTHENTICATE: Final = "SaslAuthenticateRequest"
@@ -49,19 +46,22 @@ class BrokerLogin:
     def __init__(self, mechanism: str, username: str, password: str, key: str) -> None:
         """Raises LoginError where a mechanism forbids such a name or password: SCRAM prepares
         strings (RFC 4013), PLAIN ends them with zero bytes."""
+        # Loaded by the first login, as it is much for those who have none.
+        from scramp import ScramClient, ScramException
+
         self.mechanism = mechanism
         self.session_seconds = 0.0
         self._username = username
         self._password = password
         self._key = key
-        self._scram: scramp.ScramClient | None = None
+        self._scram: ScramClient | None = None
         self._tokens = 0
         try:
             if mechanism.startswith("SCRAM-"):
-                self._scram = scramp.ScramClient([mechanism], username, password)
+                self._scram = ScramClient([mechanism], username, password)
             elif "\0" in username + password:
-                raise scramp.ScramException("a zero byte")
-        except scramp.ScramException as error:
+                raise ScramException("a zero byte")
+        except ScramException as error:
             text = f"{mechanism} does not allow that user or password ({error.args[0]})"
             raise LoginError(f"{text}; change {self._secrets}") from None
 
@@ -99,11 +99,13 @@ class BrokerLogin:
                 f"refuses user '{_printable(self._username)}' by {self.mechanism}{said}; "
                 f"correct {self._secrets}"
             )
+        from scramp import ScramException
+
         if self._scram is not None:
             try:
                 token = self._scram_token(self._scram, challenge.decode())
-            except (scramp.ScramException, ValueError) as error:
-                reason = error.args[0] if isinstance(error, scramp.ScramException) else "not UTF-8"
+            except (ScramException, ValueError) as error:
+                reason = error.args[0] if isinstance(error, ScramException) else "not UTF-8"
                 raise LoginError(
                     f"is not to be trusted with {self.mechanism}: {reason}; "
                     f"is it the right broker, and {self._key}.password its user's?"
@@ -115,14 +117,16 @@ class BrokerLogin:
         self.session_seconds = max(session_seconds, 0.0)
         return None
 
-    def _scram_token(self, scram: scramp.ScramClient, challenge: str) -> bytes | None:
+    def _scram_token(self, scram: ScramClient, challenge: str) -> bytes | None:
+        from scramp import ScramException
+
         self._tokens += 1
         if self._tokens > 2:
             scram.set_server_final(challenge)
             return None
         scram.set_server_first(challenge)
         if int(scram.iterations) > MAX_ITERATIONS:
-            raise scramp.ScramException(f"more than {MAX_ITERATIONS} iterations are asked for")
+            raise ScramException(f"more than {MAX_ITERATIONS} iterations are asked for")
         return str(scram.get_client_final()).encode()
 
     @property

@@ -76,6 +76,11 @@ class BrokerSide(asyncio.Protocol):
         if self._transport is not None and self._lingering is None:
             self._transport.close()
 
+    @property
+    def lingering(self) -> bool:
+        """Whether it goes on without its client."""
+        return self._lingering is not None
+
     def linger(self) -> None:
         """The client is gone: take what the broker owes to nobody, then end."""
         self.hold(False)

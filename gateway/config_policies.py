@@ -25,7 +25,7 @@ from gateway.names import MAX_FLAT_LENGTH, check_namespace, flat_prefix
 RANGE_KEYS = ("min.insync.replicas", "retention.ms", "retention.bytes")
 """Configs whose range may be written beside ``partitions``."""
 
-UNLIMITED_KEYS = ("retention.ms", "retention.bytes")
+UNLIMITED_KEYS = ("retention.ms", "retention.bytes", "local.retention.ms", "local.retention.bytes")
 """Configs of which :data:`UNLIMITED` is no number but infinity."""
 
 UNLIMITED = -1

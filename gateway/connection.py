@@ -17,6 +17,7 @@ from gateway.broker_side import BrokerSide
 from gateway.catalog.actor import ACTOR, Actor
 from gateway.cluster_link import ClusterUnreachable
 from gateway.exchange import Exchange, Interlude, Refresh, Unanswerable, Work
+from gateway.lingering import TOO_MANY
 from gateway.peers import address_text, host_text
 from gateway.session import Session
 from gateway.writing import WRITE_HIGH, write
@@ -36,6 +37,7 @@ class Connection(asyncio.Protocol):
         "_broker_full",
         "_client_full",
         "_early",
+        "_gone",
         "_paused",
         "_server",
         "_task",
@@ -58,6 +60,7 @@ class Connection(asyncio.Protocol):
         self._broker: BrokerSide | None = None
         self._task: asyncio.Task[None] | None = None
         self._early: bytes = b""
+        self._gone = False
         self._paused = False
         self._client_full = False
         self._broker_full = False
@@ -93,16 +96,18 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client went away (or was sent away)."""
-        lingers = self._transport is not None and self.session.owing
-        if lingers and self._broker is not None:
-            self._broker.linger()
-        if exc is not None:
+        self._gone = True
+        if self._transport is None:
+            pass  # it was closed here
+        elif not self._server.lingering.see_off(self, self._broker):
+            self.close(f"{TOO_MANY}: what the client has left behind may not be written")
+        elif exc is not None:
             self.close(f"client connection failed: {exc}")
         elif self._early or self.session.mid_request:
             self.close("client closed in the middle of a request")
         else:
             self.close("client closed", quietly=True)
-        if not lingers:
+        if self._broker is None or not self._broker.lingering:
             self._server.closed(self)
 
     def pause_writing(self) -> None:
@@ -194,6 +199,7 @@ class Connection(asyncio.Protocol):
                 self._broker.end_lingering()
             return
         self._server.note_close(self, reason, quietly=quietly)
+        self._client_full = False  # what lingers is read on
         transport.close()
         if self._task is not None:
             self._task.cancel()
@@ -202,10 +208,16 @@ class Connection(asyncio.Protocol):
 
     def left(self) -> None:
         """The broker's side has ended too, where it lingered."""
-        self._server.closed(self)
+        self._server.lingering.left(self)
+        if self._gone:
+            self._server.closed(self)
 
     def _refuse(self, error: ProtocolError) -> None:
         if isinstance(error, Unanswerable):
+            # What was decided before it is sent, as if it had come alone.
+            self.session.break_off()
+            self._flush()
+            self._server.lingering.see_off(self, self._broker)
             self.close(f"no answer fits: {error}")
         else:
             self.close(f"client sent what is not Kafka: {error}")

@@ -6,12 +6,13 @@ import logging
 from typing import Final
 
 from gateway.admission import TOO_LATE
+from gateway.lingering import TOO_MANY
 from gateway.tls_handshake import FAILED, FULL
 
 log = logging.getLogger(__name__)
 
 LOGGED_FEW_TIMES: Final = frozenset(
-    {"no broker connection", "authentication failed", TOO_LATE, FAILED, FULL}
+    {"no broker connection", "authentication failed", TOO_LATE, FAILED, FULL, TOO_MANY}
 )
 """Kinds of ends that clients can bring about as often as they like."""
 

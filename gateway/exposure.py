@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 
 from gateway.config import Config, Listener
+from gateway.policies.tree import Policies
 
 log = logging.getLogger(__name__)
 
@@ -19,7 +20,19 @@ def exposures(config: Config) -> Iterator[tuple[Listener, str]]:
         if not authenticates(listener):
             yield listener, "nobody has to say who they are"
         elif config.authorization is None:
-            yield listener, "whoever may connect may do everything, as there is no authorization"
+            yield listener, _without_authorization(config, listener)
+
+
+def _without_authorization(config: Config, listener: Listener) -> str:
+    if listener.sasl is None or not listener.sasl.pass_through:
+        return "whoever may connect may do everything, as there is no authorization"
+    told = "whoever may log in at the brokers may do everything in namespaces"
+    if Policies(config.policies).judges:
+        told += ", and make and change topics of the default namespace, as there are policies"
+    return (
+        f"{told}: there is no authorization, and what the gateway does itself the brokers' ACLs on"
+        " clients do not forbid"
+    )
 
 
 def authenticates(listener: Listener) -> bool:

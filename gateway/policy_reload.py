@@ -1,4 +1,9 @@
-"""Reading the configuration again: its policies are handed to every worker, all the rest waits."""
+"""Reading the configuration again: its policies are handed to every worker, all the rest waits.
+
+A worker listens as soon as it is ready, so none may get ready with policies of before a reload: one
+that does while the others prepare prepares as well, and one that has not when they commit is
+started anew.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +51,12 @@ class PolicyReload:
         log.info("the configuration is read again, for its policies")
         self._spawn(self._reload())
 
-    def came(self, slot: WorkerSlot) -> None:
-        """A worker is ready. It was started with the policies of that time."""
-        if self._turn.locked() or slot.policies != self.config.policies:
-            self._spawn(self._catch_up(slot))
+    def started(self, slot: WorkerSlot) -> None:
+        """A worker is starting, with the slot's policies: they may have been replaced since."""
+        # Not by their values: classes may have read something else, too.
+        if slot.process is not None and slot.policies is not self.config.policies:
+            log.info("worker %d starts anew, with the policies of now", slot.worker_id)
+            slot.process.terminate()
 
     def stop(self) -> None:
         """No more of it: the gateway stops."""
@@ -73,24 +80,30 @@ class PolicyReload:
                 self._counted(FAILED)
                 return
             order = Prepare(next(self._numbers), config.policies)
-            # Workers that are not ready yet follow when they are.
-            slots = [slot for slot in self._slots if slot.ready]
+            if not await self._all_prepared(order):
+                for slot in self._slots:
+                    slot.abort(order)
+                self._counted(FAILED)
+                return
+            self.config = self.config.model_copy(update={"policies": config.policies})
+            for slot in self._slots:
+                slot.commit(order)
+                self.started(slot)
+            log.info("policies are reloaded")
+            self._counted(DONE)
+
+    async def _all_prepared(self, order: Prepare) -> bool:
+        """Whether all workers could, those as well that got ready meanwhile."""
+        while slots := [slot for slot in self._slots if slot.ready and not slot.was_asked(order)]:
             failures = await asyncio.gather(
                 *(slot.prepare(order, ANSWER_SECONDS) for slot in slots)
             )
             failed = [pair for pair in zip(slots, failures, strict=True) if pair[1]]
+            for slot, failure in failed:
+                log.error("policies stay as they were: worker %d: %s", slot.worker_id, failure)
             if failed:
-                for slot in slots:
-                    slot.abort()
-                for slot, failure in failed:
-                    log.error("policies stay as they were: worker %d: %s", slot.worker_id, failure)
-                self._counted(FAILED)
-                return
-            self.config = self.config.model_copy(update={"policies": config.policies})
-            for slot in slots:
-                slot.commit(order)
-            log.info("policies are reloaded")
-            self._counted(DONE)
+                return False
+        return True
 
     def _read(self) -> Config | None:
         assert self._path is not None, "a configuration without a file is not read again"
@@ -107,19 +120,6 @@ class PolicyReload:
                 ", ".join(changed),
             )
         return config
-
-    async def _catch_up(self, slot: WorkerSlot) -> None:
-        async with self._turn:
-            if not slot.ready or slot.policies == self.config.policies:
-                return
-            order = Prepare(next(self._numbers), self.config.policies)
-            failure = await slot.prepare(order, ANSWER_SECONDS)
-            if not failure:
-                slot.commit(order)
-            elif slot.process is not None:
-                # It must not go on with rules that no other worker has.
-                log.error("worker %d is ended, for lack of policies: %s", slot.worker_id, failure)
-                slot.process.terminate()
 
 
 def _differs(key: str, new: Config, old: Config) -> bool:

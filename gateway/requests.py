@@ -46,6 +46,7 @@ class Requests:
         "_refreshed",
         "_state",
         "_stream_left",
+        "_streamed",
         "_working",
         "to_broker",
         "waiting",
@@ -61,6 +62,7 @@ class Requests:
         self._held = Held()
         self._client_id = b"\xff"  # what no client id begins with: int16 length and bytes
         self._stream_left = 0
+        self._streamed: Exchange | None = None
         self._refreshed = False
 
     @property
@@ -72,6 +74,11 @@ class Requests:
     def streaming(self) -> bool:
         """Whether the rest of a request that was sent on is still to come."""
         return bool(self._stream_left)
+
+    @property
+    def streamed(self) -> Exchange | None:
+        """The request that was sent on, and the rest of which is still to come."""
+        return self._streamed if self._stream_left else None
 
     @property
     def incomplete(self) -> bool:
@@ -220,6 +227,7 @@ class Requests:
             raise ProtocolError(produce.RECORDS_TOO_LONG)
         write_frame(self.to_broker, buf, position, limit, end, edits)
         self._stream_left = end - limit
+        self._streamed = exchange
         self._in_flight.expect(exchange)
         return 0
 

@@ -33,6 +33,7 @@ from gateway.entrance import Entrance
 from gateway.exchange import Refresh
 from gateway.garbage import collecting_no_garbage
 from gateway.homes import view_settings
+from gateway.lingering import Lingering
 from gateway.listeners import Listeners
 from gateway.login_connection import LoginBroker, LoginConnection
 from gateway.tls_handshake import FULL
@@ -100,6 +101,7 @@ class Server:
         self.state.pass_through = self.entrance.pass_through
         self.busy: set[Connection] = set()
         self.connections: set[Connection] = set()
+        self.lingering = Lingering()
         self._silent: dict[Connection, float] = {}
         self._broker_sessions = BrokerSessions(self.cluster)
         self._listeners = Listeners(

@@ -57,8 +57,11 @@ class Session:
 
     @property
     def owing(self) -> bool:
-        """Whether the broker is still to answer what a client wants no answer to (acks=0)."""
-        return any(exchange.swallowed for exchange in self._in_flight.queue or ())
+        """Whether the broker is still to answer what a client wants no answer to (acks=0), of what
+        was sent whole."""
+        streamed = self._requests.streamed
+        queue = self._in_flight.queue or ()
+        return any(exchange.swallowed and exchange is not streamed for exchange in queue)
 
     @property
     def mid_request(self) -> bool:
@@ -88,6 +91,11 @@ class Session:
         """
         self.to_broker.append(request)
         self._in_flight.expect(exchange)
+        self._in_flight.sent()
+
+    def break_off(self) -> None:
+        """Wait for nothing more, after an Unanswerable: what was decided before it may leave."""
+        self._requests.waiting = None
         self._in_flight.sent()
 
     def see(self, access: Access) -> None:

@@ -197,6 +197,7 @@ class Supervisor:
             return exit_codes.FAILED
         slot.process, slot.policies = process, config.policies
         log.info("worker %d is process %d", slot.worker_id, process.pid)
+        self.policies.started(slot)
         if self._stopping.is_set():
             process.terminate()
         try:
@@ -217,7 +218,6 @@ class Supervisor:
             case Ready():
                 slot.ready, slot.failure = True, ""
                 self._note_ready()
-                self.policies.came(slot)
             case Failed(reason):
                 slot.failure = reason
             case State():

@@ -11,16 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.config_security import Secret, SecretError
-from gateway.lazy import lazy
 
 if TYPE_CHECKING:
-    from cryptography import exceptions, x509
-    from cryptography.hazmat.primitives import serialization
+    from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes, PublicKeyTypes
-else:
-    x509 = lazy("cryptography.x509")
-    exceptions = lazy("cryptography.exceptions")
-    serialization = lazy("cryptography.hazmat.primitives.serialization")
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
 """More than any chain or bundle of authorities has; what is larger was not meant."""
@@ -52,6 +46,9 @@ def read_file(key: str, path: Path) -> bytes:
 
 def read_certificates(key: str, path: Path) -> tuple[x509.Certificate, ...]:
     """Every certificate of a PEM file, in order; at least one. Raises TlsError."""
+    # Loaded by the first certificate, as it is much for those who have none.
+    from cryptography import x509
+
     data = read_file(key, path)
     if b"-----BEGIN CERTIFICATE-----" not in data:
         raise TlsError(key, f"'{path}' holds no PEM certificate; give one that does")
@@ -72,19 +69,20 @@ def read_password(key: str, secret: Secret | None) -> str | None:
 
 def read_private_key(key: str, path: Path, password: str | None) -> PrivateKeyTypes:
     """The private key of a PEM file. Raises TlsError, which tells nothing of what is in it."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
     data = read_file(key, path)
     if b"PRIVATE KEY-----" not in data:
         raise TlsError(key, f"'{path}' holds no PEM private key; give one that does")
     try:
-        return serialization.load_pem_private_key(
-            data, None if password is None else password.encode()
-        )
+        return load_pem_private_key(data, None if password is None else password.encode())
     except TypeError:
         if password is None:
             reason = "is encrypted; give key_password"
         else:
             reason = "is not encrypted; remove key_password"
-    except (ValueError, exceptions.UnsupportedAlgorithm):
+    except (ValueError, UnsupportedAlgorithm):
         if password is None:
             reason = "cannot be read; export it again"
         else:
@@ -103,7 +101,9 @@ def check_pair(
 
 def certificate_bytes(certificate: x509.Certificate) -> bytes:
     """A certificate as DER."""
-    return certificate.public_bytes(serialization.Encoding.DER)
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return certificate.public_bytes(Encoding.DER)
 
 
 def seconds_left(certificates: Sequence[x509.Certificate]) -> float:
@@ -113,5 +113,6 @@ def seconds_left(certificates: Sequence[x509.Certificate]) -> float:
 
 
 def _public_bytes(public: PublicKeyTypes) -> bytes:
-    form = serialization.PublicFormat.SubjectPublicKeyInfo
-    return public.public_bytes(serialization.Encoding.DER, form)
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -5,18 +5,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gateway.auth.identity import ANONYMOUS, Identity
 from gateway.distinguished_name import UnreadableName, subject_name
-from gateway.lazy import lazy
 from gateway.principal_mapping import NoMatchingRule, PrincipalMapping
 from gateway.tls import NamedObject
-
-if TYPE_CHECKING:
-    from cryptography import x509
-else:
-    x509 = lazy("cryptography.x509")
 
 MECHANISM: Final = "TLS"
 
@@ -48,6 +42,8 @@ def peer_identity(connection: ssl.SSLObject, mapping: PrincipalMapping) -> Ident
 
 def certificate_identity(certificate: bytes, mapping: PrincipalMapping) -> Identity:
     """The principal of a client's certificate (DER), which TLS has verified. Raises NoPrincipal."""
+    from cryptography import x509
+
     try:
         ends = x509.load_der_x509_certificate(certificate).not_valid_after_utc
         name = subject_name(certificate)

@@ -21,7 +21,7 @@ class WorkerSlot:
     failure: str = ""
     policies: PolicySettings | None = None
     _asked: dict[int, asyncio.Future[str]] = field(default_factory=dict)
-    _asked_process: WorkerProcess | None = None
+    _last_asked: tuple[int, WorkerProcess] | None = None
 
     async def prepare(self, order: Prepare, seconds: float) -> str:
         """Have the worker prepare policies; why it cannot, or nothing. It may take ``seconds``."""
@@ -29,7 +29,7 @@ class WorkerSlot:
             return "it has ended"
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._asked[order.number] = answer
-        self._asked_process = self.process
+        self._last_asked = order.number, self.process
         self.process.send(order)
         try:
             async with asyncio.timeout(seconds):
@@ -45,16 +45,20 @@ class WorkerSlot:
         if answer is not None and not answer.done():
             answer.set_result(message.failure)
 
+    def was_asked(self, order: Prepare) -> bool:
+        """Whether the present process was; one that has come instead was started with policies of
+        its own."""
+        return self.process is not None and self._last_asked == (order.number, self.process)
+
     def commit(self, order: Prepare) -> None:
-        """Have the process that was asked go on with what it has prepared. One that has come
-        instead was started with policies of its own."""
-        if self.process is not None and self.process is self._asked_process:
+        """Have the process that was asked go on with what it has prepared."""
+        if self.process is not None and self.was_asked(order):
             self.policies = order.policies
             self.process.send(Commit(order.number))
 
-    def abort(self) -> None:
+    def abort(self, order: Prepare) -> None:
         """Have the process that was asked forget what it has prepared."""
-        if self.process is not None and self.process is self._asked_process:
+        if self.process is not None and self.was_asked(order):
             self.process.send(Abort())
 
     def ended(self) -> None:

@@ -1,40 +1,41 @@
 """Auto-creation by Metadata where policies have a say (KIP-108): a topic is not made by being asked
 for, since no policy would be asked.
+
+What exists when it is asked for may be deleted before the broker comes to the request, which can
+wait for minutes behind another one of its connection. So the request itself says that nothing is
+to be made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from gateway.decision import Denied
-from gateway.rules import metadata
+from gateway.exchange import Exchange
+from gateway.rules import metadata, metadata_legacy
 from gateway.state import ConnectionState
-
-FORBIDS_AUTO_CREATION: Final = 4
-"""The first version of Metadata whose request can forbid auto-creation."""
 
 
 def forbidding(
-    state: ConnectionState, version: int, names: Sequence[bytes], body: bytes
+    state: ConnectionState, exchange: Exchange, names: Sequence[bytes], body: bytes
 ) -> bytes | None:
-    """A Metadata request without auto-creation, where policies have a say in all that it names;
-    None: it may stay as it is, or cannot say so.
+    """A Metadata request without auto-creation, where policies may have a say in any topic that
+    it names; None: it stays as it is.
 
-    What is known to exist may have been deleted since, and would come back by being asked for.
+    Versions that cannot say so are sent on as the first one that can.
     """
-    if version < FORBIDS_AUTO_CREATION or not metadata.allows_auto_creation(version, body):
+    version = exchange.plan.version
+    if version < metadata_legacy.TRANSLATED_TO:
+        body = metadata_legacy.request_to_v4(version, body)
+        exchange.plan = exchange.plan.at(metadata_legacy.TRANSLATED_TO)
+        exchange.then(lambda answer: metadata_legacy.response_from_v4(version, answer))
+        return body
+    if not names or not metadata.allows_auto_creation(version, body):
         return None
-    # Of two topics one cannot be forbidden alone; in a namespace it is asked for if it exists.
-    if _is_enforced(state) or all(_is_in_namespace(state, name) for name in names):
+    # Of two topics one cannot be forbidden alone.
+    if _is_enforced(state) or any(_is_in_namespace(state, name) for name in names):
         return metadata.without_auto_creation(version, body)
     return None
-
-
-def needs_listing(state: ConnectionState, version: int) -> bool:
-    """Whether the cluster has to be listed before a request that cannot forbid auto-creation is
-    decided: only what exists may be asked for."""
-    return version < FORBIDS_AUTO_CREATION and _is_enforced(state)
 
 
 def _is_enforced(state: ConnectionState) -> bool:
@@ -46,5 +47,5 @@ def _is_enforced(state: ConnectionState) -> bool:
 def _is_in_namespace(state: ConnectionState, spelled: bytes) -> bool:
     found = state.view.resolve(spelled)
     if isinstance(found, Denied):
-        return True  # it is not asked of the broker at all
+        return False  # it is not asked of the broker at all
     return bool(state.view.snapshot.owner(found.flat.decode()).namespace)

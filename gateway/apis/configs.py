@@ -11,7 +11,6 @@ from gateway.apis.own_changes import (
     Change,
     change,
     concerns_namespaces,
-    is_judged,
     name_refusals,
 )
 from gateway.changes import admin_rights
@@ -52,11 +51,10 @@ def request(
         exchange.then(lambda answer: configs.merge(kept.kept, answer))
         body = kept.body
         spans = generic.request_spans(plan, body, 0, len(body))
-    changes_configs = plan.name != DESCRIBE
+    # At the broker a change could wait until the topic was moved to where policies apply.
+    done_here = plan.name != DESCRIBE and state.worker.judge.policies.judges
     if VIRTUAL in body or any(
-        kind == TOPIC_NAME
-        and value
-        and (concerns_namespaces(state, value) or (changes_configs and is_judged(state, value)))
+        kind == TOPIC_NAME and value and (done_here or concerns_namespaces(state, value))
         for kind, _, _, value in _as_topics(spans)
     ):
         refused = name_refusals(state, _as_topics(spans))

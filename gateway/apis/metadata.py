@@ -5,8 +5,9 @@ the broker is asked for the rest.
 
 No topic of a namespace is created by being asked for, so only those that exist are asked of the
 broker. Versions 0 to 3 of Metadata cannot forbid auto-creation, so of other names, too, they
-forward only those that are known to exist; later ones leave it to the request, unless
-policies have a say in the default namespace: no topic is created without them being asked.
+forward only those that are known to exist; later ones leave it to the request. Where there are
+policies no topic that they may have a say in is created without them being asked
+(``auto_creation``).
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gateway.apis import auto_creation, generic
-from gateway.apis.auto_creation import FORBIDS_AUTO_CREATION
 from gateway.apis.counting import count_topics
 from gateway.decision import Denied
 from gateway.denials import ACL_RULE
@@ -47,14 +47,11 @@ def request(
 
     What names no namespace takes no other way than it did without them.
     """
-    version = exchange.plan.version
     spans = generic.request_spans(exchange.plan, buf, start, end)
-    if state.worker.judge.policies.judges and (names := _names(spans)):
-        body = auto_creation.forbidding(state, version, names, buf[start:end])
+    if state.worker.judge.policies.judges:
+        body = auto_creation.forbidding(state, exchange, _names(spans), buf[start:end])
         if body is not None:
             return generic.as_forward(exchange, body, request(state, exchange, body, 0, len(body)))
-        if not exchange.refreshed and auto_creation.needs_listing(state, version):
-            return Refresh.TOPICS
     generic.tell_allowed_operations(state, exchange, buf[start:end])
     if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in spans):
         return _without_names(state, exchange, buf[start:end])
@@ -237,7 +234,7 @@ def _guard_creation(
     configs it inherits, and under a name that a topic was just moved away from.
     """
     index = state.worker.cluster.index
-    old = exchange.plan.version < FORBIDS_AUTO_CREATION
+    old = exchange.plan.version < metadata.FORBIDS_AUTO_CREATION
     for flat, spelled in renamer.spelled.items():
         if index.exists(flat):
             continue

@@ -15,7 +15,7 @@ from gateway.flows import Flow, weak_key
 from gateway.kafka_names import error_name
 from gateway.policies.tree import REQUIRE_ACKS, REQUIRE_IDEMPOTENCE, UPGRADE_ACKS
 from gateway.rules import producer_guarantee as rule
-from gateway.rules.producer_guarantee import ACKS_ALL, ALL_ON_THE_WIRE, WEAK_ACKS
+from gateway.rules.producer_guarantee import ACKS_ALL, RAISED_SIZE, WEAK_ACKS
 from gateway.rules.rename import RequestRenamer
 from gateway.state import ConnectionState
 from protocol.entities import Kind
@@ -71,14 +71,16 @@ def may_pass(
 
 
 def _raise_acks(buf: bytes, at: int, edits: list[Edit]) -> None:
-    """Add the edit of the acks at ``at`` to others, which are sorted. The topic stands right behind
-    them, mostly: the two are one edit then, since a frame with one leaves in one piece."""
+    """Add the edit of the acks at ``at``, and of the timeout behind them, to others, which are
+    sorted. The topic follows soon, mostly: the two are one edit then, since a frame with one leaves
+    in one piece."""
+    behind, strongest = at + RAISED_SIZE, rule.raised(buf, at)
     if edits:
         start, stop, new = edits[0]
         if at < start <= at + _NEAR:
-            edits[0] = (at, stop, ALL_ON_THE_WIRE + buf[at + 2 : start] + new)
+            edits[0] = (at, stop, strongest + buf[behind:start] + new)
             return
-    edits.append((at, at + 2, ALL_ON_THE_WIRE))
+    edits.append((at, behind, strongest))
     edits.sort()
 
 
@@ -139,7 +141,9 @@ def hold_rest(state: ConnectionState, exchange: Exchange, rest: Forward) -> Forw
     _note(flows, _acks_key(exchange, acks))
     if not exchange.upgraded:
         return rest
-    edits = [(at, stop, ALL_ON_THE_WIRE) for kind, at, stop, _ in spans if kind == ACKS]
+    edits = [
+        (at, at + RAISED_SIZE, rule.raised(body, at)) for kind, at, _, _ in spans if kind == ACKS
+    ]
     return Forward(rest.plan, splice(body, 0, len(body), edits))
 
 

@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from gateway.auth.exchange import CredentialsError
-from gateway.lazy import lazy
 
 if TYPE_CHECKING:
     import jwt
-else:
-    jwt = lazy("jwt")
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +70,8 @@ class KeySet:
         return [key for key in candidates if key is not None]
 
     def _key(self, index: int, algorithm: str) -> jwt.PyJWK | None:
+        import jwt
+
         made = self._made
         if (index, algorithm) not in made:
             try:

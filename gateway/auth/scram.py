@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from gateway.auth.exchange import AuthenticationFailed, principal_of
 from gateway.auth.identity import Identity
 from gateway.auth.unknown_users import Credentials, UnknownUsers
-from gateway.lazy import lazy
 
 if TYPE_CHECKING:
-    import scramp
-else:
-    scramp = lazy("scramp")
+    from scramp import ScramException
 
 MECHANISMS: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
@@ -43,13 +40,16 @@ class ScramExchange:
         self._unknown = unknown
         self._known = False
         self._begun = False
+        # Loaded by the first login, as it is much for those who have none.
+        from scramp import ScramMechanism
+
         # scramp does not know that it is typed.
-        self._server: Any = scramp.ScramMechanism(mechanism).make_server(
-            self._look_up, s_nonce=nonce
-        )
+        self._server: Any = ScramMechanism(mechanism).make_server(self._look_up, s_nonce=nonce)
 
     def step(self, token: bytes) -> bytes:
         """See :class:`gateway.auth.exchange.Exchange`."""
+        from scramp import ScramException
+
         try:
             text = token.decode()
         except UnicodeDecodeError:
@@ -58,7 +58,7 @@ class ScramExchange:
             if not self._begun:
                 return self._first(text)
             return self._last(text)
-        except scramp.ScramException as error:
+        except ScramException as error:
             raise AuthenticationFailed(self._reason(error)) from None
 
     def _first(self, text: str) -> bytes:
@@ -86,7 +86,7 @@ class ScramExchange:
             found = self._unknown.credential(credentials, self._mechanism, self.user)
         return found.salt, found.stored_key, found.server_key, found.iterations
 
-    def _reason(self, error: scramp.ScramException) -> str:
+    def _reason(self, error: ScramException) -> str:
         if error.server_error is not None and error.server_error.value == "invalid-proof":
             return "wrong password" if self._known else "there is no such user"
         return str(error.args[0])[:_SHOWN]

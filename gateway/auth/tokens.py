@@ -14,12 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gateway.auth.exchange import AuthenticationFailed, CannotTell, is_name
 from gateway.auth.jwks import KEY_TYPES, Keys, KeySet
 from gateway.config_security import OAuthBearer
-from gateway.lazy import lazy
 
 if TYPE_CHECKING:
     import jwt
-else:
-    jwt = lazy("jwt")
 
 MAX_LIFETIME: Final = 10 * 365 * 86_400
 """Seconds: no token is taken to last longer."""
@@ -56,6 +53,8 @@ class TokenChecker:
         return Token(self._user(claims), self._expires(claims))
 
     def _candidates(self, token: str, keys: KeySet) -> list[jwt.PyJWK]:
+        import jwt
+
         try:
             header = jwt.get_unverified_header(token)
         except (jwt.PyJWTError, ValueError, TypeError):
@@ -74,6 +73,8 @@ class TokenChecker:
 
     def _verified(self, token: str, candidates: list[jwt.PyJWK]) -> dict[str, Any]:
         """The claims, of which those that PyJWT knows have been checked."""
+        import jwt
+
         for key in candidates:
             try:
                 claims: dict[str, Any] = jwt.decode(
@@ -88,9 +89,7 @@ class TokenChecker:
             except (jwt.InvalidSignatureError, jwt.InvalidKeyError):
                 continue
             except jwt.InvalidTokenError as error:
-                reason = _REASONS.get(
-                    type(error).__name__, "the token's claims are not as they should be"
-                )
+                reason = _REASONS.get(type(error).__name__, _OTHER_REASON)
                 raise AuthenticationFailed(reason, reason) from None
             except (jwt.PyJWTError, ValueError, TypeError):
                 raise AuthenticationFailed("it is no JSON Web Token") from None
@@ -133,6 +132,7 @@ def _items(name: str, value: object) -> list[str]:
     ]
 
 
+_OTHER_REASON: Final = "the token's claims are not as they should be"
 _REASONS: Final = {
     "ExpiredSignatureError": "the token has expired",
     "ImmatureSignatureError": "the token is not valid yet",

@@ -8,8 +8,8 @@ from typing import Any
 
 from gateway.access import Access
 from gateway.auth.identity import ANONYMOUS
-from gateway.catalog.entities import Change, Namespace
-from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.entities import Change, Namespace, TopicEntry
+from gateway.catalog.snapshot import Snapshot, differing
 from gateway.changes.apply_job import apply_namespace, within_patience
 from gateway.changes.cluster_defaults import cluster_defaults
 from gateway.changes.context import Context
@@ -40,6 +40,7 @@ from gateway.error_codes import (
     REQUEST_TIMED_OUT,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from gateway.spelling import below
 
 Operations = Callable[[Mapping[str, str]], Sequence[Operation]]
 """What is asked of a namespace, given its own configs."""
@@ -150,6 +151,8 @@ def _decide(context: Context, path: str, found: _Found) -> Callable[[Snapshot], 
         if tiers(newest, path) != tiers(found.seen, path):
             existing(newest, path)
             raise Outdated
+        if context.judge.policies.judges and _has_changed_below(found.seen, newest, path):
+            raise Outdated
         changes: list[Change] = []
         for flat, dynamic in found.dynamic.items():
             more = own_of(found.seen, flat, dynamic) - own_configs(found.seen, flat)
@@ -168,3 +171,25 @@ def _decide(context: Context, path: str, found: _Found) -> Callable[[Snapshot], 
         return [*changes, replace(present, configs=configs, apply=apply, apply_since=since)]
 
     return decide
+
+
+def _has_changed_below(seen: Snapshot, newest: Snapshot, path: str) -> bool:
+    """Whether topics at or below a namespace may inherit what they did not when it was judged:
+    another namespace there has changed, or one of them has come, or has a config of its own no
+    more. Topics that are being made do not matter: who makes them looks at this afterwards."""
+    for tier in differing(seen.namespaces, newest.namespaces):
+        if below(tier, path) is not None:
+            return True
+    for flat in differing(seen.topics, newest.topics):
+        old, new = seen.topics.get(flat), newest.topics.get(flat)
+        is_near = any(one and below(one.name.namespace, path) is not None for one in (old, new))
+        if is_near and not (new is not None and new.creating) and _inherits(old) != _inherits(new):
+            return True
+    return False
+
+
+def _inherits(entry: TopicEntry | None) -> tuple[object, ...]:
+    """What an entry says of what a topic inherits."""
+    if entry is None:
+        return ()
+    return entry.name, entry.own_configs, entry.apply, entry.creating

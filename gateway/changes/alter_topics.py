@@ -17,6 +17,7 @@ from gateway.auth.identity import ANONYMOUS
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.context import Context
+from gateway.changes.judged_again import CHANGED, judge_anew, undo_moved
 from gateway.changes.judged_configs import judged, refused_topics
 from gateway.changes.move import settled
 from gateway.changes.refused import Refused
@@ -88,10 +89,13 @@ async def alter_topics(
         left = {flat: ops for flat, ops in left.items() if answers.get(flat) is None}
     if validate_only or not left:
         return answers
-    added = await _record(context, {flat: _keys(ops, set_only=True) for flat, ops in left.items()})
-    sent = _for_broker(context.catalog.snapshot, left)
-    done = await write(context, sent)
-    await _take_back(context, sent, left, done, added)
+    added = await _record(context, _set_keys(left))
+    if context.judge.policies.judges:
+        sent, done = await _write_judged(context, principal, left, snapshot, added)
+    else:
+        sent = _for_broker(context.catalog.snapshot, left)
+        done = await write(context, sent)
+    done |= await _take_back(context, sent, left, done, added)
     values = {
         flat: {one.key: one.value for one in left[flat] if one.operation == SET and one.value}
         for flat, denied in done.items()
@@ -99,6 +103,31 @@ async def alter_topics(
     }
     await _keep(context, values)
     return answers | done
+
+
+async def _write_judged(
+    context: Context,
+    principal: str,
+    wanted: Wanted,
+    judged: Snapshot,
+    added: dict[str, frozenset[str]],
+) -> tuple[Wanted, dict[str, Denied | None]]:
+    """Change the topics at the broker, if they still may be what they were judged to be; what was
+    sent, and what became of it. ``added`` gets keys that are recorded by the way."""
+    before = await read_dynamic(context, list(wanted))
+    refused, seen = await judge_anew(context, principal, wanted, judged, added)
+    left = {flat: operations for flat, operations in wanted.items() if flat not in refused}
+    more = await _record(context, _set_keys(left))
+    if more:
+        # They have come to a namespace, where a job may have written before that was recorded.
+        added |= {flat: keys | added.get(flat, frozenset()) for flat, keys in more.items()}
+        refused |= dict.fromkeys(more, CHANGED)
+        left = {flat: operations for flat, operations in left.items() if flat not in more}
+    sent = _for_broker(seen, left)
+    done = await write(context, sent)
+    taken = {flat: sent[flat] for flat in left if done.get(flat) is None}
+    undone = await undo_moved(context, taken, before, seen, added)
+    return sent, {**done, **undone, **refused}
 
 
 def tracked(snapshot: Snapshot, flat: str) -> bool:
@@ -119,6 +148,10 @@ def _for_broker(snapshot: Snapshot, wanted: Wanted) -> dict[str, list[Operation]
             for one in operations
         ]
     return translated
+
+
+def _set_keys(wanted: Wanted) -> dict[str, frozenset[str]]:
+    return {flat: _keys(operations, set_only=True) for flat, operations in wanted.items()}
 
 
 def _keys(operations: Sequence[Operation], *, set_only: bool) -> frozenset[str]:
@@ -170,8 +203,13 @@ async def _take_back(
     wanted: Wanted,
     done: Mapping[str, Denied | None],
     added: Mapping[str, frozenset[str]],
-) -> None:
-    """What was deleted is the topic's own no more, nor what the broker did not take."""
+) -> dict[str, Denied]:
+    """What was deleted is the topic's own no more, nor what the broker did not take.
+
+    It stays the topic's own where policies have not allowed what it would fall back to by now: by
+    flat name, what is answered then.
+    """
+    late_ones: dict[str, Denied] = {}
     gone = {
         flat: added.get(flat, frozenset())
         if done.get(flat) is not None
@@ -180,17 +218,21 @@ async def _take_back(
     }
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
+        late_ones.clear()
         changes: list[Change] = []
         for flat, keys in gone.items():
             entry = snapshot.topics.get(flat)
             if entry is None or not keys.intersection(entry.own_configs):
                 continue
             values = inherited(snapshot, entry.name.namespace)
-            fallback = {one.key: one.value for one in sent[flat] if one.key in keys}
+            fallback = {one.key: one.value for one in sent.get(flat, ()) if one.key in keys}
             # What it falls back to has changed while the broker was told: a job makes it right.
             late = done.get(flat) is None and any(
                 values.get(key) != value for key, value in fallback.items()
             )
+            if late and context.judge.applies(entry.name.namespace):
+                late_ones[flat] = CHANGED
+                continue
             own = tuple(key for key in entry.own_configs if key not in keys)
             since = max(context.clock(), entry.since + 1) if late else entry.since
             entry = replace(entry, own_configs=own, apply=entry.apply or late, since=since)
@@ -199,6 +241,7 @@ async def _take_back(
 
     if decide(context.catalog.snapshot):
         await context.catalog.change(decide)
+    return late_ones
 
 
 async def _keep(context: Context, values: Mapping[str, Mapping[str, str]]) -> None:

@@ -1,14 +1,15 @@
-"""CreatePartitions (KIP-195) of topics that policies have a say in.
+"""CreatePartitions (KIP-195) where policies have a say in topics.
 
 As with CreateTopics: the broker validates first, then policies are asked about the topic as it
 would be, then counted limits are decided in the catalog writer's turn, where the topic's entry
-says what it counts with from then on, and then the broker makes the partitions.
+says what it counts with from then on, and then the broker makes the partitions. Topics without
+policies have such an entry, too: they could be moved to where there are some, before they grow.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from gateway.access import ALTER, Access
 from gateway.changes.answered import Answered
 from gateway.changes.context import Context
 from gateway.changes.judged_configs import NOT_TOLD
-from gateway.changes.partition_limits import Growth, over_limits, reserve, take_back
+from gateway.changes.partition_limits import Growth, Reserved, over_limits, reserve, take_back
 from gateway.changes.policy_texts import called
 from gateway.changes.refused import Refused, unavailable
 from gateway.changes.request_time import broker_time
@@ -84,7 +85,7 @@ async def create_partitions(
         for flat in list(asked.left):
             asked.answer(flat, None)
     else:
-        await _ask_broker(asked, _judged(asked), validate_only=True)
+        await _ask_broker(asked, list(asked.left), validate_only=True)
         reserved = await _judge(asked)
         await _ask_broker(asked, list(asked.left), validate_only=False)
         await _settle(asked, reserved)
@@ -167,22 +168,43 @@ def _broker_topic(cls: type, flat: str, topic: Any) -> Any:
     return make(cls, {"name": flat, "count": topic.count, "assignments": assignments})
 
 
-async def _judge(asked: _Request) -> list[Growth]:
-    """Refuse what a policy does not allow; those that are counted are in the catalog then, unless
-    nothing is to be made."""
-    context, flats = asked.context, _judged(asked)
-    if not flats:
-        return []
+async def _judge(asked: _Request) -> list[Reserved]:
+    """Refuse what a policy does not allow; the others are in the catalog then, unless nothing is
+    to be made."""
+    context = asked.context
     listed = context.clock()
+    await _ask_policies(asked, _judged(asked))
+    owner = asked.access.view.snapshot.owner
+    growing = [Growth(flat, owner(flat), int(one.count)) for flat, one in asked.left.items()]
+    principal = asked.access.principal
+    reserved: list[Reserved] = []
     try:
-        await context.cluster.refresh()
-        facts = await read_facts(context, flats)
+        if asked.request.validate_only:
+            refused = over_limits(context, context.catalog.snapshot, growing, principal, listed)
+        else:
+            reserved, refused = await reserve(context, growing, principal, listed)
+    except OSError as error:
+        refused = dict.fromkeys((growth.flat for growth in growing), unavailable(error))
+    for flat, denied in refused.items():
+        if denied.rule == UNAVAILABLE:
+            asked.answer(flat, denied)
+        else:
+            asked.refuse(flat, _told(asked, flat, denied))
+    return reserved
+
+
+async def _ask_policies(asked: _Request, flats: Sequence[str]) -> None:
+    """Refuse what they do not allow of these topics; the cluster is listed then."""
+    if not flats:
+        return
+    try:
+        await asked.context.cluster.refresh()
+        facts = await read_facts(asked.context, flats)
     except (OSError, Refused) as error:
         why = error.why if isinstance(error, Refused) else unavailable(error)
         for flat in flats:
             asked.answer(flat, why)
-        return []
-    counted: list[Growth] = []
+        return
     for flat in flats:
         if flat not in facts:
             asked.answer(flat, NOT_TOLD)
@@ -190,24 +212,6 @@ async def _judge(asked: _Request) -> list[Growth]:
         denied = await _why_not(asked, facts[flat])
         if denied is not None:
             asked.refuse(flat, denied)
-            continue
-        name = asked.access.view.snapshot.owner(flat)
-        if context.judge.counts(name.namespace):
-            counted.append(Growth(flat, name, int(asked.left[flat].count)))
-    principal = asked.access.principal
-    try:
-        if asked.request.validate_only:
-            refused = over_limits(context, context.catalog.snapshot, counted, principal, listed)
-        else:
-            refused = await reserve(context, counted, principal, listed)
-    except OSError as error:
-        refused = dict.fromkeys((growth.flat for growth in counted), unavailable(error))
-    for flat, denied in refused.items():
-        if denied.rule == UNAVAILABLE:
-            asked.answer(flat, denied)
-        else:
-            asked.refuse(flat, _told(asked, flat, denied))
-    return [growth for growth in counted if growth.flat not in refused]
 
 
 async def _why_not(asked: _Request, facts: TopicFacts) -> Denied | None:
@@ -234,14 +238,14 @@ def _told(asked: _Request, flat: str, why: Denied) -> Denied:
     return replace(why, message=text)
 
 
-async def _settle(asked: _Request, reserved: Iterable[Growth]) -> None:
+async def _settle(asked: _Request, reserved: Iterable[Reserved]) -> None:
     """What the broker has refused in the end does not count. What it did not answer may be made
     yet: that counts until listings tell."""
     refused = []
-    for growth in reserved:
-        why = asked.answers[asked.names[growth.flat]]
+    for one in reserved:
+        why = asked.answers[asked.names[one.growth.flat]]
         if why is not None and why.code != REQUEST_TIMED_OUT:
-            refused.append(growth)
+            refused.append(one)
     if refused:
         await take_back(asked.context, refused)
 

@@ -55,6 +55,11 @@ class Planned:
         return inherited | {config.name: config.value for config in self.asked.configs}
 
     @property
+    def is_judged(self) -> bool:
+        """Whether policies were asked about it: they need the numbers."""
+        return self.resolved is not None
+
+    @property
     def needs_check(self) -> bool:
         """Whether the catalog has a say in whether it may exist."""
         return bool(self.name.namespace) or self.entry is not None or may_be_captured(self.flat)
@@ -156,6 +161,14 @@ def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
         captured = held is None and snapshot.captured_by(planned.name) is not None
         if captured or (there != planned.flat and not lost):
             raise _changed(planned)
+        if held is None and planned.reserve and planned.entry is not None and planned.entry.counted:
+            # It took so long that it counts no more: another may have come in its place.
+            message = f"It took too long to create topic '{planned.spelled}'; try again."
+            raise Refused(REQUEST_TIMED_OUT, message)
+        if planned.is_judged and _is_stale(snapshot, planned):
+            # Policies have allowed it with what it would have inherited before.
+            message = f"What topic '{planned.spelled}' inherits has just changed; try again."
+            raise Refused(REQUEST_TIMED_OUT, message)
     wanted = _wanted(snapshot, planned, held, now)
     if wanted == held:
         return None
@@ -167,9 +180,10 @@ def _wanted(
 ) -> TopicEntry | None:
     if held is not None and held != planned.entry:
         # Somebody has changed the new topic already, or has seen that it was made.
-        return replace(held, own_configs=tuple(sorted({*held.own_configs, *planned.own})))
+        own = tuple(sorted({*held.own_configs, *planned.own}))
+        return replace(held, own_configs=own, creating=False)
     # A namespace's configs that changed meanwhile have missed it.
-    stale = snapshot.effective_configs(planned.name.namespace) != planned.inherited
+    stale = _is_stale(snapshot, planned)
     counted = planned.entry.counted if planned.entry is not None and planned.reserve else 0
     if not (planned.own or stale or counted or planned.flat != encode(planned.name)):
         return None
@@ -181,6 +195,10 @@ def _wanted(
         since=now if held is None else max(now, held.since + (not planned.reserve)),
         counted=counted,
     )
+
+
+def _is_stale(snapshot: Snapshot, planned: Planned) -> bool:
+    return snapshot.effective_configs(planned.name.namespace) != planned.inherited
 
 
 def _check_held(spelled: str, name: LogicalName, held: TopicEntry | None, now: int) -> None:

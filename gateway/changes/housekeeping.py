@@ -16,8 +16,10 @@ from gateway.changes.move import settled
 ALIASES: Final = "removal of expired aliases"
 CREATING: Final = "end of topic creations"
 
-CREATION_TIME: Final = 60_000
-"""Milliseconds after which the process that was about to make a topic is taken to be gone."""
+CREATION_TIME: Final = 120_000
+"""Milliseconds after which the process that was about to make a topic is taken to be gone: longer
+than all that it waits for together, from its listing on (``reservations.LISTING_HOLDS``, a turn of
+the catalog's writer, ``broker_admin.TURN_TIMEOUT`` and ``ASK_TIMEOUT``)."""
 
 _LOOK_AGAIN: Final = 5_000
 """Milliseconds between two looks through all entries."""

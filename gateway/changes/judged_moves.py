@@ -6,6 +6,7 @@ replicas as they are. What it did not violate where it is does not matter.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +17,7 @@ from gateway.changes.judged_configs import NOT_TOLD
 from gateway.changes.policy_texts import called
 from gateway.changes.refused import Refused
 from gateway.changes.reservations import LISTING_HOLDS
-from gateway.changes.topic_facts import Asker, read_facts
+from gateway.changes.topic_facts import Asker, TopicFacts, read_facts
 from gateway.changes.usage import Expected
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
@@ -32,6 +33,13 @@ _LATE: Final = Denied(
     "unavailable",
 )
 
+_GROWING: Final = Denied(
+    REQUEST_TIMED_OUT, "Partitions are just being added to the topic; try again.", "unavailable"
+)
+
+_ROOM: Final = -sys.maxsize
+"""So little that any limit has room for more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
@@ -46,7 +54,7 @@ class Arrival:
 
 class Joined:
     """Usage as it matters for topics that come from the namespace ``former``: a tree that holds
-    both gets no more by it, so it has room, whatever is there."""
+    both gets no more by it, so it has room, whatever is there and however big they are."""
 
     def __init__(self, usage: Usage, former: str) -> None:
         self._usage = usage
@@ -62,11 +70,11 @@ class Joined:
 
     def tree_topics(self, path: str | None) -> int:
         """Topics of a namespace and all below it."""
-        return 0 if self._is_in(path) else self._usage.tree_topics(path)
+        return _ROOM if self._is_in(path) else self._usage.tree_topics(path)
 
     def tree_partitions(self, path: str | None) -> int:
         """Their partitions."""
-        return 0 if self._is_in(path) else self._usage.tree_partitions(path)
+        return _ROOM if self._is_in(path) else self._usage.tree_partitions(path)
 
     def _is_in(self, path: str | None) -> bool:
         return path is None or self._former == path or self._former.startswith(path + DELIMITER)
@@ -74,9 +82,8 @@ class Joined:
 
 async def judge(
     context: Context, principal: str, snapshot: Snapshot, arrivals: Sequence[Arrival]
-) -> dict[str, int]:
-    """How many partitions each topic comes with, by flat name, where its new namespace has
-    policies.
+) -> dict[str, TopicFacts]:
+    """What the topics are, by flat name, whose new namespace has policies.
 
     Raises :class:`Refused` unless they allow all of them, and OSError.
     """
@@ -99,7 +106,16 @@ async def judge(
         if len(refused) > TOLD:
             texts.append(f"{len(refused) - TOLD} more topics violate policies.")
         raise Refused(refused[0].code, " ".join(texts), refused[0].rule)
-    return {flat: len(known.replicas) for flat, known in facts.items()}
+    return facts
+
+
+def check_growth(newest: Snapshot, arrivals: Sequence[tuple[Arrival, int]]) -> None:
+    """Raise :class:`Refused` where a topic is about to have more than the partitions that it was
+    judged with: for the catalog writer's turn."""
+    for arrival, known in arrivals:
+        entry = newest.topics.get(arrival.flat)
+        if known and entry is not None and entry.counted > known:
+            raise _refusal(_GROWING)
 
 
 def check_limits(

@@ -76,6 +76,7 @@ def move(snapshot: Snapshot, flat: str, target: Target, known: Known) -> list[Ch
             own_configs=own,
             apply=True,
             since=_since(entry, known.now),
+            counted=_counted(entry),
         )
     ]
 
@@ -103,7 +104,15 @@ def release(snapshot: Snapshot, flat: str, known: Known) -> list[Change]:
     # Two names with one topic id confuse clients: the broker's goes with the flat name now.
     aliases = tuple(a for a in _aliases(entry, target, known.now) if a.topic_id is not None)
     since = _since(entry, known.now)
-    released = TopicEntry(flat, target, aliases=aliases, own_configs=own, apply=True, since=since)
+    released = TopicEntry(
+        flat,
+        target,
+        aliases=aliases,
+        own_configs=own,
+        apply=True,
+        since=since,
+        counted=_counted(entry),
+    )
     inherits = present.namespace or (entry is not None and entry.apply)
     change = released if inherits else settled(snapshot, replace(released, apply=False))
     same = entry is not None and replace(released, apply=entry.apply, since=entry.since) == entry
@@ -220,6 +229,11 @@ def _topic_id(entry: TopicEntry | None, target: Target, now: int) -> bytes | Non
 def _aliases(entry: TopicEntry | None, name: LogicalName, now: int) -> tuple[Alias, ...]:
     former = () if entry is None else entry.aliases
     return tuple(alias for alias in former if alias.until > now and alias.name != name)
+
+
+def _counted(entry: TopicEntry | None) -> int:
+    """Partitions may be on their way, wherever the topic is."""
+    return 0 if entry is None else entry.counted
 
 
 def _since(entry: TopicEntry | None, now: int) -> int:

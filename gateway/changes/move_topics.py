@@ -10,14 +10,15 @@ from uuid import uuid4
 
 from gateway.access import Access
 from gateway.acls.model import Resource, ResourceType
-from gateway.catalog.entities import Change, Removal, TopicEntry
+from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes import admin_rights
-from gateway.changes.acl_moves import Carried, carried
+from gateway.changes.acl_moves import carried
 from gateway.changes.apply_job import apply_topic, within_patience
 from gateway.changes.context import Context
-from gateway.changes.judged_moves import Arrival, check_limits, judge
-from gateway.changes.move import Known, Outdated, Target, move, release
+from gateway.changes.judged_moves import Arrival, check_growth, check_limits, judge
+from gateway.changes.move import Known, Outdated, Target, move, release, tiers
+from gateway.changes.moves_taken_back import Decided, Judged, judge_again, look_for_twin
 from gateway.changes.policy_texts import shown_topic
 from gateway.changes.refused import Refused
 from gateway.changes.resources import moved_out
@@ -28,7 +29,6 @@ from gateway.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
     REQUEST_TIMED_OUT,
-    TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.names import DELIMITER, InvalidName, LogicalName, encode
@@ -99,7 +99,7 @@ async def _try_to_move(asked: Asked, listed: int, validate_only: bool) -> str | 
 
     known = Known(dynamic, seen, exists, context.clock())
     judged = await _judge(asked, flat, known, listed)
-    decided: list[_Decided] = []
+    decided: list[Decided] = []
 
     def decide(newest: Snapshot) -> Sequence[Change]:
         decided.append(_decide(asked, newest, flat, known, judged))
@@ -109,47 +109,29 @@ async def _try_to_move(asked: Asked, listed: int, validate_only: bool) -> str | 
         decide(seen)
         return None
     await context.catalog.change(decide)
-    await _look_for_twin(asked, seen.topics.get(flat), decided[-1])
+    former = seen.topics.get(flat)
+    await look_for_twin(context, former, decided[-1])
+    if judged is not None:
+        await judge_again(context, asked.access.principal, judged, former, decided[-1])
     return flat
 
 
-@dataclass(frozen=True, slots=True)
-class _Decided:
-    """The changes, of which ``record`` is the topic's own, if any, and ``acls`` what it takes
-    along; it is ``name`` then."""
-
-    changes: Sequence[Change] = ()
-    record: Change | None = None
-    acls: Carried | None = None
-    name: LogicalName | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What policies have allowed: the arrival of a topic with so many ``partitions`` (0: they were
-    not asked). The cluster was ``listed`` then."""
-
-    arrival: Arrival
-    partitions: int
-    listed: int
-
-
 def _decide(
-    asked: Asked, newest: Snapshot, flat: str, known: Known, judged: _Judged | None = None
-) -> _Decided:
+    asked: Asked, newest: Snapshot, flat: str, known: Known, judged: Judged | None = None
+) -> Decided:
     records = _records(asked, newest, flat, known)
     if not records:
-        return _Decided()
+        return Decided()
     (record,) = records
     name = record.name if isinstance(record, TopicEntry) else newest.spelled(flat)
     if judged is not None:
         record = _limited(asked, newest, judged, record, name)
     acls = carried(newest, newest.owner(flat), name)
     changes = [record] if acls is None else acls.around([record])
-    return _Decided(changes, record, acls, name)
+    return Decided(changes, record, acls, name)
 
 
-async def _judge(asked: Asked, flat: str, known: Known, listed: int) -> _Judged | None:
+async def _judge(asked: Asked, flat: str, known: Known, listed: int) -> Judged | None:
     """Ask the policies of where the topic goes, if it may go there at all; None: there are none,
     or it is there already. Raises :class:`Refused`."""
     context = asked.context
@@ -160,27 +142,30 @@ async def _judge(asked: Asked, flat: str, known: Known, listed: int) -> _Judged 
         return None
     above = inherited(known.seen, name.namespace)
     arrival = Arrival(flat, name, above, shown_topic(asked.view, name))
-    partitions = await judge(context, asked.access.principal, known.seen, [arrival])
-    return _Judged(arrival, partitions.get(flat, 0), listed)
+    facts = await judge(context, asked.access.principal, known.seen, [arrival])
+    return Judged(arrival, facts.get(flat), known.seen, listed)
 
 
 def _limited(
-    asked: Asked, newest: Snapshot, judged: _Judged, record: Change, name: LogicalName
+    asked: Asked, newest: Snapshot, judged: Judged, record: Change, name: LogicalName
 ) -> Change:
     """The record, by which the topic counts where it is limited how many there may be. Raises
     :class:`Refused`, and Outdated where it goes elsewhere by now."""
     context, arrival = asked.context, judged.arrival
-    if name != arrival.name:
+    if name != arrival.name or tiers(newest, name.namespace) != tiers(judged.seen, name.namespace):
         raise Outdated
     moving = [(arrival, judged.partitions)]
+    check_growth(newest, moving)
     check_limits(context, asked.access.principal, newest, moving, judged.listed)
     if not judged.partitions or not context.judge.counts(name.namespace):
         return record
+    usage = context.usage.at(newest, context.cluster.index)
+    counted = max(judged.partitions, usage.partitions_of(arrival.flat))
     if isinstance(record, TopicEntry):
-        return replace(record, counted=judged.partitions)
+        return replace(record, counted=counted)
     held = newest.topics.get(arrival.flat)
     since = context.clock() if held is None else max(context.clock(), held.since + 1)
-    return TopicEntry(arrival.flat, name, since=since, counted=judged.partitions)
+    return TopicEntry(arrival.flat, name, since=since, counted=counted)
 
 
 def _records(asked: Asked, newest: Snapshot, flat: str, known: Known) -> Sequence[Change]:
@@ -265,32 +250,3 @@ def _target(asked: Asked, wanted: Move, snapshot: Snapshot, present: LogicalName
         raise Refused(INVALID_TOPIC_EXCEPTION, f"{error}.", "names") from None
     assert namespace is not None
     return LogicalName(namespace, topic)
-
-
-async def _look_for_twin(asked: Asked, former: TopicEntry | None, decided: _Decided) -> None:
-    """Take a move back if a topic of its new name was made at the same time.
-
-    The name was free when it was decided, and whoever makes a topic looks into the catalog once
-    more afterwards; only when both looked too early there are two. Raises :class:`Refused` then.
-    """
-    change, acls = decided.record, decided.acls
-    if not isinstance(change, TopicEntry):
-        return
-    context = asked.context
-    await context.cluster.refresh()
-    twin = encode(change.name)
-    snapshot = context.catalog.snapshot
-    if twin == change.flat or twin in snapshot.topics:
-        return
-    if not context.cluster.index.exists(twin.encode()):
-        return
-
-    def decide(newest: Snapshot) -> Sequence[Change]:
-        if newest.topics.get(change.flat) != change:
-            return ()
-        record = former or Removal(("topic", change.flat))
-        return [record] if acls is None else acls.back(newest, [record])
-
-    await context.catalog.change(decide)
-    log.warning("topic %r is not moved: %r was made meanwhile", change.flat, twin)
-    raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{change.name}' already exists.")

@@ -19,7 +19,7 @@ from gateway.changes.create_namespaces import (
     shown,
 )
 from gateway.changes.judged_configs import refused_namespace
-from gateway.changes.judged_moves import Arrival, check_limits, judge
+from gateway.changes.judged_moves import Arrival, check_growth, check_limits, judge
 from gateway.changes.namespace_configs import split_virtual, validate
 from gateway.changes.policy_texts import called, shown_topic
 from gateway.changes.refused import Refused
@@ -69,6 +69,7 @@ async def create_namespace(
         if index.version != listed:
             check_capture(newest, creation, index.names())
         changes = decide(access.over(newest), creation)
+        check_growth(snapshot, arriving)
         check_limits(context, access.principal, snapshot, arriving, counted_at)
         return changes
 
@@ -92,8 +93,8 @@ async def _judged(
     arrivals = [
         Arrival(flat, name, {}, shown_topic(access.view, name)) for flat, name in names.items()
     ]
-    partitions = await judge(context, access.principal, access.view.snapshot, arrivals)
-    return [(one, partitions.get(one.flat, 0)) for one in arrivals]
+    facts = await judge(context, access.principal, access.view.snapshot, arrivals)
+    return [(one, len(facts[one.flat].replicas) if one.flat in facts else 0) for one in arrivals]
 
 
 def _configs(asked: Any) -> tuple[dict[str, str], bool]:

@@ -40,6 +40,16 @@ class Growth:
     total: int
 
 
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """A topic counts with its growth by its ``entry``; before it did with ``former`` partitions (0:
+    with those that are listed)."""
+
+    growth: Growth
+    entry: TopicEntry
+    former: int
+
+
 def over_limits(
     context: Context,
     snapshot: Snapshot,
@@ -77,32 +87,37 @@ def over_limits(
 
 async def reserve(
     context: Context, growing: Sequence[Growth], principal: str, listed: int
-) -> dict[str, Denied]:
-    """Let topics count with what they are to have; why of those that may not grow. Raises
-    OSError."""
+) -> tuple[list[Reserved], dict[str, Denied]]:
+    """Let topics count with what they are to have, limited or not: who moves them sees by it that
+    they grow. And why of those that may not. Raises OSError."""
     refused: dict[str, Denied] = {}
+    reserved: list[Reserved] = []
 
     def decide(newest: Snapshot) -> list[Change]:
         refused.clear()
         refused.update(over_limits(context, newest, growing, principal, listed))
-        return [
+        reserved[:] = [
             _counting(context, newest, growth) for growth in growing if growth.flat not in refused
         ]
+        return [one.entry for one in reserved]
 
     if growing:
         await context.catalog.change(decide)
-    return refused
+    return reserved, refused
 
 
-async def take_back(context: Context, grown: Sequence[Growth]) -> None:
-    """Let topics count as listed again, which have not grown after all."""
+async def take_back(context: Context, grown: Sequence[Reserved]) -> None:
+    """Let topics count as before again, which have not grown after all. What became of one
+    meanwhile, another growth of it for example, may need what it counts with: that ends in time."""
 
     def decide(newest: Snapshot) -> list[Change]:
-        held = ((growth, newest.topics.get(growth.flat)) for growth in grown)
         return [
-            settled(newest, replace(entry, counted=0, since=_later(context, entry)))
-            for growth, entry in held
-            if entry is not None and entry.counted == growth.total and not entry.creating
+            settled(
+                newest,
+                replace(one.entry, counted=one.former, since=_later(context, one.entry)),
+            )
+            for one in grown
+            if newest.topics.get(one.growth.flat) == one.entry
         ]
 
     if not decide(context.catalog.snapshot):
@@ -113,10 +128,11 @@ async def take_back(context: Context, grown: Sequence[Growth]) -> None:
         log.warning("partitions that were not made count for a while: %s", error)
 
 
-def _counting(context: Context, newest: Snapshot, growth: Growth) -> TopicEntry:
+def _counting(context: Context, newest: Snapshot, growth: Growth) -> Reserved:
     entry = entry_for(newest, growth.flat, context.clock())
     counted = max(growth.total, entry.counted)
-    return replace(entry, counted=counted, since=_later(context, entry))
+    counting = replace(entry, counted=counted, since=_later(context, entry))
+    return Reserved(growth, counting, entry.counted)
 
 
 def _later(context: Context, entry: TopicEntry) -> int:

@@ -13,7 +13,6 @@ from gateway.changes.broker_deletion import delete_at_broker
 from gateway.changes.context import Context
 from gateway.changes.create_plan import Planned, reserved
 from gateway.changes.creation import Creation
-from gateway.changes.housekeeping import CREATION_TIME
 from gateway.changes.refused import Refused, unavailable
 from gateway.changes.usage import Expected
 from gateway.decision import Denied
@@ -23,9 +22,15 @@ from gateway.policies.violation import Violation
 
 log = logging.getLogger(__name__)
 
-LISTING_HOLDS: Final = CREATION_TIME // 2
+LISTING_HOLDS: Final = 30_000
 """Milliseconds for which a listing of the cluster may be counted by: entries of topics that it
-lacks are kept for longer."""
+lacks are kept for longer (``housekeeping.CREATION_TIME``)."""
+
+
+_RELOADED: Final = Denied(
+    REQUEST_TIMED_OUT, "The policies have just changed; try again.", "unavailable"
+)
+"""What is counted now was not when it was judged."""
 
 
 async def reserve(creation: Creation, listed: int) -> None:
@@ -34,6 +39,10 @@ async def reserve(creation: Creation, listed: int) -> None:
 
     The cluster was ``listed`` then (milliseconds since the epoch). What is refused is denied.
     """
+    for spelled, each in list(creation.planned.items()):
+        counted = each.entry is not None and each.reserve and each.entry.counted
+        if not counted and creation.context.judge.counts(each.name.namespace):
+            creation.deny(spelled, _RELOADED)
     wanted = {spelled: each for spelled, each in creation.planned.items() if each.reserve}
     if not wanted:
         return

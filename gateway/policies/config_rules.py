@@ -12,6 +12,14 @@ from gateway.names import DELIMITER
 from gateway.policies.findings import Finding, allowance, broken_bound, cut, listed
 from gateway.policies.interface import RequestMetadata
 
+SAME_AS: Final = {
+    "local.retention.ms": "retention.ms",
+    "local.retention.bytes": "retention.bytes",
+}
+"""Configs (KIP-405) of which :data:`AS_THE_OTHER` is no number but the value of another one."""
+
+AS_THE_OTHER: Final = -2
+
 _NUMBER: Final = re.compile(
     r"[+-]?[0-9]{1,40}(?P<fraction>\.[0-9]{0,40})?(?P<power>[eE][+-]?[0-9]{1,4})?"
 )
@@ -25,10 +33,13 @@ def config_findings(block: PolicyBlock, metadata: RequestMetadata) -> Iterator[F
     """
     is_namespace = metadata.topic.endswith(DELIMITER)
     for key, allowed in block.ranges().items():
-        if not is_namespace:
-            yield from _range(key, allowed, _value(metadata, key))
-        elif key in metadata.configs:
-            yield from _range(key, allowed, metadata.configs[key])
+        value = metadata.configs.get(key) if is_namespace else _value(metadata, key)
+        if value is not None:
+            yield from _range(key, allowed, value, metadata)
+        elif not is_namespace:
+            # It may be outside, and nobody can tell.
+            clause = f"does not set {key}, and the cluster does not tell its default"
+            yield key, f"{clause}; {allowance(allowed)} here, so it has to be set"
     if not is_namespace:
         yield from _required(block.configs.required, metadata.configs)
     yield from _settable(block.configs, metadata.configs)
@@ -52,25 +63,29 @@ def _value(metadata: RequestMetadata, key: str) -> str | None:
     return metadata.configs.get(key)
 
 
-def _range(key: str, allowed: Range, value: str | None) -> Iterator[Finding]:
-    if value is None:
-        # It may be outside, and nobody can tell.
-        yield (
-            key,
-            f"does not set {key}, and the cluster does not tell its default; {allowance(allowed)}"
-            " here, so it has to be set",
-        )
-        return
-    found = number(key, value)
+def _range(key: str, allowed: Range, value: str, metadata: RequestMetadata) -> Iterator[Finding]:
+    told, found = key, number(key, value)
+    if key in SAME_AS and found == AS_THE_OTHER:
+        other = SAME_AS[key]
+        same = _value(metadata, other)
+        if same is None:
+            # Topics are asked about what a namespace leaves open.
+            if not metadata.topic.endswith(DELIMITER):
+                clause = (
+                    f"has {key}={AS_THE_OTHER}, which is what {other} is, and nobody tells that"
+                )
+                yield key, f"{clause}; {allowance(allowed)} here"
+            return
+        told, value, found = f"{key}={AS_THE_OTHER}, which is {other}", same, number(other, same)
     if found is None:
-        yield key, f"has {key}='{cut(value)}', which is no number, and {allowance(allowed)} here"
+        yield key, f"has {told}='{cut(value)}', which is no number, and {allowance(allowed)} here"
         return
     bound = broken_bound(allowed, found)
     if bound is not None:
         unlimited = " (no limit)" if found == math.inf else ""
         yield (
             f"{key}.{bound}",
-            f"has {key}={cut(value.strip())}{unlimited}, and {allowance(allowed, bound)} here",
+            f"has {told}={cut(value.strip())}{unlimited}, and {allowance(allowed, bound)} here",
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from gateway.error_codes import (
     LEADER_NOT_AVAILABLE,
@@ -25,6 +25,9 @@ from protocol.walkers import Span, walker
 
 PLACEHOLDER = ":"
 """A name no broker can have: what Metadata v0 asks for to get no topic, since empty means all."""
+
+FORBIDS_AUTO_CREATION: Final = 4
+"""The first version whose request can forbid auto-creation."""
 
 NO_LEADER = -1
 NO_CONTROLLER = -1
@@ -146,6 +149,6 @@ def _without_leader(version: int, partition: Any, hidden: Collection[int]) -> An
     if partition.leader_id in hidden:
         changes["leader_id"] = NO_LEADER
         code = LISTENER_NOT_FOUND if version >= 6 else LEADER_NOT_AVAILABLE
-    if code:
+    if code and not (code == REPLICA_NOT_AVAILABLE and partition.error_code):
         changes["error_code"] = code
     return changed(partition, changes) if changes else partition

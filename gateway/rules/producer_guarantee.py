@@ -7,6 +7,7 @@ is sent on with. Whether a producer is idempotent stands in the header of its ba
 from __future__ import annotations
 
 from collections.abc import Iterable
+from struct import Struct
 from typing import Final
 
 from gateway.decision import Denied
@@ -27,7 +28,14 @@ ACKS_NONE: Final = 0
 WEAK_ACKS: Final = frozenset({0, 1})
 """What is less than all. Other values are no acks at all: the broker refuses them."""
 
-ALL_ON_THE_WIRE: Final = ACKS_ALL.to_bytes(2, "big", signed=True)
+LEAST_TIMEOUT_MS: Final = 30_000
+"""Milliseconds that a broker waits for its replicas at least, where acks were raised: the default
+of producers (request.timeout.ms). One that asks for acks=0 or acks=1 may ask for less without
+harm, as brokers look at it with acks=all only."""
+
+_ACKS_AND_TIMEOUT: Final = Struct(">hi")
+RAISED_SIZE: Final = _ACKS_AND_TIMEOUT.size
+"""Bytes: acks, and timeout_ms right behind them in every version (ProduceRequest.json)."""
 
 Batch = tuple[bytes, int, int]
 """A partition's records: the flat topic, where they begin and where they end (before their
@@ -41,14 +49,21 @@ _SETTERS: Final = {
 _OF_A_NAMESPACE: Final = "policies.namespaces."
 
 
+def raised(buf: bytes, at: int) -> bytes:
+    """What stands in a request instead of the acks at ``at``, and of the timeout behind them."""
+    _, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(buf, at)
+    return _ACKS_AND_TIMEOUT.pack(ACKS_ALL, max(timeout_ms, LEAST_TIMEOUT_MS))
+
+
 def holds_back(view: View, flat: bytes, acks: int) -> Denied | None:
     """Why a topic does not take a request with these acks; None: it does."""
     if acks not in WEAK_ACKS or not view.guarantee_of(flat) & REQUIRE_ACKS:
         return None
     source = view.policies.guarantee(_namespace(view, flat)).acks_source
+    topic, setter = _told(view, flat, source)
     why = (
-        f"{_topic(view, flat)} is written with acks=all only, and this request has acks={acks}"
-        f" (policies: producer.acks, {_setter(source)}); set acks=all in the producer."
+        f"{topic} is written with acks=all only, and this request has acks={acks}"
+        f" (policies: producer.acks{setter}); set acks=all in the producer."
     )
     return Denied(POLICY_VIOLATION, why, "producer_guarantee")
 
@@ -79,9 +94,10 @@ def idempotence_denial(view: View, flat: bytes, *, older: bool) -> Denied:
     else:
         what = "and this record batch is not of one"
         advice = "set enable.idempotence=true in the producer"
+    topic, setter = _told(view, flat, source)
     why = (
-        f"{_topic(view, flat)} takes records of idempotent producers only, {what}"
-        f" (policies: producer.idempotence, {_setter(source)}); {advice}."
+        f"{topic} takes records of idempotent producers only, {what}"
+        f" (policies: producer.idempotence{setter}); {advice}."
     )
     return Denied(POLICY_VIOLATION, why, "producer_guarantee")
 
@@ -98,9 +114,13 @@ def _namespace(view: View, flat: bytes) -> str:
     return view.snapshot.owner(flat.decode(errors="replace")).namespace
 
 
-def _topic(view: View, flat: bytes) -> str:
+def _told(view: View, flat: bytes, source: str) -> tuple[str, str]:
+    """How a topic is called, and who set its rule. Whoever sees it by an alias alone is not told
+    where it is, so not by a namespace around it either."""
     shown = view.spell(flat)
-    return "This topic" if shown is None else f"Topic '{shown.decode()}'"
+    if shown is None:
+        return "This topic", ""
+    return f"Topic '{shown.decode()}'", f", {_setter(source)}"
 
 
 def _setter(source: str) -> str:

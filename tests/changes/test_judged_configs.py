@@ -158,11 +158,13 @@ async def test_nothing_is_changed_of_what_is_only_validated() -> None:
     assert one.log.decisions == [(Namespace("org", {}),)]
 
 
-async def test_where_no_policy_applies_nothing_more_is_asked() -> None:
+async def test_where_no_policy_applies_it_is_kept_what_was_set() -> None:
+    """To undo the alteration, in case that the topic is moved meanwhile."""
     one = world()
     gateway = strict(one, **RANGE)
     assert await alter(gateway, "plain", setting(retention_ms="60")) == (0, None)
-    assert [name for name, _ in one.broker.asked] == ["IncrementalAlterConfigsRequest"]
+    asked = [name for name, _ in one.broker.asked]
+    assert asked == ["DescribeConfigsRequest", "IncrementalAlterConfigsRequest"]
 
 
 async def test_both_spellings_get_the_same_answer_and_it_is_told_as_a_denial() -> None:

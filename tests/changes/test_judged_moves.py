@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -219,6 +220,18 @@ async def test_it_goes_elsewhere_by_now() -> None:
     assert one.snapshot.owner("new..x") == LogicalName("org", "x")
 
 
+async def test_what_is_too_big_for_a_tree_may_move_within_it() -> None:
+    one = World(["org:a", "org:b"])
+    one.broker.make("org.a..x")
+    one.broker.topics["org.a..x"].partitions = 8
+    gateway = one.gateway(judge(namespaces={"org": {"max_partitions_in_tree": 5}}))
+    assert await alter(gateway, "org:a:x", moving("org:b")) == (0, None)
+
+
+NONE = -sys.maxsize
+"""Less than any limit."""
+
+
 def test_trees_that_hold_both() -> None:
     class Full(Usage):
         def topics(self, path: str) -> int:
@@ -235,8 +248,8 @@ def test_trees_that_hold_both() -> None:
 
     joined = Joined(Full(), "org:sub")
     paths = (None, "org", "org:sub", "org:subway", "org:sub:x", "free")
-    assert [joined.tree_topics(path) for path in paths] == [0, 0, 0, 9, 9, 9]
-    assert [joined.tree_partitions(path) for path in paths] == [0, 0, 0, 99, 99, 99]
+    assert [joined.tree_topics(path) for path in paths] == [NONE, NONE, NONE, 9, 9, 9]
+    assert [joined.tree_partitions(path) for path in paths] == [NONE, NONE, NONE, 99, 99, 99]
     assert (joined.topics("org:sub"), joined.partitions("org")) == (9, 99)
 
 

@@ -30,21 +30,21 @@ def limited(one: World, most: int = 6) -> FakeGateway:
 async def test_one_after_the_other() -> None:
     one = world()
     gateway = limited(one)
-    refused = await reserve(gateway.context, [A, B], "User:alice", one.clock())
+    _, refused = await reserve(gateway.context, [A, B], "User:alice", one.clock())
     assert list(refused) == ["org..b"]
     assert "would have 7 partitions" in refused["org..b"].message
     assert {flat: entry.counted for flat, entry in one.snapshot.topics.items()} == {"org..a": 4}
     # What is told is the same without a decision.
     again = over_limits(gateway.context, one.snapshot, [B], "User:alice", one.clock())
     assert list(again) == ["org..b"]
-    assert await reserve(gateway.context, [], "User:alice", one.clock()) == {}
+    assert await reserve(gateway.context, [], "User:alice", one.clock()) == ([], {})
 
 
 async def test_the_same_once_more_adds_nothing() -> None:
     one = world()
     gateway = limited(one, 5)
     for _ in range(2):
-        assert await reserve(gateway.context, [A], "User:alice", one.clock()) == {}
+        assert (await reserve(gateway.context, [A], "User:alice", one.clock()))[1] == {}
     first, second = (decision[0] for decision in one.log.decisions)
     assert isinstance(first, TopicEntry)
     assert isinstance(second, TopicEntry)
@@ -56,10 +56,11 @@ async def test_two_gateways_at_once() -> None:
     first, second = limited(one), limited(one)
 
     async def other() -> None:
-        assert await reserve(second.context, [B], "User:bob", one.clock()) == {}
+        assert (await reserve(second.context, [B], "User:bob", one.clock()))[1] == {}
 
     one.step = once("change", other)
-    assert list(await reserve(first.context, [A], "User:alice", one.clock())) == ["org..a"]
+    _, refused = await reserve(first.context, [A], "User:alice", one.clock())
+    assert list(refused) == ["org..a"]
 
 
 async def test_an_entry_keeps_what_it_says() -> None:
@@ -67,26 +68,33 @@ async def test_an_entry_keeps_what_it_says() -> None:
     held = TopicEntry("org..a", LogicalName("org", "a"), own_configs=("x",), since=9, counted=2)
     one.log.append([held])
     gateway = limited(one)
-    await reserve(gateway.context, [A], "User:alice", one.clock())
+    reserved, _ = await reserve(gateway.context, [A], "User:alice", one.clock())
     entry = one.snapshot.topics["org..a"]
     assert (entry.own_configs, entry.counted) == (("x",), 4)
-    await take_back(gateway.context, [A])
+    await take_back(gateway.context, reserved)
     entry = one.snapshot.topics["org..a"]
-    assert (entry.own_configs, entry.counted) == (("x",), 0)
+    assert (entry.own_configs, entry.counted) == (("x",), 2)
 
 
 async def test_taking_back() -> None:
     one = world()
     gateway = limited(one)
-    await take_back(gateway.context, [A])
-    assert one.log.decisions == []
-    await reserve(gateway.context, [A], "User:alice", one.clock())
-    await take_back(gateway.context, [A])
+    reserved, _ = await reserve(gateway.context, [A], "User:alice", one.clock())
+    await take_back(gateway.context, reserved)
     assert one.snapshot.topics == {}
-    # Somebody else's is left alone.
-    await reserve(gateway.context, [Growth(A.flat, A.name, 5)], "User:alice", one.clock())
-    await take_back(gateway.context, [A])
-    assert one.snapshot.topics["org..a"].counted == 5
+    decisions = len(one.log.decisions)
+    await take_back(gateway.context, reserved)
+    assert len(one.log.decisions) == decisions
+
+
+@pytest.mark.parametrize("first_fails", [True, False])
+async def test_another_growth_of_the_topic_counts_on(first_fails: bool) -> None:
+    one = world()
+    gateway = limited(one)
+    first, _ = await reserve(gateway.context, [A], "User:alice", one.clock())
+    second, _ = await reserve(gateway.context, [A], "User:bob", one.clock())
+    await take_back(gateway.context, first if first_fails else second)
+    assert one.snapshot.topics["org..a"].counted == 4
 
 
 async def test_what_cannot_be_taken_back_counts_for_a_while(
@@ -94,10 +102,10 @@ async def test_what_cannot_be_taken_back_counts_for_a_while(
 ) -> None:
     one = world()
     gateway = limited(one)
-    await reserve(gateway.context, [A], "User:alice", one.clock())
+    reserved, _ = await reserve(gateway.context, [A], "User:alice", one.clock())
     gateway.catalog.down = True
     with caplog.at_level(logging.WARNING):
-        await take_back(gateway.context, [A])
+        await take_back(gateway.context, reserved)
     assert "count for a while" in caplog.text
     gateway.catalog.down = False
     one.clock.forward(seconds=CREATION_TIME / 1000 + 1)

@@ -7,6 +7,7 @@ import asyncio
 from gateway.changes.housekeeping import CREATION_TIME, Housekeeping
 from gateway.changes.reservations import LISTING_HOLDS
 from tests.changes.admin_requests import codes, create, create_shaped, delete
+from tests.changes.fake_broker import no_step
 from tests.changes.fakes import FakeGateway, World, once
 from tests.changes.judging import everywhere, judge
 
@@ -133,3 +134,34 @@ async def test_the_default_namespace_and_all_there_is() -> None:
     )
     told = await create(one, "plain", "more", "org:a", "org:b", "org:c")
     assert codes(told) == [0, POLICY_VIOLATION, 0, 0, POLICY_VIOLATION]
+
+
+async def test_a_creation_that_took_too_long_is_taken_back() -> None:
+    """Its entry counted no more, so another one has come in its place."""
+    world = World(["org"])
+    one, two = limited(world, max_topics=1), limited(world, max_topics=1)
+
+    async def meanwhile() -> None:
+        world.step = no_step
+        world.clock.forward(seconds=CREATION_TIME / 1000)
+        keeper = Housekeeping(two.context)
+        for task in list(keeper.tasks(world.snapshot)):
+            await keeper.run(task)
+        assert codes(await create(two, "org:b")) == [0]
+
+    world.step = once("ask CreateTopicsRequest", meanwhile, nth=2)
+    assert codes(await create(one, "org:a")) == [TIMED_OUT]
+    assert set(world.broker.topics) == {"org..b"}
+
+
+async def test_limits_that_come_while_a_topic_is_judged() -> None:
+    world = World(["org"])
+    one = world.gateway(judge(namespaces={"org": {"partitions": {"max": 3}}}))
+
+    def reload() -> None:
+        one.context.judge.policies = judge(namespaces={"org": {"max_topics": 0}}).policies
+
+    world.step = once("asked CreateTopicsRequest", reload)
+    assert codes(await create(one, "org:a")) == [TIMED_OUT]
+    assert codes(await create(one, "org:a")) == [POLICY_VIOLATION]
+    assert world.broker.topics == {}

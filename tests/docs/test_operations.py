@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from gateway.auth.mechanisms import USER_IS_GONE
 from gateway.flows import LATENCY_BUCKETS
+from gateway.lingering import TOO_MANY
 from gateway.metrics import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES, Metrics
 from gateway.worker_channel import State
 from tests.docs import markdown
@@ -98,7 +99,7 @@ CALLS = {"close", "revoke", "_revoke", "refused"}
 
 def close_reasons() -> set[str]:
     """What connections are ended for, up to the colon."""
-    found: set[str] = {USER_IS_GONE}  # which goes through a variable
+    found: set[str] = {USER_IS_GONE, TOO_MANY}  # which go through variables
     for name in ENDING:
         tree = ast.parse((GATEWAY / name).read_text())
         constants = dict(_constants(tree))

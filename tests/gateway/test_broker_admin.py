@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from gateway.broker_admin import BrokerAdmin
+from gateway.broker_admin import MAX_CONNECTIONS, BrokerAdmin
 from gateway.cluster import Cluster
 from gateway.cluster_link import ClusterUnreachable
 from protocol import messages
@@ -94,4 +95,20 @@ async def test_nobody_there(broker: ScriptedBroker, admin: BrokerAdmin) -> None:
     with pytest.raises(ClusterUnreachable):
         await ask(admin)
     await broker.start()
+    await ask(admin)
+
+
+async def test_nobody_waits_for_a_turn_without_end(
+    broker: ScriptedBroker, admin: BrokerAdmin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.broker_admin.TURN_TIMEOUT", 0.05)
+    for _ in range(MAX_CONNECTIONS):
+        broker.spoil_next(METADATA, scripted_broker.say_nothing)
+    under_way = [asyncio.create_task(ask(admin)) for _ in range(MAX_CONNECTIONS)]
+    await asyncio.sleep(0)
+    with pytest.raises(ClusterUnreachable, match="earlier questions"):
+        await ask(admin)
+    for task in under_way:
+        task.cancel()
+    await asyncio.wait(under_way)
     await ask(admin)

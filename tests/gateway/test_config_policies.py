@@ -199,6 +199,11 @@ def test_required_is_a_list_or_says_values(tmp_path: Path) -> None:
             " at all there; leave that end out to allow everything",
         ),
         (
+            "everywhere:\n  configs:\n    ranges: {local.retention.ms: {min: -2}}",
+            "1: policies.everywhere: the range of local.retention.ms ends below 0, and -1 is no"
+            " limit at all there; leave that end out to allow everything",
+        ),
+        (
             "everywhere:\n  configs: {required: [a], forbidden: [a]}",
             "2: policies.everywhere.configs: a is both required and forbidden; keep one of the two",
         ),

@@ -12,8 +12,12 @@ import pytest
 
 from gateway.auth.identity import Identity
 from gateway.broker_side import BrokerSide
+from gateway.config_policies import PolicySettings
 from gateway.connection import Connection
 from gateway.exchange import Refresh, Unanswerable
+from gateway.in_flight import MAX_IN_FLIGHT
+from gateway.lingering import TOO_MANY, Lingering
+from gateway.policies.tree import Policies
 from gateway.server import Server
 from protocol import messages
 from tests.auth.logins import Accepts, authenticate, handshake
@@ -32,6 +36,7 @@ class FakeServer:
         self.gone: list[Connection] = []
         self.refreshed: list[Refresh] = []
         self.broker = FakeTransport()
+        self.lingering = Lingering(most=1)
         self.entrance = SimpleNamespace(reauthenticated=self._reauthenticated)
         self.reauthenticated: list[tuple[Connection, bool]] = []
 
@@ -262,3 +267,121 @@ async def test_a_client_whose_responses_nobody_takes_lets_the_broker_go() -> Non
     connection.connection_lost(None)
     assert server.broker.closed
     assert server.gone == [connection]
+
+
+async def test_half_a_request_is_not_waited_for() -> None:
+    """The rest never comes, so the broker will never answer."""
+    connection, server, _ = connected(Pair())
+    asked = produce({"team-a:orders": [batch(1) + bytes(100_000)]}, acks=0)
+    connection.data_received(request_frame("Produce", 9, asked)[:2_000])
+    await settled()
+    assert server.broker.written
+    connection.connection_lost(None)
+    assert server.reasons == ["client closed in the middle of a request"]
+    assert server.broker.closed
+    assert server.gone == [connection]
+
+
+async def test_what_was_sent_whole_before_half_a_request_is_waited_for() -> None:
+    connection, server, _ = connected(Pair())
+    whole = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
+    half = produce({"team-a:orders": [batch(1) + bytes(100_000)]}, acks=0)
+    connection.data_received(whole + request_frame("Produce", 9, half)[:2_000])
+    await settled()
+    broker = connection._broker
+    assert broker is not None
+    connection.connection_lost(None)
+    assert (server.broker.closed, server.gone) == (False, [])
+    broker.data_received(response_frame("Produce", 9, produced({"team-a..orders": [0]})))
+    assert (server.broker.closed, server.gone) == (True, [connection])
+
+
+async def test_only_so_many_wait_for_a_broker() -> None:
+    _, server, broker, _ = await sends_and_leaves(Pair(), count=1)
+    answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}))
+    other, another_server, _ = connected(Pair())
+    another_server.lingering = server.lingering
+    other.data_received(request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0)))
+    await settled()
+    other.connection_lost(None)
+    (reason,) = another_server.reasons
+    assert reason.startswith(f"{TOO_MANY}: ")
+    assert another_server.broker.closed
+    assert another_server.gone == [other]
+    broker.data_received(answer)
+    assert server.broker.closed
+
+
+REQUIRED: dict[str, Any] = {"namespaces": {"team-b": {"producer": {"acks": "require"}}}}
+
+
+async def test_what_came_before_a_refusal_that_closes_is_sent() -> None:
+    """Whether or not both were read at once."""
+    pair = Pair(policies=Policies(PolicySettings.model_validate(REQUIRED)))
+    connection, server, client = connected(pair)
+    fine = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
+    connection.data_received(fine)
+    await settled()
+    broker = connection._broker
+    assert broker is not None
+    first = server.broker.taken()
+    refused = request_frame("Produce", 9, produce({"team-b:orders": [batch(1)]}, acks=0))
+    connection.data_received(fine + refused)
+    assert server.broker.written == first
+    (reason,) = server.reasons
+    assert reason.startswith("no answer fits: Produce with acks=0 was refused: ")
+    assert (client.closed, server.broker.closed) == (True, False)
+    answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}))
+    broker.data_received(answer)
+    connection.connection_lost(None)
+    assert server.gone == []
+    broker.data_received(answer)
+    assert server.broker.closed
+    assert server.gone == [connection]
+    flow = {flow.flat: flow for flow in pair.session.state.take_flows()}["team-a..orders"]
+    assert (flow.led, flow.broker_us[-1]) == (2, 0), "measured from when they were sent"
+
+
+async def test_a_refusal_whose_rest_was_answered_before_the_client_is_gone() -> None:
+    pair = Pair(policies=Policies(PolicySettings.model_validate(REQUIRED)))
+    connection, server, _ = connected(pair)
+    fine = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
+    refused = request_frame("Produce", 9, produce({"team-b:orders": [batch(1)]}, acks=0))
+    connection.data_received(fine + refused)
+    await settled()
+    assert connection._broker is not None
+    connection._broker.data_received(
+        response_frame("Produce", 9, produced({"team-a..orders": [0]}))
+    )
+    assert server.broker.closed
+    assert server.gone == []
+    connection.connection_lost(None)
+    assert server.gone == [connection]
+
+
+async def test_bytes_that_are_no_kafka_end_both_sides() -> None:
+    connection, server, client = connected(Pair())
+    fine = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
+    connection.data_received(fine)
+    await settled()
+    server.broker.taken()
+    connection.data_received(fine + b"\xff" * 20)
+    assert (client.closed, server.broker.closed) == (True, True)
+    assert server.broker.written == b""
+
+
+async def test_a_client_that_read_slowly_does_not_hold_back_the_broker() -> None:
+    connection, server, _ = connected(Pair())
+    asked = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
+    connection.data_received(asked)
+    await settled()
+    # As many as there may be: with each response it is decided anew who is read from.
+    connection.data_received(asked * MAX_IN_FLIGHT)
+    connection.pause_writing()
+    assert server.broker.paused
+    broker = connection._broker
+    assert broker is not None
+    connection.connection_lost(None)
+    assert not server.broker.paused
+    broker.data_received(response_frame("Produce", 9, produced({"team-a..orders": [0]})))
+    assert not server.broker.paused

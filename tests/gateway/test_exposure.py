@@ -8,11 +8,18 @@ from typing import Any
 import pytest
 
 from gateway.config import Config, Listener
+from gateway.config_policies import PolicySettings
 from gateway.config_security import ListenerTls
 from gateway.exposure import authenticates, exposures, warn_of_exposures
 
 NOBODY_ASKED = "nobody has to say who they are"
 NO_ACLS = "whoever may connect may do everything, as there is no authorization"
+
+PASSES_THROUGH = "whoever may log in at the brokers may do everything in namespaces"
+OWN_WORK = (
+    ": there is no authorization, and what the gateway does itself the brokers' ACLs on clients do"
+    " not forbid"
+)
 
 _TLS = {"certificate": Path("c"), "key": Path("k")}
 
@@ -66,6 +73,46 @@ def test_what_a_listener_lacks(
     listener: dict[str, Any], authorization: bool, told: list[str]
 ) -> None:
     assert found(config(authorization=authorization, **listener)) == told
+
+
+PASS_THROUGH: dict[str, Any] = {
+    **SASL,
+    "sasl": {"mechanisms": ("SCRAM-SHA-512",), "pass_through": True},
+}
+LIMITED = {"max_topics": 5}
+
+
+@pytest.mark.parametrize(
+    ("policies", "told"),
+    [
+        ({}, [f"{PASSES_THROUGH}{OWN_WORK}"]),
+        (
+            {"everywhere": {"producer": {"acks": "require"}}},
+            [f"{PASSES_THROUGH}{OWN_WORK}"],
+        ),
+        *(
+            (
+                policies,
+                [
+                    f"{PASSES_THROUGH}, and make and change topics of the default namespace,"
+                    f" as there are policies{OWN_WORK}"
+                ],
+            )
+            for policies in (
+                {"everywhere": LIMITED},
+                {"default_namespace": LIMITED},
+                {"namespaces": {"org": LIMITED}},
+            )
+        ),
+    ],
+)
+def test_pass_through_without_authorization(policies: dict[str, Any], told: list[str]) -> None:
+    """What brokers would refuse a client they do not refuse the gateway."""
+    settings = PolicySettings.model_validate(policies)
+    open_one = config(**PASS_THROUGH).model_copy(update={"policies": settings})
+    assert found(open_one) == told
+    closed = config(authorization=True, **PASS_THROUGH)
+    assert found(closed.model_copy(update={"policies": settings})) == []
 
 
 def test_who_authenticates() -> None:

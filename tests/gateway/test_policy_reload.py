@@ -17,6 +17,8 @@ from gateway import exit_codes, policy_reload
 from gateway.config import load_config
 from gateway.supervisor import Supervisor
 from gateway.worker_orders import Abort, Commit, Order, Prepare, decode_order
+from gateway.worker_process import WorkerCommand, WorkerProcess
+from gateway.worker_slot import WorkerSlot
 from tests.gateway import config_samples
 from tests.gateway.test_supervisor import FAST, command
 from tests.gateway.waiting import eventually
@@ -185,32 +187,64 @@ async def test_a_new_worker_begins_with_the_newest_policies(tmp_path: Path) -> N
         assert run.orders(run=2) == []
 
 
-async def test_a_worker_that_was_starting_follows_when_it_is_ready(tmp_path: Path) -> None:
+@pytest.mark.parametrize("policies", [STRICT, LOOSE])
+async def test_a_worker_that_was_starting_starts_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, policies: dict[str, Any]
+) -> None:
+    """Else it would listen, and judge by policies that no other worker has any more; also where
+    the same is written, as classes may read something else."""
+    caplog.set_level("INFO", "gateway.policy_reload")
     async with running(tmp_path, "obeys") as run:
         (slot,) = run.supervisor._slots
         slot.ready = False  # as if it had not said so yet
-        run.reload(policies=STRICT)
+        run.reload(policies=policies)
         await run.until_counted(done=1)
-        assert run.orders() == []
-        slot.ready = True
-        run.supervisor.policies.came(slot)
-        await eventually(lambda: len(run.orders()) == 2, "both orders")
-        assert run.kinds() == [Prepare, Commit]
-        run.supervisor.policies.came(slot)
-        await asyncio.sleep(0.05)
-        assert len(run.orders()) == 2
-
-
-async def test_a_worker_that_cannot_follow_is_ended(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with running(tmp_path, "obeys-if-it-can") as run:
-        (slot,) = run.supervisor._slots
-        slot.ready = False
-        run.reload(policies=STRICT)
-        await run.until_counted(done=1)
-        slot.ready = True
-        run.supervisor.policies.came(slot)
         await eventually((tmp_path / "run-0-2").exists, "the second run")
         await run.until_ready()
-    assert "worker 0 is ended, for lack of policies: it is raining" in caplog.messages
+        assert (run.orders(), run.orders(run=2)) == ([], [])
+        assert slot.policies is run.supervisor.policies.config.policies
+        assert f'"max":{run.max_partitions}'.encode() in (tmp_path / "config.json").read_bytes()
+    assert caplog.messages.count("worker 0 starts anew, with the policies of now") == 1
+
+
+async def test_a_process_that_was_made_during_a_reload_starts_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start = WorkerProcess.start
+    async with running(tmp_path, "obeys") as run:
+
+        async def start_late(worker_id: int, command: WorkerCommand, config: str) -> WorkerProcess:
+            process = await start(worker_id, command, config)
+            if run.max_partitions == 9:
+                run.reload(policies=STRICT)
+                await run.until_counted(done=1)
+            return process
+
+        monkeypatch.setattr(WorkerProcess, "start", start_late)
+        os.kill(int((tmp_path / "run-0-1").read_text()), signal.SIGKILL)
+        await eventually((tmp_path / "run-0-3").exists, "the third run")
+        await run.until_ready()
+        assert b'"max":3' in (tmp_path / "config.json").read_bytes()
+
+
+async def test_a_worker_that_gets_ready_during_a_reload_prepares_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(tmp_path, "obeys", workers=2) as run:
+        first, second = run.supervisor._slots
+        second.ready = False
+        prepare = WorkerSlot.prepare
+
+        async def prepare_slowly(slot: WorkerSlot, order: Prepare, seconds: float) -> str:
+            told = await prepare(slot, order, seconds)
+            second.ready = True
+            return told
+
+        monkeypatch.setattr(WorkerSlot, "prepare", prepare_slowly)
+        run.reload(policies=STRICT)
+        await run.until_counted(done=1)
+        assert first.policies is second.policies
+        for worker_id in (0, 1):
+            await eventually(lambda worker=worker_id: len(run.orders(worker)) == 2, "orders")  # type: ignore[misc]
+            assert run.kinds(worker_id) == [Prepare, Commit]
+        assert not (tmp_path / "run-1-2").exists()

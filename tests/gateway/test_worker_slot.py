@@ -44,6 +44,9 @@ async def test_an_answer() -> None:
     slot.prepared(Prepared(1))
     assert await asking == "no"
     slot.prepared(Prepared(1, "too late"))
+    other = Prepare(2, ORDER.policies)
+    assert (slot.was_asked(ORDER), slot.was_asked(other)) == (True, False)
+    slot.commit(other)
     slot.commit(ORDER)
     assert process.orders == [ORDER, Commit(1)]
     assert slot.policies is ORDER.policies
@@ -54,7 +57,7 @@ async def test_no_answer() -> None:
     assert await slot.prepare(ORDER, LATE) == "it has ended"
     process = occupy(slot)
     assert await slot.prepare(ORDER, 0.01) == "it did not answer within 0.01 s"
-    slot.abort()
+    slot.abort(ORDER)
     assert process.orders == [ORDER, Abort()]
 
 
@@ -67,9 +70,10 @@ async def test_a_process_that_ends_and_the_one_after_it() -> None:
     assert await asking == "it ended meanwhile"
     assert (slot.process, slot.ready) == (None, False)
     slot.commit(ORDER)
-    slot.abort()
+    slot.abort(ORDER)
     second = occupy(slot)
     slot.commit(ORDER)
-    slot.abort()
+    slot.abort(ORDER)
     assert (first.orders, second.orders) == ([ORDER], [])
+    assert not slot.was_asked(ORDER)
     assert slot.policies is BEFORE

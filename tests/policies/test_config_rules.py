@@ -78,6 +78,59 @@ def test_unlimited_retention_is_below_no_min() -> None:
     assert rules(metadata, retention__ms={"min": 1}, retention__bytes={"min": 1}) == []
 
 
+LOCAL = "has local.retention.ms=-2, which is "
+
+
+@pytest.mark.parametrize(
+    ("configs", "defaults", "expected"),
+    [
+        ({"local.retention.ms": "5"}, {}, []),
+        ({"local.retention.ms": "-1"}, {}, ["max"]),
+        ({"local.retention.ms": "-3"}, {}, ["min"]),
+        ({"local.retention.ms": "-2", "retention.ms": "5"}, {}, []),
+        ({"local.retention.ms": "-2", "retention.ms": "7"}, {}, ["max"]),
+        ({"local.retention.ms": "-2", "retention.ms": "-1"}, {}, ["max"]),
+        ({"local.retention.ms": "-2"}, {"retention.ms": "7"}, ["max"]),
+        ({"local.retention.ms": "-2"}, {"retention.ms": "5"}, []),
+        ({"local.retention.ms": "-2"}, {}, [""]),
+        ({"local.retention.ms": "-2"}, None, [""]),
+        ({"retention.ms": "7"}, {"local.retention.ms": "-2", "retention.ms": "5"}, ["max"]),
+    ],
+)
+def test_a_local_retention_that_is_the_other_one(
+    configs: dict[str, str], defaults: dict[str, str | None] | None, expected: list[str]
+) -> None:
+    """KIP-405: -2 is what retention.ms is."""
+    keys = {"configs": {"ranges": {"local.retention.ms": {"min": 1, "max": 6}}}}
+    rule = "local.retention.ms"
+    found = rules(asked(configs=configs, defaults=defaults), **keys)
+    assert found == [f"{rule}.{end}" if end else rule for end in expected]
+
+
+@pytest.mark.parametrize(
+    ("value", "clause"),
+    [
+        ("7", f"{LOCAL}retention.ms=7, and at most 6 is allowed here"),
+        ("-1", f"{LOCAL}retention.ms=-1 (no limit), and at most 6 is allowed here"),
+        ("x", f"{LOCAL}retention.ms='x', which is no number, and at most 6 is allowed here"),
+        (None, f"{LOCAL}what retention.ms is, and nobody tells that; at most 6 is allowed here"),
+    ],
+)
+def test_words_for_a_local_retention(value: str | None, clause: str) -> None:
+    metadata = asked(configs={"local.retention.ms": "-2"}, defaults={"retention.ms": value})
+    keys = {"configs": {"ranges": {"local.retention.ms": {"max": 6}}}}
+    assert [told for _, told in findings(metadata, **keys)] == [clause]
+
+
+def test_the_local_retention_of_a_namespace() -> None:
+    keys = {"configs": {"ranges": {"local.retention.bytes": {"max": 6}}}}
+    same = {"local.retention.bytes": "-2"}
+    assert rules(asked("org:", configs=same), **keys) == []
+    both = {**same, "retention.bytes": "7"}
+    assert rules(asked("org:", configs=both), **keys) == ["local.retention.bytes.max"]
+    assert rules(asked("org:", configs={}), **keys) == []
+
+
 def test_a_shortcut_is_the_same_as_its_range() -> None:
     metadata = asked(configs={"min.insync.replicas": "1"})
     short = findings(metadata, min__insync__replicas={"min": 2})

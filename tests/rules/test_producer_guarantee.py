@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
 import pytest
@@ -13,10 +14,12 @@ from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
 from gateway.policies.tree import Policies
 from gateway.rules.producer_guarantee import (
+    RAISED_SIZE,
     holds_back,
     idempotence_denial,
     not_idempotent,
     older_format,
+    raised,
 )
 from gateway.view import View, ViewSettings
 from protocol.errors import TruncatedError
@@ -93,7 +96,10 @@ def test_the_topic_is_called_as_the_view_shows_it() -> None:
     assert denied.message.startswith("Topic 'x' is ")
     outside = holds_back(at_home, b"org..x", 1)
     assert outside is not None
-    assert outside.message.startswith("This topic is ")
+    assert outside.message == (
+        "This topic is written with acks=all only, and this request has acks=1"
+        " (policies: producer.acks); set acks=all in the producer."
+    )
 
 
 def test_the_batch_header_says_whether_the_producer_is_idempotent() -> None:
@@ -149,3 +155,25 @@ def test_what_a_producer_that_is_not_idempotent_is_told() -> None:
     older = idempotence_denial(strict, b"x", older=True)
     assert "magic 0 or 1" in older.message
     assert "enable.idempotence=true" in older.message
+
+
+def test_who_does_not_see_the_topic_is_not_told_who_set_its_rule() -> None:
+    at_home = view(home="team-a", namespaces={"org": requiring("idempotence")})
+    for older in (False, True):
+        told = idempotence_denial(at_home, b"org..x", older=older).message
+        assert told.startswith("This topic takes records of idempotent producers only, ")
+        assert "(policies: producer.idempotence); " in told
+        assert "org" not in told
+
+
+@pytest.mark.parametrize(
+    ("timeout_ms", "expected"),
+    [(-(2**31), 30_000), (0, 30_000), (29_999, 30_000), (30_001, 30_001), (2**31 - 1, 2**31 - 1)],
+)
+@pytest.mark.parametrize("acks", [0, 1])
+def test_acks_are_raised_with_a_timeout_that_brokers_can_keep(
+    acks: int, timeout_ms: int, expected: int
+) -> None:
+    request = b"\0\0" + struct.pack(">hi", acks, timeout_ms) + b"\1"
+    assert raised(request, 2) == struct.pack(">hi", -1, expected)
+    assert len(raised(request, 2)) == RAISED_SIZE

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from gateway.catalog.entities import Alias, TopicEntry
 from gateway.config_policies import PolicySettings
 from gateway.exchange import Refresh, Unanswerable
 from gateway.flows import Flow
+from gateway.names import LogicalName
 from gateway.policies.tree import Policies
 from gateway.rules.nested import make
 from protocol import messages
@@ -21,6 +24,7 @@ OWN = "team-a..orders"
 RECORDS = bytes(range(256)) * 400
 GOOD = batch(3, producer_id=5)
 PLAIN = batch(3)
+LEAST = timedelta(seconds=30)
 
 
 def pair(topics: list[str] | None = None, **policies: Any) -> Pair:
@@ -33,9 +37,8 @@ def requiring(**what: str) -> dict[str, Any]:
     return {"producer": what}
 
 
-STRICT: dict[str, Any] = {
-    "namespaces": {"team-a": requiring(acks="require", idempotence="require")}
-}
+BOTH = requiring(acks="require", idempotence="require")
+STRICT: dict[str, Any] = {"namespaces": {"team-a": BOTH}}
 NUMBERED: dict[str, Any] = {"namespaces": {"team-a": requiring(idempotence="require")}}
 
 
@@ -67,7 +70,7 @@ def test_a_head_goes_on_with_all_acks_before_its_records_have_come(version: int)
     made.send(frame[:head])
     first = made.to_broker()
     made.send(frame[head:])
-    whole = produce({OWN: [RECORDS]}, version, acks=-1, transactional_id="tx")
+    whole = produce({OWN: [RECORDS]}, version, acks=-1, transactional_id="tx", timeout=LEAST)
     assert first + made.to_broker() == request_frame("Produce", version, whole)
 
 
@@ -84,9 +87,31 @@ def test_by_topic_id() -> None:
     made.send(frame[:200])
     first = made.to_broker()
     made.send(frame[200:])
-    expected = request_frame("Produce", 13, produce({"1": [RECORDS]}, 13, acks=-1))
+    expected = request_frame("Produce", 13, produce({"1": [RECORDS]}, 13, timeout=LEAST))
     assert first + made.to_broker() == expected
     assert made.ask("Produce", 13, produce({"2": [GOOD]}, 13, acks=1)).acks == 1
+
+
+@pytest.mark.parametrize("version", [3, 9])
+@pytest.mark.parametrize(
+    ("topics", "acks", "asked", "expected"),
+    [
+        (["team-a:orders"], 1, timedelta(0), LEAST),
+        (["team-a:orders"], 0, timedelta(milliseconds=-1), LEAST),
+        (["team-a:orders"], 1, timedelta(minutes=2), timedelta(minutes=2)),
+        (["team-a:orders"], -1, timedelta(0), timedelta(0)),
+        (["nowhere:x", "team-a:orders"], 1, timedelta(0), LEAST),
+        (["nowhere:x", "team-a:orders"], 1, timedelta(minutes=2), timedelta(minutes=2)),
+        (["x"], 1, timedelta(0), timedelta(0)),
+    ],
+)
+def test_the_timeout_that_acks_of_0_and_1_do_not_need_is_raised_too(
+    version: int, topics: list[str], acks: int, asked: timedelta, expected: timedelta
+) -> None:
+    """With acks=all and none, a broker answers REQUEST_TIMED_OUT wherever there is a follower."""
+    made = pair()
+    request = produce({topic: [GOOD] for topic in topics}, version, acks=acks, timeout=asked)
+    assert made.ask("Produce", version, request).timeout == expected
 
 
 def test_several_topics_are_raised_if_one_is() -> None:
@@ -250,6 +275,25 @@ def test_acks_0_has_no_response_to_carry_it() -> None:
         made.send(request_frame("Produce", 9, produce({"team-a:orders": [GOOD]}, acks=0)))
     assert made.to_broker() == b""
     assert weak(made) == {OWN: {"acks0_refused": 1}}
+
+
+def test_who_sees_a_topic_by_an_alias_alone_is_not_told_where_it_is() -> None:
+    entry = TopicEntry(
+        OWN,
+        LogicalName("team-b", "secret"),
+        topic_id=bytes(15) + b"\7",
+        aliases=(Alias(LogicalName("team-a", "orders"), 1 << 60, None),),
+    )
+    policies = Policies(PolicySettings.model_validate({"namespaces": {"team-b": BOTH}}))
+    made = Pair(home="team-a", topics=[OWN], entries=[entry], policies=policies)
+    for version, acks in ((9, 1), (9, -1)):
+        assert made.ask("Produce", version, produce({"orders": [PLAIN]}, acks=acks)) is None
+        (topic,) = made.answer("Produce", version).responses
+        (partition,) = topic.partition_responses
+        assert (topic.name, partition.error_code) == ("orders", 44)
+        assert partition.error_message.startswith("This topic ")
+        assert "(policies: producer." in partition.error_message
+        assert "team-b" not in partition.error_message
 
 
 def test_refused_once_however_often_it_is_decided() -> None:
