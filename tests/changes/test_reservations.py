@@ -6,10 +6,13 @@ import asyncio
 
 from gateway.changes.housekeeping import CREATION_TIME, Housekeeping
 from gateway.changes.reservations import LISTING_HOLDS
+from gateway.policies.interface import RequestMetadata
+from gateway.policies.tree import Placed
+from gateway.policies.violation import Violation
 from tests.changes.admin_requests import codes, create, create_shaped, delete
 from tests.changes.fake_broker import no_step
 from tests.changes.fakes import FakeGateway, World, once
-from tests.changes.judging import everywhere, judge
+from tests.changes.judging import Asked, everywhere, judge
 
 POLICY_VIOLATION, TIMED_OUT, EXISTS = 44, 7, 36
 
@@ -154,14 +157,21 @@ async def test_a_creation_that_took_too_long_is_taken_back() -> None:
     assert set(world.broker.topics) == {"org..b"}
 
 
-async def test_limits_that_come_while_a_topic_is_judged() -> None:
-    world = World(["org"])
-    one = world.gateway(judge(namespaces={"org": {"partitions": {"max": 3}}}))
+class Reloading(Asked):
+    """A class during whose answer about ``org:b`` a reload brings limits."""
 
-    def reload() -> None:
-        one.context.judge.policies = judge(namespaces={"org": {"max_topics": 0}}).policies
+    one: FakeGateway
 
-    world.step = once("asked CreateTopicsRequest", reload)
-    assert codes(await create(one, "org:a")) == [TIMED_OUT]
-    assert codes(await create(one, "org:a")) == [POLICY_VIOLATION]
+    async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
+        if metadata.topic == "org:b":
+            limits = judge(namespaces={"org": {"max_topics": 0}})
+            self.one.context.judge.policies = limits.policies
+        return await super().why_not(placed, metadata)
+
+
+async def test_limits_that_come_after_a_topic_was_judged() -> None:
+    world, classes = World(["org"]), Reloading()
+    block = {"create.topic.policy.class.name": "any:Class"}
+    one = classes.one = world.gateway(judge(classes, **everywhere(**block)))
+    assert codes(await create(one, "org:a", "org:b")) == [TIMED_OUT, POLICY_VIOLATION]
     assert world.broker.topics == {}

@@ -97,9 +97,11 @@ class Side:
     def make_topics(self) -> None:
         """Make those that shall exist and do not, and wait until they can be used."""
         topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in EXISTING]
-        made = self._admin.ask("CreateTopics", 5, topics=topics, timeout=TIMEOUT).topics
+        made = self._admin.ask("CreateTopics", 7, topics=topics, timeout=TIMEOUT).topics
         codes = {int(each.error_code) for each in made}
         assert codes <= {0, _TOPIC_ALREADY_EXISTS}
+        # A broker that has yet to hear of a deletion goes on telling the id of the one before.
+        self._ids |= {each.name: each.topic_id for each in made if not each.error_code}
         if 0 in codes or not self._ids.keys() >= {*EXISTING}:
             wait_until(self._serves_topics, "leaders of all topics", clients.SECONDS, poll=0.005)
 
@@ -108,7 +110,10 @@ class Side:
         found = self._admin.ask("Metadata", 12, topics=named).topics
         if any(int(each.error_code) for each in found):
             return False
-        self._ids |= {each.name: each.topic_id for each in found}
+        told = {each.name: each.topic_id for each in found}
+        if any(self._ids.get(name, topic_id) != topic_id for name, topic_id in told.items()):
+            return False
+        self._ids |= told
         partition = {"partition_index": 0, "timestamp": -1, "current_leader_epoch": -1}
         topics = [{"name": name, "partitions": [partition]} for name in EXISTING]
         answered = self._admin.ask("ListOffsets", 4, replica_id=-1, topics=topics).topics
