@@ -196,6 +196,9 @@ class Connection(asyncio.Protocol):
         transport, self._transport = self._transport, None
         if transport is None:
             if self._broker is not None:
+                if self._broker.lingering and not quietly:
+                    # What the client has left behind has failed, and nobody else will tell.
+                    self._server.note_close(self, reason, quietly=False)
                 self._broker.end_lingering()
             return
         self._server.note_close(self, reason, quietly=quietly)
