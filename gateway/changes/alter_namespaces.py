@@ -12,7 +12,7 @@ from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.changes.apply_job import apply_namespace, within_patience
 from gateway.changes.cluster_defaults import cluster_defaults
-from gateway.changes.context import Context
+from gateway.changes.context import ATTEMPTS, Context
 from gateway.changes.create_namespaces import shown
 from gateway.changes.judged_configs import (
     changed_keys,
@@ -21,7 +21,6 @@ from gateway.changes.judged_configs import (
     refused_namespace,
 )
 from gateway.changes.move import Outdated, ground, own_of, tiers
-from gateway.changes.move_topics import ATTEMPTS
 from gateway.changes.namespace_configs import altered, validate
 from gateway.changes.policy_texts import called
 from gateway.changes.refused import Refused

@@ -6,13 +6,16 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from gateway.catalog.source import Catalog
 from gateway.changes.tree import Trees
 from gateway.changes.usage import Usage
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.topic_ids import TopicIndex
+
+ATTEMPTS: Final = 20
+"""How often what changes under the reader is read anew."""
 
 
 class Admin(Protocol):

@@ -19,7 +19,7 @@ from gateway.changes.context import Context
 from gateway.changes.judged_configs import NOT_TOLD
 from gateway.changes.partition_limits import Growth, Reserved, over_limits, reserve, take_back
 from gateway.changes.policy_texts import called
-from gateway.changes.refused import Refused, unavailable
+from gateway.changes.refused import UNANSWERED, UNAVAILABLE, Refused, unavailable
 from gateway.changes.request_time import broker_time
 from gateway.changes.resources import TopicResource, in_logical_names, renewed
 from gateway.changes.topic_facts import Asker, TopicFacts, read_facts
@@ -30,13 +30,6 @@ from gateway.rules.nested import element_class, make
 from protocol import messages
 
 _NEWEST: Final = 3
-
-UNAVAILABLE: Final = "unavailable"
-"""The rule of what is not refused, but not known or done now."""
-
-_NO_ANSWER: Final = Denied(
-    REQUEST_TIMED_OUT, "The broker does not say what became of it; try again.", UNAVAILABLE
-)
 
 
 @dataclass(slots=True)
@@ -155,7 +148,7 @@ async def _ask_broker(asked: _Request, flats: Iterable[str], *, validate_only: b
         elif not validate_only:
             asked.answer(flat, None)
     for flat in waiting:
-        asked.answer(flat, _NO_ANSWER)
+        asked.answer(flat, UNANSWERED)
 
 
 def _broker_topic(cls: type, flat: str, topic: Any) -> Any:

@@ -26,12 +26,10 @@ from gateway.changes.judged_topics import judge
 from gateway.changes.namespace_creation import create_namespace
 from gateway.changes.refused import Refused, unavailable
 from gateway.changes.reservations import commit, drop_reservations, reserve, take_back
-from gateway.changes.topic_configs import adjust_created
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT
 from gateway.names import DELIMITER, InvalidName, LogicalName
 from gateway.policies.judge import POLICIES
-from gateway.rules.nested import changed
 from protocol import messages
 
 AT_ONCE: Final = 100
@@ -67,9 +65,7 @@ async def create_topics(context: Context, access: Access, version: int, body: by
         creation, creation.planned.values(), validate_only=request.validate_only
     )
     for spelled, result in made.items():
-        each = creation.planned[spelled]
-        told = adjust_created(result, each.own, each.inherited)
-        creation.answers[spelled] = changed(told, {"name": spelled})
+        creation.accept(spelled, result)
     if not request.validate_only:
         await _settle(creation, made)
     for second, first in creation.twins.items():

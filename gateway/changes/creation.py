@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gateway.access import Access
@@ -11,18 +11,16 @@ from gateway.changes import admin_rights
 from gateway.changes.context import Context
 from gateway.changes.create_messages import Answer, broker_request
 from gateway.changes.create_plan import Planned
-from gateway.changes.refused import unavailable
+from gateway.changes.policy_texts import called
+from gateway.changes.refused import UNANSWERED, unavailable
+from gateway.changes.topic_configs import adjust_created
 from gateway.decision import Denied
-from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.rules.error_text import TextFacts, restored
+from gateway.rules.nested import changed
 from gateway.view import View
 
 NEWEST: Final = 7
 """Of CreateTopics: the last version there is."""
-
-_NO_ANSWER: Final = Denied(
-    REQUEST_TIMED_OUT, "The broker does not say what became of it; try again.", "unavailable"
-)
 
 
 @dataclass(slots=True)
@@ -48,6 +46,12 @@ class Creation:
         self.answers[spelled] = why
         self.planned.pop(spelled, None)
 
+    def accept(self, spelled: str, result: Any) -> None:
+        """It is answered with what the broker says of it."""
+        each = self.planned[spelled]
+        told = adjust_created(result, each.own, each.inherited)
+        self.answers[spelled] = changed(told, {"name": spelled})
+
     def look(self) -> None:
         """Go on by the newest snapshot."""
         self.access = self.access.over(View(self.view.settings, self.context.catalog.snapshot))
@@ -63,8 +67,7 @@ class Creation:
     def refuse(self, spelled: str, why: Denied) -> None:
         """A policy refuses it, in its full name: it is denied, and that is told to the audit log.
         The client is told of it under the name that it knows."""
-        name = str(self.planned[spelled].name)
-        why = replace(why, message=why.message.replace(f"'{name}'", f"'{spelled}'"))
+        why = called(why, str(self.planned[spelled].name), spelled)
         self.deny(spelled, why)
         self.denied[spelled] = why
 
@@ -103,7 +106,7 @@ async def ask_broker(
         else:
             taken[spelled] = result
     for spelled in left:
-        creation.answers[spelled] = _NO_ANSWER
+        creation.answers[spelled] = UNANSWERED
     return taken
 
 

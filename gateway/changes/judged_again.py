@@ -12,15 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.context import Context
+from gateway.changes.context import ATTEMPTS, Context
 from gateway.changes.judged_configs import refused_topics
 from gateway.changes.move import tiers
 from gateway.changes.topic_configs import DELETE, SET, Operation, inherited, own_configs, write
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
-
-ATTEMPTS: Final = 20
-"""How often topics are judged that keep changing."""
 
 CHANGED: Final = Denied(
     REQUEST_TIMED_OUT,

@@ -13,12 +13,10 @@ from gateway.changes.create_plan import Planned, counting
 from gateway.changes.creation import Creation, ask_broker
 from gateway.changes.refused import Refused, unavailable
 from gateway.changes.reservations import over_limits, verdict
-from gateway.changes.topic_configs import adjust_created
 from gateway.changes.usage import Expected, Usage
 from gateway.decision import Denied
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.policies.interface import RequestMetadata
-from gateway.rules.nested import changed
 
 _UNRESOLVED = Denied(
     POLICY_VIOLATION,
@@ -133,6 +131,5 @@ def _answer(creation: Creation, validated: dict[str, Any], listed: int) -> None:
         if why is not None:
             creation.refuse(spelled, why)
             continue
-        told = adjust_created(result, planned.own, planned.inherited)
-        creation.answers[spelled] = changed(told, {"name": spelled})
+        creation.accept(spelled, result)
         del creation.planned[spelled]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 from uuid import uuid4
 
 from gateway.access import Access
@@ -15,7 +14,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes import admin_rights
 from gateway.changes.acl_moves import carried
 from gateway.changes.apply_job import apply_topic, within_patience
-from gateway.changes.context import Context
+from gateway.changes.context import ATTEMPTS, Context
 from gateway.changes.judged_moves import Arrival, check_growth, check_limits, judge
 from gateway.changes.move import Known, Outdated, Target, move, release, tiers
 from gateway.changes.moves_taken_back import Decided, Judged, judge_again, look_for_twin
@@ -35,9 +34,6 @@ from gateway.names import DELIMITER, InvalidName, LogicalName, encode
 from gateway.view import View
 
 log = logging.getLogger(__name__)
-
-ATTEMPTS: Final = 20
-"""How often what changes under the reader is read anew."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gateway.catalog.source import CatalogUnavailable
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
+
+UNAVAILABLE: Final = "unavailable"
+"""The rule of what is not refused, but not known or done now."""
+
+UNANSWERED: Final = Denied(
+    REQUEST_TIMED_OUT, "The broker does not say what became of it; try again.", UNAVAILABLE
+)
+"""What a client is told of an item that a broker's answer leaves out."""
 
 
 class Refused(Exception):
@@ -27,4 +37,4 @@ def unavailable(error: OSError) -> Denied:
         text = str(error)
     else:
         text = "The cluster does not answer now, so it is not known what was done; try again."
-    return Denied(REQUEST_TIMED_OUT, text, "unavailable")
+    return Denied(REQUEST_TIMED_OUT, text, UNAVAILABLE)

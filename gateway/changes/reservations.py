@@ -18,7 +18,7 @@ from gateway.changes.usage import Expected
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.policies.limits import over
-from gateway.policies.violation import Violation
+from gateway.policies.violation import Violation, enforced
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ async def reserve(creation: Creation, listed: int) -> None:
         def decide(snapshot: Snapshot, each: Planned) -> Change | None:
             entry = reserved(snapshot, each)
             found[each.spelled] = against = over_limits(creation, each, expected, listed)
-            return None if any(one.mode == "enforce" for one in against) else entry
+            return None if enforced(against) else entry
 
         return decide
 
@@ -89,7 +89,7 @@ def over_limits(
         raise Refused(REQUEST_TIMED_OUT, text, "unavailable")
     policies, name = context.judge.policies, str(planned.name)
     found = over(policies, expected, name, namespace, topics=1, partitions=partitions)
-    if not any(one.mode == "enforce" for one in found):
+    if not enforced(found):
         expected.add(namespace, partitions)
     return found
 

@@ -18,7 +18,7 @@ from gateway.policies.interface import RequestMetadata
 from gateway.policies.limits import Usage, over
 from gateway.policies.standing import Alteration, caused
 from gateway.policies.tree import NO_POLICIES, Placed, Policies
-from gateway.policies.violation import Violation
+from gateway.policies.violation import Violation, enforced
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ class Judge:
         """What is made of the violations of one topic, which are counted by it: why it is refused,
         unless all of them only warn."""
         self._count(namespace, principal, found)
-        messages = [one.message for one in found if one.mode == "enforce"]
+        messages = [one.message for one in enforced(found)]
         if not messages:
             return None
         told = messages[:MAX_TOLD]

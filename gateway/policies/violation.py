@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gateway.config_policies import Mode
@@ -24,6 +25,11 @@ class Violation:
     message: str
     source: str
     mode: Mode
+
+
+def enforced(found: Iterable[Violation]) -> list[Violation]:
+    """Those that refuse; the others only warn."""
+    return [one for one in found if one.mode == "enforce"]
 
 
 def violation(placed: Placed, rule: str, sentence: str) -> Violation:

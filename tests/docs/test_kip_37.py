@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from gateway.config import load_config
 from gateway.coverage import COVERAGE
-from tests.docs import guide, markdown
+from tests.docs import guide, kip_rows, markdown
 
 TABLE = markdown.read("docs/kip-37.md")
 GUIDE = markdown.read(guide.PAGE)
@@ -38,37 +35,12 @@ SECTIONS = {
 }
 
 
-def rows() -> Iterator[tuple[str, list[str]]]:
-    """Every row of every table, with the heading that it stands under."""
-    section = ""
-    for line in TABLE.splitlines():
-        if line.startswith("## "):
-            section = line.removeprefix("## ")
-        elif line.startswith("| ") and not line.startswith(("| KIP-37 |", "| ---")):
-            cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
-            yield section, [cell.strip() for cell in cells]
-
-
-ROWS = list(rows())
-
-
-@cache
-def functions(path: str) -> set[str]:
-    """The tests of a file."""
-    tree = ast.parse((markdown.ROOT / path).read_text())
-    nodes = (node for node in ast.walk(tree))
-    defined = (n for n in nodes if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
-    return {node.name for node in defined if node.name.startswith("test_")}
+ROWS = kip_rows.rows(TABLE, "KIP-37")
 
 
 @pytest.mark.parametrize(("section", "cells"), ROWS, ids=[row[1][0][:40] for row in ROWS])
 def test_every_row_names_a_test_that_is_there(section: str, cells: list[str]) -> None:
-    assert len(cells) == 3, f"{section}: {cells}"
-    assert all(cells)
-    path, colons, name = markdown.code(cells[2]).partition("::")
-    assert (markdown.ROOT / path).is_file(), f"{section}: there is no {path}"
-    assert colons, f"{section}: {path} is a file, not a test"
-    assert name in functions(path), f"{section}: {path} has no {name}"
+    assert kip_rows.missing(cells) == "", section
 
 
 def test_every_section_of_the_kip_has_its_rows() -> None:
@@ -101,7 +73,7 @@ def test_every_command_of_the_guide_is_run() -> None:
     programs = tuple(f"{program} " for program in guide.PROGRAMS)
     assert [line for line in lines if line.lstrip().startswith(programs)] == []
     live = "tests/live/test_namespaces_cli.py"
-    assert "test_the_guide" in functions(live)
+    assert "test_the_guide" in kip_rows.functions(live)
     assert "guide.steps()" in markdown.read(live)
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from gateway.flows import weak_key
-from tests.docs import markdown
-from tests.docs.test_kip_37 import functions
+from tests.docs import kip_rows, markdown
 
 PAGE = markdown.read("docs/kip-679.md")
 
@@ -22,30 +19,12 @@ SECTIONS = {
 }
 
 
-def rows() -> list[tuple[str, list[str]]]:
-    """Every row of the tables of the KIP's statements, with its heading."""
-    found: list[tuple[str, list[str]]] = []
-    section = ""
-    for line in PAGE.splitlines():
-        if line.startswith("## "):
-            section = line.removeprefix("## ")
-        elif section in SECTIONS and re.match(r"\| (?!KIP-679 |---)", line):
-            cells = re.split(r"(?<!\\)\|", line.strip().strip("|"))
-            found.append((section, [cell.strip() for cell in cells]))
-    return found
-
-
-ROWS = rows()
+ROWS = [row for row in kip_rows.rows(PAGE, "KIP-679") if row[0] in SECTIONS]
 
 
 @pytest.mark.parametrize(("section", "cells"), ROWS, ids=[row[1][0][:40] for row in ROWS])
 def test_every_row_names_a_test_that_is_there(section: str, cells: list[str]) -> None:
-    assert len(cells) == 3, f"{section}: {cells}"
-    assert all(cells)
-    path, colons, name = markdown.code(cells[2]).partition("::")
-    assert (markdown.ROOT / path).is_file(), f"{section}: there is no {path}"
-    assert colons, f"{section}: {path} is a file, not a test"
-    assert name in functions(path), f"{section}: {path} has no {name}"
+    assert kip_rows.missing(cells) == "", section
 
 
 def test_every_section_of_the_kip_has_its_rows() -> None:
