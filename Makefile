@@ -14,18 +14,24 @@ LOCK_FLAGS := --quiet --generate-hashes --strip-extras --allow-unsafe --no-heade
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 CASES ?= 100000
+PAGE ?= report.html
+KILLS ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format unit live oracle compiled bench spark lock upgrade clean
+.PHONY: help demo report test check format unit jobs soak live oracle compiled bench bench-spark \
+	spark wheel lock upgrade clean
 .NOTPARALLEL:
 
 help:  ## Show this list.
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
 
 demo: $(STAMP)  ## Start Kafka and the gateway, show what they do, serve until Ctrl-C (ONCE=1: end).
 	@$(BIN)/python -m devkit.demo $(if $(filter-out 0,$(ONCE)),--once)
 
-test: check unit live  ## Everything that CI runs: check, then all tests, on a real Kafka.
+report: $(SPARK_STAMP)  ## Let a few teams work on a Kafka; what Spark makes of it: report.html.
+	@$(BIN)/python -m devkit.report $(PAGE)
+
+test: check unit jobs live  ## Everything that CI runs: check, then all tests, on a real Kafka.
 
 check: $(STAMP)  ## Format, lint, types and import contracts.
 	$(BIN)/ruff format --check .
@@ -38,10 +44,17 @@ format: $(STAMP)  ## Format the code and fix what the linter can fix.
 	$(BIN)/ruff format .
 
 unit: $(STAMP)  ## Tests that need no Kafka.
-	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not live"
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not live and not spark"
+
+# One process: the tests share a Spark, and it takes all processors there are.
+jobs: $(SPARK_STAMP)  ## Tests of the Spark jobs; they need Java 17 or 21.
+	$(PYTEST) -v -m "spark and not live"
+
+soak: $(SPARK_STAMP)  ## Kill spark.ingest while files are being written (KILLS=10: how often).
+	INGEST_KILLS=$(KILLS) $(PYTEST) -v tests/spark/test_ingest_kill.py
 
 # Three at a time on two processors: a test waits for brokers and clients half of its time. A file is
-# one process's. Those with narrow bounds on time come behind, one by one.
+# one process's. Those with narrow bounds on time, and Spark's, come behind, one by one.
 live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
 	$(PYTEST) -v -n 3 --dist loadfile --no-loadscope-reorder -m "live and not alone"
 	$(PYTEST) -v -m "live and alone"
@@ -56,7 +69,16 @@ compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
 bench: $(STAMP)  ## Measure the gateway beside its peers; prints a table, writes JSON.
 	$(BIN)/python -m bench
 
-spark: $(SPARK_STAMP)  ## Add Spark to .venv (a 400 MB download).
+bench-spark: $(SPARK_STAMP)  ## Measure the Spark jobs over 1, 10 and 50 million records.
+	$(BIN)/python -m bench.spark_jobs
+
+spark: $(SPARK_STAMP)  ## Add Spark to .venv (a 400 MB download), and its Kafka connector to .cache.
+	@echo "KAFKA_GATEWAY_SPARK_JARS=$$($(BIN)/python -m devkit.spark_jars)"
+
+wheel: $(STAMP)  ## Make the wheel in dist/ that spark-submit --py-files takes.
+	@rm -rf build
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --no-build-isolation \
+		--wheel-dir dist .
 
 lock: $(PIP_COMPILE) $(STAMP)  ## Write the lock files again, with the versions they have.
 	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) --extra dev -o $(LOCK) pyproject.toml

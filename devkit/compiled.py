@@ -46,6 +46,7 @@ MODULES: Final = {
     "gateway/view.py": "resolves every name",
     "gateway/state.py": "finds every flow",
     "gateway/fetch_stream.py": "walks every Fetch response that arrives in pieces",
+    "gateway/fetched.py": "counts what they bring",
     "gateway/access.py": "what every name may be used for",
     "gateway/rules/rename.py": "every span of every other API, and of Fetch",
     "gateway/rules/restore.py": "the same for responses",

@@ -44,6 +44,25 @@ ENDPOINTS = {
         "org.slf4j:slf4j-simple:1.7.36",
     ),
     "ecj": ("org.eclipse.jdt:ecj:3.44.0",),
+    # Of the version that pyproject.toml has of pyspark.
+    "spark-kafka": ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",),
+}
+
+# What a set runs beside brings these itself; a second one of another version would be in its way.
+PROVIDED = {
+    "spark-kafka": frozenset(
+        {
+            "com.google.code.findbugs:jsr305",
+            "org.apache.hadoop:hadoop-client-api",
+            "org.apache.hadoop:hadoop-client-runtime",
+            "org.apache.spark:spark-tags_2.13",
+            "org.lz4:lz4-java",
+            "org.scala-lang.modules:scala-parallel-collections_2.13",
+            "org.scala-lang:scala-library",
+            "org.slf4j:slf4j-api",
+            "org.xerial.snappy:snappy-java",
+        }
+    )
 }
 
 _TRIES = 4
@@ -211,7 +230,9 @@ def main() -> None:
     for name, endpoints in ENDPOINTS.items():
         path = LOCK_DIR / f"{name}.lock"
         with _certificates_of_the_system(), progress(f"resolving {name}"):
-            resolved = resolve(endpoints)
+            found = resolve(endpoints)
+        provided = PROVIDED.get(name, frozenset())
+        resolved = [jar for jar in found if f"{jar.group}:{jar.artifact}" not in provided]
         write_lock(path, endpoints, resolved)
         print(f"{path}: {len(resolved)} archives", file=sys.stderr)
 

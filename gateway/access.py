@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from gateway.acls.allowed_by import AllowedBy
 from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
 from gateway.acls.model import (
     CLUSTER,
@@ -21,6 +22,7 @@ from gateway.acls.model import (
     ResourceType,
     resource,
 )
+from gateway.acls.patterns import namespace_of
 from gateway.decision import Denied, Resolved
 from gateway.denials import as_asked, denied, unnamed
 from gateway.names import InvalidName
@@ -45,6 +47,7 @@ class Access:
         self.view = view
         self.principal = principal
         self.host = host
+        self.allowed_by = AllowedBy()
 
     # -- the hot path -----------------------------------------------------------------------------
 
@@ -274,7 +277,9 @@ class AuthorizedAccess(Access):
 
     def over(self, view: View) -> Access:
         """See :class:`Access`."""
-        return AuthorizedAccess(view, self.principal, self.host, self._authorizer)
+        made = AuthorizedAccess(view, self.principal, self.host, self._authorizer)
+        made.allowed_by = self.allowed_by
+        return made
 
     def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
         """See :class:`Access`."""
@@ -282,7 +287,11 @@ class AuthorizedAccess(Access):
 
     def manages(self, pattern: ResourcePattern) -> bool:
         """See :class:`Access`."""
-        return self._authorizer.may_manage(self.principal, self.host, pattern)
+        manages = self._authorizer.may_manage(self.principal, self.host, pattern)
+        namespace = namespace_of(pattern)
+        if manages and namespace is not None:
+            self.namespace(ALTER, namespace)  # so that the ACL which delegates it counts as used
+        return manages
 
     def any_topic(self, operation: int) -> Denied | None:
         """See :class:`Access`."""
@@ -294,6 +303,7 @@ class AuthorizedAccess(Access):
 
     def _denied(self, operation: Operation, named: Resource, verdict: Verdict) -> Denied | None:
         if verdict.allowed:
+            self.allowed_by.add(verdict)
             return None
         home = self.view.settings.home
         return denied(self.principal, operation, named, verdict, home)

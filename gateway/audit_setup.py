@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Final
 
+from gateway import topic_setup
 from gateway.audit import NO_AUDIT, Audit, AuditError
 from gateway.audit_files import AuditFiles, rolling
 from gateway.audit_hub import AuditHub, EventSink
-from gateway.audit_partitions import AuditPartitions
-from gateway.audit_topic import AuditTopic
+from gateway.audit_topic import CONTENT_TYPE, AuditTopic
 from gateway.broker_security import BrokerSecurity
-from gateway.catalog import own_topic
-from gateway.catalog.own_topic import Admin, NotInTime, TopicError
+from gateway.catalog.own_topic import Admin
 from gateway.config import Config
-
-CONFIGS: Final = {"cleanup.policy": "delete"}
-"""The topic's configs. Compaction would keep one event for each principal."""
+from gateway.topic_partitions import TopicPartitions
+from gateway.topic_setup import TopicUnusable
 
 COMMANDS: Final = "commands"
 """The process name of operators' commands, which end soon and may run side by side."""
 
-_SETTLE_SECONDS: Final = 5.0
-_POLL_SECONDS: Final = 0.2
 _KEEP_ALL: Final = 1_000_000
 
 
@@ -43,7 +38,8 @@ def open_audit(
     topic = settings.topic
     if topic is not None:
         replicas = config.catalog.replication_factor
-        partitions = AuditPartitions(config.clusters[0].bootstrap_servers, topic, security)
+        servers = config.clusters[0].bootstrap_servers
+        partitions = TopicPartitions(servers, topic, CONTENT_TYPE, security)
         sinks.append(
             AuditTopic(
                 source,
@@ -60,35 +56,8 @@ async def ensure_topic(admin: Admin, topic: str, replication_factor: int) -> Non
 
     Raises AuditError, and OSError when the cluster does not answer.
     """
+    kept = "one event of each principal"
     try:
-        if await _is_there(admin, topic):
-            policy = await own_topic.config_of(admin, topic, "cleanup.policy")
-            if policy not in (None, CONFIGS["cleanup.policy"]):
-                raise AuditError(
-                    f"audit.topic '{topic}' has cleanup.policy={policy or '(not told)'} and must "
-                    "have exactly 'delete', else the broker keeps one event of each principal: "
-                    f"kafka-configs --alter --entity-type topics --entity-name {topic} "
-                    "--add-config cleanup.policy=delete"
-                )
-        else:
-            await own_topic.create(admin, topic, CONFIGS, replication_factor=replication_factor)
-    except NotInTime:
-        return  # if it is missing, the next write will tell
-    except TopicError as error:
-        raise AuditError(
-            f"audit.topic '{topic}' cannot be used: {error}; make it with cleanup.policy=delete, "
-            "and let the gateway describe and write it"
-        ) from None
-
-
-async def _is_there(admin: Admin, topic: str) -> bool:
-    """What is just being made has no leader for a moment, which passes."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + _SETTLE_SECONDS
-    while True:
-        try:
-            return await own_topic.partitions_of(admin, topic) is not None
-        except TopicError:
-            if loop.time() >= deadline:
-                raise
-            await asyncio.sleep(_POLL_SECONDS)
+        await topic_setup.ensure_topic("audit.topic", kept, admin, topic, replication_factor)
+    except TopicUnusable as error:
+        raise AuditError(str(error)) from None

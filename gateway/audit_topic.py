@@ -1,60 +1,20 @@
-"""Audit events in a topic of the backing cluster, written by a task of its own.
-
-While the cluster does not take them events wait, up to a bound; what comes beyond is dropped and
-counted. Nobody waits for this task.
-"""
+"""Audit events in a topic of the backing cluster."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import random
-from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Final
 
-from gateway.audit import AuditError
 from gateway.audit_event import AuditEvent, encode, principal_of
-from gateway.audit_partitions import Message, TopicMissing, Written
-from gateway.catalog.partition import LogError
-from gateway.record_writer import QUEUE_FULL, STOPPED
+from gateway.record_topic import Partitions, RecordTopic
+from gateway.topic_partitions import Message
 
-log = logging.getLogger(__name__)
-
-CHUNK: Final = 100
-"""Events made ready at a time: a few milliseconds of the event loop."""
-
-LAST_CHUNK: Final = 500
-"""The same at the end, when no client is left to be held up."""
-
-TOO_LARGE: Final = "too large"
-"""Why an event was dropped: a label of a metric. Brokers have a ``max.message.bytes``."""
-
-_FIRST_BACKOFF: Final = 0.1
-_LONGEST_BACKOFF: Final = 5.0
-_COMPLAINT_SECONDS: Final = 60.0
+CONTENT_TYPE: Final = b"application/cloudevents+json; charset=UTF-8"
+"""CloudEvents' Kafka protocol binding, structured content mode."""
 
 
-class Partitions(Protocol):
-    """Where messages go (gateway/audit_partitions.py)."""
-
-    async def write(self, messages: Sequence[Message]) -> Written:
-        """Write as many as can be now. Raises LogError: none was written."""
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
-
-
-class AuditTopic:
-    """See :class:`gateway.audit_hub.EventSink`. ``source`` is the events'.
-
-    ``prepare`` makes the topic if it is missing: at the start, and if it is deleted later.
-    """
-
-    name = "topic"
+class AuditTopic(RecordTopic[AuditEvent]):
+    """See :class:`gateway.audit_hub.EventSink`. ``source`` is the events'."""
 
     def __init__(
         self,
@@ -63,115 +23,8 @@ class AuditTopic:
         max_queued: int,
         prepare: Callable[[], Awaitable[None]],
     ) -> None:
-        self._source = source
-        self._partitions = partitions
-        self._max_queued = max_queued
-        self._prepare = prepare
-        self._waiting: deque[AuditEvent] = deque()
-        self._in_hand: list[Message] = []
-        self._asked = asyncio.Event()
-        self._stopping = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self._written = 0
-        self._dropped: dict[str, int] = {}
-        self._complained_at: float | None = None
+        def message(event: AuditEvent) -> Message:
+            key, value = principal_of(event).encode(), encode(source, event)
+            return Message(key, value, int(event.time * 1000))
 
-    async def start(self) -> None:
-        """See :class:`gateway.audit_hub.EventSink`."""
-        await self._prepare()
-        self._task = asyncio.create_task(self._run(), name="audit topic")
-
-    def put(self, event: AuditEvent) -> None:
-        """See :class:`gateway.audit_hub.EventSink`."""
-        if self._stopping.is_set():
-            self._drop(STOPPED)
-        elif self.queued >= self._max_queued:
-            self._drop(QUEUE_FULL)
-        else:
-            self._waiting.append(event)
-            self._asked.set()
-
-    async def stop(self, seconds: float) -> None:
-        """See :class:`gateway.audit_hub.EventSink`."""
-        self._stopping.set()
-        self._asked.set()
-        if self._task is not None:
-            _, running = await asyncio.wait([self._task], timeout=seconds)
-            for task in running:
-                task.cancel()
-                await asyncio.wait([task])
-        if self.queued:
-            log.warning("audit topic: %d events were not written in time", self.queued)
-            self._drop(STOPPED, self.queued)
-            self._waiting.clear()
-            self._in_hand = []
-        await self._partitions.close()
-
-    @property
-    def queued(self) -> int:
-        """See :class:`gateway.audit_hub.EventSink`."""
-        return len(self._waiting) + len(self._in_hand)
-
-    def take_counts(self) -> tuple[int, Mapping[str, int]]:
-        """See :class:`gateway.audit_hub.EventSink`."""
-        written, self._written = self._written, 0
-        dropped, self._dropped = self._dropped, {}
-        return written, dropped
-
-    async def _run(self) -> None:
-        failures = 0
-        while self.queued or not self._stopping.is_set():
-            if not self.queued:
-                self._asked.clear()
-                await self._asked.wait()
-                continue
-            try:
-                problem = await self._write()
-            # A defect here must not end the writing for good.
-            except Exception as error:
-                log.exception("writing the audit topic failed")
-                problem = type(error).__name__
-            failures = failures + 1 if problem else 0
-            if problem:
-                self._complain(problem)
-                await self._back_off(failures)
-
-    async def _write(self) -> str:
-        """Write what is next; returns why not all of it could be written, or nothing."""
-        most = LAST_CHUNK if self._stopping.is_set() else CHUNK
-        while self._waiting and len(self._in_hand) < most:
-            event = self._waiting.popleft()
-            key, value = principal_of(event).encode(), encode(self._source, event)
-            self._in_hand.append(Message(key, value, int(event.time * 1000)))
-        try:
-            done = await self._partitions.write(self._in_hand)
-        except TopicMissing as missing:
-            try:
-                await self._prepare()
-            except (AuditError, OSError) as error:
-                return str(error)
-            return str(missing)
-        except LogError as error:
-            return str(error)
-        self._in_hand = done.left
-        self._written += done.written
-        self._drop(TOO_LARGE, done.too_large)
-        return done.problem
-
-    async def _back_off(self, failures: int) -> None:
-        """Wait before the next try, but not for long once this is to end."""
-        longest = min(_FIRST_BACKOFF * 2.0 ** min(failures - 1, 16), _LONGEST_BACKOFF)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(longest * random.uniform(0.5, 1.0)):  # noqa: S311 - no secret
-                await self._stopping.wait()
-                await asyncio.sleep(_FIRST_BACKOFF)
-
-    def _drop(self, reason: str, count: int = 1) -> None:
-        if count:
-            self._dropped[reason] = self._dropped.get(reason, 0) + count
-
-    def _complain(self, problem: str) -> None:
-        now = asyncio.get_running_loop().time()
-        if self._complained_at is None or now - self._complained_at >= _COMPLAINT_SECONDS:
-            self._complained_at = now
-            log.error("audit topic: events wait, writing failed: %s", problem)
+        super().__init__("audit topic", "events", partitions, max_queued, prepare, message)

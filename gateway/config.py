@@ -50,6 +50,7 @@ _LISTENER = TypeAdapter(Listener)
 _SECURITY = TypeAdapter(ClusterSecurity)
 _METRICS = TypeAdapter(MetricsSettings)
 _AUDIT = TypeAdapter(AuditSettings)
+_TRAFFIC_LOG = TypeAdapter(TrafficLogSettings)
 
 
 def load_config(path: Path) -> Config:
@@ -103,6 +104,7 @@ def _parts(values: dict[str, Any]) -> Parts:
         listeners={index: listener for index, listener in read if listener is not None},
         metrics=_valid(_METRICS, values.get("metrics", {})),
         audit=_valid(_AUDIT, values.get("audit", {})),
+        traffic_log=_valid(_TRAFFIC_LOG, values.get("traffic_log", {})),
         authorizes=values.get("authorization") is not None,
         security=_valid(_SECURITY, first.get("security", {})) if isinstance(first, dict) else None,
     )

@@ -30,6 +30,7 @@ from gateway.config_security import (
     Principal,
     PrincipalSettings,
     SecurityProtocol,
+    TrafficTopicName,
     Unauthenticated,
 )
 from gateway.virtual_brokers import NodeIdRanges
@@ -186,10 +187,14 @@ class MetricsSettings(_Model):
 
 
 class TrafficLogSettings(_Model):
-    """Where flow records go. Sizes are bytes before compression, counts are per worker."""
+    """Where flow records go: files, and a topic of the cluster, by its name there; or one of both.
+
+    Sizes are bytes before compression, counts are per worker.
+    """
 
     enabled: bool = True
-    directory: Directory = Path("traffic")
+    directory: Directory | None = Path("traffic")
+    topic: TrafficTopicName | None = None
     window_seconds: Annotated[int, Field(ge=1, le=3_600)] = 10
     max_file_bytes: Annotated[int, Field(ge=4_096)] = 64 * 1024 * 1024
     max_files: Annotated[int, Field(ge=1)] = 24

@@ -9,9 +9,15 @@ from itertools import combinations
 
 from gateway.config_cluster_rules import cluster_problems
 from gateway.config_errors import Key, Problem, nearest
-from gateway.config_models import MAX_PORT, Config, Listener, MetricsSettings
+from gateway.config_models import (
+    MAX_PORT,
+    Config,
+    Listener,
+    MetricsSettings,
+    TrafficLogSettings,
+)
 from gateway.config_sasl_rules import sasl_problems
-from gateway.config_security import AUDIT_TOPIC, AuditSettings, ClusterSecurity
+from gateway.config_security import AUDIT_TOPIC, TRAFFIC_TOPIC, AuditSettings, ClusterSecurity
 from gateway.config_security_rules import tls_problems
 from gateway.names import is_reserved, parents
 from gateway.virtual_brokers import NodeIdRanges
@@ -33,6 +39,7 @@ class Parts:
     audit: AuditSettings | None = None
     authorizes: bool = False
     security: ClusterSecurity | None = None
+    traffic_log: TrafficLogSettings | None = None
 
     @classmethod
     def of(cls, config: Config) -> Parts:
@@ -46,6 +53,7 @@ class Parts:
             config.audit,
             config.authorization is not None,
             config.clusters[0].security,
+            config.traffic_log,
         )
 
 
@@ -82,7 +90,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
         *_homes(parts),
         *_advertised(parts.listeners),
         *_ports(parts),
-        *_audit(parts),
+        *_record_topics(parts),
         *tls_problems(parts.listeners, parts.ranges),
         *sasl_problems(parts.listeners),
         *cluster_problems(parts.security, parts.listeners),
@@ -173,14 +181,22 @@ def _advertised(listeners: Mapping[int, Listener]) -> Iterator[Problem]:
             yield Problem(("listeners", index, "advertised_host"), text)
 
 
-def _audit(parts: Parts) -> Iterator[Problem]:
-    topic = None if parts.audit is None else parts.audit.topic
-    if topic is not None and not (parts.authorizes or is_reserved(topic)):
-        text = (
-            f"'{topic}' could be read and written by every client, as there is no authorization; "
-            f"call it {AUDIT_TOPIC}, which no client reaches, or give authorization"
-        )
-        yield Problem(("audit", "topic"), text)
+def _record_topics(parts: Parts) -> Iterator[Problem]:
+    traffic = parts.traffic_log
+    if traffic is not None and traffic.enabled and (traffic.directory or traffic.topic) is None:
+        text = "has neither a directory nor a topic; give one, or enabled: false"
+        yield Problem(("traffic_log",), text)
+    for key, settings, like in (
+        ("audit", parts.audit, AUDIT_TOPIC),
+        ("traffic_log", traffic, TRAFFIC_TOPIC),
+    ):
+        topic = None if settings is None else settings.topic
+        if topic is not None and not (parts.authorizes or is_reserved(topic)):
+            text = (
+                f"'{topic}' could be read and written by every client, as there is no "
+                f"authorization; call it {like}, which no client reaches, or give authorization"
+            )
+            yield Problem((key, "topic"), text)
 
 
 def _ports(parts: Parts) -> Iterator[Problem]:

@@ -27,7 +27,8 @@ STANDARD_AUTHORIZER = "gateway.acls.standard.StandardAuthorizer"
 
 
 AUDIT_TOPIC = f"{RESERVED_PREFIX}_audit"
-"""The name of an audit topic that no client reaches through a gateway."""
+TRAFFIC_TOPIC = f"{RESERVED_PREFIX}_traffic"
+"""The names of topics for records that no client reaches through a gateway."""
 
 
 class SecretError(Exception):
@@ -55,14 +56,22 @@ def _namespace(value: str) -> str:
     return value
 
 
-def _topic(value: str) -> str:
-    try:
-        check_topic(value)
-    except ValueError as error:
-        raise ValueError(f"{error}; write it like {AUDIT_TOPIC}") from None
-    if is_reserved(value) and not value.startswith(AUDIT_TOPIC):
-        raise ValueError(f"'{value}' is not for audit events; write it like {AUDIT_TOPIC}")
-    return value
+def _topic(like: str, what: str) -> AfterValidator:
+    def check(value: str) -> str:
+        try:
+            check_topic(value)
+        except ValueError as error:
+            raise ValueError(f"{error}; write it like {like}") from None
+        if is_reserved(value) and not value.startswith(like):
+            raise ValueError(f"'{value}' is not for {what}; write it like {like}")
+        return value
+
+    return AfterValidator(check)
+
+
+_NAME_LENGTH = Field(max_length=MAX_FLAT_LENGTH)
+AuditTopicName = Annotated[str, _NAME_LENGTH, _topic(AUDIT_TOPIC, "audit events")]
+TrafficTopicName = Annotated[str, _NAME_LENGTH, _topic(TRAFFIC_TOPIC, "the traffic log")]
 
 
 File = Annotated[Path, Field(strict=False)]
@@ -210,7 +219,7 @@ class AuditSettings(_Model):
     """
 
     directory: File | None = None
-    topic: Annotated[str, Field(max_length=MAX_FLAT_LENGTH), AfterValidator(_topic)] | None = None
+    topic: AuditTopicName | None = None
     max_file_bytes: Annotated[int, Field(ge=4_096)] = 64 * 1024 * 1024
     max_files: Annotated[int, Field(ge=1)] = 24
     max_queued_events: Annotated[int, Field(ge=100)] = 50_000

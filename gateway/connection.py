@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from gateway.broker_messages import BrokerError
 from gateway.broker_side import BrokerSide
 from gateway.catalog.actor import ACTOR, Actor
 from gateway.cluster_link import ClusterUnreachable
 from gateway.exchange import Exchange, Interlude, Refresh, Unanswerable, Work
+from gateway.farewell import part
 from gateway.lingering import TOO_MANY
 from gateway.peers import address_text, host_text
 from gateway.session import Session
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from gateway.server import Server
 
 log = logging.getLogger(__name__)
+
+DRAINED: Final = "drained"
 
 
 class Connection(asyncio.Protocol):
@@ -147,7 +150,7 @@ class Connection(asyncio.Protocol):
         if self._paused:
             self._balance()
         if self.closing and self.session.quiet:
-            self.close("drained", quietly=True)
+            self.close(DRAINED, quietly=True)
 
     def broker_full(self, full: bool) -> None:
         """The broker reads slowly, or has caught up."""
@@ -185,7 +188,7 @@ class Connection(asyncio.Protocol):
         """Read no more requests; close as soon as what is under way has been answered."""
         self.closing = True
         if self.session.quiet or self._broker is None:
-            self.close("drained", quietly=True)
+            self.close(DRAINED, quietly=True)
         else:
             self._balance()
 
@@ -203,7 +206,8 @@ class Connection(asyncio.Protocol):
             return
         self._server.note_close(self, reason, quietly=quietly)
         self._client_full = False  # what lingers is read on
-        transport.close()
+        if reason != DRAINED or not part(transport, self._parted, paused=self._paused):
+            transport.close()
         if self._task is not None:
             self._task.cancel()
         if self._broker is not None:
@@ -213,6 +217,12 @@ class Connection(asyncio.Protocol):
         """The broker's side has ended too, where it lingered."""
         self._server.lingering.left(self)
         if self._gone:
+            self._server.closed(self)
+
+    def _parted(self) -> None:
+        """The client has ended its side, after a farewell."""
+        self._gone = True
+        if self._broker is None or not self._broker.lingering:
             self._server.closed(self)
 
     def _refuse(self, error: ProtocolError) -> None:

@@ -58,7 +58,7 @@ class Counts:
             self.add("requests", (namespace, api, flow.version), flow.led)
             self.add("bytes", (namespace, "in"), flow.bytes_in)
             self.add("bytes", (namespace, "out"), flow.bytes_out)
-            self.add("records", (namespace, api), flow.records)
+            self.add("records", (namespace, api), flow.records + flow.records_out)
             for code, count in flow.errors.items():
                 self.add("errors", (namespace, api, code), count)
             for rule, count in flow.denials.items():

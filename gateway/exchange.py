@@ -9,11 +9,29 @@ from typing import TYPE_CHECKING
 
 from gateway.flows import Flow
 from protocol.errors import ProtocolError
+from protocol.records import BatchFacts
 from protocol.splice import Edit
 
 if TYPE_CHECKING:
     from gateway.fetch_stream import FetchStream
     from gateway.plans import Plan
+
+
+class Part:
+    """One partition's share of a Produce request: topic and ``index``, what its batch holds (None:
+    what cannot be told, or was not taken), and how many ``bytes`` count on ``flow`` and not on that
+    of the topic named first."""
+
+    __slots__ = ("bytes", "facts", "flat", "flow", "index")
+
+    def __init__(
+        self, flow: Flow, flat: bytes, index: int, facts: BatchFacts | None, size: int
+    ) -> None:
+        self.flow = flow
+        self.flat = flat
+        self.index = index
+        self.facts = facts
+        self.bytes = size
 
 
 class Exchange:
@@ -30,6 +48,9 @@ class Exchange:
     (count, bytes) before the broker's; each restored name makes it ``name_change`` bytes longer.
     ``refreshed`` says that the request is decided again after a refresh. ``request`` is the
     handler's own.
+    ``flow`` is that of the topic named first, ``others`` are those of the rest. ``facts`` is what a
+    Produce request's one batch holds, ``parts`` stand for it where there are several: both are
+    counted once the broker has taken them.
     Times are of the monotonic clock, in seconds; ``size`` is the request frame's, in bytes.
     """
 
@@ -50,6 +71,8 @@ class Exchange:
     name_change = 0
     flow: Flow | None = None
     others: list[Flow] | None = None
+    facts: BatchFacts | None = None
+    parts: list[Part] | None = None
     request: object = None
     _after: list[Callable[[bytes], bytes]] | None = None
 
@@ -72,6 +95,15 @@ class Exchange:
     def then_at_last(self, finish: Callable[[bytes], bytes]) -> None:
         """Do ``finish`` after all that was, or will be, asked for by :meth:`then`."""
         self._after = [finish, *(self._after or ())]
+
+    def flows(self) -> list[Flow]:
+        """The flows that something may yet be counted on for this request."""
+        found = [] if self.flow is None else [self.flow]
+        found += self.others or ()
+        found += [part.flow for part in self.parts or ()]
+        if self.stream is not None:
+            found += self.stream.flows()
+        return found
 
     @property
     def has_finish(self) -> bool:

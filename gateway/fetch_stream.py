@@ -1,4 +1,5 @@
-"""A Fetch response on its way through: heads are walked as they arrive, records are not touched.
+"""A Fetch response on its way through: heads are walked as they arrive, and of records only the
+headers of their batches, which tell how many there are.
 
 Unit by unit (the head of the response, of each topic, of each partition, and what follows the
 records) the walker looks at what has arrived; what it has passed is written on, so that nothing
@@ -9,27 +10,22 @@ length (the handler collects the response otherwise).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+from gateway.fetched import FetchedTopic, count_fetched
 from gateway.flows import Flow
 from gateway.framing import Buffer, slice_of
 from gateway.rules.rename import wire_string
 from protocol.entities import Kind
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.headers import response_body_pos
-from protocol.primitives import (
-    MAX_INT32,
-    MAX_ONE_BYTE_LENGTH,
-    compact_string,
-    write_uvarint,
-)
+from protocol.primitives import MAX_INT32, write_uvarint
+from protocol.records import walk_batches
 from protocol.walkers import Span
 
 if TYPE_CHECKING:
     from gateway.exchange import Exchange
-    from gateway.plans import Plan
     from gateway.state import ConnectionState
 
 TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
@@ -69,12 +65,14 @@ class FetchStream:
 
     __slots__ = (
         "_exchange",
-        "_flow",
+        "_fetched",
         "_partitions",
         "_segments",
         "_skip",
         "_stage",
         "_state",
+        "_to_header",
+        "_topic",
         "_topics",
         "left",
     )
@@ -87,9 +85,11 @@ class FetchStream:
         self._segments = segments
         self._stage = Stage.PREFIX
         self._skip = 0
+        self._to_header = 0
         self._topics = 0
         self._partitions = 0
-        self._flow: Flow | None = None
+        self._topic: FetchedTopic | None = None
+        self._fetched: list[FetchedTopic] = []
         self.left = 0
 
     def start(self, buf: bytes, frame: int, size: int, out: list[Buffer]) -> int:
@@ -125,6 +125,7 @@ class FetchStream:
             inserted = buf[start:stop]
         if not 0 <= self._topics <= self.left or not 0 < size + change <= MAX_INT32:
             raise ProtocolError(f"Fetch response has no room for {self._topics} topics")
+        self._exchange.response_size += change
         if change or self._exchange.extra is not None:
             out.append((size + change).to_bytes(4, "big"))
             out.append(buf[frame + 4 : start] + inserted)
@@ -143,15 +144,15 @@ class FetchStream:
         try:
             while self._stage is not Stage.DONE:
                 if self._skip:
-                    step = min(self._skip, end - at)
-                    at += step
-                    self._skip -= step
+                    stop = self._pass_records(buf, at, min(end, at + self._skip))
+                    self._skip -= stop - at
+                    at = stop
                     if self._skip:
                         break
                 spans: list[Span] = []
                 stop = self._walk(buf, at, end, spans)
                 if self._stage is Stage.TOPIC_HEAD:
-                    passed = self._topic(buf, passed, spans, out)
+                    passed = self._name_topic(buf, passed, spans, out)
                 self._advance(spans)
                 at = stop
                 if self._skip > position + self.left - at:
@@ -174,6 +175,10 @@ class FetchStream:
     def done(self) -> bool:
         """Whether the whole response has been passed on."""
         return self._stage is Stage.DONE
+
+    def flows(self) -> list[Flow]:
+        """The flows that something may yet be counted on."""
+        return [topic.flow for topic in self._fetched]
 
     def _walk(self, buf: bytes, at: int, end: int, spans: list[Span]) -> int:
         segments = self._segments
@@ -205,11 +210,29 @@ class FetchStream:
             self._next_topic()
         else:
             self._stage = Stage.DONE
+            for topic in self._fetched:
+                count_fetched(self._exchange, topic)
 
     def _next_topic(self) -> None:
         self._stage = Stage.TOPIC_HEAD if self._topics else Stage.TAIL
 
-    def _topic(self, buf: bytes, passed: int, spans: list[Span], out: list[Buffer]) -> int:
+    def _pass_records(self, buf: bytes, at: int, stop: int) -> int:
+        """Look at the headers of the batches from ``at`` on, as far as records have arrived.
+
+        Returns ``stop``, or where a header begins that has not arrived as a whole. A batch that
+        the broker cut off is not counted, as clients do not read it.
+        """
+        topic = self._topic
+        assert topic is not None
+        end = at + self._skip
+        header, records, batches = walk_batches(buf, at + self._to_header, stop, end)
+        topic.records += records
+        topic.batches += batches
+        stop = min(stop, header)
+        self._to_header = header - stop
+        return stop
+
+    def _name_topic(self, buf: bytes, passed: int, spans: list[Span], out: list[Buffer]) -> int:
         """Restore a topic's name; returns how far the buffer has been written by now."""
         exchange, state = self._exchange, self._state
         kind, start, stop, value = spans[0]
@@ -222,20 +245,23 @@ class FetchStream:
             out.append(slice_of(buf, passed, start))
             out.append(asked if by_id else wire_string(asked, exchange.plan.flexible))
             passed = stop
-        self._flow = fetched_flow(state, exchange, flat)
+        plan = exchange.plan
+        self._topic = FetchedTopic(state.flow(plan.api_key, plan.version, flat))
+        self._fetched.append(self._topic)
         return passed
 
     def _partition(self, spans: list[Span]) -> None:
-        flow = self._flow
-        assert flow is not None
+        topic = self._topic
+        assert topic is not None
         for kind, _, _, value in spans:
             if kind == RECORDS:
                 self._skip = value
-                flow.partitions += 1
-                if flow is not self._exchange.flow:
-                    flow.bytes_out += value
+                self._to_header = 0
+                topic.partitions += 1
+                topic.bytes += max(value, 0)
             elif kind == ERROR_CODE:
-                flow.errors[value] = flow.errors.get(value, 0) + 1
+                errors = topic.flow.errors
+                errors[value] = errors.get(value, 0) + 1
 
     def _opened(self, spans: list[Span]) -> None:
         session_id = error = 0
@@ -262,46 +288,6 @@ class FetchStream:
             raise ProtocolError("Fetch response ends in the middle of a field")
         if limit - at > UNIT_LIMIT:
             raise ProtocolError(f"Fetch response has a head longer than {UNIT_LIMIT} bytes")
-
-
-def fetched_flow(state: ConnectionState, exchange: Exchange, flat: bytes) -> Flow:
-    """The flow of a topic that a Fetch response holds; the request counts on its lead alone."""
-    flow = state.flow(exchange.plan.api_key, exchange.plan.version, flat)
-    if flow is not exchange.flow:
-        flow.requests += 1
-    return flow
-
-
-def size_change(spelled: Mapping[bytes, bytes] | None, flexible: bool) -> int | None:
-    """By how many bytes each restored name changes the response; None where they differ."""
-    if not spelled:
-        return 0
-    change: int | None = None
-    for flat, shown in spelled.items():
-        own = len(shown) - len(flat)
-        if flexible and (len(shown) > MAX_ONE_BYTE_LENGTH or len(flat) > MAX_ONE_BYTE_LENGTH):
-            own = len(compact_string(shown)) - len(compact_string(flat))
-        if change is None:
-            change = own
-        elif own != change:
-            return None
-    return change
-
-
-def error_topics(plan: Plan, body: bytes) -> tuple[int, bytes]:
-    """The topic entries of a response body of the gateway's own: their count and their bytes."""
-    segments = plan.response_segments
-    assert segments is not None
-    spans: list[Span] = []
-    at = begin = segments.prefix(body, 0, len(body), spans)
-    count: int = spans[-1][3]
-    for _ in range(count):
-        at = segments.topic_head(body, at, len(body), spans)
-        for _ in range(spans[-1][3]):
-            at = segments.partition_head(body, at, len(body), spans)
-            at = segments.partition_tail(body, at + spans[-1][3], len(body), spans)
-        at = segments.topic_tail(body, at, len(body), spans)
-    return count, body[begin:at]
 
 
 def _array_count(count: int, flexible: bool) -> bytes:

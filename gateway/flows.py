@@ -3,7 +3,8 @@
 The hot path adds to a :class:`Flow` that its connection already holds: integers only, no labels,
 no formatting. Once a second the worker collects the flows of every connection that was busy,
 adds them to the metrics and to the traffic log's window, and the connection starts afresh, so
-an idle connection holds none.
+an idle connection holds none. Those that requests in flight still refer to stay with their
+connection, and only their counts are collected.
 """
 
 from __future__ import annotations
@@ -39,8 +40,11 @@ class Flow:
     """Counts since the last collection, for one (source, api, version, topic).
 
     ``requests`` counts every request that named this topic, ``led`` those in which it came first:
-    a request with three topics is three ``requests`` and one ``led``. Bytes are frame bytes for
-    the topic that came first, record bytes for the others; ``bytes_in`` is from the client.
+    a request with three topics is three ``requests`` and one ``led``. Bytes are record bytes, and
+    of the topic that came first all the rest of the frame besides, so that they add up to what
+    passed; ``bytes_in`` is from the client. ``records``, ``batches``, ``idempotent`` and
+    ``transactional`` are of what brokers took of Produce requests, ``records_out`` and
+    ``batches_out`` of what Fetch responses brought.
     ``errors`` maps a Kafka error code to how often the broker (or the gateway) answered it,
     ``denials`` a rule's name to how often it denied. ``weak`` counts Produce requests that ask for
     less than the strongest guarantee (KIP-679), by weakness and decision as
@@ -55,6 +59,7 @@ class Flow:
         "acks_all",
         "api_key",
         "batches",
+        "batches_out",
         "broker_us",
         "bytes_in",
         "bytes_out",
@@ -68,6 +73,7 @@ class Flow:
         "namespace",
         "partitions",
         "records",
+        "records_out",
         "requests",
         "source",
         "transactional",
@@ -90,6 +96,9 @@ class Flow:
         self.namespace = namespace
         self.logical = logical
         self.flat = flat
+        self._reset()
+
+    def _reset(self) -> None:
         self.requests = 0
         self.led = 0
         self.partitions = 0
@@ -97,6 +106,8 @@ class Flow:
         self.bytes_out = 0
         self.records = 0
         self.batches = 0
+        self.records_out = 0
+        self.batches_out = 0
         self.acks0 = 0
         self.acks1 = 0
         self.acks_all = 0
@@ -107,6 +118,40 @@ class Flow:
         self.weak: dict[str, int] = {}
         self.gateway_us = [0] * LATENCY_BUCKETS
         self.broker_us = [0] * LATENCY_BUCKETS
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing has been counted."""
+        counted = self.requests or self.led or self.partitions or self.bytes_in or self.bytes_out
+        acks = self.acks0 or self.acks1 or self.acks_all
+        return not (counted or acks or self.errors or self.denials or self.weak)
+
+    def moved(self) -> Flow:
+        """What has been counted so far, as a flow of its own; this one begins anew."""
+        taken = Flow(
+            self.source, self.api_key, self.version, self.namespace, self.logical, self.flat
+        )
+        taken.requests = self.requests
+        taken.led = self.led
+        taken.partitions = self.partitions
+        taken.bytes_in = self.bytes_in
+        taken.bytes_out = self.bytes_out
+        taken.records = self.records
+        taken.batches = self.batches
+        taken.records_out = self.records_out
+        taken.batches_out = self.batches_out
+        taken.acks0 = self.acks0
+        taken.acks1 = self.acks1
+        taken.acks_all = self.acks_all
+        taken.idempotent = self.idempotent
+        taken.transactional = self.transactional
+        taken.errors = self.errors
+        taken.denials = self.denials
+        taken.weak = self.weak
+        taken.gateway_us = self.gateway_us
+        taken.broker_us = self.broker_us
+        self._reset()
+        return taken
 
 
 def weak_key(weakness: str, decision: str) -> str:
@@ -130,7 +175,8 @@ class Denial:
 
     ``resource`` is what the client asked for, as it spelled it. Of what ACLs refuse, ``operation``
     and ``named`` (``TOPIC org:orders``) say what was to be done with what, in logical names, and
-    ``because`` by which ACL, or for want of one; elsewhere they are empty.
+    ``because`` by which ACL, or for want of one; elsewhere they are empty. ``namespace`` is what
+    the resource would be in (empty: the default one), None for what is in none.
     """
 
     source: FlowSource
@@ -143,3 +189,25 @@ class Denial:
     operation: str = ""
     named: str = ""
     because: str = ""
+    namespace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyEvent:
+    """What policies had against a topic, or what they allowed near a limit: an event each.
+
+    ``topic`` is a full logical name, that of a namespace ends in ``:``; ``rule``, ``source`` and
+    ``mode`` are those of :class:`gateway.policies.violation.Violation`, as are ``value`` and
+    ``limit``. ``outcome`` is ``refused``, ``warned`` or ``near``.
+    """
+
+    principal: str
+    namespace: str
+    topic: str
+    rule: str
+    source: str
+    mode: str
+    outcome: str
+    message: str
+    value: int | None
+    limit: int | None

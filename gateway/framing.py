@@ -65,20 +65,21 @@ def slice_of(buf: bytes, start: int, stop: int) -> Buffer:
 
 def write_frame(
     out: list[Buffer], buf: bytes, start: int, limit: int, end: int, edits: Sequence[Edit]
-) -> None:
+) -> int:
     """Write the frame at ``start`` with its edits, as far as it has arrived (``limit``).
 
-    The frame ends at ``end``, maybe later than ``limit``; its size field is made to fit.
+    The frame ends at ``end``, maybe later than ``limit``; its size field is made to fit. Returns
+    by how many bytes it has become longer.
     """
     if not edits:
         out.append(slice_of(buf, start, limit))
-        return
+        return 0
     at = start + 4
     if len(edits) == 1 and limit - start <= SMALL:
         begin, stop, new = edits[0]
-        size = SIZE.pack(end - at + len(new) - stop + begin)
-        out.append(size + buf[at:begin] + new + buf[stop:limit])
-        return
+        longer = len(new) - stop + begin
+        out.append(SIZE.pack(end - at + longer) + buf[at:begin] + new + buf[stop:limit])
+        return longer
     change = 0
     for begin, stop, new in edits:
         change += len(new) - stop + begin
@@ -88,6 +89,7 @@ def write_frame(
         out.append(new)
         at = stop
     out.append(slice_of(buf, at, limit))
+    return change
 
 
 def bad_size(what: str, size: int, least: int, most: int) -> str:

@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Final
 
 from gateway.exchange import Exchange
+from gateway.flows import Flow
 from gateway.framing import SIZE, Buffer
 from gateway.meter import count_exchanges
 
@@ -37,6 +38,11 @@ class InFlight:
         """Whether so many requests wait that reading from the client should stop."""
         return self.queue is not None and len(self.queue) >= MAX_IN_FLIGHT
 
+    def flows(self) -> list[Flow]:
+        """The flows that something may yet be counted on for what is under way."""
+        under_way = (*(self.queue or ()), *self._done)
+        return [flow for exchange in under_way for flow in exchange.flows()]
+
     def expect(self, exchange: Exchange) -> None:
         """A request was written to the broker; a silent one will not be answered."""
         self._fresh.append(exchange)
@@ -54,6 +60,10 @@ class InFlight:
             self.queue.append(exchange)
         else:
             self._write(exchange)
+
+    def done(self, exchange: Exchange) -> None:
+        """A request was read that nobody answers, and that the broker does not see."""
+        self._done.append(exchange)
 
     def answered(self, queue: deque[Exchange], arrived: float) -> None:
         """The first of ``queue`` was answered by the broker; own answers behind it follow."""

@@ -7,6 +7,7 @@ from typing import Final
 
 from gateway.exchange import Exchange
 from gateway.flows import LATENCY_BUCKETS, Flow
+from protocol.records import BatchFacts
 
 _LAST: Final = LATENCY_BUCKETS - 1
 _MICROSECONDS: Final = 1_000_000
@@ -33,9 +34,28 @@ def count_exchanges(done: Iterable[Exchange], now: float) -> None:
             flow.gateway_us[int(own * _MICROSECONDS).bit_length()] += 1
         except IndexError:
             _count_late(flow, broker, own)
+        facts = exchange.facts
+        if facts is not None:
+            _count_batch(flow, facts)
         if exchange.others is not None:
             for other in exchange.others:
                 other.requests += 1
+        if exchange.parts is not None:
+            for part in exchange.parts:
+                part.flow.bytes_in += part.bytes
+                flow.bytes_in -= part.bytes
+                if part.facts is not None:
+                    _count_batch(part.flow, part.facts)
+
+
+def _count_batch(flow: Flow, facts: BatchFacts) -> None:
+    """Count a batch that a broker took."""
+    flow.batches += 1
+    flow.records += facts[0]
+    if facts[1]:
+        flow.idempotent += 1
+    if facts[2]:
+        flow.transactional += 1
 
 
 def _count_late(flow: Flow, broker: float, own: float) -> None:

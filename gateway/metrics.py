@@ -54,7 +54,7 @@ COUNTERS: Mapping[str, Family] = {
         ("operation",), "ACLs made that allow a deprecated operation (KIP-679)"
     ),
     "bytes": Family(("namespace", "direction"), "Frame bytes from (in) and to (out) clients"),
-    "records": Family(("namespace", "api"), "Records, as batch headers tell"),
+    "records": Family(("namespace", "api"), "Records that passed, as batch headers tell"),
     "weak_producer_requests": Family(
         ("namespace", "client_id", "software_name", "weakness", "decision"),
         "Produce requests that ask for less than the strongest guarantee (KIP-679)",
@@ -68,8 +68,13 @@ COUNTERS: Mapping[str, Family] = {
         ("listener",), "Brokers found outside node_ids, once per broker and worker"
     ),
     "denials_dropped": Family((), "Denial events that came too fast for the traffic log"),
-    "traffic_log_records": Family((), "Records written to the traffic log"),
-    "traffic_log_dropped": Family(("reason",), "Records that the traffic log had to drop"),
+    "policy_events_dropped": Family((), "Policy events that came too fast for the traffic log"),
+    "traffic_log_records": Family(
+        ("sink",), "Records written to the traffic log's files or its topic"
+    ),
+    "traffic_log_dropped": Family(
+        ("sink", "reason"), "Records that a place of the traffic log missed"
+    ),
     "traffic_log_folded": Family(
         (), "Flows counted under client (other): too many clients in one window"
     ),

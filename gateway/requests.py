@@ -10,6 +10,7 @@ from gateway.apis import produce, unsupported
 from gateway.apis.generic import TrailingBytes
 from gateway.apis.table import PLANS, any_plan, plan_of
 from gateway.exchange import Answer, Exchange, Forward, Interlude, Outcome, Refresh, Work
+from gateway.flows import Flow
 from gateway.framing import ALL, SIZE, Buffer, Held, bad_size, slice_of, write_frame
 from gateway.in_flight import InFlight
 from gateway.plans import Plan
@@ -85,6 +86,10 @@ class Requests:
         """Whether a request has begun to arrive and the rest of it has not."""
         return self.waiting is None and bool(self._stream_left or len(self._held))
 
+    def flows(self) -> list[Flow]:
+        """The flows that something may yet be counted on for the work under way."""
+        return [] if self._working is None else self._working.flows()
+
     def data(self, data: bytes) -> None:
         """Take bytes from the client. Raises ProtocolError for what no client may send."""
         if self._stream_left:
@@ -112,6 +117,7 @@ class Requests:
             position = 4 + SIZE.unpack_from(held)[0]
             reauth = self._state.reauth
             if reauth is not None and reauth.failed is not None:
+                self._in_flight.count()
                 return  # the connection ends with this answer; nothing behind it is done
         elif isinstance(done, Refresh):
             self._refreshed = True
@@ -156,14 +162,17 @@ class Requests:
             self._held.keep(buf[position:], wanted)
         self._in_flight.sent()
 
-    def _request(self, buf: bytes, position: int, end: int, arrived: float) -> bool:
-        """Decide one whole request; False when it has to wait."""
+    def _request(
+        self, buf: bytes, position: int, end: int, arrived: float, cut_off: int = 0
+    ) -> bool:
+        """Decide one whole request, of which so many bytes were cut off; False when it has to
+        wait."""
         size, api_key, version, correlation_id = _REQUEST_HEAD.unpack_from(buf, position)
         plan = PLANS.get(api_key << 16 | version) or plan_of(api_key, version)
         if plan is None:
             self._answer_undecided(buf, position, end, arrived)
             return True
-        exchange = Exchange(plan, correlation_id, arrived, size + 4)
+        exchange = Exchange(plan, correlation_id, arrived, size + 4 + cut_off)
         if self._refreshed:
             exchange.refreshed = True
         start = self._body_of_request(plan, buf, position, end)
@@ -171,7 +180,7 @@ class Requests:
             outcome = plan.on_request(self._state, exchange, buf, start, end)
         except TrailingBytes as more:
             whole = SIZE.pack(more.stop - position - 4) + buf[position + 4 : more.stop]
-            return self._request(whole, 0, len(whole), arrived)
+            return self._request(whole, 0, len(whole), arrived, end - more.stop)
         if type(outcome) is list:
             self._refreshed = False
             write_frame(self.to_broker, buf, position, end, end, outcome)
@@ -254,7 +263,10 @@ class Requests:
         self.to_broker.append(forward.body)
 
     def _answer_undecided(self, buf: bytes, position: int, end: int, arrived: float) -> None:
-        payload = unsupported.answer(self._state, buf, position + 4, end)
+        # The plan of an exchange that is answered here is never looked at again.
+        exchange = Exchange(any_plan(), 0, arrived, end - position)
+        payload = unsupported.answer(self._state, exchange, buf, position + 4, end)
         if payload:
-            # The plan of an exchange that is answered here is never looked at again.
-            self._in_flight.answer(Exchange(any_plan(), 0, arrived, end - position), payload)
+            self._in_flight.answer(exchange, payload)
+        else:
+            self._in_flight.done(exchange)

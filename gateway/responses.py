@@ -96,13 +96,15 @@ class Responses:
         result = plan.on_response(self._state, exchange, buf, start, end)
         if isinstance(result, list):
             if not exchange.has_finish:
-                write_frame(self._in_flight.to_client, buf, position, end, end, result)
+                to_client = self._in_flight.to_client
+                exchange.response_size += write_frame(to_client, buf, position, end, end, result)
                 return
             result = splice(buf, start, end, result)
         elif result is None:
             return
         payload = response_payload(exchange, result)
-        exchange.response_size = len(payload) + 4
+        # Added to, since a handler may have counted some of it elsewhere.
+        exchange.response_size += len(payload) + 4 - (end - position)
         self._in_flight.to_client.append(SIZE.pack(len(payload)) + payload)
 
 

@@ -1,8 +1,9 @@
 """Rolling files: lines are appended to a plain file, which is compressed when it is full.
 
-Names are ``STEM-SEQUENCE.jsonl``, with ``.gz`` once compressed; a sequence number is never used
-twice, and reading every ``*.jsonl*`` reads every line once. All calls block: they belong to a
-writer's thread (gateway/record_writer.py).
+Names are ``STEM-SEQUENCE.jsonl``, with ``.gz`` once compressed. Sequence numbers are milliseconds
+since 1970, or more: they go up, and none is used twice, even after all files were taken away, since
+readers know by its name what they have read. Reading every ``*.jsonl*`` reads every line once. All
+calls block: they belong to a writer's thread (gateway/record_writer.py).
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ import logging
 import os
 import re
 import shutil
+import time
+import zlib
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,7 +24,7 @@ log = logging.getLogger(__name__)
 
 PLAIN = ".jsonl"
 COMPRESSED = ".jsonl.gz"
-_UNFINISHED = ".jsonl.gz.tmp"
+_UNFINISHED = ".gz.tmp"  # which *.jsonl* does not find: it holds nothing that is not elsewhere
 _COMPRESSION = 6
 
 
@@ -36,10 +40,12 @@ class RollingFiles:
         *,
         what: str,
         mode: int = 0o644,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         """``stem`` is the names' part before the sequence number, and differs for each process.
 
-        ``what`` these files are, for the log; ``mode`` who may read them.
+        ``what`` these files are, for the log; ``mode`` who may read them; ``clock`` gives
+        seconds since 1970.
         """
         self._directory = directory
         self._stem = stem
@@ -47,6 +53,8 @@ class RollingFiles:
         self._max_files = max_files
         self._what = what
         self._mode = mode
+        self._clock = clock
+        self._number = 0
         self._name = re.compile(rf"{re.escape(stem)}-(\d{{8,}}){re.escape(PLAIN)}(\.gz)?")
         self._path: Path | None = None
         self._file: int | None = None
@@ -109,10 +117,12 @@ class RollingFiles:
         self.prepare()
 
     def _open(self) -> None:
-        number = max((number for number, _ in self._own()), default=0)
+        # A clock may be set back: what this process has used, or finds, is not used again.
+        used = max(self._number, *(number for number, _ in self._own()), 0)
+        self._number = max(used, int(self._clock() * 1000) - 1)
         while True:
-            number += 1
-            path = self._directory / f"{self._stem}-{number:08d}{PLAIN}"
+            self._number += 1
+            path = self._directory / f"{self._stem}-{self._number:08d}{PLAIN}"
             with suppress(FileExistsError):
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
                 self._file = os.open(path, flags, self._mode)
@@ -140,13 +150,17 @@ class RollingFiles:
         """Replace a plain file by a compressed one; where that fails, the plain one stays."""
         compressed = path.with_suffix(COMPRESSED)
         unfinished = path.with_suffix(_UNFINISHED)
-        if path.stat().st_size == 0 or compressed.exists():
+        size = path.stat().st_size
+        if size == 0 or (compressed.exists() and _is_whole(compressed, size)):
             path.unlink(missing_ok=True)
             return
         try:
             unfinished.touch(self._mode)
             with path.open("rb") as source, gzip.open(unfinished, "wb", _COMPRESSION) as target:
                 shutil.copyfileobj(source, target, 1024 * 1024)
+            # On the disk before the plain one is gone, so that no crash of the machine costs both.
+            with unfinished.open("rb") as written:
+                os.fsync(written.fileno())
             unfinished.replace(compressed)
         except OSError as error:
             what = self._what
@@ -155,6 +169,18 @@ class RollingFiles:
                 unfinished.unlink(missing_ok=True)
         else:
             path.unlink(missing_ok=True)
+
+
+def _is_whole(compressed: Path, size: int) -> bool:
+    """Whether a compressed file holds so many bytes; one that a crash has cut short does not."""
+    found = 0
+    try:
+        with gzip.open(compressed) as file:
+            while piece := file.read(1024 * 1024):
+                found += len(piece)
+    except (OSError, EOFError, zlib.error):
+        return False
+    return found == size
 
 
 def _is_abandoned(path: Path) -> bool:

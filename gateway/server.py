@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 from gateway import version
+from gateway.acls.allowed_by import needed_acls
 from gateway.acls.loading import load_authorizer
 from gateway.apis.table import prepare
 from gateway.audit_setup import open_audit
@@ -176,10 +177,11 @@ class Server:
         self._sweep(monotonic())
         self._listeners.reload()
         self._broker_sessions.sweep(monotonic())
-        flows = [flow for connection in self.busy for flow in connection.session.state.take_flows()]
+        flows = [flow for connection in self.busy for flow in connection.session.take_flows()]
+        acls = needed_acls(connection.session.state.access for connection in self.busy)
         self.busy.clear()
-        names = [listener.name for listener in self._config.listeners]
-        open_by_listener = {name: self.admission.under_way(name) for name in names}
+        listeners = self._config.listeners
+        open_by_listener = {one.name: self.admission.under_way(one.name) for one in listeners}
         for connection in self.connections:
             open_by_listener[connection.listener] += 1
         denials, self.state.denials = self.state.denials, []
@@ -195,6 +197,8 @@ class Server:
         return WorkerReport(
             flows=flows,
             denials=denials,
+            policies=self.policies.judge.take_events(),
+            acls=acls,
             connections=open_by_listener,
             gauges={
                 "catalog_version": self.catalog.snapshot.version,

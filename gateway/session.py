@@ -11,9 +11,12 @@ further requests until ``resume``; responses go on. Any ProtocolError ends the c
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gateway.access import Access
 from gateway.apis import fetch
 from gateway.exchange import Exchange, Interlude, Refresh, Work
+from gateway.flows import Flow
 from gateway.framing import Buffer
 from gateway.in_flight import InFlight
 from gateway.requests import Requests
@@ -92,6 +95,10 @@ class Session:
         self.to_broker.append(request)
         self._in_flight.expect(exchange)
         self._in_flight.sent()
+
+    def take_flows(self) -> Collection[Flow]:
+        """What has been counted since the last call; see ``ConnectionState.take_flows``."""
+        return self.state.take_flows((*self._in_flight.flows(), *self._requests.flows()))
 
     def break_off(self) -> None:
         """Wait for nothing more, after an Unanswerable: what was decided before it may leave."""

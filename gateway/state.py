@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -256,11 +256,22 @@ class ConnectionState:
             del sessions[next(iter(sessions))]
         sessions[session_id] = FetchSession(spelled, lead, by_id)
 
-    def take_flows(self) -> Collection[Flow]:
-        """The flows since the last call; the connection starts afresh."""
-        flows, self.flows = self.flows, None
-        earlier, self.earlier = self.earlier, None
-        return [*(earlier or ()), *(flows.values() if flows else ())]
+    def take_flows(self, held: Iterable[Flow] = ()) -> Collection[Flow]:
+        """The flows since the last call; the connection starts afresh.
+
+        Those that are ``held`` by requests in flight stay here, without their counts: what is
+        counted on them later is collected later.
+        """
+        flows, self.flows = self.flows or {}, None
+        earlier, self.earlier = self.earlier or [], None
+        kept = set(held)
+        if not kept:
+            return [*earlier, *flows.values()]
+        self.earlier = [flow for flow in earlier if flow in kept]
+        # Not None even if empty: a connection that has earlier flows is looked at again, too.
+        self.flows = {key: flow for key, flow in flows.items() if flow in kept}
+        taken = [flow.moved() if flow in kept else flow for flow in (*earlier, *flows.values())]
+        return [flow for flow in taken if not flow.empty]
 
     def _new_flow(self, api_key: int, version: int, flat: bytes) -> Flow:
         if not flat:

@@ -6,26 +6,29 @@ compare all three. A field is never renamed, and its type and meaning never chan
 change gets a new name and a new :data:`SCHEMA_VERSION`.
 
 A ``flow`` record sums up what one client did with one topic through one API in one window. A
-``denial`` record is one item of one request that a rule refused; it is an event of its own.
+``denial`` record is one item of one request that a rule refused, a ``policy`` record what policies
+had against a topic, or allowed near a limit: each is an event of its own. An ``acl`` record says
+that an ACL was needed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
-
-from gateway.flows import NO_TOPIC, Denial
-from gateway.kafka_names import api_name, error_name
-from gateway.traffic_window import FlowKey, FlowSums
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 SCHEMA_VERSION: Final = 1
 
 FieldType = Literal["string", "integer", "long", "array<long>", "map<string,long>"]
-Kind = Literal["flow", "denial"]
+Record: TypeAlias = dict[str, Any]
+"""One record, in the order of :data:`FIELDS`."""
 
+Kind = Literal["flow", "denial", "policy", "acl"]
+
+_ALL: Final[tuple[Kind, ...]] = ("flow", "denial", "policy", "acl")
 _BOTH: Final[tuple[Kind, ...]] = ("flow", "denial")
 _FLOW: Final[tuple[Kind, ...]] = ("flow",)
 _DENIAL: Final[tuple[Kind, ...]] = ("denial",)
+_POLICY: Final[tuple[Kind, ...]] = ("policy",)
 
 
 class RecordField(NamedTuple):
@@ -40,20 +43,24 @@ class RecordField(NamedTuple):
 
 
 FIELDS: Final[tuple[RecordField, ...]] = (
-    RecordField("kind", "string", "", "`flow` or `denial`", _BOTH),
-    RecordField("schema_version", "integer", "", f"this table's version: {SCHEMA_VERSION}", _BOTH),
-    RecordField("gateway_id", "string", "", "the configuration's `gateway_id`", _BOTH),
-    RecordField("worker_id", "integer", "", "the worker process, from 0", _BOTH),
+    RecordField("kind", "string", "", "`flow`, `denial`, `policy` or `acl`", _ALL),
+    RecordField("schema_version", "integer", "", f"this table's version: {SCHEMA_VERSION}", _ALL),
+    RecordField(
+        "id", "string", "", "no other record has it; the same one in the files and the topic", _ALL
+    ),
+    RecordField("gateway_id", "string", "", "the configuration's `gateway_id`", _ALL),
+    RecordField("worker_id", "integer", "", "the worker process, from 0", _ALL),
     RecordField(
         "time_ms",
         "long",
         "ms since 1970",
-        "flow: where the window starts, a multiple of its length; denial: within a second after it",
-        _BOTH,
+        "flow, acl: where the window starts, a multiple of its length; denial, policy: within a "
+        "second after it",
+        _ALL,
     ),
     RecordField("window_ms", "integer", "ms", "the window's length", _FLOW),
     RecordField("listener", "string", "", "the listener that the client connected to", _BOTH),
-    RecordField("principal", "string", "", "who the client is, such as `User:ANONYMOUS`", _BOTH),
+    RecordField("principal", "string", "", "who the client is, such as `User:ANONYMOUS`", _ALL),
     RecordField(
         "client_id",
         "string",
@@ -78,8 +85,9 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "namespace",
         "string",
         "",
-        "the topic's namespace, empty for the default one; null where no topic is named",
-        _FLOW,
+        "the topic's namespace, empty for the default one; null where no topic is named; denial: "
+        "that of what was asked for, null for what is in none",
+        ("flow", "denial", "policy"),
         nullable=True,
     ),
     RecordField(
@@ -106,14 +114,29 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "bytes_in",
         "long",
         "bytes",
-        "from the client: whole frames for the topic named first, record bytes for the others",
+        "from the client: the topic's record bytes, and for the topic named first the rest of "
+        "the frame besides; they add up to what was sent",
         _FLOW,
     ),
     RecordField("bytes_out", "long", "bytes", "to the client, counted likewise", _FLOW),
     RecordField(
-        "records", "long", "", "records of Produce requests, as their batch headers tell", _FLOW
+        "records",
+        "long",
+        "",
+        "records that the broker took of Produce requests, as their batch headers tell; with "
+        "acks=0 those sent",
+        _FLOW,
     ),
-    RecordField("batches", "long", "", "record batches of Produce requests", _FLOW),
+    RecordField("batches", "long", "", "their record batches", _FLOW),
+    RecordField(
+        "records_out",
+        "long",
+        "",
+        "records in Fetch responses, as their batch headers tell; without control records, and "
+        "without formats before Kafka 0.11, which do not tell",
+        _FLOW,
+    ),
+    RecordField("batches_out", "long", "", "their record batches", _FLOW),
     RecordField("acks_0", "long", "", "produce requests with acks=0", _FLOW),
     RecordField("acks_1", "long", "", "produce requests with acks=1", _FLOW),
     RecordField("acks_all", "long", "", "produce requests with acks=all", _FLOW),
@@ -139,11 +162,71 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         _FLOW,
     ),
     RecordField("broker_us_log2", "array<long>", "", "time at the broker, likewise", _FLOW),
-    RecordField("rule", "string", "", "the rule that refused", _DENIAL),
+    RecordField(
+        "rule",
+        "string",
+        "",
+        "denial: the rule that refused; policy: the rule of the policies, such as `partitions.max`",
+        ("denial", "policy"),
+    ),
     RecordField("error_code", "integer", "", "the error code that the client was given", _DENIAL),
     RecordField("error", "string", "", "its name", _DENIAL),
     RecordField("resource", "string", "", "what was asked for, as the client spelled it", _DENIAL),
-    RecordField("message", "string", "", "why, in a sentence", _DENIAL),
+    RecordField("message", "string", "", "why, in a sentence", ("denial", "policy")),
+    RecordField(
+        "operation",
+        "string",
+        "",
+        "what was to be done, such as `WRITE`; null: no ACL was asked",
+        _DENIAL,
+        nullable=True,
+    ),
+    RecordField(
+        "named",
+        "string",
+        "",
+        "what with, by type and logical name, such as `TOPIC org:orders`; null likewise",
+        _DENIAL,
+        nullable=True,
+    ),
+    RecordField(
+        "because",
+        "string",
+        "",
+        "which ACL refused, or for want of which; null likewise",
+        _DENIAL,
+        nullable=True,
+    ),
+    RecordField(
+        "topic", "string", "", "the topic's full logical name; a namespace's ends in `:`", _POLICY
+    ),
+    RecordField(
+        "source",
+        "string",
+        "",
+        "where the rule stands in the configuration, such as `policies.namespaces.org`",
+        _POLICY,
+    ),
+    RecordField("mode", "string", "", "`enforce` or `warn`", _POLICY),
+    RecordField(
+        "outcome",
+        "string",
+        "",
+        "`refused`, `warned`, or `near`: allowed, and within 20 % of the limit",
+        _POLICY,
+    ),
+    RecordField(
+        "value", "long", "", "the number asked for; null: it is none", _POLICY, nullable=True
+    ),
+    RecordField("limit", "long", "", "its limit; null: there is none", _POLICY, nullable=True),
+    RecordField(
+        "acl",
+        "string",
+        "",
+        "an ACL that allows the principal something that it does, such as "
+        "`ALLOW READ for User:alice on TOPIC:LITERAL:org:orders`",
+        ("acl",),
+    ),
 )
 
 
@@ -160,83 +243,6 @@ class Window(NamedTuple):
 
     start_ms: int
     length_ms: int
-
-
-def flow_record(origin: Origin, window: Window, key: FlowKey, sums: FlowSums) -> dict[str, Any]:
-    """A flow record, in the order of :data:`FIELDS`."""
-    topicless = key.namespace == NO_TOPIC
-    return {
-        "kind": "flow",
-        "schema_version": SCHEMA_VERSION,
-        "gateway_id": origin.gateway_id,
-        "worker_id": origin.worker_id,
-        "time_ms": window.start_ms,
-        "window_ms": window.length_ms,
-        "listener": key.listener,
-        "principal": key.principal,
-        "client_id": key.client_id,
-        "software_name": key.software_name,
-        "software_version": key.software_version,
-        "client_address": key.client_address,
-        "connections": len(sums.connections),
-        "api": api_name(key.api_key),
-        "api_key": key.api_key,
-        "api_version": key.version,
-        "namespace": None if topicless else key.namespace,
-        "logical_topic": None if topicless else key.logical,
-        "flat_topic": None if topicless else key.flat,
-        "requests": sums.requests,
-        "led_requests": sums.led,
-        "partitions": sums.partitions,
-        "bytes_in": sums.bytes_in,
-        "bytes_out": sums.bytes_out,
-        "records": sums.records,
-        "batches": sums.batches,
-        "acks_0": sums.acks0,
-        "acks_1": sums.acks1,
-        "acks_all": sums.acks_all,
-        "idempotent": sums.idempotent,
-        "transactional": sums.transactional,
-        "weak_producers": sums.weak,
-        "errors": _by_name(sums.errors),
-        "denials": sums.denials,
-        "gateway_us_log2": sums.gateway_us,
-        "broker_us_log2": sums.broker_us,
-    }
-
-
-def denial_record(origin: Origin, time_ms: int, denial: Denial) -> dict[str, Any]:
-    """A denial record, in the order of :data:`FIELDS`."""
-    source = denial.source
-    return {
-        "kind": "denial",
-        "schema_version": SCHEMA_VERSION,
-        "gateway_id": origin.gateway_id,
-        "worker_id": origin.worker_id,
-        "time_ms": time_ms,
-        "listener": source.listener,
-        "principal": source.principal,
-        "client_id": source.client_id,
-        "software_name": source.software_name,
-        "software_version": source.software_version,
-        "client_address": source.client_address,
-        "api": api_name(denial.api_key),
-        "api_key": denial.api_key,
-        "api_version": denial.version,
-        "rule": denial.rule,
-        "error_code": denial.code,
-        "error": error_name(denial.code),
-        "resource": denial.resource,
-        "message": denial.message,
-    }
-
-
-def _by_name(errors: dict[int, int]) -> dict[str, int]:
-    named: dict[str, int] = {}
-    for code, count in errors.items():
-        name = error_name(code)
-        named[name] = named.get(name, 0) + count
-    return named
 
 
 def markdown_table() -> str:

@@ -42,6 +42,7 @@ class FlowSums:
         "acks1",
         "acks_all",
         "batches",
+        "batches_out",
         "broker_us",
         "bytes_in",
         "bytes_out",
@@ -53,6 +54,7 @@ class FlowSums:
         "led",
         "partitions",
         "records",
+        "records_out",
         "requests",
         "transactional",
         "weak",
@@ -67,6 +69,8 @@ class FlowSums:
         self.bytes_out = 0
         self.records = 0
         self.batches = 0
+        self.records_out = 0
+        self.batches_out = 0
         self.acks0 = 0
         self.acks1 = 0
         self.acks_all = 0
@@ -88,6 +92,8 @@ class FlowSums:
         self.bytes_out += flow.bytes_out
         self.records += flow.records
         self.batches += flow.batches
+        self.records_out += flow.records_out
+        self.batches_out += flow.batches_out
         self.acks0 += flow.acks0
         self.acks1 += flow.acks1
         self.acks_all += flow.acks_all

@@ -38,8 +38,9 @@ from gateway.policies.loading import PolicyError
 from gateway.principal_mapping import InvalidRules
 from gateway.server import Server
 from gateway.tls_files import TlsError
+from gateway.topic_setup import TopicUnusable
 from gateway.traffic_log import TrafficLog
-from gateway.traffic_record import Origin
+from gateway.traffic_setup import open_traffic_log
 from gateway.worker_channel import Failed, Ready, WorkerChannel, WorkerReport, receive_config
 from gateway.worker_orders import OrderTaker
 
@@ -79,7 +80,7 @@ class Worker:
         failed = await self._start()
         if failed is not None:
             if self._traffic_log is not None:
-                self._traffic_log.close()
+                await self._traffic_log.stop()
             return failed
         if not self._stopping.is_set():
             self._channel.send(Ready())
@@ -88,7 +89,11 @@ class Worker:
         draining = asyncio.create_task(self._server.drain(drain_seconds))
         await self._report_until(draining, report_seconds)
         await draining
-        self._report(last=True)
+        # Nothing is counted after this; the report also tells what the log did not write in time.
+        last = self._collect()
+        if self._traffic_log is not None:
+            await self._traffic_log.stop()
+        self._report(last)
         return exit_codes.OK
 
     async def _start(self) -> int | None:
@@ -109,6 +114,8 @@ class Worker:
             return exit_codes.OK
         try:
             starting.result()
+            if self._traffic_log is not None:
+                await self._traffic_log.start_topic()
         except (ClusterUnreachable, CatalogUnavailable) as error:
             return self._fail(str(error), exit_codes.UNAVAILABLE)
         except (
@@ -119,6 +126,7 @@ class Worker:
             InvalidRules,
             PolicyError,
             TlsError,
+            TopicUnusable,
             UnreadableCatalog,
         ) as error:
             return self._fail(str(error), exit_codes.CONFIG)
@@ -132,20 +140,23 @@ class Worker:
 
     async def _report_until(self, done: asyncio.Task[object], seconds: float) -> None:
         while not done.done():
-            self._report()
+            self._report(self._collect())
             await asyncio.wait([done], timeout=seconds)
 
-    def _report(self, *, last: bool = False) -> None:
+    def _collect(self) -> WorkerReport:
+        """What has been counted since the last call; it is in the traffic log then."""
         report = self._server.collect()
-        gauges = {**report.gauges, **process_gauges()}
-        counters = dict(report.counters)
         if self._traffic_log is not None:
-            self._traffic_log.add(report.flows, report.denials)
-            if last:
-                self._traffic_log.close()
+            self._traffic_log.add(report.flows, report.denials, report.policies, report.acls)
+        return report
+
+    def _report(self, report: WorkerReport) -> None:
+        gauges = {**report.gauges, **process_gauges()}
+        rows = list(report.rows)
+        if self._traffic_log is not None:
             gauges["traffic_log_queued_records"] = self._traffic_log.queued
-            counters |= self._traffic_log.take_counters()
-        self._channel.report(replace(report, gauges=gauges, counters=counters))
+            rows += self._traffic_log.take_rows()
+        self._channel.report(replace(report, gauges=gauges, rows=rows))
 
 
 def process_gauges() -> dict[str, float]:
@@ -169,10 +180,8 @@ async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     link = await WorkerChannel.open(channel, on_closed=stopping.set)
-    traffic_log = None
-    if config.traffic_log.enabled:
-        traffic_log = TrafficLog(config.traffic_log, Origin(config.gateway_id, worker_id))
     server = Server(config, worker_id=worker_id)
+    traffic_log = open_traffic_log(config, worker_id, server.admin)
     link.on_line = OrderTaker(server.policies, link.send)
     worker = Worker(server, traffic_log, link, stopping)
     try:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias, cast
 
 from gateway.counts import Counts, Row
-from gateway.flows import LATENCY_BUCKETS, Denial, Flow
+from gateway.flows import LATENCY_BUCKETS, Denial, Flow, PolicyEvent
 
 MAX_LINE = 1024 * 1024
 """Bytes of the longest line that is read."""
@@ -40,7 +40,8 @@ class WorkerReport:
 
     ``connections`` are open connections by listener. ``gauges`` are states, ``counters`` are
     counts since the last report: family to label value to count; ``rows`` are those with another
-    number of labels.
+    number of labels. ``acls`` are principals that were busy, each with an ACL that allows them
+    something that they have done on a connection that they still have, or had.
     """
 
     flows: Sequence[Flow] = ()
@@ -49,6 +50,8 @@ class WorkerReport:
     gauges: Mapping[str, int | float] = field(default_factory=dict)
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     rows: Sequence[Row] = ()
+    policies: Sequence[PolicyEvent] = ()
+    acls: Collection[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,12 @@ BATCH_HEADER_SIZE: Final = 61
 _MAGIC_AT: Final = 16
 _HEADER: Final = Struct(">16xb4xh20xq6xi")
 """Magic, attributes, producer id, record count; what stands between them is skipped."""
+_LENGTH_END: Final = 12
+"""Bytes of a batch before those that its length, at 8, tells; the record count is at 57."""
+_ATTRIBUTES_AT: Final = 22
+_NEGATIVE: Final = 0x80
 _TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
 _MAGIC_2: Final = 2
 
 BatchFacts = tuple[int, bool, bool]
@@ -30,6 +35,31 @@ def batch_facts(buf: bytes, start: int, end: int) -> BatchFacts | None:
     if magic != _MAGIC_2:
         return None
     return records if records > 0 else 0, producer_id >= 0, attributes & _TRANSACTIONAL != 0
+
+
+def walk_batches(buf: bytes, start: int, stop: int, end: int) -> tuple[int, int, int]:
+    """Look at the headers of the batches from ``start`` on, as far as they have arrived (``stop``),
+    in records that go on to ``end``.
+
+    Returns where the next header begins (``end``: there is none), and how many records and batches
+    of magic 2 there were, without those that only mark the ends of transactions. What a fetch cut
+    off at its end is not counted: clients do not read it either.
+    """
+    records = batches = 0
+    last = stop - BATCH_HEADER_SIZE
+    while start <= last:
+        # Bytes one by one: compiled, that is eight times as fast as a Struct.
+        at = start
+        length = buf[at + 8] << 24 | buf[at + 9] << 16 | buf[at + 10] << 8 | buf[at + 11]
+        start = at + _LENGTH_END + length
+        if start > end:
+            return end, records, batches
+        if buf[at + _MAGIC_AT] == _MAGIC_2 and not buf[at + _ATTRIBUTES_AT] & _CONTROL:
+            batches += 1
+            if buf[at + 57] < _NEGATIVE:
+                high = buf[at + 57] << 24 | buf[at + 58] << 16
+                records += high | buf[at + 59] << 8 | buf[at + 60]
+    return start if end - start >= BATCH_HEADER_SIZE else end, records, batches
 
 
 def is_older_format(buf: bytes, start: int, end: int) -> bool:

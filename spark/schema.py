@@ -1,7 +1,7 @@
 """The traffic log's schema, as Spark reads it.
 
 This is the job side of the contract that docs/traffic-log.md describes; a test compares it with
-the gateway's side. Both kinds of records have one schema: a column that a kind lacks is null.
+the gateway's side. All kinds of records have one schema: a column that a kind lacks is null.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ ColumnType = Literal["string", "integer", "long", "array<long>", "map<string,lon
 COLUMNS: Final[tuple[tuple[str, ColumnType], ...]] = (
     ("kind", "string"),
     ("schema_version", "integer"),
+    ("id", "string"),
     ("gateway_id", "string"),
     ("worker_id", "integer"),
     ("time_ms", "long"),
@@ -43,6 +44,8 @@ COLUMNS: Final[tuple[tuple[str, ColumnType], ...]] = (
     ("bytes_out", "long"),
     ("records", "long"),
     ("batches", "long"),
+    ("records_out", "long"),
+    ("batches_out", "long"),
     ("acks_0", "long"),
     ("acks_1", "long"),
     ("acks_all", "long"),
@@ -58,6 +61,16 @@ COLUMNS: Final[tuple[tuple[str, ColumnType], ...]] = (
     ("error", "string"),
     ("resource", "string"),
     ("message", "string"),
+    ("operation", "string"),
+    ("named", "string"),
+    ("because", "string"),
+    ("topic", "string"),
+    ("source", "string"),
+    ("mode", "string"),
+    ("outcome", "string"),
+    ("value", "long"),
+    ("limit", "long"),
+    ("acl", "string"),
 )
 
 _NESTED: Final[dict[str, dict[str, Any]]] = {

@@ -23,6 +23,8 @@ LONGEST = (
     "tests/live/test_move_under_load.py",
     "tests/live/test_access_table.py",
     "tests/live/test_broker_sessions.py",
+    "tests/devkit/test_report.py",
+    "tests/live/test_traffic_totals.py",
     "tests/bench/test_wire.py",
     "tests/bench/test_tls.py",
 )

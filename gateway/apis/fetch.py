@@ -16,13 +16,8 @@ from gateway.apis.counting import note_denials
 from gateway.decision import Denied
 from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
 from gateway.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
-from gateway.fetch_stream import (
-    LAST_BY_NAME,
-    NOT_ASKED,
-    error_topics,
-    fetched_flow,
-    size_change,
-)
+from gateway.fetch_stream import LAST_BY_NAME, NOT_ASKED
+from gateway.fetched import count_partition, error_topics, fetched_flow, size_change
 from gateway.rules import partial
 from gateway.rules.error_response import error_response
 from gateway.rules.nested import make
@@ -117,12 +112,12 @@ def response(
     spelled = exchange.spelled or {}
     edits: list[Edit] = []
     flow = lead = exchange.flow or state.flow(FETCH, plan.version, b"")
+    if exchange.request is GONE:
+        return edits  # the client gets nothing of it
     session_id = 0
     for kind, at, stop, value in generic.response_spans(plan, buf, start, end):
         if kind == RECORDS:
-            flow.partitions += 1
-            if flow is not lead:
-                flow.bytes_out += value
+            count_partition(exchange, flow, buf, stop, value)
         elif kind == TOPIC_NAME:
             shown = spelled.get(value)
             if shown is None:
@@ -140,7 +135,7 @@ def response(
             session_id = value
         elif kind == ERROR_CODE:
             flow.errors[value] = flow.errors.get(value, 0) + 1
-    if session_id and exchange.request is not GONE:
+    if session_id:
         by_id = plan.version > LAST_BY_NAME
         state.fetch_session_opened(session_id, spelled, lead.flat.encode(), by_id=by_id)
     return edits

@@ -11,17 +11,18 @@ from typing import Final
 
 from gateway.access import WRITE
 from gateway.apis import generic, idempotent_write, produce_refusals, weak_producers
+from gateway.apis.counting import count_batches, count_not_taken
 from gateway.apis.produce_refusals import transactional_denial
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.exchange import Exchange, Outcome
-from gateway.flows import Flow
 from gateway.policies.tree import REQUIRE_IDEMPOTENCE
 from gateway.rules.producer_guarantee import ACKS_ALL, ACKS_NONE
 from gateway.rules.rename import wire_string
 from gateway.state import ConnectionState
 from protocol.entities import Kind
-from protocol.records import batch_facts, is_older_format
+from protocol.errors import TruncatedError
+from protocol.records import BATCH_HEADER_SIZE, batch_facts
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -43,7 +44,8 @@ def head(
 ) -> tuple[list[Edit], int] | None:
     """Edits for everything before the records and where the records end, in a request with one
     topic and one partition; None when the whole request is needed: it has more of them, or
-    something in it is refused. Raises TruncatedError while the head has not arrived."""
+    something in it is refused. Raises TruncatedError while the head, or what tells how many records
+    there are, has not arrived."""
     segments = exchange.plan.request_segments
     assert segments is not None
     spans: list[Span] = []
@@ -54,6 +56,8 @@ def head(
     if spans[-1][3] != 1:
         return None
     at = segments.partition_head(buf, at, end, spans)
+    if end - at < BATCH_HEADER_SIZE <= spans[-1][3]:
+        raise TruncatedError("the header of the batch has not arrived")
     edits = _rename(state, exchange, buf, end, spans)
     return None if edits is None else (edits, at + spans[-1][3])
 
@@ -99,6 +103,7 @@ def _restored(
     spans: list[Span],
 ) -> list[Edit] | bytes:
     """A response with errors or topic ids in it."""
+    count_not_taken(state, exchange, buf, spans)
     for kind, _, _, value in spans:
         if kind == ERROR_CODE and value == CLUSTER_AUTHORIZATION_FAILED:
             idempotent_write.warn(state)
@@ -192,32 +197,11 @@ def _count(
     batches: list[tuple[bytes, int, int]],
     acks: int,
 ) -> None:
-    """Count each partition's batch (flat topic, where it begins, where it ends) on its flow."""
-    version = exchange.plan.version
-    lead: Flow | None = None
-    others: list[Flow] = []
-    idempotent = True
-    for flat, start, stop in batches:
-        flow = state.flow(PRODUCE, version, flat)
-        if lead is None:
-            lead = flow
-        elif flow is not lead:
-            others.append(flow)
-        flow.partitions += 1
-        facts = batch_facts(buf, start, min(end, stop))
-        if facts is not None:
-            flow.records += facts[0]
-            flow.batches += 1
-            flow.transactional += facts[2]
-            if facts[1]:
-                flow.idempotent += 1
-            else:
-                idempotent = False
-        elif is_older_format(buf, start, min(end, stop)):
-            idempotent = False
-    if others:
-        exchange.others = list(dict.fromkeys(others))
-    flow = exchange.flow = lead or state.flow(PRODUCE, version, b"")
+    """Count a request that is sent on: its batches (flat topic, where it begins, where it ends),
+    and what it asks of the broker."""
+    idempotent = count_batches(state, exchange, buf, end, batches)
+    flow = exchange.flow
+    assert flow is not None
     if acks == ACKS_ALL:
         flow.acks_all += 1
         if idempotent:

@@ -7,6 +7,7 @@ from struct import Struct
 from gateway.error_codes import (
     UNSUPPORTED_VERSION,
 )
+from gateway.exchange import Exchange
 from gateway.kafka_names import API_NAMES
 from gateway.rules.api_versions import unsupported_version
 from gateway.rules.undecided import undecided_response
@@ -24,8 +25,8 @@ UNKNOWN_VERSION = -1
 _HEAD = Struct(">hhih")
 
 
-def answer(state: ConnectionState, buf: bytes, start: int, end: int) -> bytes:
-    """The whole payload (header and body) that answers an undecided request.
+def answer(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> bytes:
+    """The whole payload (header and body) that answers an undecided request, which is counted.
 
     ``start`` is where its header begins. Empty for a Produce request without a response. Raises
     ProtocolError, which ends the connection, for an API or version that Kafka 4.3 does not know
@@ -33,8 +34,7 @@ def answer(state: ConnectionState, buf: bytes, start: int, end: int) -> bytes:
     """
     api_key, version, correlation_id, client_id_size = _HEAD.unpack_from(buf, start)
     flow = state.flow(api_key if api_key in API_NAMES else UNKNOWN_API, UNKNOWN_VERSION, b"")
-    flow.requests += 1
-    flow.led += 1
+    exchange.flow = flow
     flow.errors[UNSUPPORTED_VERSION] = flow.errors.get(UNSUPPORTED_VERSION, 0) + 1
     if api_key == API_VERSIONS:
         # KIP-511: a client that is too new is told in version 0, which every client reads.

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from gateway.apis import generic, idempotent_write
+from gateway.apis.counting import count_batches
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.exchange import Exchange, Forward, Unanswerable
@@ -19,7 +20,6 @@ from gateway.rules.producer_guarantee import ACKS_ALL, RAISED_SIZE, WEAK_ACKS
 from gateway.rules.rename import RequestRenamer
 from gateway.state import ConnectionState
 from protocol.entities import Kind
-from protocol.records import batch_facts, is_older_format
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -132,9 +132,11 @@ def hold_rest(state: ConnectionState, exchange: Exchange, rest: Forward) -> Forw
     flats = {name: name for kind, _, _, name in spans if kind == TOPIC_NAME}
     flats |= {own: index.name_of(own) or b"" for kind, _, _, own in spans if kind == TOPIC_ID}
     acks, batches = _batches(spans, flats)
-    flows = _flows(state, rest.plan.version, flats.values())
-    if any(_is_plain(body, start, stop) for _, start, stop in batches):
+    idempotent = count_batches(state, exchange, body, len(body), batches)
+    flows = exchange.flows()
+    if not idempotent:
         _note(flows, _NOT_IDEMPOTENT_OBSERVED)
+    _count_acks(flows[0], acks)
     if acks not in WEAK_ACKS:
         return rest
     exchange.upgraded = any(state.view.guarantee_of(f) & UPGRADE_ACKS for f in flats.values())
@@ -170,11 +172,6 @@ def _batches(spans: list[Span], flats: dict[bytes, bytes]) -> tuple[int, list[ru
     return acks, found
 
 
-def _is_plain(buf: bytes, start: int, stop: int) -> bool:
-    facts = batch_facts(buf, start, stop)
-    return is_older_format(buf, start, stop) if facts is None else not facts[1]
-
-
 # -- counting -----------------------------------------------------------------------------------
 
 
@@ -190,6 +187,15 @@ def count(exchange: Exchange, flow: Flow, acks: int, idempotent: bool) -> None:
         for each in flows:
             weak = each.weak
             weak[_NOT_IDEMPOTENT_OBSERVED] = weak.get(_NOT_IDEMPOTENT_OBSERVED, 0) + 1
+
+
+def _count_acks(flow: Flow, acks: int) -> None:
+    if acks == ACKS_ALL:
+        flow.acks_all += 1
+    elif acks:
+        flow.acks1 += 1
+    else:
+        flow.acks0 += 1
 
 
 def _acks_key(exchange: Exchange, acks: int) -> str:

@@ -17,7 +17,7 @@ from gateway.changes.refused import Refused, unavailable
 from gateway.changes.usage import Expected
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
-from gateway.policies.limits import over
+from gateway.policies.limits import nearly_over, over
 from gateway.policies.violation import Violation, enforced
 
 log = logging.getLogger(__name__)
@@ -89,6 +89,7 @@ def over_limits(
         raise Refused(REQUEST_TIMED_OUT, text, "unavailable")
     policies, name = context.judge.policies, str(planned.name)
     found = over(policies, expected, name, namespace, topics=1, partitions=partitions)
+    found += nearly_over(policies, expected, name, namespace, topics=1, partitions=partitions)
     if not enforced(found):
         expected.add(namespace, partitions)
     return found
@@ -97,7 +98,8 @@ def over_limits(
 def verdict(creation: Creation, planned: Planned, found: Sequence[Violation]) -> Denied | None:
     """Why a topic is refused for what was found against it, once that is final."""
     principal = creation.access.principal
-    return creation.context.judge.verdict(planned.name.namespace, principal, found)
+    name = planned.name
+    return creation.context.judge.verdict(name.namespace, principal, found, str(name))
 
 
 async def commit(

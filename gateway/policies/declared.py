@@ -5,15 +5,16 @@ Pure functions of what is asked for. How many topics there may be is the busines
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gateway.config_policies import Range, compiled_pattern
 from gateway.names import DELIMITER
 from gateway.policies.config_rules import config_findings
 from gateway.policies.findings import Finding, allowance, broken_bound
 from gateway.policies.interface import RequestMetadata
+from gateway.policies.measures import measures
 from gateway.policies.tree import Placed
-from gateway.policies.violation import Violation, shown_name, violation
+from gateway.policies.violation import Violation, near_miss, shown_name, violation
 
 
 def violations(placed: Placed, metadata: RequestMetadata) -> list[Violation]:
@@ -24,9 +25,32 @@ def violations(placed: Placed, metadata: RequestMetadata) -> list[Violation]:
     """
     subject = shown_name(metadata.topic)
     subject = subject[0].upper() + subject[1:]
+    found = list(_findings(placed, metadata))
+    if not found:
+        return []
+    numbers: dict[str, tuple[int | None, int]] = {}
+    for one in measures(placed.block, metadata):
+        if one.broken:
+            numbers.setdefault(one.rule, (one.value, one.limit))
     return [
-        violation(placed, rule, f"{subject} {clause}")
-        for rule, clause in _findings(placed, metadata)
+        violation(placed, rule, f"{subject} {clause}", *numbers.get(rule, (None, None)))
+        for rule, clause in found
+    ]
+
+
+def near_misses(
+    placed: Placed, metadata: RequestMetadata, changed: Collection[str] | None = None
+) -> list[Violation]:
+    """What is allowed by one block, within 20 % of a limit; of an alteration of configs only what
+    it has ``changed``."""
+    return [
+        near_miss(placed, rule, metadata.topic, value, limit)
+        for rule, value, limit in dict.fromkeys(
+            (one.rule, one.value, one.limit)
+            for one in measures(placed.block, metadata)
+            if one.near and (changed is None or one.rule.rpartition(".")[0] in changed)
+        )
+        if value is not None
     ]
 
 

@@ -13,9 +13,10 @@ from typing import Final, Protocol
 from gateway.counts import DEFAULT_NAMESPACE, Labels, Row
 from gateway.decision import Denied
 from gateway.error_codes import POLICY_VIOLATION
-from gateway.policies.declared import violations
+from gateway.flows import PolicyEvent
+from gateway.policies.declared import near_misses, violations
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.limits import Usage, over
+from gateway.policies.limits import Usage, nearly_over, over
 from gateway.policies.standing import Alteration, caused
 from gateway.policies.tree import NO_POLICIES, Placed, Policies
 from gateway.policies.violation import Violation, enforced
@@ -31,6 +32,11 @@ MAX_TOLD: Final = 10
 MAX_LOGGED: Final = 20
 """Violations that only warn which are logged between two collections, a second apart; all are
 counted."""
+
+
+MAX_EVENTS: Final = 10_000
+"""Events for the traffic log kept between two collections (a second apart); more are counted as
+dropped."""
 
 
 class Classes(Protocol):
@@ -53,6 +59,8 @@ class Judge:
         self._classes = classes
         self._counted: dict[Labels, int] = {}
         self._logged = 0
+        self._events: list[PolicyEvent] = []
+        self._dropped = 0
 
     def applies(self, namespace: str) -> bool:
         """Whether any policy has a say in the topics of a namespace."""
@@ -85,7 +93,10 @@ class Judge:
                 against = await self._ask_class(placed, metadata)
                 if against is not None:
                     found.append(against)
-        return self.verdict(metadata.namespace, metadata.principal, found)
+        changed = None if alteration is None else alteration.changed
+        for placed in blocks:
+            found += near_misses(placed, metadata, changed)
+        return self.verdict(metadata.namespace, metadata.principal, found, metadata.topic)
 
     def over_limit(
         self,
@@ -106,29 +117,53 @@ class Judge:
         if not policies.counts:
             return None
         found = over(policies, usage, topic, namespace, topics=topics, partitions=partitions)
-        return self.verdict(namespace, principal, found)
+        found += nearly_over(
+            policies, usage, topic, namespace, topics=topics, partitions=partitions
+        )
+        return self.verdict(namespace, principal, found, topic)
 
     def take_counters(self) -> list[Row]:
-        """Violations since the last call, by namespace, rule and mode."""
+        """Violations since the last call, by namespace, rule and mode, and how many events there
+        was no room for."""
         counted, self._counted = self._counted, {}
+        dropped, self._dropped = self._dropped, 0
         self._logged = 0
-        return [("policy_violations", labels, count) for labels, count in counted.items()]
+        rows: list[Row] = [("policy_violations", labels, n) for labels, n in counted.items()]
+        return [*rows, ("policy_events_dropped", ("",), dropped)] if dropped else rows
+
+    def take_events(self) -> Sequence[PolicyEvent]:
+        """What was violated, or allowed near a limit, since the last call."""
+        events, self._events = self._events, []
+        return events
 
     async def _ask_class(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
         assert self._classes is not None, f"{placed.source} names a class, and nobody asks it"
         return await self._classes.why_not(placed, metadata)
 
-    def verdict(self, namespace: str, principal: str, found: Sequence[Violation]) -> Denied | None:
+    def verdict(
+        self, namespace: str, principal: str, found: Sequence[Violation], topic: str
+    ) -> Denied | None:
         """What is made of the violations of one topic, which are counted by it: why it is refused,
         unless all of them only warn."""
-        self._count(namespace, principal, found)
         messages = [one.message for one in enforced(found)]
+        told_of = [one for one in found if not (messages and one.near)]
+        self._tell(namespace, principal, topic, told_of)
+        self._count(namespace, principal, [one for one in found if not one.near])
         if not messages:
             return None
         told = messages[:MAX_TOLD]
         if len(messages) > MAX_TOLD:
             told.append(f"{len(messages) - MAX_TOLD} more rules are violated.")
         return Denied(POLICY_VIOLATION, " ".join(told), POLICIES)
+
+    def _tell(self, namespace: str, principal: str, topic: str, found: Iterable[Violation]) -> None:
+        for one in found:
+            if len(self._events) >= MAX_EVENTS:
+                self._dropped += 1
+                continue
+            outcome = "near" if one.near else "refused" if one.refuses else "warned"
+            what = one.rule, one.source, one.mode, outcome, one.message, one.value, one.limit
+            self._events.append(PolicyEvent(principal, namespace, topic, *what))
 
     def _count(self, namespace: str, principal: str, found: Iterable[Violation]) -> None:
         for one in found:

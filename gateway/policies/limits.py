@@ -12,8 +12,9 @@ from typing import Protocol
 
 from gateway.config_policies import Range
 from gateway.policies.findings import allowance
+from gateway.policies.measures import is_near
 from gateway.policies.tree import Placed, Policies
-from gateway.policies.violation import Violation, shown_name, violation
+from gateway.policies.violation import Violation, near_miss, shown_name, violation
 
 
 class Usage(Protocol):
@@ -66,10 +67,22 @@ def over(
     still be changed.
     """
     return [
-        violation(placed, limit.rule, limit.sentence(topic))
+        violation(placed, limit.rule, limit.sentence(topic), limit.would_be, limit.most)
         for placed in policies.of(namespace)
         for limit in _limits(placed, usage, namespace, topics, partitions)
         if limit.would_be > limit.most
+    ]
+
+
+def nearly_over(
+    policies: Policies, usage: Usage, topic: str, namespace: str, *, topics: int, partitions: int
+) -> list[Violation]:
+    """The limits that hold, and of which less than 20 % would be left."""
+    return [
+        near_miss(placed, limit.rule, topic, limit.would_be, limit.most)
+        for placed in policies.of(namespace)
+        for limit in _limits(placed, usage, namespace, topics, partitions)
+        if limit.would_be <= limit.most and is_near(limit.would_be, limit.most)
     ]
 
 

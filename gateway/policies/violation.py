@@ -18,24 +18,43 @@ class Violation:
     ``create.topic.policy``). ``message`` is a sentence for the client, in logical names, with the
     value, the limit and who set it. ``source`` is the place in the configuration
     (``policies.namespaces.org``), ``mode`` that of its block: ``enforce`` refuses, ``warn`` is
-    counted and logged alone.
+    counted and logged alone. ``value`` and ``limit`` are the numbers that it is about, if any.
+
+    What is ``near`` a limit is no violation at all: it is allowed, and told to the traffic log.
     """
 
     rule: str
     message: str
     source: str
     mode: Mode
+    value: int | None = None
+    limit: int | None = None
+    near: bool = False
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the topic may not be because of it."""
+        return self.mode == "enforce" and not self.near
 
 
 def enforced(found: Iterable[Violation]) -> list[Violation]:
-    """Those that refuse; the others only warn."""
-    return [one for one in found if one.mode == "enforce"]
+    """Those that refuse; the others only warn, or are near misses."""
+    return [one for one in found if one.refuses]
 
 
-def violation(placed: Placed, rule: str, sentence: str) -> Violation:
+def violation(
+    placed: Placed, rule: str, sentence: str, value: int | None = None, limit: int | None = None
+) -> Violation:
     """The violation of a declared rule; ``sentence`` goes without its full stop."""
     message = f"{sentence} (policies: {rule}, {placed.setter})."
-    return Violation(rule, message, placed.source, placed.block.mode)
+    return Violation(rule, message, placed.source, placed.block.mode, value, limit)
+
+
+def near_miss(placed: Placed, rule: str, topic: str, value: int, limit: int) -> Violation:
+    """What is allowed, within 20 % of a limit."""
+    sentence = f"For {shown_name(topic)} {value} is allowed, near the limit of {limit}"
+    message = f"{sentence} (policies: {rule}, {placed.setter})."
+    return Violation(rule, message, placed.source, placed.block.mode, value, limit, near=True)
 
 
 def shown_name(topic: str) -> str:

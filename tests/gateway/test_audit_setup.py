@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from gateway import audit_setup
+from gateway import topic_setup
 from gateway.audit import NO_AUDIT, AuditError
 from gateway.audit_hub import AuditHub
-from gateway.audit_setup import COMMANDS, CONFIGS, ensure_topic, open_audit
+from gateway.audit_setup import COMMANDS, ensure_topic, open_audit
 from gateway.cluster_link import ClusterUnreachable
+from gateway.topic_setup import CONFIGS
 from tests.catalog.test_catalog_topic import (
     BAD_REPLICATION,
     EXISTS,
@@ -29,8 +30,8 @@ from tests.gateway.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_setup, "_SETTLE_SECONDS", 0.05)
-    monkeypatch.setattr(audit_setup, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(topic_setup, "_SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(topic_setup, "_POLL_SECONDS", 0.01)
 
 
 def test_without_directory_and_topic_there_is_none(tmp_path: Path) -> None:
@@ -49,7 +50,7 @@ async def test_files_of_a_worker(tmp_path: Path) -> None:
         await eventually(lambda: hub.queued == 0, "the write")
     await hub.stop()
     names = sorted(path.name for path in (tmp_path / "audit").iterdir())
-    assert all(name.startswith("audit-gw-1-w3-0000") for name in names)
+    assert all(name.startswith("audit-gw-1-w3-") for name in names)
     assert len(names) == 2, "one that is written, and max_files"
     newest = tmp_path / "audit" / names[-1]
     (event, *_) = [checked(line) for line in newest.read_bytes().splitlines()]

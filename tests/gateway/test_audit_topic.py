@@ -8,13 +8,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway import audit_topic
+from gateway import record_topic
 from gateway.audit import AuditError
 from gateway.audit_hub import AuditHub
-from gateway.audit_partitions import Message, TopicMissing, Written
-from gateway.audit_topic import CHUNK, AuditTopic
+from gateway.audit_topic import AuditTopic
 from gateway.catalog.partition import LogError
 from gateway.cluster_link import ClusterUnreachable
+from gateway.record_topic import CHUNK
+from gateway.topic_partitions import Message, TopicMissing, Written
 from tests.gateway import audit_samples as samples
 from tests.gateway.cloud_events import checked
 from tests.gateway.waiting import eventually
@@ -74,8 +75,8 @@ class Topic:
 
 @pytest.fixture(autouse=True)
 def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_topic, "_FIRST_BACKOFF", 0.001)
-    monkeypatch.setattr(audit_topic, "_LONGEST_BACKOFF", 0.01)
+    monkeypatch.setattr(record_topic, "_FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr(record_topic, "_LONGEST_BACKOFF", 0.01)
 
 
 async def test_events_arrive_in_order_under_their_principals_key() -> None:
@@ -170,14 +171,14 @@ async def test_a_dead_cluster_does_not_hold_up_the_end(caplog: pytest.LogCapture
 
 
 async def test_the_end_does_not_wait_for_a_long_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_topic, "_FIRST_BACKOFF", 60.0)
-    monkeypatch.setattr(audit_topic, "_LONGEST_BACKOFF", 60.0)
+    monkeypatch.setattr(record_topic, "_FIRST_BACKOFF", 60.0)
+    monkeypatch.setattr(record_topic, "_LONGEST_BACKOFF", 60.0)
     topic = Topic()
     topic.partitions.problems = [LogError("no broker answers")]
     await topic.sink.start()
     topic.put(1)
     await eventually(lambda: not topic.partitions.problems, "the first try")
-    monkeypatch.setattr(audit_topic, "_FIRST_BACKOFF", 0.001)
+    monkeypatch.setattr(record_topic, "_FIRST_BACKOFF", 0.001)
     await topic.sink.stop(10)
     assert topic.ids() == [0]
 

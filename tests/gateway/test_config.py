@@ -445,6 +445,10 @@ def test_a_file_without_anything_needed(tmp_path: Path) -> None:
             "traffic_log.enabled: must be true or false, not 'on'",
         ),
         ({"traffic_log": {"directory": 5}}, "traffic_log.directory: must be a path, not 5; put it"),
+        (
+            {"traffic_log": {"topic": "__kafka_gateway_audit"}},
+            "traffic_log.topic: '__kafka_gateway_audit' is not for the traffic log; write it like",
+        ),
         ({"audit": {"topic": "a:b"}}, "audit.topic: topic name 'a:b' holds characters other than"),
         ({"audit": {"topic": ""}}, "audit.topic: topic name '(empty)' is not allowed; write it"),
         ({"audit": {"topic": "a" * 250}}, "audit.topic: has over 249 characters; shorten it"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.config import Listener, MetricsSettings
+from gateway.config import Listener, MetricsSettings, TrafficLogSettings
 from gateway.config_errors import key_text
 from gateway.config_rules import Parts, cross_problems, hosts_overlap, port_claims
 from gateway.config_security import AuditSettings
@@ -27,6 +27,7 @@ def told(
     clusters: int = 1,
     audit_topic: str | None = None,
     authorizes: bool = False,
+    traffic_log: dict[str, Any] | None = None,
 ) -> list[str]:
     parts = Parts(
         clusters,
@@ -36,6 +37,7 @@ def told(
         MetricsSettings(port=metrics),
         AuditSettings(topic=audit_topic),
         authorizes,
+        traffic_log=TrafficLogSettings(**(traffic_log or {})),
     )
     return [f"{key_text(problem.key)}: {problem.text}" for problem in cross_problems(parts)]
 
@@ -197,3 +199,16 @@ def test_an_audit_topic_that_clients_would_reach_needs_authorization() -> None:
     assert told(audit_topic="audit", authorizes=True) == []
     assert told(audit_topic="__kafka_gateway_audit") == []
     assert told(audit_topic=None) == []
+    assert told(traffic_log={"topic": "traffic"}) == [
+        "traffic_log.topic: 'traffic' could be read and written by every client, as there is no "
+        "authorization; call it __kafka_gateway_traffic, which no client reaches, or give "
+        "authorization"
+    ]
+    assert told(traffic_log={"topic": "__kafka_gateway_traffic"}) == []
+
+
+def test_a_traffic_log_without_a_place() -> None:
+    problem = "traffic_log: has neither a directory nor a topic; give one, or enabled: false"
+    assert told(traffic_log={"directory": None}) == [problem]
+    assert told(traffic_log={"directory": None, "enabled": False}) == []
+    assert told(traffic_log={"directory": None, "topic": "__kafka_gateway_traffic"}) == []

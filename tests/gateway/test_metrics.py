@@ -144,7 +144,7 @@ def test_cumulative_counts_everything_once() -> None:
 
 def test_an_idle_gateway_shows_zeros(metrics: Metrics) -> None:
     assert value(metrics, "worker_restarts_total") == 0
-    assert value(metrics, "traffic_log_records_total") == 0
+    assert value(metrics, "policy_events_dropped_total") == 0
     assert value(metrics, "label_overflow_total", label="namespace") == 0
     assert value(metrics, "build_info", version="1.2.3") == 1
 

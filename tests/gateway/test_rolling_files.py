@@ -7,14 +7,21 @@ import gzip
 import os
 import shutil
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from gateway.rolling_files import RollingFiles
 
 
-def files(directory: Path, *, max_file_bytes: int = 100, max_files: int = 3) -> RollingFiles:
-    return RollingFiles(directory, "traffic-gw-w0", max_file_bytes, max_files, what="traffic log")
+def files(
+    directory: Path, *, max_file_bytes: int = 100, max_files: int = 3, now: float = 0.0
+) -> RollingFiles:
+    """Those of a process whose clock stands still."""
+    stem = "traffic-gw-w0"
+    return RollingFiles(
+        directory, stem, max_file_bytes, max_files, what="traffic log", clock=lambda: now
+    )
 
 
 def names(directory: Path) -> list[str]:
@@ -83,6 +90,76 @@ def test_the_next_process_uses_the_next_number_and_compresses_what_was_left(tmp_
     second.close()
 
 
+def test_no_name_comes_twice_when_the_directory_was_emptied(tmp_path: Path) -> None:
+    """Who has read the files before would take new ones of the same names for those."""
+    first = files(tmp_path, now=1_000.0)
+    first.prepare()
+    first.write(b"one\n")
+    first.close()
+    (kept,) = names(tmp_path)
+    assert kept == "01000000.jsonl"
+    (tmp_path / f"traffic-gw-w0-{kept}").unlink()
+    second = files(tmp_path, now=1_000.25)
+    second.prepare()
+    second.write(b"two\n")
+    second.close()
+    assert names(tmp_path) == ["01000250.jsonl"]
+
+
+def test_numbers_go_up_though_the_clock_was_set_back(tmp_path: Path) -> None:
+    first = files(tmp_path, now=1_000.0)
+    first.prepare()
+    first.write(b"one\n")
+    first.close()
+    second = files(tmp_path, now=10.0)
+    second.prepare()
+    second.write(b"two\n")
+    (tmp_path / "traffic-gw-w0-01000000.jsonl").unlink()
+    (tmp_path / "traffic-gw-w0-01000001.jsonl").unlink()
+    second.write(b"three\n")
+    assert names(tmp_path) == ["01000002.jsonl"]
+    second.close()
+
+
+def test_what_is_being_compressed_is_not_read_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of a compressed file is no file of the log to those who read ``*.jsonl*``."""
+    rolling = files(tmp_path)
+    rolling.prepare()
+    rolling.write(b"x" * 90 + b"\n")
+    real, seen = shutil.copyfileobj, list[list[str]]()
+
+    def look_in_between(source: IO[bytes], target: IO[bytes], length: int) -> None:
+        real(source, target, length)
+        seen.append(sorted(path.name[-14:] for path in tmp_path.glob("*.jsonl*")))
+
+    monkeypatch.setattr(shutil, "copyfileobj", look_in_between)
+    rolling.write(b"y" * 90 + b"\n")
+    rolling.close()
+    assert seen == [["00000001.jsonl", "00000002.jsonl"]]
+    assert names(tmp_path) == ["00000001.jsonl.gz", "00000002.jsonl"]
+
+
+@pytest.mark.parametrize("left", ["nothing", "half", "all", "of another"])
+def test_a_crash_while_a_file_is_compressed_costs_nothing(tmp_path: Path, left: str) -> None:
+    """Both files are there; the compressed one may be cut short."""
+    first = files(tmp_path)
+    first.prepare()
+    first.write(b"one\ntwo\n")
+    first.close()
+    whole = gzip.compress(b"one\ntwo\n" if left != "of another" else b"one\n")
+    half = {"nothing": whole[:0], "half": whole[: len(whole) // 2]}.get(left, whole)
+    (tmp_path / "traffic-gw-w0-00000001.jsonl.gz").write_bytes(half)
+    (tmp_path / "traffic-gw-w0-00000001.gz.tmp").write_bytes(half)
+    second = files(tmp_path)
+    second.prepare()
+    second.tidy()
+    second.close()
+    assert names(tmp_path) == ["00000001.jsonl.gz"]
+    assert lines(tmp_path) == ["one", "two"]
+
+
 def test_an_empty_file_leaves_nothing(tmp_path: Path) -> None:
     rolling = files(tmp_path)
     rolling.prepare()
@@ -124,7 +201,8 @@ def test_a_file_that_another_process_writes_is_not_touched(tmp_path: Path) -> No
 def test_a_crash_while_compressing_costs_nothing_and_doubles_nothing(tmp_path: Path) -> None:
     stem = tmp_path / "traffic-gw-w0-00000001"
     stem.with_suffix(".jsonl").write_text("one\n")
-    stem.with_suffix(".jsonl.gz.tmp").write_bytes(b"half")
+    stem.with_suffix(".gz.tmp").write_bytes(b"half")
+    stem.with_suffix(".jsonl.gz.tmp").write_bytes(b"half, as it was called before")
     done = tmp_path / "traffic-gw-w0-00000002"
     done.with_suffix(".jsonl").write_text("two\n")
     done.with_suffix(".jsonl.gz").write_bytes(gzip.compress(b"two\n"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,13 @@ import pytest
 from devkit.waiting import wait_until
 from gateway import record_writer
 from gateway.config import TrafficLogSettings
-from gateway.traffic_log import TrafficLog
+from gateway.flows import PolicyEvent
+from gateway.record_topic import RecordTopic
+from gateway.traffic_log import Draft, TrafficLog, encode_message
 from gateway.traffic_record import Origin
 from tests.gateway.flow_samples import denial, flow, source
+from tests.gateway.test_audit_topic import FakePartitions
+from tests.gateway.waiting import eventually
 
 START = 1_700_000_000.0
 
@@ -67,9 +73,16 @@ def made(
     clock: Callable[[], float] = Clock(),  # noqa: B008 - never changed here
     directory: Path = Path("/nowhere"),
     max_queued: int = 1_000,
+    topic: RecordTopic[Draft] | None = None,
 ) -> TrafficLog:
     settings = TrafficLogSettings(directory=directory, max_queued_records=max_queued)
-    return TrafficLog(settings, Origin("gw", 0), clock=clock, sink=sink)
+    return TrafficLog(settings, Origin("gw", 0), clock=clock, sink=sink, topic=topic)
+
+
+def counted(log: TrafficLog) -> dict[str, int]:
+    """What has happened, by family and labels; what has not is left out."""
+    rows = [(" ".join((family, *map(str, labels))), n) for family, labels, n in log.take_rows()]
+    return {name: n for name, n in rows if n and isinstance(n, int)}
 
 
 def test_flows_are_written_when_their_window_is_over() -> None:
@@ -90,7 +103,7 @@ def test_flows_are_written_when_their_window_is_over() -> None:
     assert [record["led_requests"] for record in sink.records] == [3, 4]
     assert sink.records[1]["time_ms"] == int((START + 10) * 1000)
     assert sink.closed
-    assert log.take_counters() == {"traffic_log_records": {"": 2}}
+    assert counted(log) == {"traffic_log_records file": 2}
 
 
 def test_a_clock_that_is_set_back_loses_nothing() -> None:
@@ -135,7 +148,7 @@ def test_a_slow_disk_costs_records_and_no_time() -> None:
     for _ in range(5):
         log.add([], [denial() for _ in range(100)])
     assert log.queued <= 120
-    dropped = log.take_counters()["traffic_log_dropped"]["queue full"]
+    dropped = counted(log)["traffic_log_dropped file queue full"]
     assert dropped == 500 - 120
     sink.gate.set()
     assert log.close()
@@ -151,7 +164,7 @@ def test_a_disk_that_hangs_does_not_hold_up_the_end() -> None:
     log.add([], [denial()])
     wait_until(lambda: sink.tries, "a write", 10)
     assert not log.close(0.01)
-    assert log.take_counters() == {"traffic_log_dropped": {"stopped": 1}}
+    assert counted(log) == {"traffic_log_dropped file stopped": 1}
     sink.gate.set()
 
 
@@ -171,9 +184,9 @@ def test_write_errors_are_counted_and_told_once(
     log.add([], [denial(resource="after")])
     assert log.close()
     assert [record["resource"] for record in sink.records] == ["after"]
-    assert log.take_counters() == {
-        "traffic_log_dropped": {"write failed": 3},
-        "traffic_log_records": {"": 1},
+    assert counted(log) == {
+        "traffic_log_dropped file write failed": 3,
+        "traffic_log_records file": 1,
     }
     assert caplog.text.count("No space left on device") == 1
 
@@ -188,7 +201,7 @@ def test_after_an_error_the_disk_is_left_alone_for_a_while() -> None:
     log.add([], [denial() for _ in range(10)])
     wait_until(lambda: log.queued == 0, "ten more", 10)
     assert sink.tries == 1
-    assert log.take_counters() == {"traffic_log_dropped": {"write failed": 11}}
+    assert counted(log) == {"traffic_log_dropped file write failed": 11}
     assert log.close()
 
 
@@ -199,7 +212,7 @@ def test_clients_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -
     log.start()
     log.add([flow(source(client_id=f"c{number}"), led=1) for number in range(5)], [])
     assert log.close()
-    assert log.take_counters()["traffic_log_folded"] == {"": 3}
+    assert counted(log)["traffic_log_folded "] == 3
     assert sum(record["led_requests"] for record in sink.records) == 5
 
 
@@ -236,7 +249,113 @@ def test_real_files(tmp_path: Path) -> None:
     log.add([flow(odd, led=1)], [denial(odd)])
     assert log.close()
     (path,) = tmp_path.iterdir()
-    assert path.name == "traffic-gw-w0-00000001.jsonl"
+    assert re.fullmatch(r"traffic-gw-w0-\d{13}\.jsonl", path.name)
     records = [json.loads(line) for line in path.read_bytes().splitlines()]
     assert [record["kind"] for record in records] == ["denial", "flow"]
     assert {record["client_id"] for record in records} == {'"é\n\ud800\x00'}
+
+
+# -- events, ids and the topic --------------------------------------------------------------------
+
+READ = "ALLOW READ for User:alice on TOPIC:LITERAL:x"
+
+
+def event(outcome: str = "near") -> PolicyEvent:
+    where = "org", "org:x", "partitions.max", "policies.namespaces.org", "enforce"
+    return PolicyEvent("User:alice", *where, outcome, "Why.", 10, 12)
+
+
+async def prepare() -> None:
+    """The topic is there."""
+
+
+def topic_of(partitions: FakePartitions) -> RecordTopic[Draft]:
+    return RecordTopic("traffic log's topic", "records", partitions, 100, prepare, encode_message)
+
+
+def test_no_two_records_have_one_id() -> None:
+    found = []
+    for _ in range(2):  # the second one is a process that was started again, by a clock that stands
+        sink = MemorySink()
+        log = made(sink)
+        log.start()
+        log.add([flow(led=1), flow(topic="x")], [denial(), denial()], [event()], [("alice", READ)])
+        assert log.close()
+        found += [record["id"] for record in sink.records]
+    assert len(set(found)) == len(found) == 12
+    assert all(text.startswith("gw-0-") for text in found)
+
+
+def test_policy_events_do_not_wait_for_the_window() -> None:
+    sink = MemorySink()
+    log = made(sink)
+    log.start()
+    log.add([], [], [event("refused"), event("near")])
+    wait_until(lambda: len(sink.records) == 2, "both events", 10)
+    assert [record["outcome"] for record in sink.records] == ["refused", "near"]
+    assert log.close()
+
+
+def test_an_acl_is_told_once_an_hour() -> None:
+    sink, clock = MemorySink(), Clock()
+    log = made(sink, clock)
+    log.start()
+    told = []
+    for seconds in range(0, 7_300, 5):
+        clock.now = START + seconds
+        log.add([], [], [], {("User:alice", READ)})
+        told.append(seconds)
+    assert log.close()
+    acls = [record for record in sink.records if record["kind"] == "acl"]
+    assert [(record["principal"], record["acl"]) for record in acls] == [("User:alice", READ)] * 3
+    times = [record["time_ms"] // 1000 - int(START) for record in acls]
+    assert times[0] == 0
+    assert all(3_590 <= later - one <= 3_620 for one, later in pairwise(times))
+
+
+async def test_files_and_topic_get_the_same_records() -> None:
+    sink, partitions = MemorySink(), FakePartitions()
+    log = made(sink, topic=topic_of(partitions))
+    log.start()
+    await log.start_topic()
+    log.add([flow(led=1)], [denial()], [event()], [("User:alice", READ)])
+    assert log.queued
+    await log.stop()
+    assert [json.loads(message.value) for message in partitions.messages] == sink.records
+    assert [record["kind"] for record in sink.records] == ["denial", "policy", "flow", "acl"]
+    for message, record in zip(partitions.messages, sink.records, strict=True):
+        assert message.key.decode() == record["id"]
+        assert message.time == record["time_ms"]
+    assert counted(log) == {"traffic_log_records file": 4, "traffic_log_records topic": 4}
+    assert sink.closed
+    assert partitions.closed
+
+
+async def test_a_topic_alone() -> None:
+    partitions = FakePartitions()
+    settings = TrafficLogSettings(directory=None, topic="__kafka_gateway_traffic")
+    log = TrafficLog(settings, Origin("gw", 0), topic=topic_of(partitions))
+    log.start()
+    await log.start_topic()
+    log.add([flow(led=1)], [])
+    await log.stop()
+    assert len(partitions.messages) == 1
+
+
+async def test_a_dead_cluster_costs_the_topics_records_alone() -> None:
+    sink, partitions = MemorySink(), FakePartitions()
+    log = made(sink, topic=topic_of(partitions), max_queued=1_000)
+    log.start()
+    await log.start_topic()
+    partitions.gate.clear()
+    log.add([], [denial() for _ in range(150)])
+    await eventually(lambda: partitions.writes, "a write that hangs")
+    log.add([], [denial() for _ in range(50)])
+    wait_until(lambda: len(sink.records) == 200, "the files", 10)
+    assert counted(log) == {
+        "traffic_log_records file": 200,
+        "traffic_log_dropped topic queue full": 100,
+    }
+    partitions.gate.set()
+    await log.stop()
+    assert len(partitions.messages) == 100

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway.flows import LATENCY_BUCKETS, Flow
+from gateway.flows import LATENCY_BUCKETS, Flow, PolicyEvent
 from gateway.traffic_record import (
     FIELDS,
     SCHEMA_VERSION,
@@ -16,14 +17,14 @@ from gateway.traffic_record import (
     Kind,
     Origin,
     Window,
-    denial_record,
-    flow_record,
     markdown_table,
 )
+from gateway.traffic_rows import acl_record, denial_record, flow_record, policy_record
 from gateway.traffic_window import FlowWindow
 from tests.gateway.flow_samples import buckets, denial, flow, source
 
 ORIGIN = Origin("gw", 2)
+ID = "gw-2-1-1"
 WINDOW = Window(1_700_000_000_000, 10_000)
 
 
@@ -31,7 +32,7 @@ def record(*flows: Flow) -> dict[str, Any]:
     window = FlowWindow()
     window.add(flows)
     ((key, sums),) = window.sums.items()
-    return flow_record(ORIGIN, WINDOW, key, sums)
+    return flow_record(ORIGIN, ID, WINDOW, key, sums)
 
 
 def busy_flow(**more: Any) -> Flow:
@@ -44,6 +45,8 @@ def busy_flow(**more: Any) -> Flow:
         "bytes_out": 14,
         "records": 15,
         "batches": 16,
+        "records_out": 17,
+        "batches_out": 18,
         "acks0": 1,
         "acks1": 2,
         "acks_all": 3,
@@ -78,11 +81,30 @@ def fits(value: object, kind: FieldType, nullable: bool) -> bool:
     return False
 
 
+EVENT = PolicyEvent(
+    "User:alice",
+    "org",
+    "org:x",
+    "partitions.max",
+    "policies.namespaces.org",
+    "enforce",
+    "near",
+    "Near.",
+    10,
+    12,
+)
+
 RECORDS: list[tuple[Kind, dict[str, Any]]] = [
     ("flow", record(busy_flow())),
     ("flow", record(flow(topic=""))),
     ("flow", record(flow(topic="orders"))),
-    ("denial", denial_record(ORIGIN, 1_700_000_000_123, denial())),
+    ("denial", denial_record(ORIGIN, ID, 1_700_000_000_123, denial())),
+    ("policy", policy_record(ORIGIN, ID, 1_700_000_000_123, EVENT)),
+    (
+        "policy",
+        policy_record(ORIGIN, ID, 1_700_000_000_123, replace(EVENT, value=None, limit=None)),
+    ),
+    ("acl", acl_record(ORIGIN, ID, 1_700_000_000_123, "User:alice", "ALLOW READ for ...")),
 ]
 
 
@@ -101,6 +123,7 @@ def test_a_flow_record() -> None:
     assert record(busy_flow()) == {
         "kind": "flow",
         "schema_version": 1,
+        "id": ID,
         "gateway_id": "gw",
         "worker_id": 2,
         "time_ms": 1_700_000_000_000,
@@ -125,6 +148,8 @@ def test_a_flow_record() -> None:
         "bytes_out": 14,
         "records": 15,
         "batches": 16,
+        "records_out": 17,
+        "batches_out": 18,
         "acks_0": 1,
         "acks_1": 2,
         "acks_all": 3,
@@ -146,10 +171,13 @@ def test_no_topic_is_null_and_the_default_namespace_is_empty() -> None:
 
 
 def test_a_denial_record() -> None:
-    made = denial_record(ORIGIN, 123, denial(source(client_address="[::1]:5"), resource="nope:x"))
+    made = denial_record(
+        ORIGIN, ID, 123, denial(source(client_address="[::1]:5"), resource="nope:x")
+    )
     assert made == {
         "kind": "denial",
         "schema_version": 1,
+        "id": ID,
         "gateway_id": "gw",
         "worker_id": 2,
         "time_ms": 123,
@@ -162,12 +190,52 @@ def test_a_denial_record() -> None:
         "api": "Metadata",
         "api_key": 3,
         "api_version": 12,
+        "namespace": None,
         "rule": "namespace",
         "error_code": 3,
         "error": "UNKNOWN_TOPIC_OR_PARTITION",
         "resource": "nope:x",
         "message": "it does not exist",
+        "operation": None,
+        "named": None,
+        "because": None,
     }
+
+
+def test_a_denial_by_acls_says_by_which() -> None:
+    by_acl = replace(
+        denial(), operation="WRITE", named="TOPIC org:x", because="no ACL", namespace="org"
+    )
+    made = denial_record(ORIGIN, ID, 123, by_acl)
+    assert (made["operation"], made["named"], made["because"]) == ("WRITE", "TOPIC org:x", "no ACL")
+    assert made["namespace"] == "org"
+
+
+def test_a_policy_record() -> None:
+    assert policy_record(ORIGIN, ID, 123, EVENT) == {
+        "kind": "policy",
+        "schema_version": 1,
+        "id": ID,
+        "gateway_id": "gw",
+        "worker_id": 2,
+        "time_ms": 123,
+        "principal": "User:alice",
+        "namespace": "org",
+        "rule": "partitions.max",
+        "message": "Near.",
+        "topic": "org:x",
+        "source": "policies.namespaces.org",
+        "mode": "enforce",
+        "outcome": "near",
+        "value": 10,
+        "limit": 12,
+    }
+
+
+def test_an_acl_record() -> None:
+    made = acl_record(ORIGIN, ID, 123, "User:alice", "ALLOW READ for User:alice on TOPIC:LITERAL:x")
+    assert (made["kind"], made["time_ms"], made["principal"]) == ("acl", 123, "User:alice")
+    assert made["acl"] == "ALLOW READ for User:alice on TOPIC:LITERAL:x"
 
 
 def test_the_histogram_has_as_many_entries_as_it_says() -> None:

@@ -24,6 +24,8 @@ def test_flows_of_one_client_topic_and_api_are_one_sum() -> None:
         bytes_out=4,
         records=5,
         batches=6,
+        records_out=20,
+        batches_out=21,
         acks0=7,
         acks1=8,
         acks_all=9,
@@ -51,6 +53,7 @@ def test_flows_of_one_client_topic_and_api_are_one_sum() -> None:
         "records": 10,
     }
     assert (sums.batches, sums.acks0, sums.acks1, sums.acks_all) == (12, 14, 16, 18)
+    assert (sums.records_out, sums.batches_out) == (40, 42)
     assert (sums.idempotent, sums.transactional) == (20, 22)
     assert (sums.errors, sums.denials) == ({3: 3, 5: 1}, {"a": 3, "b": 1})
     assert sums.weak == {"acks1_upgraded": 4, "acks0_refused": 5}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import re
 from collections.abc import Callable, Iterator
@@ -31,13 +32,21 @@ LISTENERS = (
 )
 
 _HERE = Path(__file__).parent
+_HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test of this directory is a live test."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Every test of this directory is a live test; those that need Spark are left out without it:
+    ``make test`` installs it before."""
+    without = []
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.live)
+            if item.get_closest_marker("spark") is not None and not _HAS_SPARK:
+                without.append(item)
+    if without:
+        items[:] = [item for item in items if item not in without]
+        config.hook.pytest_deselected(items=without)
 
 
 @pytest.fixture(scope="session")

@@ -132,13 +132,13 @@ def test_traffic_log(gateway: GatewayProcess, directory: Path) -> None:
 
     def complete() -> bool:
         records = _records(directory)
-        produced = sum(r["records"] for r in records if r.get("client_id") == CLIENT_ID)
+        produced = sum(r.get("records", 0) for r in records if r.get("client_id") == CLIENT_ID)
         denials = [r for r in records if r["kind"] == "denial"]
         return produced >= RECORDS and len(denials) >= 2
 
     wait_until(complete, "the records of both workers", clients.SECONDS)
     records = _records(directory)
-    produced = [r for r in records if (r.get("client_id"), r["api"]) == (CLIENT_ID, "Produce")]
+    produced = [r for r in records if (r.get("client_id"), r.get("api")) == (CLIENT_ID, "Produce")]
     assert sum(r["records"] for r in produced) == RECORDS
     assert sum(r["acks_all"] for r in produced) == sum(r["requests"] for r in produced)
     for record in produced:
@@ -149,9 +149,11 @@ def test_traffic_log(gateway: GatewayProcess, directory: Path) -> None:
         assert record["client_address"] == "127.0.0.1"
         assert sum(record["gateway_us_log2"]) == sum(record["broker_us_log2"])
         assert sum(record["gateway_us_log2"]) == record["led_requests"]
-    read = [r for r in records if (r.get("client_id"), r["api"]) == ("reader", "Fetch")]
+    read = [r for r in records if (r.get("client_id"), r.get("api")) == ("reader", "Fetch")]
     assert {r["flat_topic"] for r in read} >= {FLAT}
     assert sum(r["bytes_out"] for r in read if r["flat_topic"] == FLAT) >= RECORDS * 1000
+    assert sum(r["records_out"] for r in read if r["flat_topic"] == FLAT) >= RECORDS
+    assert len({r["id"] for r in records}) == len(records)
     denials = [r for r in records if r["kind"] == "denial"]
     assert {r["resource"] for r in denials} == {"nowhere:orders", "nowhere:other"}
     for denial in denials:

@@ -9,6 +9,7 @@ import pytest
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.judge import MAX_LOGGED, MAX_TOLD, NO_JUDGE, Judge
+from gateway.policies.standing import Alteration
 from gateway.policies.tree import Placed
 from gateway.policies.violation import Violation
 from tests.policies.samples import asked, policies
@@ -190,3 +191,79 @@ async def test_a_reload_replaces_the_policies() -> None:
     judge = Judge(policies(org={"partitions": {"max": 2}}))
     judge.policies = policies(org={"partitions": {"max": 3}})
     assert await judge.why_not(asked()) is None
+
+
+# -- what the traffic log is told -----------------------------------------------------------------
+
+
+async def test_violations_and_near_misses_are_events() -> None:
+    judge = Judge(
+        policies(
+            org={"partitions": {"max": 2}},
+            org_apache={"mode": "warn", "partitions": {"max": 1}},
+            other={"partitions": {"max": 3}, "replication_factor": {"min": 1}},
+        )
+    )
+    await judge.why_not(asked("org:apache:orders"))
+    await judge.why_not(asked("other:orders"))
+    found = [
+        (one.topic, one.namespace, one.rule, one.source, one.outcome, one.value, one.limit)
+        for one in judge.take_events()
+    ]
+    refused = ("org:apache:orders", "org:apache", "partitions.max")
+    assert found == [
+        (*refused, "policies.namespaces.org", "refused", 3, 2),
+        (*refused, "policies.namespaces.org:apache", "warned", 3, 1),
+        ("other:orders", "other", "partitions.max", "policies.namespaces.other", "near", 3, 3),
+    ]
+    assert judge.take_events() == []
+
+
+async def test_of_a_topic_that_is_refused_no_near_miss_is_told() -> None:
+    judge = Judge(policies(org={"partitions": {"max": 3}, "name_pattern": "x"}))
+    assert await judge.why_not(asked()) is not None
+    (event,) = judge.take_events()
+    assert (event.rule, event.outcome, event.value, event.limit) == (
+        "name_pattern",
+        "refused",
+        None,
+        None,
+    )
+
+
+async def test_near_misses_are_no_violations() -> None:
+    judge = Judge(policies(org={"partitions": {"max": 3}}))
+    assert await judge.why_not(asked()) is None
+    assert judge.take_counters() == []
+    (event,) = judge.take_events()
+    assert event.message == (
+        "For topic 'org:orders' 3 is allowed, near the limit of 3"
+        " (policies: partitions.max, set by namespace 'org')."
+    )
+
+
+async def test_of_an_alteration_only_what_it_changes_may_be_near() -> None:
+    limits = {"partitions": {"max": 3}, "retention.ms": {"max": 100}}
+    judge = Judge(policies(org=limits))
+    before = asked(configs={"retention.ms": "1"})
+    after = asked(configs={"retention.ms": "90"})
+    assert await judge.why_not(after, Alteration(before, ["retention.ms"])) is None
+    assert [one.rule for one in judge.take_events()] == ["retention.ms.max"]
+
+
+def test_counted_limits_have_their_numbers() -> None:
+    judge = Judge(policies(org={"max_topics": 100}))
+    there = HELD.topics("org")
+    assert judge.over_limit(HELD, "org:x", "org", topics=80 - there, partitions=1) is None
+    assert judge.over_limit(HELD, "org:x", "org", topics=101 - there, partitions=1) is not None
+    found = [(one.outcome, one.value, one.limit, one.topic) for one in judge.take_events()]
+    assert found == [("near", 80, 100, "org:x"), ("refused", 101, 100, "org:x")]
+
+
+async def test_events_beyond_the_bound_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.policies.judge.MAX_EVENTS", 2)
+    judge = Judge(policies(org={"partitions": {"max": 2}}))
+    for _ in range(5):
+        await judge.why_not(asked())
+    assert len(judge.take_events()) == 2
+    assert ("policy_events_dropped", ("",), 3) in judge.take_counters()

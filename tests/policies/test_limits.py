@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.names import parents
-from gateway.policies.limits import over
+from gateway.policies.limits import nearly_over, over
 from gateway.policies.tree import Policies
 from tests.policies.samples import policies
 
@@ -147,3 +147,12 @@ def test_one_after_the_other_never_too_many_come(most: int, batches: list[int]) 
         if not over(limit, usage, "org:t", "org", topics=size, partitions=size):
             usage.held.setdefault("org", []).extend([1] * size)
     assert usage.topics("org") <= most
+
+
+def test_limits_that_hold_and_are_nearly_reached() -> None:
+    made = policies(org={"max_topics": 100, "max_partitions": 1_000_000})
+    there = HELD.topics("org")
+    for more, expected in ((79 - there, []), (80 - there, [(80, 100)]), (101 - there, [])):
+        found = nearly_over(made, HELD, "org:x", "org", topics=more, partitions=1)
+        assert [(one.value, one.limit) for one in found] == expected
+        assert not any(one.refuses for one in found)

@@ -66,3 +66,11 @@ def response(version: int, topics: Mapping[Any, list[bytes]], **values: object) 
         for key, batches in topics.items()
     )
     return make(cls, {"responses": responses, **values})
+
+
+def batch(records: int, size: int = 100, *, control: bool = False, magic: int = 2) -> bytes:
+    """A record batch of so many bytes, as far as its header goes."""
+    attributes = 0x20 if control else 0
+    header = bytes(8) + (size - 12).to_bytes(4, "big") + bytes(4) + bytes([magic]) + bytes(4)
+    header += attributes.to_bytes(2, "big") + bytes(34) + records.to_bytes(4, "big")
+    return header + bytes(size - len(header))

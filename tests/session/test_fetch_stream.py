@@ -10,6 +10,7 @@ from gateway.fetch_stream import UNIT_LIMIT
 from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.records import BATCH_HEADER_SIZE
 from tests.session import fetching
 from tests.session.pair import Pair, request_frame, response_frame
 
@@ -77,7 +78,7 @@ def test_records_pass_as_they_arrive(version: int, topic: Any) -> None:
     pair = asked(version, {topic: [0]})
     key: Any = 1 if version > 12 else OWN
     frame = response_frame("Fetch", version, fetching.response(version, {key: [RECORDS]}))
-    head = frame.index(RECORDS) + 5
+    head = frame.index(RECORDS) + BATCH_HEADER_SIZE
     pair.session.broker_data(frame[:head])
     passed = len(pair.to_client())
     assert passed

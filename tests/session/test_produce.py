@@ -8,8 +8,8 @@ from gateway.exchange import Refresh
 from gateway.flows import Flow
 from protocol import messages
 from protocol.errors import ProtocolError
-from tests.session.pair import Pair, frames, request_frame, topic_id
-from tests.session.producing import batch, produce
+from tests.session.pair import Pair, frames, request_frame, response_frame, topic_id
+from tests.session.producing import batch, produce, produced
 
 OWN = "team-a..orders"
 RECORDS = bytes(range(256)) * 400
@@ -23,11 +23,11 @@ def flows(pair: Pair) -> dict[str, Flow]:
 def test_the_head_goes_on_before_the_records_have_come(version: int) -> None:
     pair = Pair()
     frame = request_frame("Produce", version, produce({"team-a:orders": [RECORDS]}, version))
-    head = frame.index(RECORDS) + 10
+    head = frame.index(RECORDS) + 61
     pair.send(frame[:head])
     first = pair.to_broker()
     assert b"team-a..orders" in first
-    assert first.endswith(RECORDS[:10])
+    assert first.endswith(RECORDS[:61])
     pair.send(frame[head : head + 1000])
     assert pair.to_broker() == frame[head : head + 1000]
     pair.send(frame[head + 1000 :])
@@ -153,6 +153,8 @@ def test_records_batches_and_acks_are_counted() -> None:
             "Produce", 9, produce({"team-a:orders": [idempotent, transactional, None], "x": [b""]})
         )
     )
+    for answer in (produced({OWN: [0]}), produced({OWN: [0, 0, 0], "x": [0]})):
+        pair.session.broker_data(response_frame("Produce", 9, answer))
     counted = flows(pair)
     flow = counted[OWN]
     assert (flow.records, flow.batches, flow.partitions) == (12, 3, 4)
@@ -166,6 +168,7 @@ def test_a_record_count_that_cannot_be_is_not_counted() -> None:
     pair = Pair()
     lie = batch(0).replace(bytes(4) + b"the", (1 << 31).to_bytes(4, "big") + b"the")
     pair.send(request_frame("Produce", 9, produce({"team-a:orders": [lie]})))
+    pair.session.broker_data(response_frame("Produce", 9, produced({OWN: [0]})))
     flow = flows(pair)[OWN]
     assert (flow.records, flow.batches) == (0, 1)
 
@@ -173,8 +176,11 @@ def test_a_record_count_that_cannot_be_is_not_counted() -> None:
 def test_a_batch_whose_header_has_not_come_is_counted_all_the_same() -> None:
     pair = Pair()
     frame = request_frame("Produce", 9, produce({"team-a:orders": [batch(3) + RECORDS]}))
-    pair.send(frame[: frame.index(RECORDS)])
-    pair.send(frame[frame.index(RECORDS) :])
+    half = frame.index(batch(3)) + 30
+    pair.send(frame[:half])
+    assert pair.to_broker() == b""
+    pair.send(frame[half:])
+    pair.session.broker_data(response_frame("Produce", 9, produced({OWN: [0]})))
     assert flows(pair)[OWN].records == 3
 
 

@@ -1,4 +1,4 @@
-"""gateway.audit_partitions: batches, leaders and refusals, against scripted brokers."""
+"""gateway.topic_partitions: batches, leaders and refusals, against scripted brokers."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
 
-from gateway import audit_partitions
-from gateway.audit_partitions import (
-    HEADERS,
-    AuditPartitions,
+from gateway import topic_partitions
+from gateway.audit_topic import CONTENT_TYPE
+from gateway.catalog.partition import LogError
+from gateway.topic_partitions import (
     Message,
     TopicMissing,
+    TopicPartitions,
     partition_of,
 )
-from gateway.catalog.partition import LogError
 
 TOPIC = "__kafka_gateway_audit"
 UNKNOWN_TOPIC, NOT_LEADER, TOO_LARGE, BATCH_TOO_LARGE, NOT_AUTHORIZED = 3, 6, 10, 18, 29
@@ -83,8 +83,8 @@ class Brokers:
         return found
 
 
-def made(brokers: Brokers) -> AuditPartitions:
-    partitions = AuditPartitions([("zero", 9092)], TOPIC)
+def made(brokers: Brokers) -> TopicPartitions:
+    partitions = TopicPartitions([("zero", 9092)], TOPIC, CONTENT_TYPE)
     partitions._connections = brokers  # type: ignore[assignment]
     return partitions
 
@@ -110,8 +110,8 @@ async def test_one_batch_for_each_partition_with_the_bindings_header() -> None:
         records = [r for r in found[partition_of(key, 2)] if r.key == key]
         of_key = [message for message in sent if message.key == key]
         assert [(r.value, r.timestamp) for r in records] == [(m.value, m.time) for m in of_key]
-        assert all(list(r.headers) == HEADERS for r in records)
-    assert HEADERS[0][1].startswith(b"application/cloudevents+json")
+        assert all(list(r.headers) == [("content-type", CONTENT_TYPE)] for r in records)
+    assert CONTENT_TYPE.startswith(b"application/cloudevents+json")
 
 
 async def test_leaders_are_asked_for_once() -> None:
@@ -123,7 +123,7 @@ async def test_leaders_are_asked_for_once() -> None:
 
 
 async def test_what_does_not_fit_into_a_batch_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_partitions, "BATCH_BYTES", 500)
+    monkeypatch.setattr(topic_partitions, "BATCH_BYTES", 500)
     brokers = Brokers(1)
     sent = messages(*[ALICE] * 10, size=100)
     done = await made(brokers).write(sent)
@@ -132,7 +132,7 @@ async def test_what_does_not_fit_into_a_batch_is_left(monkeypatch: pytest.Monkey
 
 
 async def test_an_event_above_the_batch_size_goes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_partitions, "BATCH_BYTES", 500)
+    monkeypatch.setattr(topic_partitions, "BATCH_BYTES", 500)
     sent = messages(ALICE, ALICE, size=1_000)
     assert await made(Brokers(1)).write(sent) == (1, 0, sent[1:], "")
 

@@ -1,7 +1,7 @@
-"""The audit topic's partitions on a real cluster: one batch at a time for each.
+"""Partitions of a topic of records on a real cluster: one batch at a time for each.
 
-Events of one principal go to one partition, by the hash that Kafka's own clients use. A batch that
-was written although no answer came is written again: consumers tell by the events' ids.
+Records of one key go to one partition, by the hash that Kafka's own clients use. A batch that was
+written although no answer came is written again: consumers tell by the records' ids.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ BATCH_BYTES: Final = 512 * 1024
 
 WRITE_SECONDS: Final = 10.0
 
-HEADERS: Final = [("content-type", b"application/cloudevents+json; charset=UTF-8")]
-"""CloudEvents' Kafka protocol binding, structured content mode."""
-
 _ALL_REPLICAS: Final = -1
 _MAGIC: Final = 2
 _NO_PRODUCER: Final = -1
@@ -35,7 +32,7 @@ _TOO_LARGE: Final = frozenset({10, 18})  # the message, the batch
 
 
 class Message(NamedTuple):
-    """An event on its way to the topic; ``time`` is milliseconds since 1970."""
+    """A record on its way to the topic; ``time`` is milliseconds since 1970."""
 
     key: bytes
     value: bytes
@@ -60,16 +57,19 @@ class _TooLarge(LogError):
     """The broker does not take a batch of this size."""
 
 
-class AuditPartitions:
-    """Belongs to one event loop; one caller at a time."""
+class TopicPartitions:
+    """Belongs to one event loop; one caller at a time. ``content_type`` is every record's header
+    ``content-type``."""
 
     def __init__(
         self,
         bootstrap_servers: Sequence[Address],
         topic: str,
+        content_type: bytes,
         security: BrokerSecurity | None = None,
     ) -> None:
         self._topic = topic
+        self._headers = [("content-type", content_type)]
         self._connections = Connections(bootstrap_servers, topic, security)
         self._leaders: Mapping[int, Address | None] = {}
 
@@ -100,7 +100,7 @@ class AuditPartitions:
     async def _write(self, partition: int, messages: list[Message]) -> Written:
         most = len(messages)
         while True:
-            batch, count = _batch(messages[:most])
+            batch, count = _batch(messages[:most], self._headers)
             try:
                 await self._produce(partition, batch)
             except _TooLarge:
@@ -149,14 +149,14 @@ def partition_of(key: bytes, partitions: int) -> int:
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
-def _batch(messages: Sequence[Message]) -> tuple[bytes, int]:
+def _batch(messages: Sequence[Message], headers: list[tuple[str, bytes]]) -> tuple[bytes, int]:
     """A record batch of as many messages as it takes, at least one, and how many they are."""
     builder: Any = DefaultRecordBatchBuilder(
         _MAGIC, 0, False, _NO_PRODUCER, _NO_PRODUCER, _NO_PRODUCER, BATCH_BYTES
     )
     count = 0
     for key, value, time in messages:
-        if builder.append(count, time, key, value, HEADERS) is None:
+        if builder.append(count, time, key, value, headers) is None:
             break
         count += 1
     return bytes(builder.build()), count

@@ -1,0 +1,223 @@
+"""A browser that tests look at pages with: headless Chromium, driven by its DevTools protocol.
+
+No driver and no library: the protocol is JSON over a WebSocket, which aiohttp has. A page is
+loaded from a file, as people open a report; what it asks for over any network, writes to the
+console or throws is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import itertools
+import os
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+
+from devkit.chromium import chromium
+from devkit.process import ManagedProcess
+
+_SECONDS: Final = 60.0
+_PORT_FILE: Final = "DevToolsActivePort"
+_LARGEST: Final = 256 * 2**20
+
+# No sandbox: it needs rights that containers and root lack, and the pages are our own.
+# The rest keeps the browser from calling home.
+_FLAGS: Final = (
+    "--headless",
+    "--no-sandbox",
+    "--no-zygote",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-quic",
+    "--disable-sync",
+    "--disable-extensions",
+    "--disable-default-apps",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-domain-reliability",
+    "--no-first-run",
+    "--no-pings",
+    "--font-render-hinting=none",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    "--remote-debugging-port=0",
+)
+
+
+class BrowserError(Exception):
+    """The browser did not start or refused a command, or a script in a page threw."""
+
+
+@dataclass(slots=True)
+class Page:
+    """One tab. ``requests``, ``console`` and ``errors`` grow while it lives."""
+
+    _socket: aiohttp.ClientWebSocketResponse
+    requests: list[str] = field(default_factory=list)
+    console: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    _ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _answers: dict[int, asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
+    _events: dict[str, asyncio.Event] = field(default_factory=dict)
+
+    async def open(self, file: Path) -> None:
+        """Load a file and wait until all of it has run."""
+        loaded = self._events["Page.loadEventFired"] = asyncio.Event()
+        await self.call("Page.navigate", url=file.resolve().as_uri())
+        async with asyncio.timeout(_SECONDS):
+            await loaded.wait()
+
+    async def run(self, script: str) -> Any:
+        """The value of an expression in the page, awaited if it is a promise.
+
+        Raises BrowserError with what it threw.
+        """
+        answer = await self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
+        if "exceptionDetails" in answer:
+            raise BrowserError(_thrown(answer["exceptionDetails"]))
+        return answer["result"].get("value")
+
+    async def resize(self, width: int, height: int, *, scale: float = 1) -> None:
+        """Give the page a window of this size, in CSS pixels, and wait until it has drawn."""
+        await self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=scale,
+            mobile=False,
+        )
+        await self.settle()
+
+    async def media(self, kind: str = "screen", scheme: str = "light") -> None:
+        """Show it on a ``screen`` or for ``print``, in the colour scheme ``light`` or ``dark``."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await self.call("Emulation.setEmulatedMedia", media=kind, features=features)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until what has changed is drawn: observers run between two frames."""
+        frame = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        await self.run(f"{frame}.then(() => true)")
+
+    async def screenshot(self, **clip: float) -> bytes:
+        """A PNG of the window, or of ``clip`` (x, y, width, height in CSS pixels)."""
+        more = {"clip": {**clip, "scale": 1}, "captureBeyondViewport": True} if clip else {}
+        answer = await self.call("Page.captureScreenshot", format="png", **more)
+        return base64.b64decode(answer["data"])
+
+    async def pdf(self) -> bytes:
+        """The page printed on A4; what ``media`` was last is over."""
+        await self.call("Emulation.setEmulatedMedia", media="")
+        answer = await self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)
+        return base64.b64decode(answer["data"])
+
+    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        """A command of the DevTools protocol. Raises BrowserError if it is refused."""
+        number = next(self._ids)
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        await self._socket.send_json({"id": number, "method": method, "params": parameters})
+        async with asyncio.timeout(_SECONDS):
+            message = await answer
+        if "error" in message:
+            raise BrowserError(f"{method}: {message['error'].get('message')}")
+        result: dict[str, Any] = message["result"]
+        return result
+
+    async def _read(self) -> None:
+        """Take what the browser says, until it closes."""
+        async for frame in self._socket:
+            message = frame.json()
+            if "id" in message:
+                self._answers.pop(message["id"]).set_result(message)
+            else:
+                self._take(message["method"], message["params"])
+        for answer in self._answers.values():
+            answer.set_exception(BrowserError("the browser has closed the page"))
+
+    def _take(self, event: str, told: dict[str, Any]) -> None:
+        match event:
+            case "Network.requestWillBeSent":
+                self.requests.append(told["request"]["url"])
+            case "Runtime.consoleAPICalled":
+                words = (str(a.get("value", a.get("description"))) for a in told["args"])
+                self.console.append(f"{told['type']}: {' '.join(words)}")
+            case "Runtime.exceptionThrown":
+                self.errors.append(_thrown(told["exceptionDetails"]))
+            case "Log.entryAdded":
+                # What the browser itself has to say: blocked scripts, failed loads.
+                self.errors.append(f"{told['entry']['level']}: {told['entry']['text']}")
+        if event in self._events:
+            self._events[event].set()
+
+
+class Browser:
+    """A running Chromium; ``open_browser`` makes one."""
+
+    def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
+        self._session = session
+        self._address = address
+
+    @contextlib.asynccontextmanager
+    async def page(self) -> AsyncIterator[Page]:
+        """A new tab, closed at the end."""
+        async with self._session.put(f"{self._address}/json/new?about:blank") as answer:
+            target = await answer.json(content_type=None)
+        url = target["webSocketDebuggerUrl"]
+        async with self._session.ws_connect(url, max_msg_size=_LARGEST) as socket:
+            page = Page(socket)
+            reader = asyncio.create_task(page._read())
+            try:
+                for domain in ("Page", "Runtime", "Network", "Log"):
+                    await page.call(f"{domain}.enable")
+                yield page
+                await page.call("Page.close")
+            finally:
+                reader.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await reader
+
+
+@contextlib.asynccontextmanager
+async def open_browser(directory: Path) -> AsyncIterator[Browser]:
+    """A Chromium of its own, ended at the end; its profile and log are in ``directory``.
+
+    Raises ChromiumError or BrowserError.
+    """
+    found = await asyncio.to_thread(chromium)
+    profile = directory / "profile"
+    command = [found.program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
+    environment = {**os.environ, "HOME": str(directory), **found.environment}
+    log = directory / "chromium.log"
+    # A profile that was used before still says where its browser listened.
+    (profile / _PORT_FILE).unlink(missing_ok=True)
+    with ManagedProcess("chromium", command, log, env=environment) as process:
+        try:
+            port = await _port(process, profile / _PORT_FILE)
+            async with aiohttp.ClientSession() as session:
+                yield Browser(session, f"http://127.0.0.1:{port}")
+        finally:
+            process.kill()
+
+
+async def _port(process: ManagedProcess, file: Path) -> int:
+    """Where the browser listens, which it writes into its profile."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_SECONDS):
+            while process.running:
+                lines = file.read_text().splitlines() if file.is_file() else []
+                if len(lines) > 1:
+                    return int(lines[0])
+                await asyncio.sleep(0.05)
+    raise BrowserError(f"Chromium does not serve\n{process.tail()}")
+
+
+def _thrown(details: dict[str, Any]) -> str:
+    thrown = details.get("exception", {})
+    return str(thrown.get("description") or thrown.get("value") or details.get("text"))

@@ -1,0 +1,48 @@
+"""The jars of Spark's Kafka connector in a directory of their own, for the jobs of ``spark/``.
+
+``python -m devkit.spark_jars`` fetches what is missing and prints the directory: what the jobs
+take from the environment variable ``KAFKA_GATEWAY_SPARK_JARS``.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from devkit.maven import MavenError, jars
+from devkit.paths import cache_dir
+
+JAR_SET = "spark-kafka"
+
+
+def spark_jars() -> Path:
+    """The directory, with exactly the jars of the lock file. Raises MavenError."""
+    directory = cache_dir() / JAR_SET
+    wanted = {path.name: path for path in jars(JAR_SET)}
+    directory.mkdir(exist_ok=True)
+    for name, path in wanted.items():
+        target = directory / name
+        if not target.is_file() or target.stat().st_size != path.stat().st_size:
+            unfinished = target.with_suffix(f".{os.getpid()}")
+            shutil.copyfile(path, unfinished)
+            unfinished.replace(target)
+    for other in directory.glob("*.jar"):
+        if other.name not in wanted:
+            other.unlink()
+    return directory
+
+
+def main() -> int:
+    """Print the directory; returns the exit status."""
+    try:
+        print(spark_jars())
+    except MavenError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,226 @@
+"""Access: who is denied, what is idle, and who produces to whom.
+
+What may be removed of the ACLs is in :mod:`spark.acl_advice`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from spark import tiers
+from spark.acl_advice import unused_acls
+from spark.acls import Tool, read_acls
+from spark.arguments import Command, Tables, run
+
+ANONYMOUS: Final = "User:ANONYMOUS"
+"""The principal of every client that does not log in: it tells nobody apart."""
+
+OTHER: Final = "(other)"
+"""What is beyond a bound is summed up as this: topics of a window, and ends of the graph."""
+
+MOST: Final = 20
+"""Producers, and consumers, of one topic that the graph tells apart."""
+
+WRITES: Final = ("Produce",)
+READS: Final = ("Fetch", "ShareFetch")
+
+NO_SUCH_TOPIC: Final = ("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INVALID_TOPIC_EXCEPTION")
+"""Error codes, by Kafka's names, for a topic that does not exist."""
+
+NOT_READ: Final = "nobody read it"
+NOT_WRITTEN: Final = "nobody wrote to it"
+NEITHER: Final = "nobody wrote to it or read it"
+
+
+def denials(records: DataFrame) -> DataFrame:
+    """What rules refused, by rule and who asked.
+
+    Columns: rule, namespace, principal, api, count, example (what was asked for, in the client's
+    spelling, and why it was refused: the first one), because (which ACL refused that one, or for
+    want of which; null where no ACL was asked).
+    """
+    first = F.min(F.struct("time_ms", "resource", "message", "because"))
+    shown = F.concat_ws(": ", "first.resource", "first.message")
+    return (
+        records.where(F.col("kind") == "denial")
+        .groupBy("rule", tiers.label(F.col("namespace")).alias("namespace"), "principal", "api")
+        .agg(F.count(F.lit(1)).alias("count"), first.alias("first"))
+        .select(
+            "rule",
+            "namespace",
+            "principal",
+            "api",
+            "count",
+            shown.alias("example"),
+            "first.because",
+        )
+    )
+
+
+def idle_topics(records: DataFrame, known: DataFrame | None = None) -> DataFrame:
+    """Topics that nobody wrote to or nobody read.
+
+    Columns: topic (the logical name), reason. Written is a topic to which records were produced,
+    read one that somebody fetched from without an error, whether or not there was anything to be
+    had. Only topics that a request named are known, without those that every answer said do not
+    exist, and those of ``known`` (one column, topic).
+    """
+    worked = _moved() | (F.col("requests") > _errors())
+    exists = _moved() | (F.col("requests") > _errors(NO_SUCH_TOPIC))
+    topics = (
+        _of_topics(records)
+        .groupBy(F.col("logical_topic").alias("topic"))
+        .agg(
+            F.max(_is(WRITES) & (F.col("records") > 0)).alias("written"),
+            F.max(_is(READS) & worked).alias("was_read"),
+            F.max(exists).alias("exists"),
+        )
+        .where("exists")
+        .drop("exists")
+    )
+    if known is not None:
+        topics = known.select("topic").distinct().join(topics, "topic", "full")
+    written = F.coalesce(F.col("written"), F.lit(False))
+    was_read = F.coalesce(F.col("was_read"), F.lit(False))
+    reason = (
+        F.when(~written & ~was_read, NEITHER).when(~written, NOT_WRITTEN).when(~was_read, NOT_READ)
+    )
+    return topics.select("topic", reason.alias("reason")).where(F.col("reason").isNotNull())
+
+
+def flows_graph(records: DataFrame) -> DataFrame:
+    """Who produces to whom, through which topic.
+
+    Columns: producer, topic (the logical name), consumer, bytes. Producers and consumers are
+    principals, and client ids of clients that do not log in. ``bytes`` is what the consumer got of
+    the topic, by the producer's share of what was written to it, rounded to whole bytes. Requests
+    that moved no records, such as those that were refused, are left out of both.
+    Of each topic the :data:`MOST` largest producers, and consumers, are told apart and all others
+    summed up as ``(other)``: everyone with everyone would be more rows than records.
+    """
+    written = _by_who(records, WRITES, "bytes_in", "producer", "written")
+    read = _by_who(records, READS, "bytes_out", "consumer", "got")
+    everything = F.sum("written").over(Window.partitionBy("topic"))
+    shares = written.withColumn("share", F.col("written") / everything)
+    return shares.join(read, "topic").select(
+        "producer",
+        "topic",
+        "consumer",
+        F.round(F.col("got") * F.col("share")).cast("long").alias("bytes"),
+    )
+
+
+def _by_who(
+    records: DataFrame, apis: tuple[str, ...], column: str, who: str, total: str
+) -> DataFrame:
+    """The bytes of each topic by who wrote or read them; without requests that moved none."""
+    largest = Window.partitionBy("topic").orderBy(F.desc(total), who)
+    is_told = F.row_number().over(largest) <= MOST
+    return (
+        _of_topics(records)
+        .where(_is(apis) & _moved())
+        .groupBy(F.col("logical_topic").alias("topic"), _who().alias(who))
+        .agg(F.sum(column).alias(total))
+        .where(F.col(total) > 0)
+        .withColumn(who, F.when(is_told, F.col(who)).otherwise(OTHER))
+        .groupBy("topic", who)
+        .agg(F.sum(total).alias(total))
+    )
+
+
+def _of_topics(records: DataFrame) -> DataFrame:
+    topic = F.col("logical_topic")
+    return records.where((F.col("kind") == "flow") & topic.isNotNull() & (topic != OTHER))
+
+
+def _is(apis: tuple[str, ...]) -> Column:
+    return F.col("api").isin(*apis)
+
+
+def _moved() -> Column:
+    """Whether a flow brought records, to the topic or from it."""
+    return F.greatest("records", "batches", "records_out", "batches_out") > 0
+
+
+def _errors(names: tuple[str, ...] | None = None) -> Column:
+    """How many errors a flow was answered with: all of them, or those with these names."""
+    none = F.lit(0).cast("long")
+    if names is None:
+        counts = F.map_values(F.col("errors"))
+        return F.coalesce(F.aggregate(counts, none, lambda sums, count: sums + count), none)
+    found = (F.try_element_at("errors", F.lit(name)) for name in names)
+    return sum((F.coalesce(one, none) for one in found), none)
+
+
+def _listed(spark: SparkSession, path: str) -> DataFrame:
+    names = spark.read.text(path).select(F.trim("value").alias("topic"))
+    return names.where(F.col("topic") != "")
+
+
+def _who() -> Column:
+    anonymous = F.col("principal") == ANONYMOUS
+    return F.when(anonymous, F.col("client_id")).otherwise(F.col("principal"))
+
+
+def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
+    """The tables of the job, by name; ``unused_acls`` only with a catalog to compare with."""
+    known = None if options.topics is None else _listed(records.sparkSession, options.topics)
+    found = {
+        "denials": denials(records),
+        "idle_topics": idle_topics(records, known),
+        "flows_graph": flows_graph(records),
+    }
+    if options.catalog is not None:
+        everyone = options.allow_everyone_if_no_acl_found
+        tool = Tool(options.bootstrap_server, options.command_config, everyone)
+        found["unused_acls"] = unused_acls(records, read_acls(options.catalog), tool)
+    return found
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Arguments of its own."""
+    parser.add_argument(
+        "--catalog",
+        metavar="FILE",
+        type=Path,
+        help="an export of the catalog (kafka-gateway catalog export): which of its ACLs nothing "
+        "used",
+    )
+    parser.add_argument(
+        "--topics", metavar="FILE", help="logical names of topics, one a line: are they idle?"
+    )
+    parser.add_argument(
+        "--bootstrap-server",
+        metavar="HOST:PORT",
+        default=Tool().bootstrap_server,
+        help="the gateway, for commands that remove ACLs (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--command-config", metavar="FILE", help="the same for what the tool logs in with"
+    )
+    parser.add_argument(
+        "--allow-everyone-if-no-acl-found",
+        action="store_true",
+        help="the gateway has this setting: removing the last ACL of anything opens it",
+    )
+
+
+COMMAND: Final = Command(
+    "access", "who is denied, what is idle, who produces to whom", tables, options
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The job as a command; returns its exit status."""
+    return run(COMMAND, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,201 @@
+"""Files where Spark has them: a local disk, HDFS or an object store, through Hadoop's own classes.
+
+Nothing here runs on executors. Errors are Py4JJavaError, with Hadoop's exception in them.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from py4j.protocol import Py4JJavaError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_WILDCARD: Final = re.compile(r"([\\*?{}\[\]])")
+
+# How Hadoop's codec, and its checksums on a local disk, say that a file's content is not sound.
+# What is wrong with a network or with rights has classes of its own.
+_DAMAGED: Final = ("IOException", "EOFException", "ZipException", "ChecksumException")
+
+
+class Entry(NamedTuple):
+    """A file or directory: whole path, with scheme, size in bytes, when it was last written to."""
+
+    path: str
+    size: int
+    modified_ms: int
+
+    @property
+    def name(self) -> str:
+        """The path's last part."""
+        return self.path.rpartition("/")[2]
+
+
+class FileSystem:
+    """Paths of any scheme that Hadoop knows; without one it is the configuration's default."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        context: Any = spark.sparkContext
+        self._jvm: Any = context._jvm
+        self._conf: Any = context._jsc.hadoopConfiguration()
+
+    def qualified(self, path: str) -> str:
+        """The whole path, with scheme; of a relative one, from the working directory."""
+        made = self._path(path)
+        return str(made.getFileSystem(self._conf).makeQualified(made).toString())
+
+    def matches(self, pattern: str) -> list[str]:
+        """What a path that may have wildcards stands for, in order."""
+        made = self._path(pattern)
+        found = made.getFileSystem(self._conf).globStatus(made)
+        return sorted(str(status.getPath().toString()) for status in found or [])
+
+    def of_uri(self, uri: str) -> str:
+        """The path that a URI stands for, spelled as everywhere here."""
+        return str(self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(uri)).toString())
+
+    def files(self, path: str, *, recursive: bool = False) -> list[Entry]:
+        """The files in a directory, or the file itself, in order; none if it does not exist."""
+        system, made = self._system(path)
+        return sorted(self._list(system, made, recursive))
+
+    def _list(self, system: Any, directory: Any, recursive: bool) -> Iterator[Entry]:
+        # Not listFiles: on a local disk that runs a program for each file, to ask for its
+        # permissions, and fails when the file is gone by then.
+        try:
+            found = system.listStatus(directory)
+        except Py4JJavaError as error:
+            if is_a(error, "FileNotFoundException"):
+                return
+            raise
+        for status in found:
+            if status.isFile():
+                yield _entry(status)
+            elif recursive:
+                yield from self._list(system, status.getPath(), recursive)
+
+    def directories(self, path: str) -> list[Entry]:
+        """The directories in a directory, in order; none if it does not exist."""
+        system, made = self._system(path)
+        try:
+            found = system.listStatus(made)
+        except Py4JJavaError as error:
+            if is_a(error, "FileNotFoundException"):
+                return []
+            raise
+        return sorted(_entry(status) for status in found if status.isDirectory())
+
+    def size(self, path: str) -> int | None:
+        """A file's size in bytes; None if there is none."""
+        system, made = self._system(path)
+        try:
+            return int(system.getFileStatus(made).getLen())
+        except Py4JJavaError as error:
+            if is_a(error, "FileNotFoundException"):
+                return None
+            raise
+
+    def exists(self, path: str) -> bool:
+        """Whether there is a file or directory."""
+        system, made = self._system(path)
+        return bool(system.exists(made))
+
+    def read_text(self, path: str) -> str:
+        """A small file's content."""
+        system, made = self._system(path)
+        stream = system.open(made)
+        try:
+            return bytes(stream.readAllBytes()).decode()
+        finally:
+            stream.close()
+
+    def create(self, path: str, text: str) -> bool:
+        """Make a file that nobody sees before it is whole; False if there is one already.
+
+        Of two processes one makes it: by a hard link on a local disk, by a rename that does not
+        replace on HDFS. A plain object store promises less; see docs/spark.md.
+        """
+        system, target = self._system(path)
+        if system.exists(target):
+            return False
+        unfinished = self._path(f"{path.rpartition('/')[0]}/.{uuid.uuid4().hex}.tmp")
+        stream = system.create(unfinished, True)
+        stream.write(bytearray(text.encode()))
+        stream.close()
+        try:
+            if system.getScheme() == "file":
+                return self._link(unfinished, target)
+            return bool(system.rename(unfinished, target))
+        finally:
+            system.delete(unfinished, False)
+
+    def _link(self, source: Any, target: Any) -> bool:
+        def local(path: Any) -> Any:
+            return self._jvm.java.io.File(path.toUri().getPath()).toPath()
+
+        try:
+            self._jvm.java.nio.file.Files.createLink(local(target), local(source))
+        except Py4JJavaError as error:
+            if is_a(error, "FileAlreadyExistsException"):
+                return False
+            raise
+        return True
+
+    def delete(self, path: str) -> None:
+        """Remove a file, or a directory with all in it; nothing if there is none."""
+        system, made = self._system(path)
+        system.delete(made, True)
+
+    def gzip_error(self, path: str) -> str | None:
+        """What is wrong with a gzip file; None if all of it can be read, or if it is gone.
+
+        Reads all of it as Spark does: Java's own classes pass over what Hadoop's codec refuses,
+        such as padding at the end. Raises what says nothing about the file's content.
+        """
+        system, made = self._system(path)
+        nothing = self._jvm.java.io.OutputStream.nullOutputStream()
+        stream = None
+        try:
+            stream = system.open(made)
+            self._codec(made).createInputStream(stream).transferTo(nothing)
+        except Py4JJavaError as error:
+            if is_a(error, "FileNotFoundException"):
+                return None
+            if not is_a(error, *_DAMAGED):
+                raise
+            return str(error.java_exception.toString())
+        finally:
+            if stream is not None:
+                stream.close()
+        return None
+
+    def _codec(self, path: Any) -> Any:
+        """Hadoop's codec for a name that ends in ``.gz``."""
+        factory = self._jvm.org.apache.hadoop.io.compress.CompressionCodecFactory(self._conf)
+        return factory.getCodec(path)
+
+    def _path(self, path: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(path)
+
+    def _system(self, path: str) -> tuple[Any, Any]:
+        made = self._path(path)
+        return made.getFileSystem(self._conf), made
+
+
+def literal(path: str) -> str:
+    """A path for where a pattern is taken: what looks like a wildcard stands for itself."""
+    return _WILDCARD.sub(r"\\\1", path)
+
+
+def _entry(status: Any) -> Entry:
+    path = str(status.getPath().toString())
+    return Entry(path, int(status.getLen()), int(status.getModificationTime()))
+
+
+def is_a(error: Py4JJavaError, *names: str) -> bool:
+    """Whether an error of the JVM is of a class with one of these names, without its package."""
+    return str(error.java_exception.getClass().getSimpleName()) in names

@@ -1,0 +1,134 @@
+"""The records of a job's inputs: tables, files and topics, each of them read once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from spark import records, sources
+from spark.filesystem import FileSystem
+from spark.sources import KafkaTopic
+from spark.table import REASON, SOURCE, Table
+
+_TRIES: Final = 5
+"""How often files are read that vanish meanwhile; a gateway compresses one in a moment."""
+
+_WILDCARDS: Final = "*?[{"
+
+
+def read(spark: SparkSession, inputs: Sequence[str], kafka: Mapping[str, str]) -> DataFrame:
+    """The records of all ``inputs``: the schema's columns, ``late``, ``date``. ``kafka`` are the
+    Kafka client's settings. Raises SourceError and TableError.
+
+    An input that is named twice is read once. What is no record, and what cannot be read, is told
+    on stderr: a job must not be silent on it.
+    """
+    topics = {one: t for one in inputs if (t := sources.kafka_topic(one, kafka))}
+    places = [one for one in dict.fromkeys(inputs) if one not in topics]
+    named = {one: _table(spark, one) for one in places}
+    tables = dict.fromkeys(path for path in named.values() if path)
+    paths = [one for one in places if not named[one]]
+    found = [records.read_table(spark, path) for path in tables]
+    if topics:
+        found.append(_from_topics(spark, list(topics.values())))
+    if paths:
+        found.append(_from_files(spark, paths))
+    first, *others = found
+    for other in others:
+        first = first.unionByName(other)
+    return first
+
+
+def _table(spark: SparkSession, source: str) -> str | None:
+    """The whole path of a table; None if there is none at the path."""
+    if any(sign in source for sign in _WILDCARDS):
+        return None
+    table = Table(spark, source)
+    return table.path if table.exists() else None
+
+
+def _from_topics(spark: SparkSession, topics: Sequence[KafkaTopic]) -> DataFrame:
+    """The records of topics. A gateway whose answer was lost writes a record again: it counts
+    once."""
+    first, *others = (sources.read_topic(spark, topic) for topic in topics)
+    for other in others:
+        first = first.unionByName(other)
+    parsed = records.parse(first)
+    # What is no record has no id to go by, but a place of its own.
+    is_bad = F.col(REASON).isNotNull()
+    key = F.struct(is_bad, F.when(is_bad, F.col(SOURCE)).otherwise(F.col("id")))
+    return _checked(parsed.withColumn("key", key).dropDuplicates(["key"]).drop("key"))
+
+
+def _from_files(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    """The records of files. What is compressed or removed between the moment in which it is listed
+    and the one in which it is read costs another try."""
+    files = FileSystem(spark)
+    listed = logs = _logs(files, paths)
+    torn: Mapping[str, str] = {}
+    for left in reversed(range(_TRIES)):
+        try:
+            lines = sources.read_files(spark, logs, torn=bool(torn), missing=not left)
+            found = _checked(records.parse(lines))
+        except (Py4JJavaError, PySparkException):
+            there = _there(files, logs)
+            known, torn = torn, sources.torn_files(files, there)
+            if not left or (there == logs and torn.keys() <= known.keys()):
+                raise
+            logs = there
+            continue
+        if not left:
+            logs = [path for path in logs if path not in sources.missing_files(files, logs)]
+        for path, problem in torn.items():
+            _tell(f"{path}: read up to where it is damaged: {problem}")
+        for path in listed:
+            if path not in logs and f"{path}.gz" not in logs:
+                _tell(f"{path}: removed before it was read")
+        return found
+    raise AssertionError("the last try returns or raises")
+
+
+def _logs(files: FileSystem, paths: Sequence[str]) -> list[str]:
+    """The files at all paths together: where a shell has put names in the place of wildcards, both
+    forms of a file that is being compressed are among them."""
+    found: set[str] = set()
+    for path in paths:
+        here = sources.log_files(files, path)
+        if not here:
+            _tell(f"{path}: no file of the traffic log is there")
+        found.update(here)
+    return sources.each_line_once(found)
+
+
+def _there(files: FileSystem, logs: Sequence[str]) -> list[str]:
+    """The files that are still there; in the place of others what they were compressed to."""
+    missing = set(sources.missing_files(files, logs))
+    compressed = (f"{path}.gz" for path in missing if path.endswith(sources.PLAIN))
+    return sources.each_line_once(
+        {path for path in logs if path not in missing}
+        | {path for path in compressed if files.exists(path)}
+    )
+
+
+def _checked(parsed: DataFrame) -> DataFrame:
+    """The records of lines, parsed once for all tables; what is none is told on stderr."""
+    parsed = parsed.persist(StorageLevel.DISK_ONLY)
+    try:
+        counted = records.bad(parsed).groupBy("reason").count().orderBy("reason").collect()
+    except BaseException:
+        parsed.unpersist()
+        raise
+    for reason, count in counted:
+        _tell(f"{count} lines are no records: {reason}")
+    return records.good(parsed)
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr)

@@ -1,0 +1,27 @@
+"""A few rows of the driver's as a DataFrame, without a Python process.
+
+``createDataFrame`` starts one for each task that reads the rows, also on executors: a Python of the
+driver's version would have to be there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, StructType
+
+
+def local_rows(
+    spark: SparkSession, structure: StructType | str, rows: Iterable[Mapping[str, Any]] = ()
+) -> DataFrame:
+    """The rows, values by column, or none; ``structure`` may be ``name string, count bigint``.
+
+    Values are what JSON has; every column may be null.
+    """
+    wanted = f"array<struct<{structure}>>" if isinstance(structure, str) else ArrayType(structure)
+    parsed = F.from_json(F.lit(json.dumps(list(rows))), wanted)
+    return spark.range(0, 1, 1, 1).select(F.inline(parsed))

@@ -1,0 +1,66 @@
+"""Policies: what was refused, what was only warned of, and what came near a limit.
+
+A near miss is a value that was allowed, within 20 % of the limit: the next one may be refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark import tiers
+from spark.arguments import Command, Tables, run
+
+
+def policies(records: DataFrame) -> DataFrame:
+    """Violations and near misses, by topic and rule.
+
+    Columns: namespace, topic, rule, outcome (``refused``, ``warned`` or ``near``), count, value and
+    limit (those of the latest one; null where they are no numbers), principal (who asked for that
+    one), source (the place of the rule in the configuration), last_ms.
+    """
+    latest = F.max(F.struct("time_ms", "value", "limit", "principal", "source"))
+    return (
+        records.where(F.col("kind") == "policy")
+        .groupBy(
+            tiers.label(F.col("namespace")).alias("namespace"),
+            F.col("topic"),
+            "rule",
+            "outcome",
+        )
+        .agg(F.count(F.lit(1)).alias("count"), latest.alias("latest"))
+        .select(
+            "namespace",
+            "topic",
+            "rule",
+            "outcome",
+            "count",
+            "latest.value",
+            "latest.limit",
+            "latest.principal",
+            "latest.source",
+            F.col("latest.time_ms").alias("last_ms"),
+        )
+    )
+
+
+def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
+    """The tables of the job, by name."""
+    return {"policies": policies(records)}
+
+
+COMMAND: Final = Command("policies", "policy violations and near misses", tables)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The job as a command; returns its exit status."""
+    return run(COMMAND, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,216 @@
+"""Lines to records: what a line holds, and why one is no record.
+
+Nothing is lost on the way. Every line becomes one row, either a record or a quarantined line with
+the reason, and both are in the same DataFrame, so that one pass over the lines serves both.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType
+
+from spark import schema
+from spark.table import LINE, QUARANTINE, REASON, SOURCE, Table
+
+CORRUPT: Final = "corrupt"
+"""Not exactly one JSON object whose values have the schema's types."""
+UNKNOWN_VERSION: Final = "unknown_version"
+"""Written by a newer gateway: its fields may mean more than these jobs know."""
+MISSING_FIELD: Final = "missing_field"
+"""Lacks a field that every record has."""
+UNKNOWN_KIND: Final = "unknown_kind"
+BAD_TIME: Final = "bad_time"
+"""A time before the year 2000 or after 2199: a partition of its own for a broken clock."""
+BAD_COUNT: Final = "bad_count"
+"""A count below 0, or above 2^53: no gateway has counted that, and sums with it may not fit."""
+TORN_FILE: Final = "torn_file"
+"""A compressed file that ends too early or is damaged: a row for the file, after its lines."""
+MISSING_FILE: Final = "missing_file"
+"""A file that was removed before it was read."""
+
+REASONS: Final = (
+    CORRUPT,
+    UNKNOWN_VERSION,
+    MISSING_FIELD,
+    UNKNOWN_KIND,
+    BAD_TIME,
+    BAD_COUNT,
+    TORN_FILE,
+    MISSING_FILE,
+)
+
+KINDS: Final = ("flow", "denial", "policy", "acl")
+REQUIRED: Final = ("kind", "schema_version", "id", "gateway_id", "worker_id", "time_ms")
+"""What every record has."""
+
+OLDEST_MS: Final = 946_684_800_000
+NEWEST_MS: Final = 7_258_118_400_000
+
+ACLS_TOLD_AGAIN_MS: Final = 3_600_000
+"""A gateway tells of an ACL that is in use once in this time."""
+
+ACLS_BEFORE_MS: Final = 2 * ACLS_TOLD_AGAIN_MS
+"""Within it an ACL that is in use is told of for certain: windows are an hour long at most."""
+
+MOST: Final = 2**53
+"""What a count may be at most: up to here a floating-point number, as in JSON, is exact."""
+
+_NO_COUNTS: Final = ("time_ms", "value", "limit")
+"""Longs that are none: what a policy judges may be anything, such as a retention of -1."""
+
+_COUNTS: Final = (
+    "window_ms",
+    "connections",
+    *(name for name, kind in schema.COLUMNS if kind == "long" and name not in _NO_COUNTS),
+)
+_LISTS: Final = tuple(name for name, kind in schema.COLUMNS if kind == "array<long>")
+_MAPS: Final = tuple(name for name, kind in schema.COLUMNS if kind == "map<string,long>")
+
+# A name that nobody can have written into a line.
+_END: Final = f"end of line {uuid.uuid4().hex}"
+
+# Naming any option switches off an optimization of Spark's that would look only at the fields that
+# a job uses, and so let a line pass here and not there. Quotes and numbers are those of JSON alone.
+_STRICT: Final = {
+    "mode": "PERMISSIVE",
+    "allowSingleQuotes": "false",
+    "allowNonNumericNumbers": "false",
+}
+
+
+def parse(lines: DataFrame, *, late_before_ms: int | None = None) -> DataFrame:
+    """The lines' records. ``lines`` has the columns ``line``, ``source`` and, where a line only
+    says what is wrong with a file, ``problem``.
+
+    Gives the schema's columns, ``late`` (older than ``late_before_ms``), ``date``, ``log_source``,
+    ``log_reason`` (null for a record), and ``log_line`` (null for a record); ``kind`` is
+    :data:`QUARANTINE` where there is a reason, and the fields that could be read are there.
+    """
+    # Of two objects on a line, or of one with something after it, Spark would take the first and
+    # not mention the rest. Between these brackets a line is one object, or it does not parse.
+    wrapped = F.concat(F.lit("["), F.col("line"), F.lit(f',{{"kind":"{_END}"}}]'))
+    typed = ArrayType(schema.traffic_log_schema())
+    problem = F.col("problem") if "problem" in lines.columns else F.lit(None).cast("string")
+    parsed = lines.select(
+        "line",
+        "source",
+        problem.alias("problem"),
+        F.from_json(wrapped, typed, _STRICT).alias("all"),
+    )
+    alone = (F.size("all") == 2) & (F.get("all", F.lit(1))["kind"] == _END)
+    alone = alone & F.is_valid_utf8("line")
+    rows = parsed.select(
+        "line",
+        "source",
+        "problem",
+        F.when(alone, F.get("all", F.lit(0))).alias("record"),
+    ).withColumn(REASON, F.coalesce("problem", _reason(F.col("record"))))
+    fields = {name: F.col("record")[name].alias(name) for name in _names()} | {"kind": _kind()}
+    return rows.select(
+        *fields.values(),
+        _late(late_before_ms),
+        _date(),
+        F.col("source").alias(SOURCE),
+        REASON,
+        F.when(F.col(REASON).isNotNull(), F.col("line")).alias(LINE),
+    )
+
+
+def good(parsed: DataFrame) -> DataFrame:
+    """The records of what :func:`parse` gave: the schema's columns, ``late`` and ``date``."""
+    return parsed.where(F.col(REASON).isNull()).select(*_names(), "late", "date")
+
+
+def bad(parsed: DataFrame) -> DataFrame:
+    """The quarantined lines of what :func:`parse` gave: reason, source, line, time_ms."""
+    named = {REASON: "reason", SOURCE: "source", LINE: "line"}
+    columns = [F.col(column).alias(name) for column, name in named.items()]
+    return parsed.where(F.col(REASON).isNotNull()).select(*columns, "time_ms")
+
+
+def read_table(spark: SparkSession, path: str) -> DataFrame:
+    """The records of a table as it is now: the schema's columns, ``late`` and ``date``."""
+    table = Table(spark, path)
+    return good(table.read(tuple(f for f in table.snapshot().files if not f.is_quarantine)))
+
+
+def read_quarantine(spark: SparkSession, path: str) -> DataFrame:
+    """The quarantined lines of a table: reason, source, line, time_ms."""
+    table = Table(spark, path)
+    return bad(table.read(tuple(f for f in table.snapshot().files if f.is_quarantine)))
+
+
+def between(records: DataFrame, from_ms: int | None, to_ms: int | None) -> DataFrame:
+    """Records from ``from_ms`` on and before ``to_ms``; other days' files are not read. They are a
+    table's, or kept: Spark would pull these conditions down into the parsing, and plan for minutes.
+
+    Those of used ACLs begin :data:`ACLS_BEFORE_MS` earlier: an ACL that was in use before and
+    still is has been told of then.
+    """
+    if from_ms is not None:
+        earlier = from_ms - ACLS_BEFORE_MS
+        is_acl = F.col("kind") == "acl"
+        # First by what a table's directories are named after: it says which files are read.
+        of_days = (F.col("date") >= _day(from_ms)) | (is_acl & (F.col("date") >= _day(earlier)))
+        in_time = (F.col("time_ms") >= from_ms) | (is_acl & (F.col("time_ms") >= earlier))
+        records = records.where(of_days).where(in_time)
+    if to_ms is not None:
+        records = records.where((F.col("time_ms") < to_ms) & (F.col("date") <= _day(to_ms)))
+    return records
+
+
+def _day(time_ms: int) -> Column:
+    return F.to_date(F.timestamp_millis(F.lit(time_ms)))
+
+
+def _names() -> list[str]:
+    return [name for name, _ in schema.COLUMNS]
+
+
+def _reason(record: Column) -> Column:
+    """Why a record is none; null if it is one."""
+    version, time_ms = record["schema_version"], record["time_ms"]
+    lacks = F.lit(False)
+    for name in REQUIRED:
+        lacks = lacks | record[name].isNull()
+    return (
+        F.when(record.isNull(), CORRUPT)
+        .when(version > schema.SCHEMA_VERSION, UNKNOWN_VERSION)
+        .when(lacks | (version < 1), MISSING_FIELD)
+        .when(~record["kind"].isin(*KINDS), UNKNOWN_KIND)
+        .when((time_ms < OLDEST_MS) | (time_ms >= NEWEST_MS), BAD_TIME)
+        .when(_is_out_of_bounds(record), BAD_COUNT)
+    )
+
+
+def _is_out_of_bounds(record: Column) -> Column:
+    """Whether any of the counts is; null is like false here."""
+    lists = [record[name] for name in _LISTS] + [F.map_values(record[name]) for name in _MAPS]
+    counts = [record[name] for name in _COUNTS]
+    smallest = F.least(*counts, *(F.array_min(one) for one in lists))
+    largest = F.greatest(*counts, *(F.array_max(one) for one in lists))
+    return (smallest < 0) | (largest > MOST)
+
+
+def _kind() -> Column:
+    of_record = F.col("record")["kind"]
+    return F.when(F.col(REASON).isNull(), of_record).otherwise(QUARANTINE).alias("kind")
+
+
+def _late(late_before_ms: int | None) -> Column:
+    if late_before_ms is None:
+        return F.lit(False).alias("late")
+    time_ms = F.col("record")["time_ms"]
+    late = F.col(REASON).isNull() & (time_ms < late_before_ms)
+    return F.coalesce(late, F.lit(False)).alias("late")
+
+
+def _date() -> Column:
+    """The day of the record in UTC, null where there is no sound time."""
+    time_ms = F.col("record")["time_ms"]
+    sound = (time_ms >= OLDEST_MS) & (time_ms < NEWEST_MS)
+    return F.when(sound, F.to_date(F.timestamp_millis(time_ms))).alias("date")

@@ -1,0 +1,191 @@
+"""The Spark session of the jobs, and the Java that it needs.
+
+The same settings hold on a laptop and on a cluster; what ``spark-submit`` or a cluster's defaults
+have set already stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+JAVA_VERSIONS: Final = (17, 21)
+"""What Spark 4.0 runs on."""
+
+KAFKA_JARS: Final = "KAFKA_GATEWAY_SPARK_JARS"
+"""Environment variable: the directory of the Kafka connector's jars, which ``make spark`` fills."""
+
+CONNECTOR: Final = "spark-sql-kafka-0-10"
+"""What the connector's jar, or package, has in its name."""
+
+WHAT_TO_INSTALL: Final = (
+    "Spark needs Java 17 or 21, and there is none here: install openjdk-17-jre-headless (Debian, "
+    "Ubuntu), java-21-openjdk-headless (Fedora, RHEL) or openjdk@21 (Homebrew), or set JAVA_HOME"
+)
+
+_INSTALLED: Final = (
+    "/usr/lib/jvm/*",
+    "/usr/java/*",
+    "/opt/java/*",
+    "/opt/jdk*",
+    "/Library/Java/JavaVirtualMachines/*/Contents/Home",
+    "/opt/homebrew/opt/openjdk@*",
+    "/usr/local/opt/openjdk@*",
+    "~/.sdkman/candidates/java/*",
+)
+"""Where packages put a Java that is not on the PATH."""
+
+# Answers and partitions must not depend on where a job runs, and a sum that does not fit in a
+# long is an error, not another number (ANSI). Strict JSON: see spark/records.py.
+_SQL: Final = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.json.enablePartialResults": "false",
+    # Records are wide. HotSpot never compiles a method of more than 8,000 bytes, so code that Spark
+    # generates for a whole stage would be interpreted, four times slower than in pieces.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+}
+
+# The UI would take a port, and a second job another one. Jobs are watched by their output.
+_ANYWHERE: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "2g",
+    # Tables are read by lists of files; a Spark job that looks at each of them costs more.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+}
+
+# Logging as spark-submit has it goes on until there is a session, which then quiets it.
+_SUBMITTED: Final = {"spark.log.level": "ERROR"}
+_LOG4J: Final = Path(__file__).parent / "assets" / "log4j2.properties"
+
+# A laptop's own name often resolves to nothing, or to an address that a firewall closes.
+_LOOPBACK: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+class SetupError(Exception):
+    """Something is not installed; the text is one line that says what to do."""
+
+
+def make_session(
+    job: str, *, master: str | None = None, kafka: bool = False, conf: Mapping[str, str] = {}
+) -> SparkSession:
+    """A session for ``job``, or the one that there is already.
+
+    ``master`` is Spark's (``local[4]``, ``spark://host:7077``); without it, and without one from
+    ``spark-submit``, all cores of this machine are used. ``kafka`` adds the connector. ``conf`` is
+    stronger than the settings here. Raises SetupError.
+    """
+    submitted = _is_submitted()
+    if not submitted:
+        os.environ["JAVA_HOME"] = str(find_java())
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise SetupError("pyspark is not installed: run 'make spark'") from error
+    given = _given()
+    builder = SparkSession.builder.appName(job)
+    chosen = master or given.get("spark.master", None) or "local[*]"
+    builder = builder.master(chosen)
+    settings = _ANYWHERE | (_SUBMITTED if submitted else _started_here())
+    if _is_on_this_machine(chosen):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= _LOOPBACK
+    if kafka:
+        settings |= _connector(given, submitted=submitted)
+    settings = {key: value for key, value in settings.items() if not given.contains(key)}
+    for key, value in (settings | dict(conf)).items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    for key, value in _SQL.items():
+        session.conf.set(key, value)
+    return session
+
+
+def find_java() -> Path:
+    """The home of a Java that Spark runs on: JAVA_HOME's, the PATH's, or an installed one.
+
+    Raises SetupError if there is none.
+    """
+    for home in _homes():
+        if (home / "bin" / "java").is_file() and java_version(home) in JAVA_VERSIONS:
+            return home
+    raise SetupError(WHAT_TO_INSTALL)
+
+
+def java_version(home: Path) -> int:
+    """The major version of a Java; 0 if it does not run, or lacks a module that Spark asks for."""
+    command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    except OSError:
+        return 0
+    match = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
+    return int(match.group(1)) if match and answer.returncode == 0 else 0
+
+
+def _homes() -> Iterator[Path]:
+    """Where a Java may be, the one that the user means first."""
+    if os.environ.get("JAVA_HOME"):
+        yield Path(os.environ["JAVA_HOME"])
+    on_path = shutil.which("java")
+    if on_path:
+        yield Path(on_path).resolve().parent.parent
+    for pattern in _INSTALLED:
+        base = Path(pattern).expanduser()
+        yield from sorted(Path(base.anchor).glob(str(base.relative_to(base.anchor))))
+
+
+def _is_submitted() -> bool:
+    """Whether ``spark-submit`` has started a JVM for this process."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _given() -> SparkConf:
+    """What ``spark-submit`` and a cluster's defaults have set; nothing without ``spark-submit``."""
+    from pyspark import SparkConf, SparkContext
+
+    if _is_submitted():
+        # The settings are in the JVM that it has started. SparkConf looks there only once
+        # something is connected to it, and is empty before.
+        SparkContext._ensure_initialized()
+    return SparkConf()
+
+
+def _started_here() -> dict[str, str]:
+    """Settings of a JVM that this process starts."""
+    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"}
+
+
+def _is_on_this_machine(master: str) -> bool:
+    return master.startswith("local") or bool(re.match(r"spark://(127\.|localhost\b)", master))
+
+
+def _connector(given: SparkConf, *, submitted: bool) -> dict[str, str]:
+    """The setting that adds the Kafka connector, unless ``spark-submit`` has been told to.
+
+    Raises SetupError if it is not there.
+    """
+    known = (given.get(key, "") or "" for key in ("spark.jars", "spark.jars.packages"))
+    if any(CONNECTOR in jars for jars in known):
+        return {}
+    needed = "reading from Kafka needs Spark's connector"
+    if submitted:
+        # Its JVM runs already, and would hand more jars to executors alone.
+        raise SetupError(f"{needed}: use spark-submit --packages or --jars")
+    directory = os.environ.get(KAFKA_JARS, "")
+    jars = sorted(Path(directory).glob("*.jar")) if directory else []
+    if not any(jar.name.startswith(CONNECTOR) for jar in jars):
+        raise SetupError(
+            f"{needed}: run 'make spark' and set {KAFKA_JARS} to the directory that it names"
+        )
+    return {"spark.jars": ",".join(map(str, jars))}

@@ -1,0 +1,213 @@
+"""Usage: who moved how much, per hour and day, for every tier of the namespace tree.
+
+Bytes and records are exact sums. A request counts once, for the topic that it names first. A
+connection counts at least once in each period in which it was used: flow records tell how many
+connections took part in each, so of several records of one client in one worker the most is taken,
+and the workers' and clients' numbers are added. It is a lower bound of the different connections.
+
+Skew: sums are combined within each task before anything is sent, then by namespace *and client
+process*, and only then by tier, so the task that gets the largest tier gets clients, not records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from pyspark import StorageLevel
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from spark import tiers
+from spark.arguments import Command, Tables, run
+from spark.sources import SourceError
+
+HOUR_MS: Final = 3_600_000
+DAY_MS: Final = 24 * HOUR_MS
+
+_CLIENT: Final = (
+    "principal",
+    "client_id",
+    "gateway_id",
+    "worker_id",
+    "listener",
+    "software_name",
+    "software_version",
+    "client_address",
+)
+"""What tells clients of one worker apart; a connection is one worker's."""
+
+_SUMS: Final = ("bytes_in", "bytes_out", "records_in", "records_out", "requests")
+_BYTES: Final = ("bytes_in", "bytes_out")
+_GIB: Final = 2**30
+
+_PARTITIONS: Final = 4
+"""For each task that can run at the same time."""
+
+
+def usage(records: DataFrame, length_ms: int = HOUR_MS) -> DataFrame:
+    """What every tier, principal and client id used in each period, which starts in UTC.
+
+    Columns: tier, period (timestamp), principal, client_id, bytes_in (from clients), bytes_out,
+    records_in (produced), records_out (fetched), requests, connections. Tiers hold each other: see
+    :func:`spark.tiers.tiers`.
+    """
+    return by_tier(per_client(records), length_ms)
+
+
+def by_tier(clients: DataFrame, length_ms: int) -> DataFrame:
+    """The same from what :func:`per_client` gave; ``length_ms`` is a multiple of an hour."""
+    time = F.col("hour_ms")
+    per_tier = (
+        clients.withColumn("tier", F.explode(tiers.tiers(F.col("namespace"))))
+        .withColumn("period_ms", time - F.pmod(time, F.lit(length_ms)))
+        .groupBy("tier", "period_ms", *_CLIENT)
+        .agg(*_added(_SUMS), F.max("connections").alias("connections"))
+    )
+    return (
+        per_tier.groupBy("tier", "period_ms", "principal", "client_id")
+        .agg(*_added((*_SUMS, "connections")))
+        .withColumn("period", F.timestamp_millis("period_ms"))
+        .select("tier", "period", "principal", "client_id", *_SUMS, "connections")
+    )
+
+
+def chargeback(used: DataFrame) -> DataFrame:
+    """What to bill: a row a period, tier and principal of what :func:`usage` gave.
+
+    Columns: period, tier, depth (tiers of the path), principal, gib_in, gib_out, records_in,
+    records_out, requests, share_percent (of all bytes of the period), own_gib_in, own_gib_out,
+    own_share_percent. The first ones are of the tier with all that is below it, those that begin
+    with ``own`` of exactly that namespace: over all rows of a period these add up to everything.
+    """
+    moved = F.col("bytes_in") + F.col("bytes_out")
+    own_moved = F.col("own_bytes_in") + F.col("own_bytes_out")
+    everything = (
+        used.where(F.col("tier") == tiers.ALL)
+        .groupBy("period")
+        .agg(F.sum(moved).alias("everything"))
+    )
+    return (
+        _with_own(used.where(F.col("tier") != tiers.ALL))
+        .join(F.broadcast(everything), "period")
+        .select(
+            "period",
+            "tier",
+            tiers.depth(F.col("tier")).alias("depth"),
+            "principal",
+            _gib("bytes_in").alias("gib_in"),
+            _gib("bytes_out").alias("gib_out"),
+            "records_in",
+            "records_out",
+            "requests",
+            _percent(moved).alias("share_percent"),
+            _gib("own_bytes_in").alias("own_gib_in"),
+            _gib("own_bytes_out").alias("own_gib_out"),
+            _percent(own_moved).alias("own_share_percent"),
+        )
+    )
+
+
+def _with_own(used: DataFrame) -> DataFrame:
+    """Sums by period, tier and principal; beside the bytes of a tier those of itself alone, which
+    are what is left when the tiers right below it have taken theirs away."""
+    counts_for = F.array(
+        _part(F.col("tier"), total=1, own=1), _part(tiers.parent(F.col("tier")), total=0, own=-1)
+    )
+    return (
+        used.withColumn("part", F.explode(counts_for))
+        .where(F.col("part.tier").isNotNull())
+        .groupBy("period", F.col("part.tier").alias("tier"), "principal")
+        .agg(
+            *(F.sum(F.col(name) * F.col("part.total")).alias(name) for name in _SUMS),
+            *(F.sum(F.col(name) * F.col("part.own")).alias(f"own_{name}") for name in _BYTES),
+        )
+    )
+
+
+def _part(tier: Column, *, total: int, own: int) -> Column:
+    return F.struct(tier.alias("tier"), F.lit(total).alias("total"), F.lit(own).alias("own"))
+
+
+def _gib(column: str) -> Column:
+    return F.round(F.col(column) / _GIB, 6)
+
+
+def _percent(moved: Column) -> Column:
+    everything = F.col("everything")
+    return F.round(F.when(everything > 0, moved * 100.0 / everything).otherwise(0.0), 4)
+
+
+def per_client(records: DataFrame) -> DataFrame:
+    """Sums by namespace, hour and client of a worker: what all periods are made of.
+
+    They come in few partitions: Spark joins small ones as it goes, but not those of what is kept.
+    """
+    parallel = records.sparkSession.sparkContext.defaultParallelism
+    time = F.col("time_ms")
+    return (
+        records.where(F.col("kind") == "flow")
+        .withColumn("hour_ms", time - F.pmod(time, F.lit(HOUR_MS)))
+        .groupBy("namespace", "hour_ms", *_CLIENT)
+        .agg(
+            _sum("bytes_in"),
+            _sum("bytes_out"),
+            _sum("records", "records_in"),
+            _sum("records_out"),
+            _sum("led_requests", "requests"),
+            F.coalesce(F.max("connections"), F.lit(0)).cast("long").alias("connections"),
+        )
+        .coalesce(_PARTITIONS * parallel)
+    )
+
+
+def _sum(column: str, name: str | None = None) -> Column:
+    return F.coalesce(F.sum(column), F.lit(0)).alias(name or column)
+
+
+def _added(columns: tuple[str, ...]) -> list[Column]:
+    return [F.sum(column).alias(column) for column in columns]
+
+
+def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
+    """The tables of the job, by name. Writes the bill, too, if the arguments ask for it."""
+    clients = per_client(records).persist(StorageLevel.DISK_ONLY)
+    by_day = by_tier(clients, DAY_MS)
+    bill = chargeback(by_day)
+    if options.chargeback:
+        write_csv(bill.orderBy("period", "tier", "principal"), options.chargeback)
+    return {"usage_hour": by_tier(clients, HOUR_MS), "usage_day": by_day, "chargeback": bill}
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    """Arguments of its own."""
+    parser.add_argument(
+        "--chargeback", metavar="FILE", type=Path, help="write the bill to this file, as CSV"
+    )
+
+
+def write_csv(table: DataFrame, path: Path) -> None:
+    """One CSV file on the driver's disk, with a line of names. Raises SourceError."""
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(table.columns)
+            writer.writerows(table.toLocalIterator())
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be written: {error}") from error
+
+
+COMMAND: Final = Command("usage", "what every tier, principal and client used", tables, options)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The job as a command; returns its exit status."""
+    return run(COMMAND, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""Lines and rows into files of a table, counted on the way. No version lists the files yet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F
+
+from spark import records
+from spark.table import REASON, Counts, DataFile, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Files, and what is in them. ``newest_ms`` is the newest record's time, of those that are
+    not in the future: a clock that is ahead makes nobody else late. ``kept`` are open files whose
+    rows are in there, too, and their sizes."""
+
+    files: tuple[DataFile, ...]
+    counts: Counts
+    newest_ms: int | None
+    kept: Mapping[str, int] = field(default_factory=dict)
+
+
+def write_lines(table: Table, lines: DataFrame, late_before_ms: int | None) -> Written:
+    """Write lines as records, or quarantined; see :func:`spark.records.parse`."""
+    return write_rows(table, records.parse(lines, late_before_ms=late_before_ms))
+
+
+def write_rows(table: Table, rows: DataFrame) -> Written:
+    """Write rows that :func:`spark.records.parse` made, or that were read from a table."""
+    is_record = F.col(REASON).isNull()
+    now_ms = int(time.time() * 1000)
+    past = F.when(is_record & (F.col("time_ms") <= now_ms), F.col("time_ms"))
+    seen = Observation()
+    observed = rows.drop("commit").observe(
+        seen,
+        F.count_if(is_record).alias("records"),
+        F.count_if("late").alias("late"),
+        F.max(past).alias("newest_ms"),
+        *(F.count_if(F.col(REASON) == reason).alias(reason) for reason in records.REASONS),
+    )
+    files = table.write(observed)
+    got = seen.get
+    quarantined = {reason: got[reason] for reason in records.REASONS if got[reason]}
+    return Written(files, Counts(got["records"], got["late"], quarantined), got["newest_ms"])

@@ -1,0 +1,61 @@
+"""gateway.acls.allowed_by: ACLs that somebody needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.access import AuthorizedAccess
+from gateway.acls import allowed_by
+from gateway.acls.allowed_by import AllowedBy, needed_acls
+from gateway.acls.authorizer import Verdict
+from gateway.acls.model import PatternType, ResourcePattern, ResourceType
+from tests.session.test_acls import pair
+
+READ = "ALLOW READ for User:alice on TOPIC:LITERAL:team-a:x"
+GROUP = "ALLOW READ for User:alice on GROUP:PREFIXED:app"
+ALTER = "ALLOW ALTER for User:alice on TOPIC:LITERAL:team-b:"
+
+
+def access() -> AuthorizedAccess:
+    """Alice's rights."""
+    made = pair(
+        "ALLOW READ User:alice TOPIC:LITERAL:team-a:x",
+        "ALLOW WRITE User:alice TOPIC:LITERAL:team-a:x",
+        "ALLOW READ User:alice GROUP:PREFIXED:app",
+        "ALLOW ALTER User:alice TOPIC:LITERAL:team-b:",
+    ).session.state.access
+    assert isinstance(made, AuthorizedAccess)
+    return made
+
+
+def test_what_was_asked_and_allowed_is_told() -> None:
+    alice = access()
+    assert needed_acls([alice]) == set()
+    alice.to_read(b"team-a:x")
+    assert needed_acls([alice, alice]) == {("User:alice", READ)}
+    alice.to_read(b"team-a:denied")
+    alice.group(3, b"app-1")
+    assert needed_acls([alice]) == {("User:alice", READ), ("User:alice", GROUP)}
+
+
+def test_an_acl_that_lets_others_make_acls_is_needed() -> None:
+    alice = access()
+    assert alice.manages(ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, "team-b:y"))
+    assert needed_acls([alice]) == {("User:alice", ALTER)}
+
+
+def test_rights_in_another_state_of_the_catalog_are_the_same_clients() -> None:
+    alice = access()
+    alice.over(alice.view).to_read(b"team-a:x")
+    assert needed_acls([alice]) == {("User:alice", READ)}
+
+
+def test_what_is_no_acl_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = AllowedBy()
+    for because in ("super.users", "an ACL that has changed since", "ALLOW READ for x on y"):
+        found.add(Verdict(True, because))
+    assert list(found.texts()) == ["ALLOW READ for x on y"]
+    monkeypatch.setattr(allowed_by, "MOST", 1)
+    for number in range(3):
+        found.add(Verdict(True, f"ALLOW {number}"))
+    assert len(found.texts()) == 1

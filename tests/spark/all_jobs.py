@@ -1,0 +1,68 @@
+"""All jobs in one driver: ``python -m tests.spark.all_jobs --input … --output … --page …``.
+
+Takes the arguments of all jobs. Each table goes to ``DIR/TABLE``, the report's page to the file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from spark import page, report, usage
+from spark.arguments import Command, Tables, finish, parse, read_records
+from spark.page import About
+from spark.sections import SECTIONS
+from spark.session import make_session
+from tests.spark import quick_java
+
+NOW: Final = dt.datetime(2026, 2, 1, tzinfo=dt.UTC)
+"""When the page says that it was made."""
+
+SMALL: Final = {
+    "spark.driver.memory": "768m",
+    "spark.executor.memory": "640m",
+    "spark.sql.shuffle.partitions": "3",
+    quick_java.DRIVER: quick_java.OPTIONS,
+    quick_java.EXECUTOR: quick_java.OPTIONS,
+}
+"""Settings for a few thousand records."""
+
+
+def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
+    """The tables of all jobs, those of the report's page besides."""
+    return {**usage.tables(records, options), **report.tables(records, options)}
+
+
+def _options(parser: argparse.ArgumentParser) -> None:
+    usage.options(parser)
+    report.options(parser)
+
+
+COMMAND: Final = Command("all_jobs", "all jobs in one driver", tables, _options)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run them; returns the exit status."""
+    options = parse(COMMAND, argv)
+    kafka = any(source.startswith("kafka://") for source in options.input)
+    spark = make_session("all jobs", master=options.master, kafka=kafka, conf=SMALL)
+    records = read_records(spark, options)
+    # Kept, so that the page does not take them all again.
+    found = {name: table.persist() for name, table in tables(records, options).items()}
+    for name, table in found.items():
+        finish(name, table, options)
+    shown = {section.table for section in SECTIONS}
+    rows = report.collected({name: found[name] for name in shown}, options.rows)
+    # Each driver has another input, with the same records: the page names none.
+    report.write(options.page, page.page(rows, report.totals(records), About("the log", NOW)))
+    spark.stop()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""A traffic log with everything in it that the jobs look for, and what it is compared with."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Final
+
+from tests.spark import samples
+from tests.spark.samples import START_MS, Row
+
+FLOWS: Final = 3_000
+
+BAD_LINES: Final = ("cut sho", '{"kind":"flow"}', '{"schema_version":99}', "")
+"""No records: two corrupt ones, one that lacks fields, one of a newer gateway."""
+
+CATALOG: Final = {
+    "format": 1,
+    "acls": [
+        {
+            "type": "TOPIC",
+            "pattern": "LITERAL",
+            "name": "org:orders",
+            "entries": [
+                {"permission": "ALLOW", "operation": operation, "principal": "User:alice"}
+                for operation in ("READ", "ALTER")
+            ],
+        }
+    ],
+}
+"""An export of the catalog: of its two ACLs one was used."""
+
+NEVER_NAMED: Final = "org:never-named"
+"""A topic that is in no record."""
+
+
+def lines(seed: int = 7) -> list[str]:
+    """The lines of the log, in a random order, each record with an id of its own."""
+    draw = random.Random(seed)
+    made = [json.dumps(row | {"id": f"r-{number}"}) for number, row in enumerate(_rows(draw))]
+    made += BAD_LINES
+    draw.shuffle(made)
+    return made
+
+
+def _rows(draw: random.Random) -> Iterator[Row]:
+    yield from _flows(draw)
+    for number in range(60):
+        yield samples.denial(
+            time_ms=START_MS + number,
+            rule=draw.choice(["acl", "policies"]),
+            namespace=draw.choice(["org", "team-a", None]),
+            principal=draw.choice(["User:bob", "User:eve"]),
+            resource=f"org:orders-{number}",
+        )
+        yield samples.policy(
+            draw.choice(["org:orders", "team-a:orders"]),
+            time_ms=START_MS + number,
+            outcome=draw.choice(["refused", "warned", "near"]),
+            value=80 + number,
+        )
+    yield samples.used_acl("ALLOW READ for User:alice on TOPIC:LITERAL:org:orders")
+
+
+def _flows(draw: random.Random) -> Iterator[Row]:
+    for row in samples.random_flows(draw.randrange(1_000), FLOWS):
+        times = [draw.randrange(1, 2**22) for _ in range(2 * row["led_requests"])]
+        row["gateway_us_log2"] = samples.histogram(times[::2])
+        row["broker_us_log2"] = samples.histogram(times[1::2])
+        yield row
+    # What MirrorMaker takes for its own, and weak producers.
+    for name in ("org:a.internal", "org:mm2-offsets.a.internal", "team-a:a-internal", "b.internal"):
+        yield samples.flow(name, bytes_in=draw.randrange(500), records=5, batches=2, acks_1=1)
+    yield samples.flow("org:written", records=7, bytes_in=70, acks_0=3, batches=3)
+    yield samples.flow(None, "Metadata", bytes_out=70, client_id="</script>", namespace="")

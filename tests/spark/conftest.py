@@ -1,0 +1,72 @@
+"""One Spark for the whole session, and the mark of the tests that need it.
+
+They run in a step of their own (``make jobs``): Spark takes seconds to start and its jars are not
+everybody's. Without pyspark only the tests of the schema can be imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from devkit.broker import KafkaCluster
+
+_HERE = Path(__file__).parent
+_WITHOUT_SPARK = _HERE / "test_schema.py"
+
+_SECONDS = 300
+"""For one test, which may be the one that Spark starts for, on a machine that has other work."""
+
+# py4j leaves its sockets to the garbage collector.
+_PY4J = "ignore:unclosed <socket:ResourceWarning"
+
+if importlib.util.find_spec("pyspark") is None:
+    collect_ignore = [path.name for path in _HERE.glob("test_*.py") if path != _WITHOUT_SPARK]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of this directory but those of the schema is one of the Spark step."""
+    for item in items:
+        if item.path.is_relative_to(_HERE) and item.path != _WITHOUT_SPARK:
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.filterwarnings(_PY4J))
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaCluster]:
+    """One broker, for the live tests."""
+    from devkit.broker import KafkaCluster
+
+    with KafkaCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session as the jobs make it, small."""
+    from spark.session import make_session
+    from tests.spark import quick_java
+
+    scratch = tmp_path_factory.mktemp("spark")
+    conf = {
+        "spark.driver.memory": "1g",
+        quick_java.DRIVER: quick_java.OPTIONS,
+        "spark.sql.shuffle.partitions": "2",
+        "spark.local.dir": str(scratch / "local"),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        # No job may start Python on executors: there it would fail.
+        patch.setenv("PYSPARK_PYTHON", "/nowhere/python")
+        session = make_session("tests", master="local[2]", conf=conf)
+        yield session
+        session.stop()

@@ -1,0 +1,110 @@
+"""spark.quarantine: newer jobs make records of what older ones did not know."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from spark import batches, compaction, open_files, quarantine, records, schema
+from spark.repeats import write_new
+from spark.table import Table
+from spark.writing import Written
+from tests.spark.lines import DAY_MS, TIME_MS, compressed, finished_file, line, numbered
+
+_STREAM = "traffic"
+
+_NEWER = (
+    line("newer", schema_version=2),
+    line("newer-late", schema_version=2, time_ms=TIME_MS - 3 * DAY_MS),
+    line("newer-kind", schema_version=2, kind="hint"),
+)
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> Table:
+    """A table with lines of a newer gateway, a torn file, and an open one."""
+    made = Table(spark, str(tmp_path / "table"))
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    finished_file(logs / "a-1.jsonl.gz", [*numbered(1, 3), *_NEWER, "none"])
+    (logs / "a-2.jsonl.gz").write_bytes(compressed(numbered(100, 500))[:500])
+    paths = sorted(f"file:{path}" for path in logs.iterdir())
+    batches.commit(made, _STREAM, 0, batches.write_files(made, paths, None), paths)
+    (logs / "a-3.jsonl").write_text(line("open", schema_version=2) + "\n")
+    open_files.refresh(made, _STREAM, str(logs), None)
+    return made
+
+
+def _names(table: Table) -> Counter[str]:
+    rows = records.read_table(table.spark, table.path).collect()
+    return Counter(row.client_id for row in rows)
+
+
+def _reasons(table: Table) -> Counter[str]:
+    return Counter(row.reason for row in records.read_quarantine(table.spark, table.path).collect())
+
+
+def _late(table: Table) -> list[str]:
+    rows = records.read_table(table.spark, table.path).where("late").collect()
+    return [row.client_id for row in rows]
+
+
+def test_what_newer_jobs_know_is_in_the_table_once(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, files = _names(table), table.snapshot().files
+    assert _reasons(table) == {"unknown_version": 4, "corrupt": 1, "torn_file": 1}
+    assert quarantine.judge_again(table) == 0
+    assert table.snapshot().files == files
+
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    for expected in (2, 0):
+        assert quarantine.judge_again(table) == expected
+        assert _names(table) == before + Counter(["newer", "newer-late"])
+        assert _reasons(table) == {
+            "unknown_version": 1,  # the open file's
+            "unknown_kind": 1,
+            "corrupt": 1,
+            "torn_file": 1,
+        }
+    assert _late(table) == ["newer-late"]
+
+
+def test_the_counts_are_those_of_the_rows(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    quarantine.judge_again(table)
+    snapshot = table.snapshot()
+    counts = snapshot.streams[_STREAM].counts + snapshot.open[_STREAM].counts
+    assert counts.records == _names(table).total()
+    assert counts.quarantined == _reasons(table)
+    assert counts.late == 1
+
+
+def test_a_compaction_that_was_faster_wins(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+
+    def meanwhile(*args: object) -> Written:
+        made = write_new(*args)  # type: ignore[arg-type]
+        compaction.compact(table, least_files=2)
+        return made
+
+    more = f"file:{finished_file(Path(table.path[5:]).parent / 'logs' / 'b.jsonl.gz', ['none'])}"
+    batches.commit(table, _STREAM, 1, batches.write_files(table, [more], None), [more])
+    with monkeypatch.context() as patch:
+        patch.setattr("spark.quarantine.write_new", meanwhile)
+        assert quarantine.judge_again(table) is None
+    assert _reasons(table)["unknown_version"] == 4
+    assert quarantine.judge_again(table) == 2
+
+
+def test_the_command_says_how_many(
+    table: Table, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    assert quarantine.main(["--table", table.path, "--master", "local[2]"]) == 0
+    assert capsys.readouterr().out == "2 lines are records now\n"
+    assert quarantine.main(["--table", f"{table.path}/none", "--master", "local[2]"]) == 2
+    assert "no table of spark.ingest" in capsys.readouterr().err
