@@ -46,9 +46,9 @@ format: $(STAMP)  ## Format the code and fix what the linter can fix.
 unit: $(STAMP)  ## Tests that need no Kafka.
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not live and not spark"
 
-# One process: the tests share a Spark, and it takes all processors there are.
+# Two at a time, each with a Spark that its tests share: planning takes one processor.
 jobs: $(SPARK_STAMP)  ## Tests of the Spark jobs; they need Java 17 or 21.
-	$(PYTEST) -v -m "spark and not live"
+	$(PYTEST) -v -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not live"
 
 soak: $(SPARK_STAMP)  ## Kill spark.ingest while files are being written (KILLS=10: how often).
 	INGEST_KILLS=$(KILLS) $(PYTEST) -v tests/spark/test_ingest_kill.py

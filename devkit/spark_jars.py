@@ -6,9 +6,10 @@ take from the environment variable ``KAFKA_GATEWAY_SPARK_JARS``.
 
 from __future__ import annotations
 
-import os
+import fcntl
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from devkit.maven import MavenError, jars
@@ -18,20 +19,27 @@ JAR_SET = "spark-kafka"
 
 
 def spark_jars() -> Path:
-    """The directory, with exactly the jars of the lock file. Raises MavenError."""
+    """The directory, with exactly the jars of the lock file; filled by one at a time. Raises
+    MavenError."""
     directory = cache_dir() / JAR_SET
     wanted = {path.name: path for path in jars(JAR_SET)}
     directory.mkdir(exist_ok=True)
+    with (cache_dir() / f"{JAR_SET}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _fill(directory, wanted)
+    return directory
+
+
+def _fill(directory: Path, wanted: Mapping[str, Path]) -> None:
     for name, path in wanted.items():
         target = directory / name
         if not target.is_file() or target.stat().st_size != path.stat().st_size:
-            unfinished = target.with_suffix(f".{os.getpid()}")
+            unfinished = target.with_suffix(".unfinished")
             shutil.copyfile(path, unfinished)
             unfinished.replace(target)
-    for other in directory.glob("*.jar"):
+    for other in directory.iterdir():
         if other.name not in wanted:
             other.unlink()
-    return directory
 
 
 def main() -> int:

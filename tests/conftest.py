@@ -27,6 +27,8 @@ LONGEST = (
     "tests/live/test_traffic_totals.py",
     "tests/bench/test_wire.py",
     "tests/bench/test_tls.py",
+    "tests/spark/test_ingest_kill.py",
+    "tests/spark/test_report.py",
 )
 """Files that take a minute or more begin first (``--no-loadscope-reorder``), so that at the end no
 process is left alone with one."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -30,6 +34,22 @@ def test_the_directory_has_what_the_lock_file_names(fetched: Path) -> None:
     found = {path.name: path.read_text() for path in directory.iterdir()}
     assert found == {"a-1.jar": "a-1.jar", "b-2.jar": "b-2.jar"}
     assert fetched in directory.parents
+
+
+def test_two_may_ask_at_once(fetched: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy, both = shutil.copyfile, threading.Barrier(2)
+
+    def slow(source: Path, target: Path) -> None:
+        copy(source, target)
+        with suppress(threading.BrokenBarrierError):
+            both.wait(0.3)  # the other one, if it may come so far
+
+    monkeypatch.setattr(shutil, "copyfile", slow)
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(spark_jars.spark_jars) for _ in range(2)]
+        directories = {one.result() for one in asked}
+    (directory,) = directories
+    assert {path.name for path in directory.iterdir()} == {"a-1.jar", "b-2.jar"}
 
 
 def test_the_program_prints_the_directory(
