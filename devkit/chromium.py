@@ -8,7 +8,6 @@ own code is not run.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib.util
 import os
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from devkit.paths import cache_dir
+from devkit.paths import cache_dir, one_at_a_time
 from devkit.waiting import progress
 
 PACKAGE: Final = "@sparticuz/chromium@147.0.0"
@@ -86,8 +85,7 @@ def chromium() -> Chromium:
             f"{PACKAGE} is for Linux on x86_64: set {OVERRIDE} to the path of a Chromium"
         )
     home = cache_dir() / "chromium" / SHA512[:16]
-    with (cache_dir() / "chromium.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with one_at_a_time("chromium"):
         if not home.is_dir():
             _install(home)
     return Chromium(

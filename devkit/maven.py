@@ -8,7 +8,6 @@ names. Nothing is resolved then, and an archive of another hash is not used.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import sys
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import truststore
 
-from devkit.paths import cache_dir
+from devkit.paths import cache_dir, one_at_a_time
 from devkit.waiting import Progress, progress
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ def jars(name: str) -> tuple[Path, ...]:
     Says on stderr how the download goes. Raises MavenError.
     """
     wanted = read_lock(LOCK_DIR / f"{name}.lock")
-    with _one_process_at_a_time():
+    with one_at_a_time("maven"):
         missing = [jar for jar in wanted if not jar.is_here()]
         if missing:
             _fetch_all(missing)
@@ -131,13 +130,6 @@ def _repository() -> Path:
 def _sha256(path: Path) -> str:
     with path.open("rb") as archive:
         return hashlib.file_digest(archive, "sha256").hexdigest()
-
-
-@contextmanager
-def _one_process_at_a_time() -> Iterator[None]:
-    with (cache_dir() / "maven.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 @contextmanager

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
@@ -17,3 +20,11 @@ def cache_dir() -> Path:
     directory = Path(override) if override else PROJECT_ROOT / ".cache"
     directory.mkdir(parents=True, exist_ok=True)
     return directory
+
+
+@contextmanager
+def one_at_a_time(what: str) -> Iterator[None]:
+    """Wait until no other thread or process fills ``what`` of the cache, and keep others out."""
+    with (cache_dir() / f"{what}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

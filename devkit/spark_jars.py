@@ -6,14 +6,13 @@ take from the environment variable ``KAFKA_GATEWAY_SPARK_JARS``.
 
 from __future__ import annotations
 
-import fcntl
 import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from devkit.maven import MavenError, jars
-from devkit.paths import cache_dir
+from devkit.paths import cache_dir, one_at_a_time
 
 JAR_SET = "spark-kafka"
 
@@ -24,8 +23,7 @@ def spark_jars() -> Path:
     directory = cache_dir() / JAR_SET
     wanted = {path.name: path for path in jars(JAR_SET)}
     directory.mkdir(exist_ok=True)
-    with (cache_dir() / f"{JAR_SET}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with one_at_a_time(JAR_SET):
         _fill(directory, wanted)
     return directory
 

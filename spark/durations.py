@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+from typing import Final
+
+LATE_AFTER: Final = 86_400.0
+"""How many seconds behind the newest record one is late, unless another number is given."""
 
 
 def duration(text: str) -> float:

@@ -28,7 +28,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader
 
 from spark import arguments, batches, compaction, open_files, repeats, sources
 from spark.checkpoint import Checkpoint
-from spark.durations import duration
+from spark.durations import LATE_AFTER, duration
 from spark.failures import FAILURES, failed
 from spark.sources import KafkaTopic, SourceError
 from spark.table import Counts, Snapshot, Stream, Table, TableError
@@ -51,7 +51,7 @@ class Settings:
     stream: str = "traffic"
     every: float = 10.0
     open_every: float = 60.0
-    late_after: float = 86_400.0
+    late_after: float = LATE_AFTER
     compact_every: float = 600.0
     files_per_batch: int = FILES_PER_BATCH
     other_input: bool = False

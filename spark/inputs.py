@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
@@ -40,10 +41,7 @@ def read(spark: SparkSession, inputs: Sequence[str], kafka: Mapping[str, str]) -
         found.append(_from_topics(spark, list(topics.values())))
     if paths:
         found.append(_from_files(spark, paths))
-    first, *others = found
-    for other in others:
-        first = first.unionByName(other)
-    return first
+    return reduce(DataFrame.unionByName, found)
 
 
 def _table(spark: SparkSession, source: str) -> str | None:
@@ -57,10 +55,8 @@ def _table(spark: SparkSession, source: str) -> str | None:
 def _from_topics(spark: SparkSession, topics: Sequence[KafkaTopic]) -> DataFrame:
     """The records of topics. A gateway whose answer was lost writes a record again: it counts
     once."""
-    first, *others = (sources.read_topic(spark, topic) for topic in topics)
-    for other in others:
-        first = first.unionByName(other)
-    parsed = records.parse(first)
+    lines = reduce(DataFrame.unionByName, (sources.read_topic(spark, one) for one in topics))
+    parsed = records.parse(lines)
     # What is no record has no id to go by, but a place of its own.
     is_bad = F.col(REASON).isNotNull()
     key = F.struct(is_bad, F.when(is_bad, F.col(SOURCE)).otherwise(F.col("id")))

@@ -17,7 +17,7 @@ from typing import Final
 from pyspark.sql import functions as F
 
 from spark import records
-from spark.durations import duration
+from spark.durations import LATE_AFTER, duration
 from spark.failures import FAILURES, failed
 from spark.repeats import write_new
 from spark.session import make_session
@@ -26,8 +26,6 @@ from spark.writing import Written
 
 CURABLE: Final = (records.UNKNOWN_VERSION, records.UNKNOWN_KIND)
 """Reasons that newer jobs may not find. The others are those of the line itself."""
-
-LATE_AFTER: Final = 86_400.0
 
 
 def judge_again(table: Table, late_after: float = LATE_AFTER) -> int | None:
@@ -54,10 +52,8 @@ def judge_again(table: Table, late_after: float = LATE_AFTER) -> int | None:
     old = {file.path for file in files}
 
     def change(now: Snapshot) -> Snapshot | None:
-        if not old <= {file.path for file in now.files}:
-            return None
-        made = now.with_files(added=written.files, dropped=old)
-        return replace(made, streams=_counted(now.streams, before, written))
+        made = now.in_place_of(old, written.files)
+        return made and replace(made, streams=_counted(now.streams, before, written))
 
     return written.counts.records if table.commit(change) else None
 

@@ -152,6 +152,13 @@ class Snapshot:
             removed=(*self.removed, *((path, now_ms) for path in sorted(gone))),
         )
 
+    def in_place_of(self, dropped: Collection[str], added: Collection[DataFile]) -> Snapshot | None:
+        """With the rows of ``dropped`` in other files; None if some of those no longer count, since
+        another compaction was faster: nobody else drops such files."""
+        if not set(dropped) <= {file.path for file in self.files}:
+            return None
+        return self.with_files(added=added, dropped=dropped)
+
     def with_open(
         self, stream: str, open_files: OpenFiles | None, files: Collection[DataFile]
     ) -> Snapshot:

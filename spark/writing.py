@@ -25,11 +25,6 @@ class Written:
     kept: Mapping[str, int] = field(default_factory=dict)
 
 
-def write_lines(table: Table, lines: DataFrame, late_before_ms: int | None) -> Written:
-    """Write lines as records, or quarantined; see :func:`spark.records.parse`."""
-    return write_rows(table, records.parse(lines, late_before_ms=late_before_ms))
-
-
 def write_rows(table: Table, rows: DataFrame) -> Written:
     """Write rows that :func:`spark.records.parse` made, or that were read from a table."""
     is_record = F.col(REASON).isNull()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from devkit.broker import KafkaCluster
+    from spark.table import Table
 
 _HERE = Path(__file__).parent
 _WITHOUT_SPARK = _HERE / "test_schema.py"
@@ -70,3 +71,19 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session = make_session("tests", master="local[2]", conf=conf)
         yield session
         session.stop()
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path) -> Table:
+    """A table that nobody has written to."""
+    from spark.table import Table
+
+    return Table(spark, str(tmp_path / "table"))
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """A directory for the traffic log."""
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    return directory

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from spark import batches, open_files, records
 from spark.filesystem import FileSystem
@@ -13,20 +12,6 @@ from spark.table import Counts, Table
 from tests.spark.lines import DAY_MS, TIME_MS, compressed, finished_file, line, numbered
 
 _STREAM = "traffic"
-
-
-@pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> Table:
-    """A table that nobody has written to."""
-    return Table(spark, str(tmp_path / "table"))
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """A directory for the traffic log."""
-    directory = tmp_path / "logs"
-    directory.mkdir()
-    return directory
 
 
 def _ids(table: Table) -> list[int]:

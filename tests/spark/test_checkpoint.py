@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from spark import batches, records
 from spark.checkpoint import Checkpoint
@@ -15,12 +14,6 @@ from spark.table import Stream, Table, TableError
 from tests.spark.lines import finished_file, numbered
 
 _COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
-
-
-@pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> Table:
-    """A table that nobody has written to."""
-    return Table(spark, str(tmp_path / "table"))
 
 
 @pytest.fixture

@@ -8,26 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from spark import batches, records
 from spark.ingest import Ingest, Settings, main
 from spark.table import Table, TableError
 from tests.spark.lines import DAY_MS, TIME_MS, finished_file, line, numbered
-
-
-@pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> Table:
-    """A table that nobody has written to."""
-    return Table(spark, str(tmp_path / "table"))
-
-
-@pytest.fixture
-def logs(tmp_path: Path) -> Path:
-    """A directory for the traffic log."""
-    directory = tmp_path / "logs"
-    directory.mkdir()
-    return directory
 
 
 def _ids(table: Table) -> list[int]:

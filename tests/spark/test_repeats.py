@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from spark import batches, compaction, quarantine, records, repeats, schema
 from spark.local_rows import local_rows
@@ -15,12 +14,6 @@ from spark.table import Counts, DataFile, Snapshot, Stream, Table
 from tests.spark.lines import TIME_MS, line, numbered
 
 _STREAM = "traffic"
-
-
-@pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> Table:
-    """A table that nobody has written to."""
-    return Table(spark, str(tmp_path / "table"))
 
 
 def _lines(table: Table, lines: Iterable[str], first: int = 0) -> DataFrame:

@@ -19,12 +19,6 @@ _OLD = DataFile("commit=1/date=2026-01-01/kind=flow/a.parquet", 10)
 _NEW = DataFile("commit=2/date=2026-01-01/kind=quarantine/b.parquet", 20)
 
 
-@pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> Table:
-    """A table that nobody has written to."""
-    return Table(spark, str(tmp_path / "table"))
-
-
 def _rows(spark: SparkSession, lines: list[str]) -> DataFrame:
     given = F.array(*(F.lit(one) for one in lines))
     return records.parse(

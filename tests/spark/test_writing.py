@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from spark import records, sources
 from spark.table import Counts, Table
-from spark.writing import write_lines, write_rows
+from spark.writing import write_rows
 from tests.spark.lines import DAY_MS, TIME_MS, finished_file, line
 
 
@@ -24,7 +24,8 @@ def test_every_line_is_counted_once(spark: SparkSession, tmp_path: Path) -> None
         "nothing",
     ]
     path = finished_file(tmp_path / "a.jsonl.gz", given)
-    written = write_lines(table, sources.read_files(spark, [str(path)]), TIME_MS - 1)
+    lines = sources.read_files(spark, [str(path)])
+    written = write_rows(table, records.parse(lines, late_before_ms=TIME_MS - 1))
     reasons = {records.CORRUPT: 2, records.UNKNOWN_VERSION: 1, records.BAD_TIME: 1}
     assert written.counts == Counts(3, 1, reasons)
     assert written.newest_ms == TIME_MS
@@ -36,5 +37,5 @@ def test_every_line_is_counted_once(spark: SparkSession, tmp_path: Path) -> None
 
 def test_no_lines_are_no_files(spark: SparkSession, tmp_path: Path) -> None:
     table = Table(spark, str(tmp_path / "table"))
-    written = write_lines(table, sources.read_files(spark, []), None)
+    written = write_rows(table, records.parse(sources.read_files(spark, [])))
     assert (written.files, written.counts, written.newest_ms) == ((), Counts(), None)
