@@ -149,12 +149,19 @@ class TransactionalWriter(Watched):
             self.errors.append(error)
 
 
+READING: Mapping[str, str | bool] = {
+    "auto.offset.reset": "latest",
+    "enable.auto.commit": False,
+    # Committed or not: the transaction of a client that may not end it stays open for a minute.
+    "isolation.level": "read_uncommitted",
+}
+
+
 class Reader(Watched):
     """A member of a group of its own that reads a topic from its end."""
 
     def __init__(self, settings: Settings, topic: str, group: str) -> None:
-        more = {"group.id": group, "auto.offset.reset": "latest", "enable.auto.commit": False}
-        super().__init__({**settings, **more})
+        super().__init__({**settings, **READING, "group.id": group})
         self._topic = topic
 
     def _run(self) -> None:
@@ -201,14 +208,7 @@ class BothWays(Client[Went]):
         """Until the line says to stop."""
         settings = {**self._settings, "error_cb": line.note}
         producer = Producer({**settings, "linger.ms": 0})
-        more = {
-            "group.id": self._group,
-            "auto.offset.reset": "latest",
-            "enable.auto.commit": False,
-            # Committed or not: somebody else's transaction may stay open.
-            "isolation.level": "read_uncommitted",
-        }
-        consumer = Consumer({**settings, **more})
+        consumer = Consumer({**settings, **READING, "group.id": self._group})
         consumer.subscribe([self._topic])
 
         def report(error: KafkaError | None, _: Message) -> None:
