@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from gateway.acls.model import (
+from gateway.acl_model import (
     ANY_USER,
     AclEntry,
     Operation,

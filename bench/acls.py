@@ -25,8 +25,7 @@ from bench.acl_population import (
 )
 from bench.catalog_rows import CatalogRow, catalog_table
 from bench.codec import nanoseconds
-from gateway.access import AuthorizedAccess
-from gateway.acls.model import (
+from gateway.acl_model import (
     ANY_USER,
     AclEntry,
     Operation,
@@ -41,7 +40,8 @@ from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import parents
-from gateway.view import View, ViewSettings
+from gateway.views.access import AuthorizedAccess
+from gateway.views.view import View, ViewSettings
 
 CACHED_NS: Final = 300.0
 UNCACHED_US: Final = 30.0

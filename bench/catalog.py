@@ -19,12 +19,12 @@ from bench.catalog_live import measure_gateways
 from bench.catalog_population import NAMESPACES, TOPICS, namespaces, topics
 from bench.catalog_rows import CatalogRow
 from bench.codec import nanoseconds
-from gateway.access import Access
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.listings import Listings
 from gateway.topic_ids import TopicIndex
-from gateway.view import View, ViewSettings
+from gateway.views.access import Access
+from gateway.views.listings import Listings
+from gateway.views.view import View, ViewSettings
 
 LOOKUP_NS: Final = 1_000.0
 """A lookup on the hot path may take this long."""

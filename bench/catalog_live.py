@@ -18,11 +18,11 @@ from bench.catalog_rows import CatalogRow
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
-from gateway.broker_admin import BrokerAdmin
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.replicated import ReplicatedCatalog
-from gateway.cluster import Cluster
-from gateway.config import Address
+from gateway.cluster.admin import BrokerAdmin
+from gateway.cluster.cluster import Cluster
+from gateway.config.models import Address
 
 START_SECONDS: Final = 5.0
 ENTRY_BYTES: Final = 1_024.0

@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gateway import exit_codes, version
-from gateway.check import as_json, find_problems, find_warnings, plan, table
+from gateway.checks.check import as_json, find_problems, find_warnings, plan, table
 from gateway.commands import acls, catalog, configs, explain, policies, topics
-from gateway.config import Config, ConfigError, load_config, with_lines
-from gateway.logs import set_up_logging
-from gateway.supervisor import StartError, run_supervisor
+from gateway.config.errors import ConfigError
+from gateway.config.models import Config
+from gateway.config_file.loading import load_config, with_lines
+from gateway.processes.logs import set_up_logging
+from gateway.processes.supervisor import StartError, run_supervisor
 
 
 class _Parser(argparse.ArgumentParser):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Coroutine, Generator
+from typing import Any, TypeAlias
 
 import pytest
+import uvloop
 from hypothesis import settings
 
 from devkit import ports
@@ -14,6 +17,7 @@ from devkit import ports
 settings.register_profile("project", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("project")
 
+Test: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 LONGEST = (
     "tests/devkit/test_compiled.py",
@@ -54,3 +58,14 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"no test may be skipped: {report.longrepr}"
     return report
+
+
+@pytest.fixture(params=[uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
+def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
+    """Runs a test of sockets on an event loop of this kind."""
+
+    def on_loop(test: Test) -> None:
+        with asyncio.Runner(loop_factory=request.param) as runner:
+            runner.run(test())
+
+    return on_loop

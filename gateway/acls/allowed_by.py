@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final, Protocol
 
+from gateway.acl_model import Permission
 from gateway.acls.authorizer import Verdict
-from gateway.acls.model import Permission
 
 MOST: Final = 10_000
 """Verdicts, and ACLs, that are remembered of one principal."""
@@ -37,7 +37,7 @@ class AllowedBy:
 
 
 class HasRights(Protocol):
-    """What somebody may do (gateway/access.py)."""
+    """What somebody may do (gateway/views/access.py)."""
 
     principal: str
     allowed_by: AllowedBy

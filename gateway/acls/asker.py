@@ -10,10 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gateway.acls.authorizer import Verdict
-from gateway.acls.grants import DESCRIBE_BIT, EVERYTHING, Bits
-from gateway.acls.index import AclIndex
-from gateway.acls.model import (
+from gateway.acl_model import (
     ANY_USER,
     WILDCARD,
     AclBinding,
@@ -23,6 +20,9 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.authorizer import Verdict
+from gateway.acls.grants import DESCRIBE_BIT, EVERYTHING, Bits
+from gateway.acls.index import AclIndex
 from gateway.acls.patterns import NAMESPACED, Name, anything_in, is_namespace, name_of, tiers_of
 from gateway.acls.rules import Rules
 from gateway.names import MAX_FLAT_LENGTH

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclBinding,
     Operation,
     PatternType,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclEntry,
     Operation,
     PatternType,
@@ -11,6 +10,7 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.authorizer import AclFilter
 from gateway.acls.patterns import covers
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from gateway.acls.model import (
+from gateway.acl_model import (
     WILDCARD,
     AclBinding,
     AclEntry,

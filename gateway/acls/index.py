@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import zip_longest
 
-from gateway.acls.grants import Grant
-from gateway.acls.model import (
+from gateway.acl_model import (
     ANY_USER,
     AclEntry,
     PatternType,
@@ -18,6 +17,7 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.grants import Grant
 from gateway.acls.presence import Presence
 from gateway.acls.rules import Rules
 from gateway.names import DELIMITER

@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable
 
 from gateway.acls.authorizer import Authorizer
-from gateway.config_security import Authorization
+from gateway.config.security import Authorization
 
 
 class AuthorizerError(Exception):

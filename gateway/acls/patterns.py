@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from gateway.acls.model import WILDCARD, PatternType, Resource, ResourcePattern, ResourceType
+from gateway.acl_model import WILDCARD, PatternType, Resource, ResourcePattern, ResourceType
 from gateway.names import DELIMITER
 
 NAMESPACED: Final = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from gateway.acls.model import WILDCARD, PatternType, ResourcePattern, ResourceType
+from gateway.acl_model import WILDCARD, PatternType, ResourcePattern, ResourceType
 from gateway.acls.patterns import NAMESPACED, name_of, tiers_of
 from gateway.names import DELIMITER
 

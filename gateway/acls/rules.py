@@ -6,13 +6,13 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gateway.acls.grants import Bits, Grant
-from gateway.acls.model import (
+from gateway.acl_model import (
     WILDCARD,
     Operation,
     PatternType,
     ResourcePattern,
 )
+from gateway.acls.grants import Bits, Grant
 from gateway.acls.patterns import NAMESPACED, Name, name_of
 from gateway.names import DELIMITER
 

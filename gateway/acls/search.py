@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.filters import means_entry, means_pattern
-from gateway.acls.index import AclIndex
-from gateway.acls.model import (
+from gateway.acl_model import (
     WILDCARD,
     AclBinding,
     AclEntry,
@@ -15,6 +12,9 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.authorizer import AclFilter
+from gateway.acls.filters import means_entry, means_pattern
+from gateway.acls.index import AclIndex
 
 
 def matching_acls(index: AclIndex, matching: AclFilter) -> Iterator[AclBinding]:

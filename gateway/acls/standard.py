@@ -10,11 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from gateway.acls.asker import PROBE, Askers
-from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
-from gateway.acls.grants import canonical_host
-from gateway.acls.index import AclIndex
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclBinding,
     Operation,
     PatternType,
@@ -22,6 +18,10 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.asker import PROBE, Askers
+from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
+from gateway.acls.grants import canonical_host
+from gateway.acls.index import AclIndex
 from gateway.acls.patterns import (
     NAMESPACED,
     anything_in,

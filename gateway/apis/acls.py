@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from gateway.access import Access
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
 from gateway.changes.answered import Answered
-from gateway.exchange import Exchange, Outcome, Work
+from gateway.exchanges.exchange import Exchange, Outcome, Work
+from gateway.exchanges.state import ConnectionState
 from gateway.rules.rename import Refusals
-from gateway.state import ConnectionState
+from gateway.views.access import Access
 from protocol.entities import Kind
 
 Change = Callable[[Access, int, bytes], Awaitable[Answered]]

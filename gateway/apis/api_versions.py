@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.coverage import DECIDED_VERSIONS
-from gateway.exchange import Exchange, Outcome
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.state import ConnectionState
 from gateway.rules import api_versions
-from gateway.state import ConnectionState
 from protocol.splice import Edit
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.decision import Denied
-from gateway.exchange import Exchange
+from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.state import ConnectionState
 from gateway.rules import metadata, metadata_legacy
-from gateway.state import ConnectionState
 
 
 def forbidding(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.access import Access
-from gateway.acls.model import Operation
+from gateway.acl_model import Operation
 from gateway.apis.acls import answered_by
 from gateway.changes.answered import Answered
-from gateway.exchange import Exchange, Outcome
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.state import ConnectionState
 from gateway.rules.nested import make
-from gateway.state import ConnectionState
+from gateway.views.access import Access
 from protocol import messages
 
 _DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)

@@ -15,11 +15,11 @@ from gateway.apis.own_changes import (
 )
 from gateway.changes import admin_rights
 from gateway.decision import Denied
-from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh
+from gateway.exchanges.state import ConnectionState
 from gateway.rules import configs
 from gateway.rules.access import TOPIC_RESOURCE, check_resource
 from gateway.rules.rename import Refusals
-from gateway.state import ConnectionState
 from protocol import messages
 from protocol.entities import Kind
 from protocol.splice import Edit, splice

@@ -7,11 +7,11 @@ from itertools import islice
 from typing import Final
 
 from gateway.decision import Denied
-from gateway.exchange import Exchange, Part
+from gateway.exchanges.exchange import Exchange, Part
+from gateway.exchanges.state import ConnectionState
 from gateway.flows import Denial, Flow
 from gateway.names import DELIMITER
 from gateway.rules.rename import Refusals
-from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.records import batch_facts, is_older_format
 from protocol.walkers import Span

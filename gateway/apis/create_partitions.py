@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.apis.own_changes import change
-from gateway.exchange import Exchange, Outcome
-from gateway.state import ConnectionState
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.state import ConnectionState
 
 
 def request(

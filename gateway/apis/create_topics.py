@@ -17,12 +17,12 @@ from gateway.apis.own_changes import (
 )
 from gateway.changes import admin_rights
 from gateway.decision import Denied
-from gateway.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, END_OF_NAMESPACE, fold
 from gateway.rules import create_topics_configs, create_topics_legacy, partial
 from gateway.rules.access import check_creation
 from gateway.rules.rename import Refusals
-from gateway.state import ConnectionState
 from protocol import messages
 from protocol.splice import Edit
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gateway.access import DESCRIBE
 from gateway.apis import generic
 from gateway.apis.own_changes import (
     TOPIC_ID,
@@ -18,9 +17,10 @@ from gateway.apis.own_changes import (
 from gateway.changes import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_ID
-from gateway.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.state import ConnectionState
 from gateway.rules.namespace_listing import ENDS
-from gateway.state import ConnectionState
+from gateway.views.access import DESCRIBE
 from protocol import messages
 from protocol.splice import Edit
 from protocol.walkers import Span

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gateway.apis import generic
-from gateway.exchange import Answer, Exchange, Outcome
+from gateway.exchanges.exchange import Answer, Exchange, Outcome
+from gateway.exchanges.state import ConnectionState
 from gateway.rules import describe_cluster
 from gateway.rules.broker_addresses import hidden_nodes
-from gateway.state import ConnectionState
 from protocol.splice import Edit
 
 

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.access import READ
 from gateway.apis import generic
 from gateway.apis.counting import note_denials
 from gateway.decision import Denied
 from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
-from gateway.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
-from gateway.fetch_stream import LAST_BY_NAME, NOT_ASKED
-from gateway.fetched import count_partition, error_topics, fetched_flow, size_change
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
+from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
+from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
+from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.error_response import error_response
 from gateway.rules.nested import make
 from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, wire_string
-from gateway.state import ConnectionState
+from gateway.views.access import READ
 from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError

@@ -9,8 +9,9 @@ from typing import Final
 from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
-from gateway.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
-from gateway.plans import Plan
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
+from gateway.exchanges.plans import Plan
+from gateway.exchanges.state import ConnectionState
 from gateway.rules import authorized_operations, group_lists, metadata, partial
 from gateway.rules.api_keys import ApiKey
 from gateway.rules.broker_addresses import endpoint_edits
@@ -18,7 +19,6 @@ from gateway.rules.error_response import error_response
 from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.rules.restore import ResponseRenamer
-from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.splice import Edit, splice

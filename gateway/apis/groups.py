@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from gateway.access import DESCRIBE
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
 from gateway.decision import Denied
-from gateway.denials import ACL_RULE
 from gateway.error_codes import (
     INVALID_REQUEST,
 )
-from gateway.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.state import ConnectionState
 from gateway.rules import consumer_group_describe, list_groups, partial
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.find_coordinator import hide_nodes
 from gateway.rules.rename import CONSUMER, Refusals, RequestRenamer
 from gateway.rules.restore import ResponseRenamer
-from gateway.state import ConnectionState
+from gateway.views.access import DESCRIBE
+from gateway.views.denials import ACL_RULE
 from protocol.entities import Kind
 from protocol.splice import Edit
 from protocol.walkers import Span

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from gateway.exchanges.state import ConnectionState
 from gateway.rules.nested import has_field
-from gateway.state import ConnectionState
 from protocol import messages
 
 log = logging.getLogger(__name__)

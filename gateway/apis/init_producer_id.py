@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from gateway.access import WRITE
-from gateway.acls.model import Operation, ResourceType
+from gateway.acl_model import Operation, ResourceType
 from gateway.apis import generic, idempotent_write
 from gateway.apis.counting import note_denials
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from gateway.exchange import Exchange, Outcome
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.state import ConnectionState
 from gateway.rules.rename import Refusals
-from gateway.state import ConnectionState
+from gateway.views.access import WRITE
 from protocol import messages
 from protocol.entities import Kind
 from protocol.splice import Edit

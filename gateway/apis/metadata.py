@@ -18,15 +18,15 @@ from dataclasses import replace
 from gateway.apis import auto_creation, generic
 from gateway.apis.counting import count_topics
 from gateway.decision import Denied
-from gateway.denials import ACL_RULE
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from gateway.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.state import ConnectionState
 from gateway.names import flat_prefix
 from gateway.rules import describe_topic_partitions, metadata, namespace_listing, partial
 from gateway.rules.access import check_creation
 from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.rename import Refusals, RequestRenamer
-from gateway.state import ConnectionState
+from gateway.views.denials import ACL_RULE
 from protocol.entities import Kind
 from protocol.splice import Edit
 from protocol.walkers import Span

@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from gateway.access import Access
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
 from gateway.changes.answered import Answered
 from gateway.decision import Denied
-from gateway.exchange import Answer, Exchange, Work
+from gateway.exchanges.exchange import Answer, Exchange, Work
+from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, InvalidName
 from gateway.rules import partial
 from gateway.rules.rename import Refusals
-from gateway.state import ConnectionState
+from gateway.views.access import Access
 from protocol.entities import Kind
 from protocol.walkers import Span
 

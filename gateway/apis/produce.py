@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.access import WRITE
 from gateway.apis import generic, idempotent_write, produce_refusals, weak_producers
 from gateway.apis.counting import count_batches, count_not_taken
 from gateway.apis.produce_refusals import transactional_denial
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from gateway.exchange import Exchange, Outcome
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import REQUIRE_IDEMPOTENCE
 from gateway.rules.producer_guarantee import ACKS_ALL, ACKS_NONE
 from gateway.rules.rename import wire_string
-from gateway.state import ConnectionState
+from gateway.views.access import WRITE
 from protocol.entities import Kind
 from protocol.errors import TruncatedError
 from protocol.records import BATCH_HEADER_SIZE, batch_facts

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.access import WRITE
 from gateway.apis import generic, weak_producers
 from gateway.decision import Denied
-from gateway.denials import ACL_RULE
 from gateway.error_codes import INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-from gateway.exchange import Exchange, Forward, Outcome, Unanswerable
+from gateway.exchanges.exchange import Exchange, Forward, Outcome, Unanswerable
+from gateway.exchanges.state import ConnectionState
 from gateway.rules.rename import Refusals, RequestRenamer
-from gateway.state import ConnectionState
+from gateway.views.access import WRITE
+from gateway.views.denials import ACL_RULE
 from protocol.entities import Kind
 from protocol.records import batch_facts
 from protocol.splice import splice

@@ -20,8 +20,8 @@ from gateway.auth.messages import (
 from gateway.auth.pass_through_reauthentication import PassThroughReauthentication
 from gateway.auth.reauthentication import Reauthentication
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
-from gateway.exchange import Answer, Exchange, Outcome, Unanswerable, Work
-from gateway.state import ConnectionState
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Unanswerable, Work
+from gateway.exchanges.state import ConnectionState
 from protocol.errors import ProtocolError
 
 _FIRST_WITH_REQUESTS: Final = 1

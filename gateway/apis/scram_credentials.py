@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.apis.acls import Change, answered_by
-from gateway.exchange import Exchange, Outcome
-from gateway.state import ConnectionState
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.state import ConnectionState
 
 
 def request(

@@ -23,7 +23,7 @@ from gateway.apis import (
     scram_credentials,
 )
 from gateway.coverage import COVERAGE
-from gateway.plans import Plan, RequestHandler, ResponseHandler
+from gateway.exchanges.plans import Plan, RequestHandler, ResponseHandler
 
 _REQUESTS: Final[dict[str, RequestHandler]] = {
     "Produce": produce.request,

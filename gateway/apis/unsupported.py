@@ -7,11 +7,11 @@ from struct import Struct
 from gateway.error_codes import (
     UNSUPPORTED_VERSION,
 )
-from gateway.exchange import Exchange
+from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.state import ConnectionState
 from gateway.kafka_names import API_NAMES
 from gateway.rules.api_versions import unsupported_version
 from gateway.rules.undecided import undecided_response
-from gateway.state import ConnectionState
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header, response_header_version
 

@@ -11,14 +11,14 @@ from gateway.apis import generic, idempotent_write
 from gateway.apis.counting import count_batches
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from gateway.exchange import Exchange, Forward, Unanswerable
+from gateway.exchanges.exchange import Exchange, Forward, Unanswerable
+from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow, weak_key
 from gateway.kafka_names import error_name
 from gateway.policies.tree import REQUIRE_ACKS, REQUIRE_IDEMPOTENCE, UPGRADE_ACKS
 from gateway.rules import producer_guarantee as rule
 from gateway.rules.producer_guarantee import ACKS_ALL, RAISED_SIZE, WEAK_ACKS
 from gateway.rules.rename import RequestRenamer
-from gateway.state import ConnectionState
 from protocol.entities import Kind
 from protocol.splice import Edit, splice
 from protocol.walkers import Span

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from gateway.acls.model import ANY_USER
-from gateway.auth.identity import Identity
+from gateway.acl_model import ANY_USER
+from gateway.identity import Identity
 
 
 class AuthenticationFailed(Exception):

@@ -15,7 +15,6 @@ from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell, Exchange
-from gateway.auth.identity import Identity
 from gateway.auth.mechanisms import Session
 from gateway.auth.messages import (
     AUTHENTICATE,
@@ -27,6 +26,7 @@ from gateway.auth.messages import (
     request_body,
 )
 from gateway.error_codes import INVALID_REQUEST, UNSUPPORTED_SASL_MECHANISM
+from gateway.identity import Identity
 from gateway.rules import api_versions
 from gateway.rules.api_keys import ApiKey
 from protocol.errors import ProtocolError

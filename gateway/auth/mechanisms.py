@@ -10,11 +10,11 @@ from typing import Final, NamedTuple
 
 from gateway.auth import oauthbearer, plain, scram
 from gateway.auth.exchange import Exchange
-from gateway.auth.identity import Identity
 from gateway.auth.jwks import FileKeys, Keys
 from gateway.auth.tokens import TokenChecker
 from gateway.auth.unknown_users import Credentials, UnknownUsers
-from gateway.config_security import ListenerSasl, OAuthBearer
+from gateway.config.security import ListenerSasl, OAuthBearer
+from gateway.identity import Identity
 
 USER_IS_GONE: Final = "user is gone"
 

@@ -7,8 +7,8 @@ import re
 from typing import Final
 
 from gateway.auth.exchange import AuthenticationFailed, principal_of
-from gateway.auth.identity import Identity
 from gateway.auth.tokens import TokenChecker
+from gateway.identity import Identity
 
 MECHANISM: Final = "OAUTHBEARER"
 

@@ -16,20 +16,25 @@ from typing import Any, Final, NamedTuple
 
 from gateway.auth.claims import DEFAULT_CLAIM, Claim, claim_of
 from gateway.auth.exchange import AuthenticationFailed, principal_of
-from gateway.auth.identity import Identity
 from gateway.auth.login import Accepts, Failure, Login, Request
 from gateway.auth.mechanisms import Session
 from gateway.auth.messages import authenticate_answer, handshake_answer
-from gateway.broker_login import (
+from gateway.brokers.login import (
     AUTHENTICATE,
     HANDSHAKE,
     HANDSHAKE_VERSION,
     LoginError,
     authenticate_version,
 )
-from gateway.broker_messages import CORRELATION_BYTES, request_frame, response_body, response_entity
-from gateway.config_security import ListenerSasl
+from gateway.brokers.messages import (
+    CORRELATION_BYTES,
+    request_frame,
+    response_body,
+    response_entity,
+)
+from gateway.config.security import ListenerSasl
 from gateway.error_codes import UNSUPPORTED_SASL_MECHANISM
+from gateway.identity import Identity
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.frames import frame

@@ -6,11 +6,11 @@ Principal and mechanism have to stay what they are; the broker sees to that as w
 from __future__ import annotations
 
 from gateway.auth.exchange import AuthenticationFailed, principal_of
-from gateway.auth.identity import Identity
 from gateway.auth.messages import authenticate_answer, authenticate_refusal, handshake_answer
 from gateway.auth.pass_through import NotOffered, PassThrough
-from gateway.broker_login import Ask
+from gateway.brokers.login import Ask
 from gateway.error_codes import UNSUPPORTED_SASL_MECHANISM
+from gateway.identity import Identity
 
 
 class PassThroughReauthentication:

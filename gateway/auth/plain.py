@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Final
 
 from gateway.auth.exchange import AuthenticationFailed, CredentialsError, principal_of
-from gateway.auth.identity import Identity
-from gateway.config_security import Secret, SecretError
+from gateway.config.security import Secret, SecretError
+from gateway.identity import Identity
 
 log = logging.getLogger(__name__)
 

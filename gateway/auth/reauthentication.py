@@ -7,9 +7,9 @@ reconnect. Principal and mechanism have to stay what they are.
 from __future__ import annotations
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell, Exchange
-from gateway.auth.identity import Identity
 from gateway.auth.login import Accepts
 from gateway.auth.messages import authenticate_answer, authenticate_refusal
+from gateway.identity import Identity
 
 
 class Reauthentication:

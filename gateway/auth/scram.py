@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from gateway.auth.exchange import AuthenticationFailed, principal_of
-from gateway.auth.identity import Identity
 from gateway.auth.unknown_users import Credentials, UnknownUsers
+from gateway.identity import Identity
 
 if TYPE_CHECKING:
     from scramp import ScramException

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell, is_name
 from gateway.auth.jwks import KEY_TYPES, Keys, KeySet
-from gateway.config_security import OAuthBearer
+from gateway.config.security import OAuthBearer
 
 if TYPE_CHECKING:
     import jwt

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from gateway.acls.model import pattern_of
+from gateway.acl_model import pattern_of
 from gateway.catalog.actor import Actor
 from gateway.catalog.entities import (
     CatalogFormat,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from gateway.acls.model import ResourceAcls
+from gateway.acl_model import ResourceAcls
 from gateway.names import LogicalName
 
 NO_CONFIGS: Mapping[str, str] = MappingProxyType({})

@@ -17,8 +17,8 @@ from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.errors import KafkaError, for_code
 from aiokafka.protocol.metadata import MetadataRequest
 
-from gateway.broker_messages import BrokerError
-from gateway.broker_security import SESSION_USE, BrokerSecurity
+from gateway.brokers.messages import BrokerError
+from gateway.brokers.security import SESSION_USE, BrokerSecurity
 from gateway.catalog.kafka_login import log_in_at
 from gateway.catalog.partition import LogError
 

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from aiokafka.conn import AIOKafkaConnection
 from aiokafka.protocol.admin import SaslAuthenticateRequest, SaslHandShakeRequest
 
-from gateway.broker_login import BrokerLogin, log_in
+from gateway.brokers.login import BrokerLogin, log_in
 
 _MILLISECONDS = 1000
 
@@ -28,7 +28,7 @@ async def log_in_at(connection: AIOKafkaConnection, login: BrokerLogin | None) -
 
 
 class _Channel:
-    """See gateway.broker_login.Channel."""
+    """See gateway.brokers.login.Channel."""
 
     def __init__(self, connection: AIOKafkaConnection) -> None:
         self._connection = connection

@@ -12,7 +12,7 @@ from aiokafka.protocol.offset import OffsetRequest
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
-from gateway.broker_security import BrokerSecurity
+from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.kafka_connections import (
     ANSWER_SECONDS,
     PARTITION,

@@ -21,7 +21,7 @@ from aiokafka.protocol.transaction import (
 )
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
-from gateway.broker_security import BrokerSecurity
+from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.kafka_connections import PARTITION, Address, Connections, error_name
 from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
 from gateway.catalog.records import Record

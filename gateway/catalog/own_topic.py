@@ -21,7 +21,7 @@ _NEWEST = {"MetadataRequest": 9, "CreateTopicsRequest": 5, "DescribeConfigsReque
 
 
 class Admin(Protocol):
-    """Asks the cluster (gateway/broker_admin.py)."""
+    """Asks the cluster (gateway/cluster/admin.py)."""
 
     async def ask(
         self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from gateway.acls.model import pattern_of
+from gateway.acl_model import pattern_of
 from gateway.catalog.entities import CatalogFormat, Change, Removal, key_of
 from gateway.catalog.entity_json import entity_of, fields_of
 

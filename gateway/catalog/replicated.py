@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gateway.broker_security import BrokerSecurity
+from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.catalog_topic import CATALOG_TOPIC, check_topic, ensure_topic
 from gateway.catalog.committed import Observer
 from gateway.catalog.kafka_partition import KafkaPartition

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gateway.acls.model import ResourceAcls, ResourcePattern, pattern_of
+from gateway.acl_model import ResourceAcls, ResourcePattern, pattern_of
 from gateway.catalog.entities import (
     CatalogFormat,
     Change,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclEntry,
     PatternType,
     ResourceAcls,
@@ -22,7 +22,7 @@ from gateway.changes.create_acls import is_too_large
 from gateway.changes.refused import Refused
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
-from gateway.spelling import below
+from gateway.views.spelling import below
 
 
 @dataclass(frozen=True, slots=True)

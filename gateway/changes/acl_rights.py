@@ -9,9 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from gateway.access import Access
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import (
+from gateway.acl_model import (
     ANY_USER,
     WILDCARD,
     Operation,
@@ -20,10 +18,12 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.authorizer import AclFilter
 from gateway.acls.patterns import namespace_of
 from gateway.decision import Denied
 from gateway.error_codes import SECURITY_DISABLED
 from gateway.names import DELIMITER
+from gateway.views.access import Access
 
 NO_AUTHORIZER: Final = Denied(
     SECURITY_DISABLED,

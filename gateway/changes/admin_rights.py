@@ -11,17 +11,17 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from gateway.access import ALTER, CREATE, DELETE, DESCRIBE, Access
-from gateway.acls.model import Operation, Resource, ResourceType
+from gateway.acl_model import Operation, Resource, ResourceType
 from gateway.changes.topic_configs import DELETE as DELETE_CONFIG
 from gateway.changes.topic_configs import SET
 from gateway.changes.virtual_configs import ADOPT, NAMESPACE, PREFIX, PRINCIPALS, TOPIC
 from gateway.decision import Denied
-from gateway.denials import as_asked, unnamed
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, InvalidName, parents
 from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.configs import Resource as ConfigResource
+from gateway.views.access import ALTER, CREATE, DELETE, DESCRIBE, Access
+from gateway.views.denials import as_asked, unnamed
 
 DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
 ALTER_CONFIGS: Final = int(Operation.ALTER_CONFIGS)

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gateway.access import Access
 from gateway.changes import admin_rights
 from gateway.changes.alter_messages import response
 from gateway.changes.alter_namespaces import alter_namespace
@@ -52,7 +51,8 @@ from gateway.error_codes import INVALID_REQUEST
 from gateway.policies.judge import POLICIES
 from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.configs import Resource as ConfigResource
-from gateway.view import View
+from gateway.views.access import Access
+from gateway.views.view import View
 from protocol import messages
 
 _ALTER: Final = "AlterConfigs"

@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.access import Access
-from gateway.auth.identity import ANONYMOUS
 from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.changes.apply_job import apply_namespace, within_patience
@@ -39,7 +37,9 @@ from gateway.error_codes import (
     REQUEST_TIMED_OUT,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from gateway.spelling import below
+from gateway.identity import ANONYMOUS
+from gateway.views.access import Access
+from gateway.views.spelling import below
 
 Operations = Callable[[Mapping[str, str]], Sequence[Operation]]
 """What is asked of a namespace, given its own configs."""

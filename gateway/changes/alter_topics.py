@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gateway.auth.identity import ANONYMOUS
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.context import Context
@@ -34,6 +33,7 @@ from gateway.changes.topic_configs import (
 )
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
+from gateway.identity import ANONYMOUS
 
 Wanted = Mapping[str, Sequence[Operation]]
 """The operations by flat name."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.access import Access
 from gateway.changes.alter_configs import alter_configs, incremental_alter_configs
 from gateway.changes.answered import Answered
 from gateway.changes.context import Context
@@ -20,10 +19,11 @@ from gateway.changes.scram_credentials import (
     alter_user_scram_credentials,
     describe_user_scram_credentials,
 )
+from gateway.views.access import Access
 
 
 class NamespaceChanges:
-    """Implements ``gateway.state.Changes``: whole bodies in the client's names, in and out."""
+    """Implements ``gateway.exchanges.state.Changes``: whole bodies in the client's names."""
 
     def __init__(self, context: Context, began: Callable[[Task], None]) -> None:
         """``began`` is told of every background task that a change has begun."""

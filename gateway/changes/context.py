@@ -19,7 +19,7 @@ ATTEMPTS: Final = 20
 
 
 class Admin(Protocol):
-    """Asks the cluster (gateway/broker_admin.py)."""
+    """Asks the cluster (gateway/cluster/admin.py)."""
 
     async def ask(
         self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
@@ -29,7 +29,7 @@ class Admin(Protocol):
 
 
 class Cluster(Protocol):
-    """The cluster's topics (gateway/cluster.py)."""
+    """The cluster's topics (gateway/cluster/cluster.py)."""
 
     @property
     def index(self) -> TopicIndex:

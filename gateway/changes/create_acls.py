@@ -6,8 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gateway.access import Access
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclBinding,
     AclEntry,
     Operation,
@@ -26,7 +25,8 @@ from gateway.changes.resources import renewed
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION
 from gateway.rules.acl_messages import binding_of, creation_response
-from gateway.view import View
+from gateway.views.access import Access
+from gateway.views.view import View
 from protocol import messages
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.access import DESCRIBE, Access
-from gateway.acls.model import Resource, ResourceType
+from gateway.acl_model import Resource, ResourceType
 from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acl_moves import carrying
@@ -29,7 +28,8 @@ from gateway.names import (
     is_reserved,
     parents,
 )
-from gateway.view import View
+from gateway.views.access import DESCRIBE, Access
+from gateway.views.view import View
 
 NAMED: Final = 10
 """Names in one error message; of the others it says how many there are."""

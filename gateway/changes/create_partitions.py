@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from gateway.access import ALTER, Access
 from gateway.changes.answered import Answered
 from gateway.changes.context import Context
 from gateway.changes.judged_configs import NOT_TOLD
@@ -27,6 +26,7 @@ from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
 from gateway.rules.asked_topics import twice
 from gateway.rules.nested import element_class, make
+from gateway.views.access import ALTER, Access
 from protocol import messages
 
 _NEWEST: Final = 3

@@ -16,7 +16,7 @@ from gateway.decision import Denied
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
 from gateway.names import END_OF_NAMESPACE, MAX_FLAT_LENGTH, InvalidName, LogicalName, encode, fold
 from gateway.rules.access import check_creation
-from gateway.view import View
+from gateway.views.view import View
 
 _MARK_LENGTH: Final = 9  # a dot and eight hex digits
 

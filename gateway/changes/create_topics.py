@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Final
 
-from gateway.access import Access
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.answered import Answered
@@ -30,6 +29,7 @@ from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT
 from gateway.names import DELIMITER, InvalidName, LogicalName
 from gateway.policies.judge import POLICIES
+from gateway.views.access import Access
 from protocol import messages
 
 AT_ONCE: Final = 100

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gateway.access import Access
 from gateway.changes import admin_rights
 from gateway.changes.context import Context
 from gateway.changes.create_messages import Answer, broker_request
@@ -17,7 +16,8 @@ from gateway.changes.topic_configs import adjust_created
 from gateway.decision import Denied
 from gateway.rules.error_text import TextFacts, restored
 from gateway.rules.nested import changed
-from gateway.view import View
+from gateway.views.access import Access
+from gateway.views.view import View
 
 NEWEST: Final = 7
 """Of CreateTopics: the last version there is."""

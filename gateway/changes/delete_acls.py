@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gateway.access import Access
-from gateway.acls.model import AclBinding, AclEntry, Operation, ResourceAcls, ResourcePattern
+from gateway.acl_model import AclBinding, AclEntry, Operation, ResourceAcls, ResourcePattern
 from gateway.catalog.entities import Change, Removal, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acl_rights import NO_AUTHORIZER, AclRights
@@ -18,7 +17,8 @@ from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION
 from gateway.rules.acl_filters import Meant
 from gateway.rules.acl_messages import deletion_response, filter_of
-from gateway.view import View
+from gateway.views.access import Access
+from gateway.views.view import View
 from protocol import messages
 
 MAX_DELETIONS: Final = 10_000

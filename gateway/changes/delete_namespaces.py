@@ -12,12 +12,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
-from gateway.access import DESCRIBE, Access
 from gateway.catalog.entities import Namespace
 from gateway.changes.create_namespaces import listed, shown
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
+from gateway.views.access import DESCRIBE, Access
 
 
 @dataclass(slots=True)

@@ -15,7 +15,6 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from gateway.access import Access
 from gateway.catalog.entities import Removal, TopicEntry, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes import admin_rights, delete_namespaces
@@ -33,7 +32,8 @@ from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOW
 from gateway.names import InvalidName
 from gateway.rules.error_text import TextFacts, restored
 from gateway.rules.nested import element_class, make
-from gateway.view import View
+from gateway.views.access import Access
+from gateway.views.view import View
 from protocol import messages
 
 log = logging.getLogger(__name__)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from gateway.access import Access
-from gateway.acls.model import AclBinding, Operation, ResourcePattern
+from gateway.acl_model import AclBinding, Operation, ResourcePattern
 from gateway.changes.acl_rights import NO_AUTHORIZER, AclRights
 from gateway.changes.answered import Answered
 from gateway.changes.context import Context
@@ -15,6 +14,7 @@ from gateway.changes.resources import renewed
 from gateway.decision import Denied
 from gateway.rules.acl_filters import Meant
 from gateway.rules.acl_messages import description_error, description_response, filter_of
+from gateway.views.access import Access
 from protocol import messages
 
 _AT_ONCE: Final = 1_000

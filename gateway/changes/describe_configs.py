@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gateway.access import DESCRIBE, Access
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes import admin_rights
 from gateway.changes.answered import Answered
@@ -55,7 +54,8 @@ from gateway.policies import told_text
 from gateway.policies.told import anything_set, rows
 from gateway.rules.configs import Resource as ConfigResource
 from gateway.rules.nested import element_class, make
-from gateway.view import View
+from gateway.views.access import DESCRIBE, Access
+from gateway.views.view import View
 from protocol import messages
 
 _INT_TYPE: Final = 3

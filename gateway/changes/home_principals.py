@@ -19,7 +19,7 @@ from gateway.changes.topic_configs import APPEND, DELETE, SET, SUBTRACT, Operati
 from gateway.changes.virtual_configs import PRINCIPALS
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_CONFIG, INVALID_REQUEST
 from gateway.names import DELIMITER
-from gateway.view import View
+from gateway.views.view import View
 
 _LOOSE: Final = re.compile(r"(?<!\\),(?![^,]*=)")
 """A comma after which neither a principal begins nor a further part of a certificate's subject:

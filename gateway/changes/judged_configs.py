@@ -10,8 +10,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gateway.access import DESCRIBE, Access
-from gateway.auth.identity import ANONYMOUS
 from gateway.catalog.entities import NO_CONFIGS
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.context import Context
@@ -21,9 +19,11 @@ from gateway.changes.topic_configs import Operation, inherited
 from gateway.changes.topic_facts import Asker, TopicFacts, new_topic_configs, read_facts
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
+from gateway.identity import ANONYMOUS
 from gateway.names import parents
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.standing import Alteration
+from gateway.views.access import DESCRIBE, Access
 
 _OF_SOME_BELOW: Final = (
     "Policies of a namespace below this one do not allow what its topics would inherit."

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from gateway.access import Access
-from gateway.acls.model import Resource, ResourceType
+from gateway.acl_model import Resource, ResourceType
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes import admin_rights
@@ -31,7 +30,8 @@ from gateway.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.names import DELIMITER, InvalidName, LogicalName, encode
-from gateway.view import View
+from gateway.views.access import Access
+from gateway.views.view import View
 
 log = logging.getLogger(__name__)
 

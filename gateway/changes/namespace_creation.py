@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from gateway.access import Access
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.context import Context
@@ -26,7 +25,8 @@ from gateway.changes.refused import Refused
 from gateway.changes.topic_configs import read_dynamic
 from gateway.changes.virtual_configs import read_adopt
 from gateway.error_codes import INVALID_CONFIG
-from gateway.view import View
+from gateway.views.access import Access
+from gateway.views.view import View
 
 
 async def create_namespace(

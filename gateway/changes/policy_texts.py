@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from gateway.decision import Denied
 from gateway.names import LogicalName
-from gateway.spelling import spell_name
-from gateway.view import View
+from gateway.views.spelling import spell_name
+from gateway.views.view import View
 
 
 def called(why: Denied, name: str, spelled: str) -> Denied:

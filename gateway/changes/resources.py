@@ -12,8 +12,8 @@ from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
 from gateway.names import DELIMITER, InvalidName
 from gateway.rules.access import check_resource
 from gateway.rules.error_text import TextFacts, restored
-from gateway.spelling import below
-from gateway.view import View
+from gateway.views.spelling import below
+from gateway.views.view import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gateway.access import Access
-from gateway.acls.model import Operation
+from gateway.acl_model import Operation
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.answered import Answered
@@ -20,6 +19,7 @@ from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.rules import scram_messages
 from gateway.rules.scram_messages import Alteration
+from gateway.views.access import Access
 from protocol import messages
 
 _CLUSTER = "kafka-cluster"

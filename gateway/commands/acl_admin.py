@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclBinding,
     AclEntry,
     Operation,
@@ -15,6 +14,7 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.authorizer import AclFilter
 from gateway.commands.admin import Admin
 from gateway.commands.answers import Outcome
 from gateway.rules.nested import element_class, make

@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import product
 from typing import Final
 
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import (
+from gateway.acl_model import (
     CLUSTER_NAME,
     WILDCARD,
     AclBinding,
@@ -22,6 +21,7 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.authorizer import AclFilter
 from gateway.commands.failure import UsageError
 from gateway.commands.listed import ROOT, is_default, namespace_argument, namespace_resource
 from gateway.names import DELIMITER

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from gateway.acl_model import AclBinding, Operation, Permission, ResourceType
 from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import AclBinding, Operation, Permission, ResourceType
 from gateway.commands.acl_admin import AclAdmin, in_order
 from gateway.commands.acl_flags import (
     acls_to_add,

@@ -35,7 +35,9 @@ from gateway.commands.failure import CommandError
 from gateway.commands.progress import Progress
 from gateway.commands.running import run
 from gateway.commands.told import confirmed, counted, print_json, table
-from gateway.config import Config, ConfigError, load_config
+from gateway.config.errors import ConfigError
+from gateway.config.models import Config
+from gateway.config_file.loading import load_config
 
 _EXAMPLES = """\
 examples:

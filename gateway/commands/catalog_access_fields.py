@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Final, TypeVar
 
-from gateway.acls.model import (
+from gateway.acl_model import (
     MAX_ENTRIES,
     WILDCARD,
     AclEntry,

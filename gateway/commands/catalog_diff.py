@@ -29,7 +29,7 @@ from gateway.commands.catalog_fields import (
     SECRET_KINDS,
 )
 from gateway.commands.catalog_file import Exported, Imported, exported
-from gateway.config_errors import Problem
+from gateway.config.errors import Problem
 from gateway.names import LogicalName, parents
 
 _SEEDS: Final[Key] = ("seeds", "")

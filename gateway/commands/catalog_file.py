@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from gateway.acls.model import ResourceAcls
+from gateway.acl_model import ResourceAcls
 from gateway.catalog.entities import (
     CatalogFormat,
     Entity,
@@ -39,8 +39,8 @@ from gateway.commands.catalog_fields import (
     topic_fields,
 )
 from gateway.commands.yaml_values import BadValue, Value, read_file, required, write
-from gateway.config_errors import ConfigError, Problem
-from gateway.config_errors import Key as Place
+from gateway.config.errors import ConfigError, Problem
+from gateway.config.errors import Key as Place
 from gateway.names import (
     MAX_FLAT_LENGTH,
     InvalidName,

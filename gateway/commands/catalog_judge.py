@@ -15,7 +15,7 @@ from gateway.commands.catalog_diff import Difference
 from gateway.commands.catalog_file import Imported
 from gateway.commands.progress import Progress
 from gateway.commands.told import shortened
-from gateway.config_errors import Problem
+from gateway.config.errors import Problem
 from gateway.names import decode
 
 

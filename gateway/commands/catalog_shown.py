@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gateway.acls.model import ResourceAcls
+from gateway.acl_model import ResourceAcls
 from gateway.catalog.entities import (
     Key,
     Namespace,

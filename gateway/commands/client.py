@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.broker_login import LoginError
-from gateway.cluster_client import BrokerConnection, BrokerError
+from gateway.brokers.login import LoginError
+from gateway.cluster.client import BrokerConnection, BrokerError
 from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.failure import CommandError, Unavailable
-from gateway.config import Address
+from gateway.config.models import Address
 from protocol import messages
 from protocol.errors import ProtocolError
 

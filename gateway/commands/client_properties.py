@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Self
 
-from gateway.broker_security import BrokerSecurity
+from gateway.brokers.security import BrokerSecurity
 from gateway.commands.failure import UsageError
-from gateway.config_security import ClientSasl, ClientTls, ClusterSecurity, Secret
+from gateway.config.security import ClientSasl, ClientTls, ClusterSecurity, Secret
 
 KEY: Final = "COMMAND_CONFIG"
 """Stands for the file in the error texts of :class:`BrokerSecurity`."""

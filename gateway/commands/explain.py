@@ -6,9 +6,7 @@ import argparse
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from gateway.access import AuthorizedAccess
 from gateway.acls.loading import load_authorizer
-from gateway.auth.identity import ANONYMOUS
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands import operator
 from gateway.commands.applied import as_json, policy_table
@@ -18,11 +16,14 @@ from gateway.commands.permissions import Permitted, permissions
 from gateway.commands.progress import Progress
 from gateway.commands.running import run
 from gateway.commands.told import print_json, table
-from gateway.config import Config, Listener, load_config
-from gateway.homes import home_of, settings_of, view_settings
+from gateway.config.models import Config, Listener
+from gateway.config_file.loading import load_config
+from gateway.identity import ANONYMOUS
 from gateway.policies.told import Row, rows
 from gateway.policies.tree import BUILT_IN, Policies
-from gateway.view import View
+from gateway.views.access import AuthorizedAccess
+from gateway.views.homes import home_of, settings_of, view_settings
+from gateway.views.view import View
 
 _NOBODY = ANONYMOUS.principal
 

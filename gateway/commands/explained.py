@@ -17,14 +17,14 @@ from gateway.decision import Denied
 from gateway.names import InvalidName, LogicalName
 from gateway.rules.nested import element_class, make
 from gateway.topic_ids import TopicIndex
-from gateway.view import View
+from gateway.views.view import View
 
 _TOPIC_RESOURCE: Final = 2
 _NEWEST_DESCRIBE_CONFIGS: Final = 4
 
 
 class Topics(Protocol):
-    """The cluster's topics (gateway/cluster.py)."""
+    """The cluster's topics (gateway/cluster/cluster.py)."""
 
     @property
     def index(self) -> TopicIndex:
@@ -33,7 +33,7 @@ class Topics(Protocol):
 
 
 class Asker(Protocol):
-    """Asks the cluster (gateway/broker_admin.py)."""
+    """Asks the cluster (gateway/cluster/admin.py)."""
 
     async def ask(
         self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True

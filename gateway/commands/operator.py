@@ -11,18 +11,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.audit import NO_AUDIT, Audit, AuditError
-from gateway.audit_setup import COMMANDS, open_audit
-from gateway.broker_admin import BrokerAdmin
-from gateway.broker_security import BrokerSecurity
+from gateway.audit.interface import NO_AUDIT, Audit, AuditError
+from gateway.audit.setup import COMMANDS, open_audit
+from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.actor import Actor
 from gateway.catalog.catalog_topic import CATALOG_TOPIC, CatalogTopicError, check_topic
 from gateway.catalog.records import UnreadableCatalog
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.source import Catalog, CatalogUnavailable
-from gateway.cluster import Cluster, ClusterUnreachable
+from gateway.cluster.admin import BrokerAdmin
+from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.commands.failure import CommandError, Unavailable
-from gateway.config import Config
+from gateway.config.models import Config
 
 START_SECONDS: Final = 15.0
 """How long a cluster is waited for, and then its catalog: somebody waits at a terminal."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.acl_model import Operation, Resource
 from gateway.acls.authorizer import Authorizer
-from gateway.acls.model import Operation, Resource
 
 TOPIC_OPERATIONS: Final = (
     Operation.READ,

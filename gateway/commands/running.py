@@ -13,8 +13,7 @@ from gateway.commands.client import DEFAULT_TIMEOUT, GatewayClient
 from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.failure import CommandError
 from gateway.commands.told import addressed, say_error
-from gateway.config import Address
-from gateway.config_models import parse_address
+from gateway.config.models import Address, parse_address
 
 Command = Callable[[Admin, argparse.Namespace], Awaitable[int]]
 

@@ -1,7 +1,7 @@
 """YAML read by its reader's needs: every value knows its line, and is text only if it says so.
 
-The configuration's reader (gateway/config_yaml.py) collects all problems of a file that people
-write; this one is for files with a hundred thousand entries that a program wrote, so it uses
+The configuration's reader (gateway/config_file/yaml_lines.py) collects all problems of a file that
+people write; this one is for files with a hundred thousand entries that a program wrote, so it uses
 libyaml where there is one and makes no copy of the whole.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Final, NoReturn
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from gateway.config_errors import ConfigError, Key, Problem, nearest
+from gateway.config.errors import ConfigError, Key, Problem, nearest
 
 _TAGS: Final = "tag:yaml.org,2002:"
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

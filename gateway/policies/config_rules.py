@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gateway.config_policies import UNLIMITED, UNLIMITED_KEYS, ConfigRules, PolicyBlock, Range
+from gateway.config.policies import UNLIMITED, UNLIMITED_KEYS, ConfigRules, PolicyBlock, Range
 from gateway.names import DELIMITER
 from gateway.policies.findings import Finding, allowance, broken_bound, cut, listed
 from gateway.policies.interface import RequestMetadata

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from gateway.config_policies import Range, compiled_pattern
+from gateway.config.policies import Range, compiled_pattern
 from gateway.names import DELIMITER
 from gateway.policies.config_rules import config_findings
 from gateway.policies.findings import Finding, allowance, broken_bound

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
-from gateway.config_policies import Range
+from gateway.config.policies import Range
 
 Finding: TypeAlias = tuple[str, str]
 """A rule that is violated, and the rest of a sentence that begins with the topic's name."""

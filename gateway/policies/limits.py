@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.config_policies import Range
+from gateway.config.policies import Range
 from gateway.policies.findings import allowance
 from gateway.policies.measures import is_near
 from gateway.policies.tree import Placed, Policies

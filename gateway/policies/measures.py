@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from gateway.config_policies import PolicyBlock, Range
+from gateway.config.policies import PolicyBlock, Range
 from gateway.names import DELIMITER
 from gateway.policies.config_rules import number
 from gateway.policies.interface import RequestMetadata

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from gateway.config_policies import PolicySettings
+from gateway.config.policies import PolicySettings
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.config_policies import Mode, PolicyBlock, Range
+from gateway.config.policies import Mode, PolicyBlock, Range
 from gateway.policies.loading import KEY
 from gateway.policies.tree import BUILT_IN, Placed, Policies
 

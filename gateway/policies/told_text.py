@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, cast, get_args
 
-from gateway.config_policies import Mode
+from gateway.config.policies import Mode
 from gateway.policies.told import Row
 
 MAX_BYTES: Final = 30_000

@@ -9,12 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.config_policies import (
-    AcksGuarantee,
-    IdempotenceGuarantee,
-    PolicyBlock,
-    PolicySettings,
-)
+from gateway.config.policies import AcksGuarantee, IdempotenceGuarantee, PolicyBlock, PolicySettings
 from gateway.names import parents
 
 EVERYWHERE: Final = "policies.everywhere"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gateway.config_policies import Mode
+from gateway.config.policies import Mode
 from gateway.names import DELIMITER
 from gateway.policies.tree import Placed
 

@@ -9,7 +9,7 @@ from gateway.error_codes import (
     INVALID_TOPIC_EXCEPTION,
 )
 from gateway.names import InvalidName
-from gateway.view import View
+from gateway.views.view import View
 
 TOPIC_RESOURCE = 2
 _BROKER_RESOURCES = {4: "brokers", 8: "broker loggers"}

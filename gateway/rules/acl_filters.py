@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, NamedTuple
 
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.filters import means_entry, means_pattern
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclEntry,
     PatternType,
     ResourceAcls,
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.authorizer import AclFilter
+from gateway.acls.filters import means_entry, means_pattern
 from gateway.acls.patterns import NAMESPACED
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from gateway.rules.acl_names import home_wildcard, pattern_named, shown_pattern
-from gateway.view import View
+from gateway.views.view import View
 
 _KINDS: Final = tuple(kind for kind in ResourceType if kind > ResourceType.ANY)
 _STORED: Final = (PatternType.LITERAL, PatternType.PREFIXED)

@@ -11,8 +11,7 @@ from enum import IntEnum
 from itertools import groupby
 from typing import Any, Final, TypeVar
 
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import (
+from gateway.acl_model import (
     CLUSTER_NAME,
     AclBinding,
     AclEntry,
@@ -22,13 +21,14 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.authorizer import AclFilter
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.names import DELIMITER
 from gateway.rules.acl_filters import Meant, meant
 from gateway.rules.acl_names import pattern_named
 from gateway.rules.nested import element_class, make
-from gateway.view import View
+from gateway.views.view import View
 from protocol import messages
 
 MAX_TEXT: Final = 32_767

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.acls.model import WILDCARD, PatternType, ResourcePattern, ResourceType
+from gateway.acl_model import WILDCARD, PatternType, ResourcePattern, ResourceType
 from gateway.acls.patterns import NAMESPACED
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST
 from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, check_namespace, flat_prefix
-from gateway.spelling import MAX_SPELLED, id_owner
-from gateway.view import MAX_ID_BYTES, View
+from gateway.views.spelling import MAX_SPELLED, id_owner
+from gateway.views.view import MAX_ID_BYTES, View
 
 _REST: Final = "t"
 """Stands for what a name goes on with: what a legal spelling spells is known with a topic only."""

@@ -11,10 +11,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from gateway.access import DESCRIBE, Access
-from gateway.acls.model import Operation, Resource, ResourceType
+from gateway.acl_model import Operation, Resource, ResourceType
 from gateway.rules.api_keys import ApiKey
 from gateway.rules.nested import has_field
+from gateway.views.access import DESCRIBE, Access
 from protocol import messages
 from protocol.schema import request_name, response_name
 

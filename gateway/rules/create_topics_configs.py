@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final
 
-from gateway.access import Access
-from gateway.acls.model import Operation
+from gateway.acl_model import Operation
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
 from gateway.rules.nested import changed
+from gateway.views.access import Access
 from protocol import messages
 
 FIRST: Final = 5

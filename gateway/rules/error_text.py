@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.names import decode
-from gateway.view import View
+from gateway.views.view import View
 from protocol.entities import Kind
 from protocol.primitives import compact_string, legacy_string
 from protocol.splice import Edit

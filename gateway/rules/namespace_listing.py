@@ -11,11 +11,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.access import DESCRIBE, Access
 from gateway.decision import Denied
 from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, flat_prefix
-from gateway.spelling import below
-from gateway.view import View
+from gateway.views.access import DESCRIBE, Access
+from gateway.views.spelling import below
+from gateway.views.view import View
 
 ENDS: Final = (DELIMITER.encode(), END_OF_NAMESPACE.encode())
 """How a name ends that may denote a namespace; no other name does."""

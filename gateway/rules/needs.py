@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.acls.model import Operation
+from gateway.acl_model import Operation
 
 NOTHING: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Operations (codes of :class:`gateway.acls.model.Operation`; 0: none) on the topics, groups
+    """Operations (codes of :class:`gateway.acl_model.Operation`; 0: none) on the topics, groups
     and transactional ids that a request names.
     ``instead``: who may do this with the cluster needs nothing on topics."""
 

@@ -19,7 +19,7 @@ from gateway.policies.tree import (
     REQUIRE_ACKS,
     REQUIRE_IDEMPOTENCE,
 )
-from gateway.view import View
+from gateway.views.view import View
 from protocol.errors import TruncatedError
 from protocol.records import BATCH_HEADER_SIZE, batch_facts, is_older_format
 

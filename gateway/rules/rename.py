@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.access import Access
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_ID
 from gateway.rules.needs import NOTHING, Needs
 from gateway.topic_ids import TopicIndex
+from gateway.views.access import Access
 from protocol.entities import Kind
 from protocol.primitives import compact_string, legacy_bytes, legacy_string
 from protocol.splice import Edit

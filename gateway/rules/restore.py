@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gateway.access import DESCRIBE, Access
 from gateway.rules.rename import (
     CONSUMER,
     EMBEDDED,
@@ -20,6 +19,7 @@ from gateway.rules.rename import (
     wire_string,
 )
 from gateway.topic_ids import TopicIndex
+from gateway.views.access import DESCRIBE, Access
 from protocol.entities import Kind
 from protocol.splice import Edit
 from protocol.walkers import Span

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from gateway.acls.model import AclBinding, AclEntry, ResourceAcls, ResourcePattern
+from gateway.acl_model import AclBinding, AclEntry, ResourceAcls, ResourcePattern
 
 
 def by_pattern(acls: Iterable[AclBinding]) -> list[ResourceAcls]:

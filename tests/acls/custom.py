@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from gateway.acl_model import AclBinding, Operation, Permission, Resource
 from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
 from gateway.acls.filters import means_entry, means_pattern
-from gateway.acls.model import AclBinding, Operation, Permission, Resource
 from gateway.acls.patterns import covers
 
 

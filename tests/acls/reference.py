@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclBinding,
     Operation,
     PatternType,

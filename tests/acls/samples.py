@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclEntry,
     Operation,
     PatternType,

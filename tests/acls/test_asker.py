@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.acls.asker
-from gateway.acls.asker import Askers
-from gateway.acls.index import AclIndex
-from gateway.acls.model import (
+from gateway.acl_model import (
     Operation,
     PatternType,
     ResourcePattern,
@@ -17,6 +15,8 @@ from gateway.acls.model import (
     pattern_of,
     resource,
 )
+from gateway.acls.asker import Askers
+from gateway.acls.index import AclIndex
 from gateway.acls.patterns import name_of
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import Change, Removal

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.acl_model import AclBinding, Operation, ResourceType, pattern_of
 from gateway.acls.authorizer import Verdict
-from gateway.acls.model import AclBinding, Operation, ResourceType, pattern_of
 from gateway.catalog.snapshot import Snapshot
 from tests.acls.custom import ListAuthorizer
 from tests.acls.samples import HOST, entry

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.acl_model import Operation, PatternType, Permission, ResourceType, pattern_of
 from gateway.acls.authorizer import AclFilter
 from gateway.acls.filters import means_entry, means_pattern
-from gateway.acls.model import Operation, PatternType, Permission, ResourceType, pattern_of
 from tests.acls.samples import HOST, entry
 
 TOPIC, ANY = ResourceType.TOPIC, ResourceType.ANY

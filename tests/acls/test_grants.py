@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.acl_model import Operation, Permission, pattern_of
 from gateway.acls.grants import ALLOWS, DENIES, EVERYTHING, Grant, bit, canonical_host
-from gateway.acls.model import Operation, Permission, pattern_of
 from tests.acls.samples import HOST, HOSTS, OPERATIONS, OTHER_HOST, entries, entry
 
 PATTERN = pattern_of("TOPIC:LITERAL:x")

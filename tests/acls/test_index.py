@@ -7,8 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.acl_model import ANY_USER, ResourceAcls, ResourcePattern, ResourceType, pattern_of
 from gateway.acls.index import AclIndex, differing
-from gateway.acls.model import ANY_USER, ResourceAcls, ResourcePattern, ResourceType, pattern_of
 from gateway.acls.patterns import covers
 from gateway.catalog.entities import Change, Removal
 from gateway.catalog.snapshot import Snapshot

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.acl_model import Operation, ResourceType, resource
 from gateway.acls.loading import AuthorizerError, load_authorizer
-from gateway.acls.model import Operation, ResourceType, resource
 from gateway.acls.standard import StandardAuthorizer
-from gateway.config_security import Authorization
+from gateway.config.security import Authorization
 from tests.acls.custom import ListAuthorizer
 from tests.acls.samples import HOST
 

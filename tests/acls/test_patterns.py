@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acls.model import ResourcePattern, ResourceType, pattern_of
+from gateway.acl_model import ResourcePattern, ResourceType, pattern_of
 from gateway.acls.patterns import (
     Name,
     anything_in,

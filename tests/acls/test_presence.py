@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acls.model import PatternType, ResourcePattern, ResourceType
+from gateway.acl_model import PatternType, ResourcePattern, ResourceType
 from gateway.acls.patterns import covers
 from gateway.acls.presence import Presence
 from tests.acls.samples import KINDS, NAMES, patterns

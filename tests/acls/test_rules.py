@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acls.grants import Grant
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclEntry,
     Operation,
     PatternType,
@@ -15,6 +14,7 @@ from gateway.acls.model import (
     ResourceType,
     pattern_of,
 )
+from gateway.acls.grants import Grant
 from gateway.acls.patterns import covers, name_of, tiers_of
 from gateway.acls.rules import Prefixes, Rules
 from tests.acls.samples import HOST, HOSTS, NAMES, OTHER_HOST, entries, entry

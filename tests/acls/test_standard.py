@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acls.model import Operation, ResourceType, pattern_of, resource
+from gateway.acl_model import Operation, ResourceType, pattern_of, resource
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.snapshot import Snapshot
 from tests.acls.reference import Reference, bindings_of

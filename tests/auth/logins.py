@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell, Exchange
-from gateway.auth.identity import Identity
 from gateway.auth.login import Login
 from gateway.auth.mechanisms import Session
+from gateway.identity import Identity
 from protocol import messages
 from protocol.frames import frame
 from protocol.headers import (

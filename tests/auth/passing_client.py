@@ -10,8 +10,8 @@ from scramp import ScramClient
 
 from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.pass_through import PassThrough, PassThroughLogin
-from gateway.broker_messages import request_frame, response_body, response_entity
-from gateway.config_security import ListenerSasl
+from gateway.brokers.messages import request_frame, response_body, response_entity
+from gateway.config.security import ListenerSasl
 from protocol import messages
 from tests.auth.bearer_tokens import bearer, jwt
 from tests.auth.sasl_broker import ALL, AUTHENTICATE, SaslBroker

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.identity import Identity
 from gateway.auth.login import Login
+from gateway.identity import Identity
 from protocol.errors import ProtocolError
 from protocol.frames import frame
 from tests.auth.logins import (

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from gateway.auth.exchange import CannotTell, CredentialsError
-from gateway.auth.identity import Identity
 from gateway.auth.jwks_url import UrlKeys
 from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.oauthbearer import OAuthBearerExchange
 from gateway.auth.plain import PlainExchange
 from gateway.auth.scram import ScramExchange
 from gateway.catalog.entities import ScramCredential
-from gateway.config_security import ListenerSasl, OAuthBearer, Secret
+from gateway.config.security import ListenerSasl, OAuthBearer, Secret
+from gateway.identity import Identity
 from tests.auth.tokens import jwk, key_set
 
 KEY = "listeners[0].sasl"

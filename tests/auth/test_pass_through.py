@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.auth.identity import Identity
-from gateway.broker_messages import request_frame
+from gateway.brokers.messages import request_frame
+from gateway.identity import Identity
 from protocol import messages
 from protocol.errors import ProtocolError
 from tests.auth.bearer_tokens import bearer, jwt

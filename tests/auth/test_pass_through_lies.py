@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.auth.pass_through import MAX_ANSWER, PassThroughLogin
-from gateway.broker_messages import request_frame
+from gateway.brokers.messages import request_frame
 from protocol import messages
 from protocol.errors import ProtocolError
 from tests.auth.passing_client import SCRAM, PassingClient, broker_of, login_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from gateway.auth.identity import Identity
 from gateway.auth.pass_through_reauthentication import PassThroughReauthentication
-from gateway.broker_messages import request_frame, response_body, response_entity
+from gateway.brokers.messages import request_frame, response_body, response_entity
+from gateway.identity import Identity
 from tests.auth.passing_client import NOW, SECRET, HonestTokens, broker_of, through_of
 from tests.auth.sasl_broker import ALL, REFUSED, Outcome, SaslBroker
 

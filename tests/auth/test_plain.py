@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.auth.exchange import AuthenticationFailed, CredentialsError
-from gateway.auth.identity import Identity
 from gateway.auth.plain import PlainExchange, PlainUsers
-from gateway.config_security import Secret
+from gateway.config.security import Secret
+from gateway.identity import Identity
 
 KEY = "listeners[0].sasl.users"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.auth.identity import Identity
 from gateway.auth.reauthentication import Reauthentication
+from gateway.identity import Identity
 from protocol import messages
 from tests.auth.logins import Accepts
 

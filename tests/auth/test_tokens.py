@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gateway.auth.exchange import AuthenticationFailed, CannotTell
 from gateway.auth.jwks import KeySet
 from gateway.auth.tokens import TokenChecker
-from gateway.config_security import OAuthBearer
+from gateway.config.security import OAuthBearer
 from tests.auth.tokens import AUDIENCE, claims, jwk, key_set, token
 
 ISSUER = "https://localhost/issuer"

@@ -12,7 +12,7 @@ from bench.acl_population import (
     resource_acls,
     team,
 )
-from gateway.acls.model import ANY_USER, PatternType, Permission
+from gateway.acl_model import ANY_USER, PatternType, Permission
 
 
 def test_it_has_as_many_as_it_says() -> None:

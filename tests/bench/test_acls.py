@@ -6,7 +6,7 @@ import pytest
 
 from bench import acls
 from bench.acl_population import HOST, LONG_NAME, WORST, principal, resource_acls, team
-from gateway.acls.model import Operation, ResourceType, resource
+from gateway.acl_model import Operation, ResourceType, resource
 from gateway.catalog.snapshot import Snapshot
 
 USERS = [principal(number) for number in range(20)]

@@ -7,7 +7,7 @@ import pytest
 from bench import catalog
 from bench.catalog_rows import CatalogRow
 from gateway.decision import Denied
-from gateway.view import View, ViewSettings
+from gateway.views.view import View, ViewSettings
 
 
 def test_the_names_that_are_looked_up_are_found() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclEntry,
     Operation,
     PatternType,

@@ -15,7 +15,7 @@ from gateway.catalog.catalog_topic import (
     ensure_topic,
 )
 from gateway.catalog.source import CatalogUnavailable
-from gateway.cluster_link import ClusterUnreachable
+from gateway.cluster.link import ClusterUnreachable
 from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.schema import api_key_of, message_versions, response_name

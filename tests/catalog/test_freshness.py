@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from gateway.catalog.freshness import Freshness
-from tests.gateway.waiting import eventually
+from tests.waiting import eventually
 
 
 def now() -> float:

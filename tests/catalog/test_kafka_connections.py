@@ -16,10 +16,10 @@ from aiokafka.protocol.metadata import MetadataRequest
 
 from devkit.certificates import Authority
 from devkit.ports import free_port
-from gateway.broker_security import BrokerSecurity
+from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.kafka_connections import Connections, error_name
 from gateway.catalog.partition import LogError
-from gateway.config_security import ClientSasl, ClientTls, ClusterSecurity, Secret
+from gateway.config.security import ClientSasl, ClientTls, ClusterSecurity, Secret
 from tests.auth.sasl_broker import AUTHENTICATE, HANDSHAKE, SaslBroker
 
 METADATA, API_VERSIONS = 3, 18

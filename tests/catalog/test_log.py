@@ -15,9 +15,9 @@ from gateway.catalog.entities import CatalogFormat, Namespace
 from gateway.catalog.log import Reader
 from gateway.catalog.records import FORMAT, Place, Record, UnreadableCatalog, encode
 from gateway.catalog.source import CatalogUnavailable
+from tests.catalog import skipped_time
 from tests.catalog.fake_log import FakeLog, FakePartition
-from tests.gateway import skipped_time
-from tests.gateway.waiting import eventually
+from tests.waiting import eventually
 
 
 @asynccontextmanager

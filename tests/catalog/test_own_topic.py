@@ -11,7 +11,7 @@ from gateway.catalog.own_topic import (
     create,
     partitions_of,
 )
-from gateway.cluster_link import ClusterUnreachable
+from gateway.cluster.link import ClusterUnreachable
 from tests.catalog.test_catalog_topic import (
     BAD_REPLICATION,
     EXISTS,

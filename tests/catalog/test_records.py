@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acls.model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
 from gateway.catalog.entities import (
     Alias,
     CatalogFormat,

@@ -14,7 +14,7 @@ from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.source import Catalog, CatalogUnavailable
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
 from tests.catalog.test_catalog_topic import TOPIC, FakeAdmin
-from tests.gateway.waiting import eventually
+from tests.waiting import eventually
 
 
 def catalog(log: FakeLog, admin: FakeAdmin | None = None) -> ReplicatedCatalog:

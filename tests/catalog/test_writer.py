@@ -15,7 +15,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.catalog.writer import Writer
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
-from tests.gateway.waiting import eventually
+from tests.waiting import eventually
 
 
 class Exists(Exception):

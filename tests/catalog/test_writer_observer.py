@@ -17,7 +17,7 @@ from gateway.catalog.source import CatalogUnavailable
 from gateway.catalog.writer import Writer
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
 from tests.catalog.test_writer import Exists, Member, create
-from tests.gateway.waiting import eventually
+from tests.waiting import eventually
 
 
 class Told:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gateway.access import Access, AuthorizedAccess
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclBinding,
     AclEntry,
     Operation,
@@ -23,6 +22,7 @@ from gateway.changes.create_acls import create_acls
 from gateway.changes.delete_acls import delete_acls
 from gateway.changes.describe_acls import describe_acls
 from gateway.rules.nested import element_class, make
+from gateway.views.access import Access, AuthorizedAccess
 from protocol import messages
 from tests.changes.fakes import FakeGateway, World
 

@@ -13,7 +13,7 @@ from gateway.changes.create_topics import create_topics
 from gateway.changes.delete_topics import delete_topics
 from gateway.changes.jobs import Task
 from gateway.rules.nested import element_class, has_field, make
-from gateway.view import View
+from gateway.views.view import View
 from protocol import messages
 from tests.changes.fakes import FakeGateway, allowed
 

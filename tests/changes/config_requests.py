@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.access import Access
 from gateway.changes.alter_configs import alter_configs, incremental_alter_configs
 from gateway.changes.describe_configs import describe_configs
 from gateway.rules.nested import element_class, make
-from gateway.view import View
+from gateway.views.access import Access
+from gateway.views.view import View
 from protocol import messages
 from tests.changes.fakes import FakeGateway, allowed
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID, uuid4
 
-from gateway.cluster_link import ClusterUnreachable
+from gateway.cluster.link import ClusterUnreachable
 from gateway.names import MAX_FLAT_LENGTH, InvalidName, check_topic, fold
 from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
@@ -68,7 +68,7 @@ async def no_step(_: str) -> None:
 
 @dataclass
 class FakeBroker(FakePartitions):
-    """Answers what gateway/broker_admin.py asks of a cluster.
+    """Answers what gateway/cluster/admin.py asks of a cluster.
 
     ``step`` is awaited before and after every request that changes something
     (``"ask CreateTopicsRequest"``, ``"asked CreateTopicsRequest"``). ``down`` makes it

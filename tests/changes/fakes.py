@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.access import Access
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.changes.context import Context
-from gateway.cluster_link import ClusterUnreachable
+from gateway.cluster.link import ClusterUnreachable
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.topic_ids import TopicIndex
-from gateway.view import View, ViewSettings
+from gateway.views.access import Access
+from gateway.views.view import View, ViewSettings
 from protocol import messages
 from tests.changes.fake_broker import FakeBroker, Step, no_step
 

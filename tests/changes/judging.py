@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.config_policies import PolicySettings
+from gateway.config.policies import PolicySettings
 from gateway.policies.interface import PolicyViolation, RequestMetadata
 from gateway.policies.judge import Judge
 from gateway.policies.tree import Placed, Policies

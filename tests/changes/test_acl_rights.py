@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.acls.model import Operation, pattern_of
+from gateway.acl_model import Operation, pattern_of
 from gateway.changes.acl_rights import AclRights
 from tests.changes.acl_requests import access, put
 from tests.changes.fakes import World

@@ -11,7 +11,7 @@ from gateway.changes import alter_topics as module
 from gateway.changes.alter_topics import alter_topics, replacing, tracked
 from gateway.changes.refused import Refused
 from gateway.changes.topic_configs import DELETE, SET, Operation
-from gateway.cluster_link import ClusterUnreachable
+from gateway.cluster.link import ClusterUnreachable
 from gateway.names import LogicalName
 from tests.changes.fake_broker import Refused as BrokerRefused
 from tests.changes.fake_broker import no_step

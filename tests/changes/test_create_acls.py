@@ -6,10 +6,10 @@ import logging
 
 import pytest
 
-from gateway.access import Access
-from gateway.acls.model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
 from gateway.changes import create_acls as module
 from gateway.changes.create_acls import create_acls, is_too_large
+from gateway.views.access import Access
 from protocol import messages
 from tests.changes.acl_requests import (
     access,

@@ -13,7 +13,7 @@ from gateway.changes.create_messages import broker_request, response
 from gateway.changes.create_plan import plan
 from gateway.decision import Denied
 from gateway.rules.nested import element_class, make
-from gateway.view import View, ViewSettings
+from gateway.views.view import View, ViewSettings
 from protocol import messages
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from gateway.access import Access, AuthorizedAccess
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
 from gateway.changes.answered import Answered
 from gateway.changes.create_partitions import create_partitions
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
+from gateway.views.access import Access, AuthorizedAccess
 from protocol import messages
 from tests.changes.fake_partitions import FakePartitions, replicas_of
 from tests.changes.fakes import Clock, FakeGateway, World, allowed, once

@@ -15,7 +15,7 @@ from gateway.changes.create_plan import Planned, fresh_flat, plan, reserved, set
 from gateway.changes.refused import Refused
 from gateway.names import MAX_FLAT_LENGTH, LogicalName, flat_prefix
 from gateway.rules.nested import element_class, make
-from gateway.view import View, ViewSettings
+from gateway.views.view import View, ViewSettings
 from protocol import messages
 
 NOW = 1_700_000_000_000

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.catalog.entities import Alias, Namespace, Removal, TopicEntry
 from gateway.changes.housekeeping import CREATION_TIME
-from gateway.cluster_link import ClusterUnreachable
+from gateway.cluster.link import ClusterUnreachable
 from gateway.decision import Denied
 from gateway.names import LogicalName
 from tests.changes.admin_requests import codes, create, delete

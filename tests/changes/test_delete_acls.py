@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.access import Access
-from gateway.acls.model import Operation, PatternType, ResourceType
+from gateway.acl_model import Operation, PatternType, ResourceType
 from gateway.changes import delete_acls as module
+from gateway.views.access import Access
 from tests.changes.acl_requests import access, delete, filtering, held, put
 from tests.changes.fakes import FakeGateway, World, once
 

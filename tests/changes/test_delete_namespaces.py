@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gateway.access import Access, AuthorizedAccess
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.delete_namespaces import decide
-from gateway.view import View, ViewSettings
+from gateway.views.access import Access, AuthorizedAccess
+from gateway.views.view import View, ViewSettings
 from tests.session.allowing import Allowing
 
 NOW = 1_700_000_000_000

@@ -7,7 +7,7 @@ import pytest
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
 from gateway.changes.deletion_job import SETTLE_TIME, NamespaceDeletion, task_of
 from gateway.changes.jobs import Task
-from gateway.cluster_link import ClusterUnreachable
+from gateway.cluster.link import ClusterUnreachable
 from gateway.names import LogicalName
 from tests.changes.admin_requests import codes, create, delete
 from tests.changes.fakes import START, Crash, FakeGateway, World, crash_at, once

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.access import Access
-from gateway.acls.model import PatternType, ResourceType
+from gateway.acl_model import PatternType, ResourceType
 from gateway.changes import describe_acls as module
+from gateway.views.access import Access
 from tests.changes.acl_requests import access, describe, filtering, put
 from tests.changes.fakes import FakeGateway, World
 

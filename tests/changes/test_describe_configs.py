@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.access import AuthorizedAccess
-from gateway.acls.model import CLUSTER
+from gateway.acl_model import CLUSTER
 from gateway.catalog.entities import PrincipalHome
+from gateway.views.access import AuthorizedAccess
 from tests.changes.config_requests import (
     TOPIC,
     alter,

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.changes.housekeeping import ALIASES, CREATING, CREATION_TIME, Housekeeping
-from gateway.cluster_link import ClusterUnreachable
+from gateway.cluster.link import ClusterUnreachable
 from gateway.names import LogicalName
 from tests.changes.fakes import START, FakeGateway, World, once
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from gateway.access import AuthorizedAccess
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.changes.alter_configs import incremental_alter_configs
 from gateway.changes.alter_namespaces import alter_namespace
@@ -15,6 +14,7 @@ from gateway.changes.refused import Refused
 from gateway.changes.topic_configs import SET, Operation
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
+from gateway.views.access import AuthorizedAccess
 from protocol import messages
 from tests.changes.admin_requests import Shape, codes, create, made
 from tests.changes.config_requests import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.catalog.source import CatalogUnavailable
 from gateway.changes.refused import Refused, unavailable
-from gateway.cluster_link import ClusterUnreachable
+from gateway.cluster.link import ClusterUnreachable
 from gateway.decision import Denied
 
 

@@ -17,7 +17,7 @@ from gateway.changes.resources import (
     without_virtual,
 )
 from gateway.decision import Denied
-from gateway.view import View, ViewSettings
+from gateway.views.view import View, ViewSettings
 from tests.changes.fakes import World
 
 SNAPSHOT = Snapshot.of(["org:apache", "team"])

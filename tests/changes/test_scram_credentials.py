@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gateway.access import Access
 from gateway.changes.scram_credentials import (
     alter_user_scram_credentials,
     describe_user_scram_credentials,
 )
 from gateway.rules.nested import element_class, make
+from gateway.views.access import Access
 from protocol import messages
 from tests.changes.acl_requests import access, put
 from tests.changes.fakes import FakeGateway, World, once

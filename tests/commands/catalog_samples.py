@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from gateway.acls.model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
 from gateway.catalog.entities import (
     Alias,
     Entity,

@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.filters import means_entry, means_pattern
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclBinding,
     AclEntry,
     Operation,
@@ -17,6 +15,8 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.authorizer import AclFilter
+from gateway.acls.filters import means_entry, means_pattern
 from gateway.rules.nested import element_class, make
 from tests.changes.acl_requests import acl, text_of
 from tests.commands.fake_gateway import FakeGateway

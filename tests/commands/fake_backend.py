@@ -8,12 +8,12 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.broker_admin import BrokerAdmin
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
-from gateway.cluster import Cluster
+from gateway.cluster.admin import BrokerAdmin
+from gateway.cluster.cluster import Cluster
 from gateway.commands import operator
-from gateway.config import Config
+from gateway.config.models import Config
 from gateway.rules.nested import element_class, make
 from gateway.topic_ids import TopicIndex
 from protocol import messages

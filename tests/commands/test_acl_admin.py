@@ -7,13 +7,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from gateway.acl_model import Operation, PatternType, Permission, ResourceType
 from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import Operation, PatternType, Permission, ResourceType
 from gateway.commands import acl_admin
 from gateway.commands.acl_admin import AclAdmin, in_order
 from gateway.commands.admin import Admin
 from gateway.commands.client import GatewayClient
-from gateway.config_models import parse_address
+from gateway.config.models import parse_address
 from tests.changes.acl_requests import acl, text_of
 from tests.commands.fake_acls import FakeAcls
 from tests.commands.fake_gateway import drop_after, drop_before

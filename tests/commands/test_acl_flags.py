@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from gateway.acls.model import Operation
+from gateway.acl_model import Operation
 from gateway.commands import acls
 from gateway.commands.acl_flags import (
     acls_to_add,

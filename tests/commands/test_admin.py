@@ -11,7 +11,7 @@ from gateway.commands import admin as admin_module
 from gateway.commands.admin import DELETE, SET, Admin
 from gateway.commands.answers import Config, Partition, Synonym
 from gateway.commands.client import GatewayClient
-from gateway.config import Address
+from gateway.config.models import Address
 from protocol.schema import message_versions
 from tests.commands.fake_gateway import HOST, FakeGateway
 

@@ -11,7 +11,7 @@ from gateway.commands.admin import Admin
 from gateway.commands.applied import Applied, as_json, lines, of_namespace, of_topic
 from gateway.commands.client import GatewayClient
 from gateway.commands.listed import ROOT, Name
-from gateway.config import Address
+from gateway.config.models import Address
 from gateway.policies.told import Row
 from tests.commands.fake_gateway import HOST, FakeGateway
 from tests.commands.running import topics

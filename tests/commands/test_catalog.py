@@ -14,7 +14,7 @@ from gateway.commands.catalog_file import export_text, secrets_text
 from tests.commands.catalog_samples import sample
 from tests.commands.fake_backend import FakeBackend
 from tests.commands.running import Said, command
-from tests.gateway import config_samples
+from tests.config import config_samples
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from gateway.acls.model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
 from gateway.catalog.entities import (
     Alias,
     Entity,

@@ -21,7 +21,7 @@ from gateway.commands.catalog_file import (
     write_secrets,
 )
 from gateway.commands.yaml_values import parse
-from gateway.config_errors import ConfigError
+from gateway.config.errors import ConfigError
 from tests.commands.catalog_samples import catalogs, sample
 
 GOLDEN = """\

@@ -11,7 +11,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
 from tests.commands.fake_backend import FakeBackend
 from tests.commands.running import Said, command
-from tests.gateway import config_samples
+from tests.config import config_samples
 
 HEAD = "format: 1\ncatalog_format: 1\nnamespaces:\n"
 

@@ -12,7 +12,7 @@ from devkit.ports import free_port
 from gateway.commands.admin import Admin
 from gateway.commands.client import GatewayClient
 from gateway.commands.failure import CommandError, Unavailable
-from gateway.config import Address
+from gateway.config.models import Address
 from tests.commands.fake_gateway import HOST, FakeGateway, drop_after, drop_before
 
 

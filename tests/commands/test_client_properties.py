@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker_login import BrokerLogin
+from gateway.brokers.login import BrokerLogin
 from gateway.commands import client_properties
 from gateway.commands.client_properties import KEY, ClientSecurity, read_properties
 from gateway.commands.failure import UsageError
-from gateway.config_security import ClusterSecurity
+from gateway.config.security import ClusterSecurity
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import command
 

@@ -21,8 +21,8 @@ from tests.commands import catalog_samples
 from tests.commands.cli_page import ADDRESS, PAGE, steps
 from tests.commands.fake_backend import FakeBackend
 from tests.commands.running import command
+from tests.config import config_samples
 from tests.docs import markdown
-from tests.gateway import config_samples
 
 CLIENTS = ("topics", "configs", "acls")
 

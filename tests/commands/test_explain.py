@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from devkit.ports import free_ports
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclEntry,
     Operation,
     PatternType,
@@ -21,7 +21,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
 from tests.commands.fake_backend import FakeBackend
 from tests.commands.running import Said, command
-from tests.gateway import config_samples
+from tests.config import config_samples
 
 CATALOG = Snapshot().apply(
     [

@@ -19,7 +19,7 @@ from gateway.commands.listed import (
     topic_argument,
 )
 from gateway.names import InvalidName, LogicalName
-from gateway.view import View, ViewSettings
+from gateway.views.view import View, ViewSettings
 
 EXISTING = {"org", "org:apache", "a-b"}
 

@@ -18,7 +18,7 @@ from gateway.commands.namespaces import (
     require_namespace,
     topics_by_namespace,
 )
-from gateway.config import Address
+from gateway.config.models import Address
 from tests.commands.fake_gateway import HOST, FakeGateway
 
 

@@ -14,12 +14,12 @@ from gateway.catalog.records import UnreadableCatalog
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
-from gateway.cluster import Cluster
+from gateway.cluster.cluster import Cluster
 from gateway.commands import operator
 from gateway.commands.failure import CommandError, Unavailable
-from gateway.config import Config
-from tests.gateway import config_samples
-from tests.gateway.scripted_broker import ClusterState, ScriptedBroker
+from gateway.config.models import Config
+from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
+from tests.config import config_samples
 
 
 @pytest.fixture(autouse=True)

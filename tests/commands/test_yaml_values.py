@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.commands.yaml_values import BadValue, Value, parse, read_file, write
-from gateway.config_errors import ConfigError, key_text
+from gateway.config.errors import ConfigError, key_text
 
 
 def refused(read: Callable[[], object]) -> str:

@@ -21,7 +21,7 @@ SUITES = (
         "tests/session",
         f"--ignore={FUZZ}",
         "tests/scenarios",
-        "tests/gateway/test_view.py",
+        "tests/views/test_view.py",
         "tests/protocol/test_headers.py",
         "tests/protocol/test_prebuilt.py",
         "tests/protocol/test_primitives.py",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.acls.model import (
+from gateway.acl_model import (
     CLUSTER_NAME,
     WILDCARD,
     AclBinding,

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.access import ALTER, CREATE, WRITE, Access, AuthorizedAccess
-from gateway.acls.model import Operation, PatternType, ResourceType
+from gateway.acl_model import Operation, PatternType, ResourceType
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acl_rights import AclRights
 from gateway.decision import Denied
-from gateway.denials import CODES
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.kafka_names import ERROR_NAMES
 from gateway.names import DELIMITER, LogicalName
-from gateway.view import View, ViewSettings
+from gateway.views.access import ALTER, CREATE, WRITE, Access, AuthorizedAccess
+from gateway.views.denials import CODES
+from gateway.views.view import View, ViewSettings
 from tests.acls.bindings import by_pattern
 from tests.docs import access_table, markdown
 from tests.docs.access_table import ALLOWED, AddsAcls, Does, InitProducerId, Moves, Row

@@ -8,11 +8,11 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from gateway.config import load_config
-from gateway.config_security import Mechanism, OAuthBearer, SecurityProtocol
+from gateway.config.security import Mechanism, OAuthBearer, SecurityProtocol
+from gateway.config_file.loading import load_config
 from tests.auth.tokens import jwk, key_set
+from tests.config import config_samples
 from tests.docs import markdown
-from tests.gateway import config_samples
 
 PAGE = markdown.read("docs/authentication.md")
 LISTENERS, OAUTHBEARER = (

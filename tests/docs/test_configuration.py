@@ -12,9 +12,11 @@ from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gateway import check, exit_codes
-from gateway.config import Config, load_config
-from gateway.config_policies import PolicyBlock
+from gateway import exit_codes
+from gateway.checks import check
+from gateway.config.models import Config
+from gateway.config.policies import PolicyBlock
+from gateway.config_file.loading import load_config
 from tests.docs import markdown
 
 PAGE = markdown.read("docs/configuration.md")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import load_config
+from gateway.config_file.loading import load_config
 from gateway.coverage import COVERAGE
 from tests.docs import guide, kip_rows, markdown
 

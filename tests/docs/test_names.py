@@ -8,7 +8,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from gateway.names import RESERVED_PREFIX, RESERVED_TOPICS, LogicalName, decode, encode
 from gateway.rules.access import check_creation
-from gateway.view import View, ViewSettings
+from gateway.views.view import View, ViewSettings
 from tests.docs import markdown
 
 PAGE = markdown.read("docs/names.md")

@@ -9,10 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gateway.auth.mechanisms import USER_IS_GONE
+from gateway.connections.lingering import TOO_MANY
 from gateway.flows import LATENCY_BUCKETS
-from gateway.lingering import TOO_MANY
-from gateway.metrics import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES, Metrics
-from gateway.worker_channel import State
+from gateway.processes.metrics import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES, Metrics
+from gateway.processes.worker_channel import State
 from tests.docs import markdown
 
 PAGE = markdown.read("docs/operations.md")
@@ -86,12 +86,12 @@ def texts(node: ast.AST, constants: Mapping[str, str] = MappingProxyType({})) ->
 
 
 ENDING = (
-    "admission.py",
-    "connection.py",
-    "entrance.py",
-    "login_connection.py",
-    "server.py",
-    "tls_handshake.py",
+    "connections/admission.py",
+    "connections/connection.py",
+    "connections/entrance.py",
+    "connections/login_connection.py",
+    "processes/server.py",
+    "tls/handshake.py",
 )
 CALLS = {"close", "revoke", "_revoke", "refused"}
 """What ends connections, and by a call of what."""

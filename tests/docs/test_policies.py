@@ -14,16 +14,16 @@ from annotated_types import Ge, Le, MaxLen
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gateway.config import load_config
-from gateway.config_policies import AcksGuarantee, ConfigRules, PolicyBlock, ProducerGuarantee
+from gateway.config.policies import AcksGuarantee, ConfigRules, PolicyBlock, ProducerGuarantee
+from gateway.config_file.loading import load_config
 from gateway.policies.declared import violations
 from gateway.policies.interface import PolicyViolation, RequestMetadata
 from gateway.policies.judge import MAX_LOGGED, MAX_TOLD
 from gateway.policies.limits import over
 from gateway.policies.loading import GROUP
 from gateway.policies.tree import Policies
+from tests.config import config_samples
 from tests.docs import markdown
-from tests.gateway import config_samples
 from tests.policies.samples import policies
 
 PAGE = markdown.read("docs/policies.md")

@@ -13,17 +13,18 @@ import yaml
 from cryptography.x509.oid import NameOID
 
 from devkit.certificates import Authority, subject
-from gateway import check
 from gateway.broker_names import BrokerNames
-from gateway.config import Config, load_config
-from gateway.config_security import ListenerTls
-from gateway.distinguished_name import name_text
-from gateway.listeners import listener_addresses
-from gateway.principal_mapping import NoMatchingRule, PrincipalMapping
-from gateway.tls import CIPHERS
+from gateway.checks import check
+from gateway.config.models import Config
+from gateway.config.security import ListenerTls
+from gateway.config_file.loading import load_config
+from gateway.connections.listeners import listener_addresses
+from gateway.tls.contexts import CIPHERS
+from gateway.tls.distinguished_name import name_text
+from gateway.tls.principal_mapping import NoMatchingRule, PrincipalMapping
 from gateway.virtual_brokers import NodeIdRanges
 from tests.docs import markdown
-from tests.gateway.name_samples import CN, ORG, OU, Attributes, C, content_of
+from tests.tls.name_samples import CN, ORG, OU, Attributes, C, content_of
 
 PAGE = markdown.read("docs/tls.md")
 

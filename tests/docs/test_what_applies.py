@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gateway.catalog.snapshot import Snapshot
-from gateway.config import load_config
+from gateway.config_file.loading import load_config
 from gateway.policies import told_text
 from gateway.policies.declared import violations
 from gateway.policies.interface import RequestMetadata
@@ -18,8 +18,8 @@ from gateway.policies.tree import Policies
 from tests.commands.fake_backend import FakeBackend
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import command
+from tests.config import config_samples
 from tests.docs import markdown
-from tests.gateway import config_samples
 
 PAGE = markdown.read("docs/policies.md")
 SECTION = PAGE.partition("\n## What applies here\n")[2].partition("\n## ")[0]

@@ -14,7 +14,7 @@ import pytest
 
 from devkit.waiting import wait_until
 from gateway import cli, exit_codes, version
-from tests.gateway import config_samples
+from tests.config import config_samples
 
 ROOT = Path(__file__).parents[2]
 
@@ -220,5 +220,5 @@ def test_sigterm_while_the_cluster_is_still_waited_for(tmp_path: Path) -> None:
         gateway.process.kill()
     log = gateway.log.read_text()
     assert "SIGTERM: stopping" in log
-    assert log.endswith("gateway.supervisor stopped\n")
+    assert log.endswith("gateway.processes.supervisor stopped\n")
     assert "Traceback" not in log

@@ -13,8 +13,8 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.waiting import wait_until
-from gateway.acls import model
-from gateway.acls.model import Operation, ResourcePattern
+from gateway import acl_model as model
+from gateway.acl_model import Operation, ResourcePattern
 from gateway.kafka_names import ERROR_NAMES
 from tests.docs import access_table
 from tests.docs.access_table import ALLOWED, AddsAcls, Does, InitProducerId, Moves, Row

@@ -11,7 +11,7 @@ from aiokafka.errors import KafkaError
 
 from devkit import java
 from devkit.java import JavaResult
-from gateway.acls.model import Operation, PatternType, ResourcePattern, ResourceType
+from gateway.acl_model import Operation, PatternType, ResourcePattern, ResourceType
 from tests.docs.access_table import AddsAcls, Does, Row
 from tests.live import authorized, clients, java_tools
 from tests.live.access_actions import READERS, told, written

@@ -14,7 +14,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.gateway.cloud_events import checked
+from tests.audit.cloud_events import checked
 from tests.live import clients
 
 AUDIT_TOPIC = "__kafka_gateway_audit"

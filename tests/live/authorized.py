@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 from devkit.broker_security import ANONYMOUS, jaas_config
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
-from gateway.acls import model
+from gateway import acl_model as model
 from tests.live import clients
 from tests.live.wire import Wire
 

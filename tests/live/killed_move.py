@@ -17,16 +17,16 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from gateway.access import Access
-from gateway.broker_admin import BrokerAdmin
 from gateway.catalog.kafka_connections import Connections
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.context import Context
 from gateway.changes.jobs import Task
-from gateway.cluster import Cluster
-from gateway.config import Address
-from gateway.view import View, ViewSettings
+from gateway.cluster.admin import BrokerAdmin
+from gateway.cluster.cluster import Cluster
+from gateway.config.models import Address
+from gateway.views.access import Access
+from gateway.views.view import View, ViewSettings
 from protocol import messages
 from tests.live.wire import entity
 

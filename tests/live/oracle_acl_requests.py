@@ -10,8 +10,8 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from gateway.acls.model import Operation, PatternType, Permission
-from gateway.acls.model import ResourceType as Type
+from gateway.acl_model import Operation, PatternType, Permission
+from gateway.acl_model import ResourceType as Type
 from tests.live.oracle_acl_sets import filters
 from tests.live.oracle_requests import NOBODY, Strategy, fields, flags
 

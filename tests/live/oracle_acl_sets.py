@@ -9,8 +9,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import (
+from gateway.acl_model import (
     ANY_USER,
     CLUSTER_NAME,
     WILDCARD,
@@ -21,7 +20,8 @@ from gateway.acls.model import (
     Permission,
     ResourcePattern,
 )
-from gateway.acls.model import ResourceType as Type
+from gateway.acl_model import ResourceType as Type
+from gateway.acls.authorizer import AclFilter
 
 NAMES: Final = {
     Type.TOPIC: ("a", "ab", "abc", "b", "a.b", "team-a..x"),

@@ -14,13 +14,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from devkit.java import compile_java, java_command
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclBinding,
     Operation,
     Resource,
 )
-from gateway.acls.model import ResourceType as Type
+from gateway.acl_model import ResourceType as Type
+from gateway.acls.authorizer import AclFilter
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.snapshot import Snapshot
 from tests.acls.bindings import by_pattern

@@ -9,7 +9,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from gateway.acls.model import ResourceType as Type
+from gateway.acl_model import ResourceType as Type
 from tests.live.oracle_acl_sets import NAMES
 
 Values = Mapping[str, object]

@@ -12,7 +12,7 @@ from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_batch
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
-from gateway.acls.model import ResourceType as Type
+from gateway.acl_model import ResourceType as Type
 from tests.live.oracle_acl_sets import NAMES
 from tests.live.oracle_requests import (
     PRODUCER_ID,

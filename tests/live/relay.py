@@ -12,7 +12,7 @@ from typing import Self
 
 from protocol.frames import frame
 from protocol.headers import response_body_pos, response_header_version
-from tests.gateway.scripted_broker import HOST, Answer, Fault
+from tests.cluster.scripted_broker import HOST, Answer, Fault
 
 SECONDS = 20.0
 _HEADER = struct.Struct(">hhih")

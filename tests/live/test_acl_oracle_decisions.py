@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import (
+from gateway.acl_model import (
     ANY_USER,
     AclBinding,
     AclEntry,
@@ -22,6 +21,7 @@ from gateway.acls.model import (
     ResourcePattern,
     ResourceType,
 )
+from gateway.acls.authorizer import AclFilter
 from tests.live.oracle_acl_sets import (
     HOSTS,
     NAMES,

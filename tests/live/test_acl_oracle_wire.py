@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from devkit.broker import KafkaCluster
 from devkit.broker_security import BrokerSecurity
-from gateway.acls.model import AclBinding
+from gateway.acl_model import AclBinding
 from gateway.coverage import COVERAGE
 from tests.live import authorized
 from tests.live.oracle_acl_sets import acl_sets, entries, patterns

@@ -14,8 +14,8 @@ from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from protocol import messages
-from tests.gateway import scripted_broker
-from tests.gateway.scripted_broker import Answer
+from tests.cluster import scripted_broker
+from tests.cluster.scripted_broker import Answer
 from tests.live import clients, processes
 from tests.live.relay import FaultyRelay
 from tests.live.wire import Wire, entity, request_frame, response_body

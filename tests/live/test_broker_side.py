@@ -67,7 +67,7 @@ def told(directory: Path, servers: str, security: dict[str, Any]) -> str:
         time.sleep(1)
         (line,) = [line for line in log.read_text().splitlines() if "WARNING" in line]
     assert not any(password in log.read_text() for password in PASSWORDS.values())
-    return line.partition("gateway.cluster ")[2]
+    return line.partition("gateway.cluster.cluster ")[2]
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256"])

@@ -18,16 +18,16 @@ from confluent_kafka.admin import (
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
-from gateway.broker_admin import BrokerAdmin
 from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
-from gateway.cluster import Cluster
+from gateway.cluster.admin import BrokerAdmin
+from gateway.cluster.cluster import Cluster
 from gateway.names import LogicalName
-from tests.gateway.waiting import eventually
 from tests.live.clients import SECONDS, admin, done, settings
+from tests.waiting import eventually
 
 VISIBLE_SECONDS = 1.0
 

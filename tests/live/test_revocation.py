@@ -22,7 +22,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclBinding,
     AclEntry,
     Operation,

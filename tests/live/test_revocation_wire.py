@@ -17,7 +17,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
-from gateway.acls.model import ResourceType
+from gateway.acl_model import ResourceType
 from protocol import messages
 from protocol.headers import request_header_version
 from protocol.schema import api_key_of

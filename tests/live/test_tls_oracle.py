@@ -7,10 +7,10 @@ import random
 from collections.abc import Iterator, Sequence
 
 from devkit import java
-from gateway.distinguished_name import name_text
-from gateway.principal_mapping import InvalidRules, NoMatchingRule, PrincipalMapping
-from tests.gateway import name_samples
+from gateway.tls.distinguished_name import name_text
+from gateway.tls.principal_mapping import InvalidRules, NoMatchingRule, PrincipalMapping
 from tests.live.java_tools import SOURCES
+from tests.tls import name_samples
 
 NAMES = 3_000
 MAPPINGS = 6_000

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from gateway.config_policies import PolicySettings
+from gateway.config.policies import PolicySettings
 from gateway.policies.interface import CreateTopicPolicy, PolicyViolation, RequestMetadata
 from gateway.policies.loading import KEY
 from gateway.policies.tree import Placed, Policies

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.config_policies import PolicyBlock, PolicySettings
+from gateway.config.policies import PolicyBlock, PolicySettings
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.tree import Placed, Policies
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from gateway.config_policies import Range
+from gateway.config.policies import Range
 from gateway.policies.findings import Bound, allowance, broken_bound, cut, listed
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.config_policies import PolicyBlock
+from gateway.config.policies import PolicyBlock
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.measures import Measure, is_near, measures
 

@@ -12,8 +12,8 @@ from gateway.policies import runner as runners
 from gateway.policies.loading import PolicyError
 from gateway.policies.runner import PolicyRunner, with_class
 from gateway.policies.tree import Policies
-from tests.gateway.waiting import eventually
 from tests.policies.classes import OBLIGING, TIMEOUT, Obliging, block, policies, topic
+from tests.waiting import eventually
 
 NO_CONFIGS: dict[str, str | None] = {}
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from gateway.config_policies import PolicyBlock, PolicySettings
+from gateway.config.policies import PolicyBlock, PolicySettings
 from gateway.policies.schema import policies_schema, schema_text
 from tests.policies.json_schema import mistakes
 from tests.policies.samples import values

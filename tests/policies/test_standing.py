@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.config_policies import PolicySettings
+from gateway.config.policies import PolicySettings
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.judge import Judge
 from gateway.policies.standing import Alteration, caused

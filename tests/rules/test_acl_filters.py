@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.model import (
+from gateway.acl_model import (
     AclBinding,
     Operation,
     PatternType,
     Permission,
     ResourceType,
 )
+from gateway.acls.authorizer import AclFilter
 from gateway.catalog.snapshot import Snapshot
 from gateway.rules.acl_filters import Meant, meant
-from gateway.view import View, ViewSettings
+from gateway.views.view import View, ViewSettings
 from tests.changes.acl_requests import entities, text_of
 
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gateway.acls.model import AclBinding, AclEntry, Operation, Permission
+from gateway.acl_model import AclBinding, AclEntry, Operation, Permission
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from gateway.rules import acl_messages
 from gateway.rules.acl_filters import Meant
 from gateway.rules.nested import element_class, make
-from gateway.view import View, ViewSettings
+from gateway.views.view import View, ViewSettings
 from protocol import messages
 from tests.changes.acl_requests import acl, fields, filtering
 

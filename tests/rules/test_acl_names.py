@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acls.model import PatternType, ResourcePattern, ResourceType
+from gateway.acl_model import PatternType, ResourcePattern, ResourceType
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from gateway.rules.acl_names import home_wildcard, pattern_named, shown_pattern
-from gateway.view import View, ViewSettings
+from gateway.views.view import View, ViewSettings
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
 ID, CLUSTER = ResourceType.TRANSACTIONAL_ID, ResourceType.CLUSTER

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.access import AuthorizedAccess
-from gateway.acls.model import CLUSTER, Operation
+from gateway.acl_model import CLUSTER, Operation
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.coverage import COVERAGE
@@ -19,7 +18,8 @@ from gateway.rules import authorized_operations
 from gateway.rules.api_keys import ApiKey
 from gateway.rules.authorized_operations import NOT_ASKED
 from gateway.rules.nested import element_class, has_field, make
-from gateway.view import View, ViewSettings
+from gateway.views.access import AuthorizedAccess
+from gateway.views.view import View, ViewSettings
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.schema import request_name, response_name

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from gateway.access import AuthorizedAccess
 from gateway.catalog.snapshot import Snapshot
 from gateway.coverage import COVERAGE
 from gateway.rules.create_topics_configs import FIRST, hide
 from gateway.rules.nested import element_class, has_field, make
-from gateway.view import View, ViewSettings
+from gateway.views.access import AuthorizedAccess
+from gateway.views.view import View, ViewSettings
 from protocol import messages
 from protocol.errors import ProtocolError
 from tests.session.allowing import Allowing

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from gateway.access import Access
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
 from gateway.rules import namespace_listing
-from gateway.view import View, ViewSettings
+from gateway.views.access import Access
+from gateway.views.view import View, ViewSettings
 
 NAMESPACES = ("team-a:sub:deep", "team-b", "org:v1.2")
 TIERS = ["org", "org:v1.2", "team-a", "team-a:sub", "team-a:sub:deep", "team-b"]

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.config_policies import PolicySettings
+from gateway.config.policies import PolicySettings
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
 from gateway.policies.tree import Policies
@@ -21,7 +21,7 @@ from gateway.rules.producer_guarantee import (
     older_format,
     raised,
 )
-from gateway.view import View, ViewSettings
+from gateway.views.view import View, ViewSettings
 from protocol.errors import TruncatedError
 from protocol.records import BATCH_HEADER_SIZE
 from tests.session.producing import batch, old_batch

@@ -24,7 +24,7 @@ import yaml
 
 from gateway.acls.authorizer import Authorizer
 from gateway.acls.standard import StandardAuthorizer
-from gateway.config_policies import PolicySettings
+from gateway.config.policies import PolicySettings
 from gateway.coverage import COVERAGE
 from gateway.policies.tree import Policies
 from protocol import messages

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gateway.acl_model import AclBinding, Operation, Resource, ResourceType
 from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
-from gateway.acls.model import AclBinding, Operation, Resource, ResourceType
 
 
 class Allowing(Authorizer):

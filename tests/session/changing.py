@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.catalog.entities import Change
-from gateway.exchange import Work
+from gateway.exchanges.exchange import Work
 from gateway.rules.nested import element_class, make
 from protocol import messages
 from tests.session.allowing import Allowing

@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from gateway.access import Access, AuthorizedAccess
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.context import Context
-from gateway.exchange import Work
+from gateway.exchanges.exchange import Work
+from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import FlowSource
 from gateway.policies.judge import Judge
 from gateway.policies.tree import NO_POLICIES, Policies
-from gateway.session import Session
-from gateway.state import ConnectionState
+from gateway.session.session import Session
 from gateway.topic_ids import TopicIndex
-from gateway.view import ClosedView, Spelling, View, ViewSettings
+from gateway.views.access import Access, AuthorizedAccess
+from gateway.views.view import ClosedView, Spelling, View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
-from gateway.worker_state import WorkerState
 from protocol import messages
 from protocol.headers import (
     read_request_header,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gateway.acls.model import CLUSTER
+from gateway.acl_model import CLUSTER
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
-from gateway.exchange import Refresh
+from gateway.exchanges.exchange import Refresh
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
 from protocol import messages

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from gateway import worker_state
-from gateway.audit_hub import AuditHub
+from gateway.audit.hub import AuditHub
+from gateway.exchanges import worker_state
 from gateway.rules.nested import element_class, make
 from protocol import messages
-from tests.gateway.test_audit_hub import MemorySink
+from tests.audit.test_hub import MemorySink
 from tests.session import fetching
 from tests.session.allowing import Allowing
 from tests.session.pair import Pair, request_frame

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.catalog.entities import NO_CONFIGS, Alias, TopicEntry
-from gateway.exchange import Refresh
+from gateway.exchanges.exchange import Refresh
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
 from protocol import messages

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.apis.fetch import COLLECT_LIMIT
-from gateway.state import SESSIONS_PER_CONNECTION
+from gateway.exchanges.state import SESSIONS_PER_CONNECTION
 from protocol.errors import ProtocolError
 from tests.session import fetching
 from tests.session.pair import Pair, response_frame

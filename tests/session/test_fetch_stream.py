@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.fetch_stream import UNIT_LIMIT
+from gateway.exchanges.fetch_stream import UNIT_LIMIT
 from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from gateway.exchange import Interlude, Refresh
-from gateway.own_requests import CORRELATION_ID, own_request
+from gateway.exchanges.exchange import Interlude, Refresh
+from gateway.session.own_requests import CORRELATION_ID, own_request
 from protocol import messages
 from protocol.errors import ProtocolError
 from tests.session.pair import Pair, frames, request_frame, response_frame

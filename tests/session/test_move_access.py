@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.acls.model import CLUSTER
+from gateway.acl_model import CLUSTER
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.names import LogicalName
 from tests.session.changing import (

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
 from gateway.decision import Denied
-from gateway.exchange import Unanswerable
+from gateway.exchanges.exchange import Unanswerable
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
 from protocol import messages

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.apis.generic import MAX_SPANS
 from gateway.catalog.entities import Namespace
-from gateway.exchange import Refresh
+from gateway.exchanges.exchange import Refresh
 from gateway.rules.nested import element_class, make
 from protocol import messages
 from tests.session.pair import Pair, request_frame

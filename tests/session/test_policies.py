@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gateway.catalog.entities import Alias, TopicEntry
-from gateway.config_policies import PolicySettings
+from gateway.config.policies import PolicySettings
 from gateway.coverage import COVERAGE
-from gateway.exchange import Work
+from gateway.exchanges.exchange import Work
 from gateway.names import LogicalName
 from gateway.policies.tree import Policies
 from gateway.rules.nested import element_class, make

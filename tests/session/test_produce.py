@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.exchange import Refresh
+from gateway.exchanges.exchange import Refresh
 from gateway.flows import Flow
 from protocol import messages
 from protocol.errors import ProtocolError

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from gateway.catalog.entities import Alias, TopicEntry
-from gateway.config_policies import PolicySettings
-from gateway.exchange import Refresh, Unanswerable
+from gateway.config.policies import PolicySettings
+from gateway.exchanges.exchange import Refresh, Unanswerable
 from gateway.flows import Flow
 from gateway.names import LogicalName
 from gateway.policies.tree import Policies

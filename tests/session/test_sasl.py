@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.auth.identity import Identity
-from gateway.exchange import Unanswerable, Work
+from gateway.exchanges.exchange import Unanswerable, Work
+from gateway.identity import Identity
 from protocol import messages
 from protocol.errors import ProtocolError
 from tests.auth.logins import Accepts

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gateway.exchange import Interlude, Refresh, Work
-from gateway.in_flight import MAX_IN_FLIGHT
+from gateway.exchanges.exchange import Interlude, Refresh, Work
 from gateway.rules.nested import make
+from gateway.session.in_flight import MAX_IN_FLIGHT
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.headers import response_header, response_header_version

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Set
 import pytest
 from pyspark.sql import SparkSession
 
-from gateway.acls.model import (
+from gateway.acl_model import (
     Operation,
     Permission,
     Resource,

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from gateway.rolling_files import RollingFiles
+from gateway.sinks.rolling_files import RollingFiles
 from spark import records
 from spark.table import Table
 from tests.spark.ingesting import SECONDS, STREAM, await_batch, ingesting, kill, last_batch

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from gateway import traffic_record
+from gateway.traffic import record as traffic_record
 from spark import records
 from spark.table import row_schema
 from tests.spark.lines import DAY_MS, TIME_MS, line

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway import traffic_record
+from gateway.traffic import record as traffic_record
 from spark import schema
 
 

@@ -1,0 +1,186 @@
+"""The audit log's events: what happened, as CloudEvents 1.0 in JSON (gateway/audit/fields.py)."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from gateway.audit.catalog_changes import CatalogChange
+from gateway.audit.fields import (
+    CONTENT_TYPE,
+    MAX_CLAIMED,
+    SCHEMA_VERSION,
+    SPEC_VERSION,
+    TYPES,
+    Kind,
+)
+from gateway.flows import Denial, FlowSource
+from gateway.kafka_names import api_name, error_name
+
+# CloudEvents: no control characters, surrogates or noncharacters in an attribute.
+_NOT_IN_ATTRIBUTES: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
+    + "".join(chr(plane << 16 | last) for plane in range(17) for last in (0xFFFE, 0xFFFF))
+    + "]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationFailure:
+    """A client did not prove who it is. ``principal`` is who it was before that."""
+
+    listener: str
+    address: str
+    mechanism: str
+    user: str | None
+    reason: str
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Revocation:
+    """A connection was closed because its client's right to be there has ended."""
+
+    source: FlowSource
+    reason: str
+
+
+Happening: TypeAlias = Denial | AuthenticationFailure | Revocation | CatalogChange
+
+
+class AuditEvent(NamedTuple):
+    """Something that happened, with its id, at ``time`` (seconds since 1970)."""
+
+    id: str
+    time: float
+    what: Happening
+
+
+def cloud_event(source: str, event: AuditEvent) -> dict[str, Any]:
+    """The whole event, in the order of :data:`ATTRIBUTES`. ``source`` is a URI reference."""
+    kind, subject, data = _content(event.what)
+    moment = datetime.fromtimestamp(event.time, UTC)
+    return {
+        "specversion": SPEC_VERSION,
+        "id": event.id,
+        "source": source,
+        "type": TYPES[kind],
+        "time": moment.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "datacontenttype": CONTENT_TYPE,
+        "subject": _NOT_IN_ATTRIBUTES.sub("\ufffd", subject),
+        "data": {"schema_version": SCHEMA_VERSION, **data},
+    }
+
+
+def encode(source: str, event: AuditEvent) -> bytes:
+    """The event as JSON, in ASCII whatever the names hold, without a line end."""
+    return json.dumps(cloud_event(source, event), separators=(",", ":")).encode()
+
+
+def principal_of(event: AuditEvent) -> str:
+    """Who an event is about: one principal's events stay in order."""
+    match event.what:
+        case Denial() | Revocation():
+            return event.what.source.principal
+        case AuthenticationFailure():
+            return event.what.principal
+        case CatalogChange():
+            return event.what.actor.principal
+
+
+def kind_of(event: AuditEvent) -> Kind:
+    """What the tables call it."""
+    match event.what:
+        case Denial():
+            return "denied"
+        case AuthenticationFailure():
+            return "failed"
+        case Revocation():
+            return "revoked"
+        case CatalogChange():
+            return "changed"
+
+
+def _content(what: Happening) -> tuple[Kind, str, dict[str, Any]]:
+    """The kind, the subject and the data, in the order of :data:`FIELDS`."""
+    match what:
+        case Denial():
+            data = _denied(what)
+            subject = f"{data['resource_type'] or ''} {data['resource']}".strip()
+            return "denied", subject or data["api"], data
+        case AuthenticationFailure():
+            return "failed", what.listener, _failed(what)
+        case Revocation():
+            return "revoked", what.source.principal, _revoked(what)
+        case CatalogChange():
+            return "changed", f"{what.kind} {what.resource}".strip(), _changed(what)
+
+
+def _denied(denial: Denial) -> dict[str, Any]:
+    source = denial.source
+    resource_type, _, named = denial.named.partition(" ")
+    return {
+        "principal": source.principal,
+        "address": source.client_address,
+        "listener": source.listener,
+        "client_id": source.client_id,
+        "software_name": source.software_name,
+        "software_version": source.software_version,
+        "api": api_name(denial.api_key),
+        "api_version": denial.version,
+        "operation": denial.operation or None,
+        "resource_type": resource_type or None,
+        "resource": named or denial.resource,
+        "spelled": denial.resource,
+        "rule": denial.rule,
+        "because": denial.because or None,
+        "error_code": denial.code,
+        "error": error_name(denial.code),
+        "message": denial.message,
+    }
+
+
+def _failed(failure: AuthenticationFailure) -> dict[str, Any]:
+    user = failure.user
+    return {
+        "principal": failure.principal,
+        "address": failure.address,
+        "listener": failure.listener,
+        "mechanism": failure.mechanism,
+        "claimed_user": None if user is None else user[:MAX_CLAIMED],
+        "reason": failure.reason,
+    }
+
+
+def _revoked(revocation: Revocation) -> dict[str, Any]:
+    source = revocation.source
+    return {
+        "principal": source.principal,
+        "address": source.client_address,
+        "listener": source.listener,
+        "client_id": source.client_id,
+        "software_name": source.software_name,
+        "software_version": source.software_version,
+        "reason": revocation.reason,
+    }
+
+
+def _changed(change: CatalogChange) -> dict[str, Any]:
+    actor = change.actor
+    return {
+        "principal": actor.principal,
+        "address": actor.address,
+        "listener": actor.listener,
+        "client_id": actor.client_id,
+        "api": actor.api,
+        "resource_type": change.kind,
+        "resource": change.resource,
+        "action": change.action,
+        "before": change.before,
+        "after": change.after,
+        "catalog_version": change.version,
+        "outcome": "committed" if change.certain else "unknown",
+    }

@@ -1,0 +1,1 @@
+"""A connection to one broker: TCP, TLS, the gateway's own login, whole messages."""

@@ -1,0 +1,130 @@
+"""Opening a broker connection for a client: TCP, TLS, and the gateway's own login if it has one.
+
+What carries the client's requests afterwards takes the transport over when all of that is done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+from gateway.brokers.login import LoginError, MessageChannel, authenticate_version, log_in
+from gateway.brokers.messages import (
+    CORRELATION_BYTES,
+    SIZE_BYTES,
+    BrokerError,
+    request_frame,
+    response_body,
+    response_entity,
+)
+from gateway.brokers.security import BrokerSecurity
+from protocol.errors import ProtocolError
+
+MAX_ANSWER: Final = 64 * 1024
+"""Bytes: no answer of a login is longer."""
+
+ApiVersions = dict[int, tuple[int, int]]
+"""API key -> (lowest, highest) version."""
+
+
+async def open_transport(
+    security: BrokerSecurity,
+    host: str,
+    port: int,
+    take_over: Callable[[], asyncio.Protocol],
+    api_versions: ApiVersions,
+    *,
+    log_in_first: bool = True,
+) -> float:
+    """Connect, log in (unless the client does that itself), and let ``take_over()`` go on.
+
+    Its ``connection_made`` is called then. Returns how many seconds the session lasts; 0: as long
+    as the connection. ``api_versions`` are the cluster's. Raises BrokerError.
+    """
+    login = security.login() if log_in_first else None
+    options = security.socket_options(host)
+    loop = asyncio.get_running_loop()
+    make = take_over if login is None else _LoggingIn
+    try:
+        transport, protocol = await loop.create_connection(make, host, port, **options)
+    except (OSError, ValueError, OverflowError) as error:
+        raise BrokerError(f"cannot connect: {security.reason(error)}") from None
+    if login is None:
+        return 0.0
+    channel = cast(_LoggingIn, protocol)
+    try:
+        await log_in(login, MessageChannel(channel.ask, authenticate_version(api_versions)))
+        channel.check_open()
+    except OSError as error:
+        raise BrokerError(f"cannot log in: {security.reason(error)}") from None
+    except BaseException:
+        transport.abort()
+        raise
+    following = take_over()
+    transport.set_protocol(following)
+    following.connection_made(transport)
+    return login.session_seconds
+
+
+class _LoggingIn(asyncio.Protocol):
+    """A connection while the gateway logs in: one question at a time."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._lost: Exception | None = None
+        self._received = b""
+        self._waiting: asyncio.Future[bytes] | None = None
+        self._correlation_id = 0
+
+    async def ask(self, name: str, version: int, entity: Any) -> Any:
+        """The response entity to one request. Raises OSError, and LoginError for nonsense."""
+        self.check_open()
+        assert self._transport is not None
+        self._correlation_id += 1
+        self._waiting = asyncio.get_running_loop().create_future()
+        self._transport.write(request_frame(name, version, self._correlation_id, entity))
+        payload = await self._waiting
+        try:
+            body = response_body(name, version, self._correlation_id, payload)
+            return response_entity(name, version, body)
+        except ProtocolError as error:
+            raise LoginError(f"the answer to {name} makes no sense: {error}") from None
+
+    def check_open(self) -> None:
+        """Raises OSError once the broker has ended the connection."""
+        if self._lost is not None:
+            raise self._lost
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Connected, with TLS if that is asked for."""
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """An answer, or pieces of it."""
+        self._received += data
+        received = self._received
+        size = int.from_bytes(received[:SIZE_BYTES], "big", signed=True)
+        whole = len(received) >= SIZE_BYTES
+        if whole and not CORRELATION_BYTES <= size <= MAX_ANSWER:
+            self._fail(LoginError(f"an answer of {size} bytes makes no sense in a login"))
+        elif self._waiting is None or (len(received) > SIZE_BYTES + size and whole):
+            self._fail(LoginError("it says more in a login than it was asked"))
+        elif whole and len(received) == SIZE_BYTES + size:
+            self._received = b""
+            waiting, self._waiting = self._waiting, None
+            if not waiting.done():
+                waiting.set_result(received[SIZE_BYTES:])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The broker, or the system, has ended the connection."""
+        self._fail(exc or ConnectionResetError("the broker closed the connection in the login"))
+
+    def _fail(self, error: Exception) -> None:
+        if self._lost is None:
+            self._lost = error
+        if self._transport is not None:
+            self._transport.abort()
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(error)

@@ -1,0 +1,120 @@
+"""How connections to the brokers of one cluster are made: TLS, and the gateway's own login there.
+
+One object serves every way to a broker: clients' connections, the gateway's own questions, and
+the catalog. Files and secrets are read when a connection is made, so that they can be changed
+while the gateway runs.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from gateway.brokers.login import BrokerLogin
+from gateway.brokers.messages import BrokerError
+from gateway.config.security import ClusterSecurity, SecretError
+from gateway.tls.contexts import TlsError, client_context, watched_files
+
+KEY: Final = "clusters[0].security"
+"""Where the configuration has what this is made of; a gateway has one cluster."""
+
+SESSION_USE: Final = 0.5
+"""The part of a session's time (KIP-368) after which it is renewed, or its connection left. The
+rest is for what is under way: a renewal comes behind all that was sent before it."""
+
+_HOSTNAME_MISMATCH: Final = frozenset({62, 64})  # X509_V_ERR_HOSTNAME_MISMATCH, _IP_ADDRESS_
+
+
+class BrokerSecurity:
+    """What ``clusters[0].security`` says, ready for use; by default nothing is proved."""
+
+    def __init__(self, settings: ClusterSecurity | None = None, key: str = KEY) -> None:
+        """``key`` is where ``settings`` stand in the configuration, for error texts."""
+        self._settings = settings or ClusterSecurity()
+        self.key = key
+        self._context: ssl.SSLContext | None = None
+        self._stamp: tuple[object, ...] = ()
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether connections are encrypted, and brokers prove who they are."""
+        return self._settings.protocol in ("SSL", "SASL_SSL")
+
+    @property
+    def has_login(self) -> bool:
+        """Whether the gateway proves who it is by SASL."""
+        return self._settings.protocol.startswith("SASL_")
+
+    def socket_options(self, host: str) -> Mapping[str, Any]:
+        """``ssl`` and ``server_hostname``, as asyncio wants them. Raises BrokerError."""
+        if not self.has_tls:
+            return {}
+        return {"ssl": self.context(), "server_hostname": host}
+
+    def context(self) -> ssl.SSLContext:
+        """What is believed and shown in TLS; made anew when a file changed. Raises BrokerError."""
+        stamp = tuple(map(_stamp_of, watched_files(self._settings.tls)))
+        if self._context is None or stamp != self._stamp:
+            try:
+                self._context = client_context(self._settings.tls)
+            except TlsError as error:
+                key = f"{self.key}.tls.{error.key}"
+                raise BrokerError(f"no TLS: {key}: {error.reason}") from None
+            self._stamp = stamp
+        return self._context
+
+    def login(self) -> BrokerLogin | None:
+        """A login with the password of now; None: none is asked for. Raises BrokerError."""
+        sasl = self._settings.sasl
+        if not self.has_login or sasl is None:
+            return None
+        key = f"{self.key}.sasl"
+        try:
+            password = sasl.password.read()
+        except SecretError as error:
+            raise BrokerError(f"no login: {key}.password: {error}") from None
+        return BrokerLogin(sasl.mechanism, sasl.username, password, key)
+
+    def reason(self, error: Exception) -> str:
+        """Why a connection failed, and what to do; fits after ``host:port: ``."""
+        if isinstance(error, ssl.SSLCertVerificationError):
+            said = error.verify_message or error.reason or "no reason given"
+            if error.verify_code in _HOSTNAME_MISMATCH:
+                return (
+                    f"its certificate is another host's ({said}); correct the address, let its "
+                    f"certificate name it, or set {self.key}.tls.verify_hostname to false"
+                )
+            return f"its certificate is not believed ({said}); correct {self.key}.tls.ca"
+        if isinstance(error, ssl.SSLError):
+            said = (error.reason or str(error)).replace("_", " ").lower()
+            return (
+                f"no TLS ({said}); correct {self.key}.protocol, or its .tls.certificate "
+                "if the broker asks for one"
+            )
+        if isinstance(error, EOFError | ConnectionError) and self.has_tls:
+            return f"{self.lost(error)}; does it speak TLS there, as {self.key}.protocol says?"
+        return plain_reason(error)
+
+    def lost(self, error: Exception) -> str:
+        """Why a connection that was made has ended."""
+        return self.reason(error) if isinstance(error, ssl.SSLError) else plain_reason(error)
+
+
+def plain_reason(error: Exception) -> str:
+    """What the system says, without the address that asyncio puts into it."""
+    if isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno:
+        return os.strerror(error.errno)
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int] | None:
+    """What differs when the file does; None: it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

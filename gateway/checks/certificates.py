@@ -1,0 +1,111 @@
+"""What ``kafka-gateway check`` says of certificates: when they expire, whose names they hold."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from cryptography import x509
+
+from gateway.config.errors import Key, Problem
+from gateway.config.models import Config, Listener
+from gateway.connections.listeners import listener_addresses
+from gateway.tls.files import TlsError, read_certificates, seconds_left
+from gateway.tls.listener import EXPIRES_SOON, expiry_text
+from gateway.virtual_brokers import NodeIdRanges
+
+MAX_SHOWN: Final = 4
+"""Names that a problem lists one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFacts:
+    """``names`` are host names and addresses of the first certificate; ``expires`` is when the
+    first of the chain does."""
+
+    names: tuple[str, ...]
+    expires: datetime
+    seconds_left: float
+
+
+def certificate_facts(listener: Listener) -> CertificateFacts | None:
+    """What a listener shows its clients; None without TLS. Raises TlsError."""
+    if listener.tls is None:
+        return None
+    chain = read_certificates("certificate", listener.tls.certificate)
+    expires = min(each.not_valid_after_utc for each in chain)
+    return CertificateFacts(_names(chain[0]), expires, seconds_left(chain))
+
+
+def certificate_problems(config: Config) -> Iterator[Problem]:
+    """Certificates that no client with Kafka's defaults accepts."""
+    ranges = NodeIdRanges.parse(config.clusters[0].node_ids)
+    for key, listener, facts in _found(config):
+        path = f"'{_path(listener)}'"
+        if facts.seconds_left <= 0:
+            text = f"{path} has expired, on {facts.expires:%Y-%m-%d}; renew it"
+            yield Problem(key, text)
+        missing = [host for host in _hosts(listener, ranges) if not covers(facts.names, host)]
+        if missing:
+            shown = ", ".join(f"'{host}'" for host in missing[:MAX_SHOWN])
+            more = f" and {len(missing) - MAX_SHOWN} more" if len(missing) > MAX_SHOWN else ""
+            text = (
+                f"{path} is not for {shown}{more}, which clients are told to connect to; "
+                "get one with these subject alternative names"
+            )
+            yield Problem(key, text)
+
+
+def certificate_warnings(config: Config) -> Iterator[Problem]:
+    """Certificates that will soon be of no use."""
+    for key, listener, facts in _found(config):
+        if 0 < facts.seconds_left < EXPIRES_SOON:
+            text = f"'{_path(listener)}' {expiry_text(facts.seconds_left)}; renew it"
+            yield Problem(key, text)
+
+
+def covers(names: tuple[str, ...], host: str) -> bool:
+    """Whether a certificate with these names is for a host (RFC 9525, 6.3): ``*`` stands for
+    exactly one label, the first; addresses are matched as addresses."""
+    plain = host.casefold().removesuffix(".")
+    try:
+        address = ipaddress.ip_address(plain)
+    except ValueError:
+        _, _, parent = plain.partition(".")
+        return any(name.casefold() in (plain, f"*.{parent}" if parent else plain) for name in names)
+    return str(address) in names
+
+
+def _found(config: Config) -> Iterator[tuple[Key, Listener, CertificateFacts]]:
+    for index, listener in enumerate(config.listeners):
+        try:
+            facts = certificate_facts(listener)
+        except TlsError:  # told when the file was loaded, or in the next moment's log
+            continue
+        if facts is not None:
+            yield ("listeners", index, "tls", "certificate"), listener, facts
+
+
+def _hosts(listener: Listener, ranges: NodeIdRanges) -> Iterator[str]:
+    """Every host that clients of the listener are told."""
+    yield listener.advertised_host
+    names = listener_addresses(listener, ranges).names
+    if names is not None:
+        yield from map(names.host, ranges)
+
+
+def _path(listener: Listener) -> str:
+    assert listener.tls is not None
+    return str(listener.tls.certificate)
+
+
+def _names(certificate: x509.Certificate) -> tuple[str, ...]:
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except (x509.ExtensionNotFound, ValueError):
+        return ()
+    addresses = map(str, found.value.get_values_for_type(x509.IPAddress))
+    return (*found.value.get_values_for_type(x509.DNSName), *addresses)

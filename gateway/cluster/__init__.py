@@ -1,0 +1,1 @@
+"""What the gateway knows of a backing cluster, and its own questions there."""

@@ -1,0 +1,107 @@
+"""What the gateway asks of a cluster on behalf of its namespaces: topics made, deleted, configured.
+
+Cold path, over connections of its own. A question that changes something is sent once: whether
+it was done is not known when its connection breaks, and only its caller can tell what then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, Final
+
+from gateway.cluster.client import BrokerConnection, BrokerError
+from gateway.cluster.cluster import Cluster
+from gateway.cluster.link import ClusterLink, ClusterUnreachable
+from protocol import messages
+from protocol.schema import api_key_of, message_versions, response_name
+
+MAX_CONNECTIONS: Final = 4
+"""Questions that are under way at once; more wait for their turn."""
+
+TURN_TIMEOUT: Final = 20.0
+"""Seconds for which a question waits for its turn."""
+
+ASK_TIMEOUT: Final = 35.0
+"""Seconds for one answer: more than the 30 s that admin clients give a broker by default."""
+
+Make = Callable[[type], Any]
+"""A request entity of the given message class (one class a version)."""
+
+
+class BrokerAdmin:
+    """Asks the cluster's controller, or whoever forwards to it. All of it belongs to one loop."""
+
+    def __init__(self, cluster: Cluster, *, timeout: float = ASK_TIMEOUT) -> None:
+        self._cluster = cluster
+        self._timeout = timeout
+        self._free: list[ClusterLink] = []
+        self._turns = asyncio.Semaphore(MAX_CONNECTIONS)
+
+    async def ask(self, name: str, make: Make, *, at_most: int, changes: bool = True) -> Any:
+        """The response entity to one request, in the newest version both sides know.
+
+        ``name`` is Kafka's (``CreateTopicsRequest``); ``at_most`` the newest version that the
+        caller understands. A question that ``changes`` nothing is asked again elsewhere when its
+        broker is lost. Raises ClusterUnreachable, and ProtocolError for an unwritable request.
+        """
+        await self._take_turn()
+        link = self._free.pop() if self._free else self._new_link()
+        try:
+            link.know(self._in_order())
+            answer = await link.ask(lambda at: _ask(at, name, make, at_most, changes))
+            if isinstance(answer, BrokerError):
+                link.close()  # the connection is gone; it is not to be asked again
+        finally:
+            self._free.append(link)
+            self._turns.release()
+        if isinstance(answer, BrokerError):
+            raise ClusterUnreachable(self._cluster.name, str(answer))
+        return answer
+
+    async def _take_turn(self) -> None:
+        try:
+            async with asyncio.timeout(TURN_TIMEOUT):
+                await self._turns.acquire()
+        except TimeoutError:
+            reason = (
+                f"{MAX_CONNECTIONS} earlier questions have had no answer for {TURN_TIMEOUT:g} s"
+            )
+            raise ClusterUnreachable(self._cluster.name, reason) from None
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        while self._free:
+            self._free.pop().close()
+
+    def _new_link(self) -> ClusterLink:
+        return ClusterLink(
+            self._cluster.name,
+            self._cluster.bootstrap_servers,
+            timeout=self._timeout,
+            security=self._cluster.security,
+        )
+
+    def _in_order(self) -> list[tuple[str, int]]:
+        """The brokers, the controller first: before KRaft no other one makes topics."""
+        brokers = self._cluster.brokers
+        controller = self._cluster.controller_id
+        return [brokers[node] for node in sorted(brokers, key=lambda node: node != controller)]
+
+
+async def _ask(
+    connection: BrokerConnection, name: str, make: Make, at_most: int, changes: bool
+) -> Any:
+    low, high = connection.api_versions.get(api_key_of(name), (0, -1))
+    common = [v for v in message_versions(name) if low <= v <= min(high, at_most)]
+    if not common:
+        raise BrokerError(f"speaks no version of {name} that the gateway knows")
+    version = common[-1]
+    request = make(messages.message_class(name, version))
+    try:
+        body = await connection.exchange(name, version, request)
+    except BrokerError as error:
+        if changes:
+            return error
+        raise
+    return messages.parse(response_name(api_key_of(name)), version, body)

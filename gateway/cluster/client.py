@@ -1,0 +1,255 @@
+"""The gateway's own questions to a broker: one connection, one question at a time.
+
+This is the cold path (topic ids, broker addresses); what clients send goes another way. It is
+written on ``protocol.messages`` because aiokafka, which the catalog uses, stops at Metadata v5
+(0.14), and topic ids came with Metadata v10 (KIP-516).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+from typing import Any, Self
+
+from gateway.brokers.login import MessageChannel, authenticate_version, log_in
+from gateway.brokers.messages import (
+    CLIENT_ID,
+    CORRELATION_BYTES,
+    MAX_CORRELATION_ID,
+    SIZE_BYTES,
+    BrokerError,
+    request_frame,
+    response_body,
+    response_entity,
+)
+from gateway.brokers.security import SESSION_USE, BrokerSecurity
+from protocol import messages
+from protocol.errors import ProtocolError
+from protocol.schema import api_key_of, message_versions
+
+__all__ = ["BrokerConnection", "BrokerError", "NotSpoken"]
+
+MAX_RESPONSE_BYTES = 100 * 1024 * 1024
+"""Kafka's own default for ``socket.request.max.bytes``."""
+
+API_VERSIONS = "ApiVersionsRequest"
+
+_UNSUPPORTED_VERSION = 35
+_UNPROTECTED = BrokerSecurity()
+
+
+class NotSpoken(BrokerError):
+    """Nothing was answered but ApiVersions: so do brokers that speak another protocol there."""
+
+
+class BrokerConnection:
+    """A connection to one broker, which knows what versions the broker speaks.
+
+    Where the broker ends sessions (KIP-368), ``is_open`` turns False some time before: who asks
+    now and then connects anew, which is simpler than to re-authenticate. Whatever goes wrong
+    while a request is under way (also that its caller is cancelled) closes the connection: what
+    the next bytes belong to is not certain any more.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        timeout: float,
+        security: BrokerSecurity = _UNPROTECTED,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
+    ) -> None:
+        """Use ``connect``; this only takes over the two ends of an open connection."""
+        self._reader = reader
+        self._writer = writer
+        self._timeout = timeout
+        self._security = security
+        self._max_response_bytes = max_response_bytes
+        self._expires = float("inf")
+        self._spoken = False
+        self._turn = asyncio.Lock()
+        self._correlation_id = 0
+        self._api_versions: dict[int, tuple[int, int]] = {}
+        self._served: Any = None
+
+    @classmethod
+    async def connect(
+        cls,
+        host: str,
+        port: int,
+        *,
+        timeout: float,
+        security: BrokerSecurity = _UNPROTECTED,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
+    ) -> Self:
+        """Opens a connection, asks for the broker's API versions, and logs in.
+
+        ``timeout``, in seconds, is for connecting (with TLS), for ApiVersions, for each step of
+        the login, and later for each request on its own. Raises BrokerError.
+        """
+        options = security.socket_options(host)
+        try:
+            async with asyncio.timeout(timeout):
+                reader, writer = await asyncio.open_connection(host, port, **options)
+        except TimeoutError:
+            raise BrokerError(f"no connection within {timeout:g} s") from None
+        # A host that is no host name, or a port that is none, is a ValueError or OverflowError.
+        except (OSError, ValueError, OverflowError) as error:
+            raise BrokerError(f"cannot connect: {security.reason(error)}") from None
+        connection = cls(
+            reader,
+            writer,
+            timeout=timeout,
+            security=security,
+            max_response_bytes=max_response_bytes,
+        )
+        try:
+            await connection._ask_api_versions()
+            await connection._log_in()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @property
+    def api_versions(self) -> dict[int, tuple[int, int]]:
+        """API key -> (lowest, highest) version that the broker speaks."""
+        return self._api_versions.copy()
+
+    @property
+    def served(self) -> Any:
+        """The broker's ApiVersionsResponse, as it came."""
+        return self._served
+
+    @property
+    def peer(self) -> tuple[str, int]:
+        """The (IP address, port) at the other end."""
+        host, port, *_ = self._writer.get_extra_info("peername")
+        return host, port
+
+    @property
+    def is_open(self) -> bool:
+        """False once closed at either end, or soon to be closed. True may be out of date."""
+        return (
+            not self._writer.is_closing()
+            and not self._reader.at_eof()
+            and asyncio.get_running_loop().time() < self._expires
+        )
+
+    def version_for(self, name: str) -> int:
+        """The highest version of a request that the broker and this gateway both know.
+
+        ``name`` is Kafka's, ``MetadataRequest``. Raises BrokerError if there is none.
+        """
+        low, high = self._api_versions.get(api_key_of(name), (0, -1))
+        common = [version for version in message_versions(name) if low <= version <= high]
+        if not common:
+            raise BrokerError(f"speaks no version of {name} that the gateway knows")
+        return common[-1]
+
+    async def request(self, name: str, version: int, entity: Any) -> Any:
+        """Sends a request entity and returns the response entity; see ``exchange``."""
+        body = await self.exchange(name, version, entity)
+        try:
+            return response_entity(name, version, body)
+        except ProtocolError as error:
+            self.close()
+            raise BrokerError(f"the answer to {name} makes no sense: {error}") from None
+
+    async def exchange(self, name: str, version: int, entity: Any) -> bytes:
+        """Sends a request entity and returns the body of the response, without its header.
+
+        Callers take turns; the timeout counts from when the turn comes. Raises BrokerError, and
+        the connection is closed then.
+        """
+        async with self._turn:
+            answered = False
+            try:
+                async with asyncio.timeout(self._timeout):
+                    body = await self._exchange(name, version, entity)
+                answered = True
+                self._spoken = self._spoken or name != API_VERSIONS
+                return body
+            except TimeoutError:
+                raise BrokerError(f"no answer to {name} within {self._timeout:g} s") from None
+            except asyncio.IncompleteReadError:
+                raise self._failure(f"closed the connection instead of answering {name}") from None
+            except OSError as error:
+                raise self._failure(f"connection lost: {self._security.lost(error)}") from None
+            except ProtocolError as error:
+                raise self._failure(f"the answer to {name} makes no sense: {error}") from None
+            finally:
+                if not answered:
+                    self.close()
+
+    def _failure(self, text: str) -> BrokerError:
+        return BrokerError(text) if self._spoken else NotSpoken(text)
+
+    def close(self) -> None:
+        """Closes the connection at once. May be called again."""
+        self._writer.transport.abort()
+
+    async def _exchange(self, name: str, version: int, entity: Any) -> bytes:
+        self._correlation_id = self._correlation_id % MAX_CORRELATION_ID + 1
+        self._writer.write(request_frame(name, version, self._correlation_id, entity))
+        await self._writer.drain()
+        size = int.from_bytes(await self._reader.readexactly(SIZE_BYTES), "big", signed=True)
+        if not CORRELATION_BYTES <= size <= self._max_response_bytes:
+            raise ProtocolError(f"{size} bytes announced, {self._max_response_bytes} allowed")
+        response = await self._reader.readexactly(size)
+        return response_body(name, version, self._correlation_id, response)
+
+    async def _log_in(self) -> None:
+        login = self._security.login()
+        if login is None:
+            return
+        version = authenticate_version(self._api_versions)
+        await log_in(login, MessageChannel(self.request, version))
+        if login.session_seconds:
+            now = asyncio.get_running_loop().time()
+            self._expires = now + SESSION_USE * login.session_seconds
+
+    async def _ask_api_versions(self) -> None:
+        """KIP-511: ask with the newest version; whoever does not know it says what it knows."""
+        name = API_VERSIONS
+        version = message_versions(name)[-1]
+        while True:
+            body = await self.exchange(name, version, _api_versions_request(version))
+            refused = int.from_bytes(body[:2], "big") == _UNSUPPORTED_VERSION
+            response = self._parse_api_versions(0 if refused else version, body)
+            ranges = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
+            if not refused:
+                break
+            # Kafka before 2.4 does not even say what versions of ApiVersions it knows.
+            _, highest = ranges.get(api_key_of(name), (0, 0))
+            if not 0 <= highest < version:
+                raise BrokerError(f"refuses {name} v{version} and offers v{highest}")
+            version = highest
+        if response.error_code:
+            raise BrokerError(f"{name} is answered with error {int(response.error_code)}")
+        self._api_versions = ranges
+        self._served = response
+
+    def _parse_api_versions(self, version: int, body: bytes) -> Any:
+        try:
+            return messages.parse("ApiVersionsResponse", version, body)
+        except ProtocolError as error:
+            raise BrokerError(f"its ApiVersions v{version} makes no sense: {error}") from None
+
+
+def _api_versions_request(version: int) -> Any:
+    message = messages.message_class("ApiVersionsRequest", version)
+    if version < 3:
+        return messages.build(message)
+    return messages.build(
+        message, client_software_name=CLIENT_ID, client_software_version=_software_version()
+    )
+
+
+def _software_version() -> str:
+    try:
+        # Kafka refuses any other character than letters, digits, "-" and "." (KIP-511).
+        return importlib.metadata.version(CLIENT_ID).replace("+", "-")
+    except importlib.metadata.PackageNotFoundError:  # run from a source tree
+        return "unknown"

@@ -1,0 +1,289 @@
+"""What the gateway knows of a backing cluster, kept up to date: brokers, topics, API versions.
+
+Everything is discovered through ApiVersions and Metadata. A listing of the whole cluster is made
+every ``poll_interval`` and whenever somebody asks (``Cluster.refresh``), but never more often
+than the rate limit allows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any
+
+from gateway.brokers.security import BrokerSecurity
+from gateway.cluster.client import BrokerConnection, BrokerError
+from gateway.cluster.link import ClusterLink, ClusterUnreachable
+from gateway.cluster.listing import Address, Listing, ListingReader, all_topics_request
+from gateway.topic_ids import TopicIndex
+from protocol.errors import ProtocolError
+
+__all__ = ["Cluster", "ClusterUnreachable"]
+
+log = logging.getLogger(__name__)
+
+_FIRST_BACKOFF = 0.1
+# Listings take a quarter of the time at most: where they are much work, for the broker or for
+# this process, they are made less often than the rate limit alone would let them.
+_REST_PER_WORK = 4
+
+
+class Cluster:
+    """One backing cluster. All of it belongs to one event loop.
+
+    ``index`` holds the topics. ``brokers`` maps node ids to (host, port) as the cluster lists
+    them; while the whole cluster is gone the last list stays. ``api_versions`` maps API keys to
+    the (lowest, highest) version of the broker asked last, and ``served`` is its whole
+    ApiVersionsResponse. ``reachable`` tells whether the last
+    listing came through. ``brokers`` and ``api_versions`` are never changed but replaced.
+
+    The functions in ``on_change`` are called, without arguments, after a listing, if brokers or
+    the set of topic names differ from when they were called last.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        bootstrap_servers: Sequence[Address],
+        *,
+        security: BrokerSecurity | None = None,
+        poll_interval: float = 5.0,
+        request_timeout: float = 5.0,
+        min_refresh_interval: float = 0.05,
+        start_timeout: float = 30.0,
+        settle_time: float = 1.0,
+    ) -> None:
+        """``name`` is the configuration's; ``security`` is how its brokers are connected to, for
+        everyone who does. All times are seconds; ``request_timeout`` is for
+        each step with one broker (connecting, ApiVersions, Metadata), ``settle_time`` is
+        TopicIndex's."""
+        if not bootstrap_servers:
+            raise ValueError(f"cluster {name!r} has no bootstrap servers")
+        self.name = name
+        self.bootstrap_servers = tuple(bootstrap_servers)
+        self.security = security or BrokerSecurity()
+        self.index = TopicIndex(settle_time)
+        self.brokers: dict[int, Address] = {}
+        self.api_versions: dict[int, tuple[int, int]] = {}
+        self.served: Any = None
+        self.cluster_id: str | None = None
+        self.controller_id = -1
+        self.reachable = False
+        self.on_change: list[Callable[[], None]] = []
+        self._poll_interval = poll_interval
+        self._min_refresh_interval = min_refresh_interval
+        self._start_timeout = start_timeout
+        self._reader = ListingReader()
+        self._link = ClusterLink(
+            name, bootstrap_servers, timeout=request_timeout, security=self.security
+        )
+        self._task: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()
+        self._waiting: asyncio.Future[None] | None = None
+        self._not_before = 0.0
+        self._failures = 0
+        self._failure: ClusterUnreachable | None = None
+        self._turns = count()
+        self._announced: tuple[dict[int, Address], int] = (self.brokers, self.index.version)
+
+    async def start(self) -> None:
+        """Makes the first listing, and keeps listing from then on.
+
+        A cluster that is still starting up is waited for: after ``start_timeout`` no new try is
+        made and ClusterUnreachable is raised. Every address is tried at least once.
+        """
+        deadline = _now() + self._start_timeout
+        while (failure := await self._try_to_list()) is not None:
+            delay = self._backoff()
+            if _now() + delay >= deadline:
+                raise failure
+            await asyncio.sleep(delay)
+        self._task = asyncio.create_task(self._keep_listing(), name=f"cluster {self.name}")
+
+    async def stop(self) -> None:
+        """Ends the listing and the connection; whoever waits gets ClusterUnreachable."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+        self.reachable = False
+        self._failure = ClusterUnreachable(self.name, "the gateway has stopped asking it")
+        _answer(self._take_waiting(), self._failure)
+        self._link.close()
+
+    async def refresh(self) -> None:
+        """Returns when a listing is in that was asked for after this call.
+
+        One that is under way does not count, as it may not show what the caller has just heard
+        of; all who come meanwhile share the next one. Raises ClusterUnreachable; at once if the
+        cluster is known to be unreachable, as it is tried again and again anyway.
+        """
+        if self._task is None or self._failure is not None:
+            raise self._failure or ClusterUnreachable(self.name, "the gateway has not asked it yet")
+        if self._waiting is None:
+            self._waiting = asyncio.get_running_loop().create_future()
+        self._asked.set()
+        # One caller that is cancelled must not cancel what the others wait for.
+        await asyncio.shield(self._waiting)
+
+    def any_broker(self) -> tuple[int, str, int]:
+        """(node id, host, port) of each broker in turn, for connections that may go to any.
+
+        Brokers that lately refused a connection are left out while there are others. Raises
+        ClusterUnreachable if no broker is known.
+        """
+        if not self.brokers:
+            raise self._failure or ClusterUnreachable(self.name, "the gateway has not asked it yet")
+        nodes = sorted(self.brokers)
+        good = [node for node in nodes if not self._link.lately_failed(self.brokers[node])]
+        candidates = good or nodes
+        node = candidates[next(self._turns) % len(candidates)]
+        return (node, *self.brokers[node])
+
+    def report_connect_failure(self, node_id: int) -> None:
+        """A connection to this broker failed: prefer others for a while, and look what is new."""
+        address = self.brokers.get(node_id)
+        if address is not None:
+            self._link.note_failure(address)
+            self._asked.set()
+
+    async def _keep_listing(self) -> None:
+        while True:
+            await self._wait_for_turn()
+            # Who asks from here on wants the next listing, not this one.
+            waiting = self._take_waiting()
+            try:
+                failure = await self._try_to_list()
+            except asyncio.CancelledError:
+                _answer(waiting, ClusterUnreachable(self.name, "the gateway stops asking it"))
+                raise
+            _answer(waiting, failure)
+            if failure is not None:
+                _answer(self._take_waiting(), failure)
+
+    async def _wait_for_turn(self) -> None:
+        """Waits until a listing is due or asked for, and for the rate limit then.
+
+        A cluster that does not answer is tried after a back-off that nobody can hurry.
+        """
+        if self._failure is not None:
+            await asyncio.sleep(self._backoff())
+        else:
+            try:
+                async with asyncio.timeout(self._poll_interval * _jitter()):
+                    await self._asked.wait()
+            except TimeoutError:
+                pass
+        await asyncio.sleep(self._not_before - _now())
+        self._asked.clear()
+
+    async def _try_to_list(self) -> ClusterUnreachable | None:
+        """One listing, from whoever gives it; returns why there is none."""
+        started = _now()
+        try:
+            await self._link.ask(self._list)
+        except ClusterUnreachable as failure:
+            self._set_failure(failure)
+        # A defect here must not end the listing for good, with everyone waiting for it.
+        except Exception as error:
+            log.exception("listing cluster %r failed", self.name)
+            self._set_failure(ClusterUnreachable(self.name, f"listing it failed: {error!r}"))
+        else:
+            self._set_failure(None)
+            self._announce()
+        work = _now() - started
+        self._not_before = started + max(self._min_refresh_interval, _REST_PER_WORK * work)
+        return self._failure
+
+    async def _list(self, connection: BrokerConnection) -> None:
+        version = connection.version_for("MetadataRequest")
+        mark = self.index.mark()
+        body = await connection.exchange("MetadataRequest", version, all_topics_request(version))
+        try:
+            listing = self._reader.read(version, body)
+        except ProtocolError as error:
+            raise BrokerError(f"its Metadata v{version} makes no sense: {error}") from None
+        self._check(listing)
+        self.index.replace(listing.topics, mark, listing.partitions)
+        self.api_versions = connection.api_versions
+        self.served = connection.served
+        self.cluster_id = listing.cluster_id
+        self.controller_id = listing.controller_id
+        self._set_brokers(listing.brokers)
+
+    def _check(self, listing: Listing) -> None:
+        """Refuses what cannot be this cluster, or is a broker that knows nothing yet."""
+        if not listing.brokers:
+            raise BrokerError("lists no brokers")
+        if self.cluster_id is not None and listing.cluster_id != self.cluster_id:
+            raise BrokerError(
+                f"belongs to cluster {listing.cluster_id}, while {self.name!r} was"
+                f" {self.cluster_id} so far"
+            )
+
+    def _set_brokers(self, brokers: dict[int, Address]) -> None:
+        if brokers == self.brokers:
+            return
+        log.info(
+            "cluster %r has brokers %s",
+            self.name,
+            ", ".join(f"{node} ({host}:{port})" for node, (host, port) in sorted(brokers.items())),
+        )
+        self.brokers = brokers
+        self._link.know(brokers.values())
+
+    def _set_failure(self, failure: ClusterUnreachable | None) -> None:
+        """Notes how the last try went; only a change is logged."""
+        if failure is None:
+            if self._failures:
+                log.info("cluster %r answers again", self.name)
+            self._failures = 0
+        else:
+            if not self._failures:
+                log.warning("%s", failure)
+            self._failures += 1
+        self.reachable = failure is None
+        self._failure = failure
+
+    def _announce(self) -> None:
+        """Calls ``on_change`` if something is new, learnt and forgotten names included."""
+        brokers, version = self._announced
+        if brokers is self.brokers and version == self.index.version:
+            return
+        self._announced = (self.brokers, self.index.version)
+        for callback in tuple(self.on_change):
+            try:
+                callback()
+            except Exception:
+                log.exception("on_change of cluster %r failed", self.name)
+
+    def _take_waiting(self) -> asyncio.Future[None] | None:
+        waiting, self._waiting = self._waiting, None
+        return waiting
+
+    def _backoff(self) -> float:
+        """Seconds to the next try: doubling up to ``poll_interval``, with jitter."""
+        exponent = min(self._failures - 1, 16)
+        return min(_FIRST_BACKOFF * 2.0**exponent, self._poll_interval) * _jitter()
+
+
+def _answer(waiting: asyncio.Future[None] | None, failure: ClusterUnreachable | None) -> None:
+    if waiting is None:
+        return
+    if failure is None:
+        waiting.set_result(None)
+    else:
+        waiting.set_exception(failure)
+        waiting.exception()  # it is no news that nobody waits any more
+
+
+def _jitter() -> float:
+    """Keeps gateways and workers from asking all at the same moment."""
+    return random.uniform(0.75, 1.25)  # noqa: S311 - nothing secret
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,138 @@
+"""A way to ask "some broker" of a cluster, which moves on when the broker at hand is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TypeVar
+
+from gateway.brokers.security import BrokerSecurity
+from gateway.cluster.client import BrokerConnection, BrokerError, NotSpoken
+from gateway.cluster.listing import Address
+
+log = logging.getLogger(__name__)
+_Answer = TypeVar("_Answer")
+# How long an address that refused a connection is left out where there are others.
+_AVOID_SECONDS = 5.0
+
+
+class ClusterUnreachable(ConnectionError):
+    """Nothing of a cluster answers. The text names every address tried, and why each failed.
+
+    It is an OSError, as a single broker that cannot be reached is.
+    """
+
+    def __init__(self, cluster: str, reasons: Mapping[Address, str] | str) -> None:
+        if not isinstance(reasons, str):
+            reasons = "; ".join(
+                f"{_text_of(address)}: {reason}" for address, reason in reasons.items()
+            )
+        super().__init__(f"cluster {cluster!r} is not reachable: {reasons}")
+
+
+class ClusterLink:
+    """At most one open connection, to a broker or bootstrap server of one cluster.
+
+    It stays where it is as long as it works. Otherwise the other addresses are tried, those
+    first that have never failed or not for the longest time.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        bootstrap_servers: Sequence[Address],
+        *,
+        timeout: float,
+        security: BrokerSecurity | None = None,
+    ) -> None:
+        """``timeout``, in seconds, is for each step: connecting, and each question."""
+        self._cluster = cluster
+        self._bootstrap_servers = tuple(bootstrap_servers)
+        self._brokers: tuple[Address, ...] = ()
+        self._timeout = timeout
+        self._security = security or BrokerSecurity()
+        self._connection: BrokerConnection | None = None
+        self._address: Address | None = None
+        self._failed_at: dict[Address, float] = {}
+
+    def know(self, brokers: Collection[Address]) -> None:
+        """Sets the addresses to try before the bootstrap servers."""
+        self._brokers = tuple(brokers)
+        known = {*self._brokers, *self._bootstrap_servers}
+        self._failed_at = {a: when for a, when in self._failed_at.items() if a in known}
+
+    def note_failure(self, address: Address) -> None:
+        """This address did not take a connection, now."""
+        self._failed_at[address] = asyncio.get_running_loop().time()
+
+    def lately_failed(self, address: Address) -> bool:
+        """Whether it did not take a connection in the last few seconds."""
+        failed_at = self._failed_at.get(address)
+        if failed_at is None:
+            return False
+        return asyncio.get_running_loop().time() - failed_at < _AVOID_SECONDS
+
+    async def ask(self, question: Callable[[BrokerConnection], Awaitable[_Answer]]) -> _Answer:
+        """The answer of the first broker that gives one.
+
+        ``question`` says with a BrokerError that this broker's answer will not do. Raises
+        ClusterUnreachable when no address is left. One caller at a time.
+        """
+        reasons: dict[Address, str] = {}
+        if self._connection is not None and not self._connection.is_open:
+            self.close()  # an idle one that the broker has ended, or will soon, is no failure
+        if self._connection is not None and self._address is not None:
+            try:
+                return await question(self._connection)
+            except BrokerError as error:
+                self._failed(self._address, error, reasons)
+        for address in self._in_order():
+            try:
+                connection = await self._connect(address)
+                answer = await question(connection)
+            except BrokerError as error:
+                self._failed(address, error, reasons)
+            else:
+                self._failed_at.pop(address, None)
+                self._log_move(reasons)
+                return answer
+        raise ClusterUnreachable(self._cluster, reasons)
+
+    def close(self) -> None:
+        """Closes the connection, if there is one; ``ask`` would open another."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = self._address = None
+
+    async def _connect(self, address: Address) -> BrokerConnection:
+        self._connection = await BrokerConnection.connect(
+            *address, timeout=self._timeout, security=self._security
+        )
+        self._address = address
+        return self._connection
+
+    def _failed(self, address: Address, error: BrokerError, reasons: dict[Address, str]) -> None:
+        self.close()
+        self.note_failure(address)
+        reasons[address] = str(error)
+        if isinstance(error, NotSpoken):
+            reasons[address] += f"; is {self._security.key}.protocol what it speaks there?"
+
+    def _in_order(self) -> list[Address]:
+        addresses = dict.fromkeys((*self._brokers, *self._bootstrap_servers))
+        return sorted(addresses, key=lambda address: self._failed_at.get(address, 0.0))
+
+    def _log_move(self, reasons: Mapping[Address, str]) -> None:
+        if reasons and self._address is not None:
+            log.warning(
+                "cluster %r is asked at %s now: %s",
+                self._cluster,
+                _text_of(self._address),
+                "; ".join(f"{_text_of(address)}: {reason}" for address, reason in reasons.items()),
+            )
+
+
+def _text_of(address: Address) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

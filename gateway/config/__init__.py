@@ -1,0 +1,1 @@
+"""The configuration's keys: models, secrets, and how mistakes are told."""

@@ -1,0 +1,232 @@
+"""The configuration's models: every key, its type and its default, as frozen pydantic models.
+
+docs/configuration.md describes every key; what keys mean together stands in ``config_rules``.
+"""
+
+# No `from __future__ import annotations`: pydantic reads the annotations at run time.
+
+import re
+import socket
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+)
+
+from gateway.config.policies import PolicySettings, namespace_of
+from gateway.config.security import (
+    AuditSettings,
+    Authorization,
+    ClusterSecurity,
+    ListenerSasl,
+    ListenerTls,
+    Principal,
+    PrincipalSettings,
+    SecurityProtocol,
+    TrafficTopicName,
+    Unauthenticated,
+)
+from gateway.virtual_brokers import NodeIdRanges
+
+MAX_PORT = 65_535
+
+BROKERS_DEFAULT = -1
+"""In place of a replication factor: the brokers' own ``default.replication.factor``."""
+
+MAX_REPLICATION_FACTOR = 32_767
+
+_NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
+
+
+class _Model(BaseModel):
+    """Strict: ``yes`` is no number and ``5`` no name, so that YAML's guesses surface."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Address(NamedTuple):
+    """A host name or address, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse_address(text: object) -> Address:
+    """``host:port`` or ``[v6]:port``. Raises ValueError with one sentence."""
+    if isinstance(text, str):
+        host, colon, port = text.rpartition(":")
+        bare = host.removeprefix("[").removesuffix("]")
+        bracketed = host == f"[{bare}]"
+        if colon and bare and port.isascii() and port.isdigit() and (bracketed or ":" not in bare):
+            if len(port) <= 5 and 1 <= int(port) <= MAX_PORT:
+                return Address(bare, int(port))
+            raise ValueError(f"port {port[:16]} of '{text}' is not within 1-{MAX_PORT}; correct it")
+    raise ValueError(f"'{text}' is not HOST:PORT; write it like broker-1.example:9092")
+
+
+def _node_id_text(value: object) -> object:
+    """YAML reads a lone node id as a number."""
+    return str(value) if type(value) is int else value
+
+
+def _node_ids(value: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        NodeIdRanges.parse(value)
+    except ValueError as error:
+        raise ValueError(f'{str(error).partition(";")[0]}; write it like ["1-3", 10]') from None
+    return value
+
+
+def _name(value: str) -> str:
+    if not _NAME.match(value):
+        raise ValueError(f"'{value}' is no name; use 1 to 64 of letters, digits, '.', '_' and '-'")
+    return value
+
+
+def _port(value: int) -> int:
+    if value == 0:
+        raise ValueError("port 0 is any port, but clients must be told which; choose one")
+    if not 1 <= value <= MAX_PORT:
+        raise ValueError(f"port {value} is not within 1-{MAX_PORT}; choose another")
+    return value
+
+
+def _replication_factor(value: int) -> int:
+    if value != BROKERS_DEFAULT and not 1 <= value <= MAX_REPLICATION_FACTOR:
+        raise ValueError(
+            f"replication factor {value} is neither {BROKERS_DEFAULT} (the brokers' default) nor "
+            f"within 1-{MAX_REPLICATION_FACTOR}; choose another"
+        )
+    return value
+
+
+def _default_gateway_id() -> str:
+    return _NOT_IN_NAMES.sub("-", socket.gethostname())[:64] or "gateway"
+
+
+def _default_advertised_host(listener: dict[str, Any]) -> str:
+    return str(listener["bind"])
+
+
+def _default_broker_base_port(listener: dict[str, Any]) -> int:
+    return int(listener["port"]) + 1
+
+
+BootstrapServer = Annotated[Address, PlainValidator(parse_address), PlainSerializer(str)]
+NodeId = Annotated[str, BeforeValidator(_node_id_text)]
+NodeIds = Annotated[tuple[NodeId, ...], AfterValidator(_node_ids)]
+Name = Annotated[str, AfterValidator(_name)]
+Namespace = Annotated[str, AfterValidator(namespace_of)]
+Host = Annotated[str, Field(min_length=1, max_length=253)]
+Port = Annotated[int, AfterValidator(_port)]
+Directory = Annotated[Path, Field(strict=False)]
+
+
+class Cluster(_Model):
+    """One backing cluster. ``node_ids`` has a place, hence a port, for every broker it may get."""
+
+    name: Name
+    bootstrap_servers: Annotated[tuple[BootstrapServer, ...], Field(min_length=1)]
+    node_ids: NodeIds
+    security: ClusterSecurity = ClusterSecurity()
+
+
+class Listener(_Model):
+    """One way in: a bootstrap port, a port per broker, how names look there and what is listed.
+
+    ``list_namespaces``: listings hold namespaces, too. ``list_subtree``: they reach the namespaces
+    below the listener's own; None: only without a home. ``broker_names`` (SNI): every broker has
+    a name at the bootstrap port instead of a port, with its node id for ``{node_id}``.
+    """
+
+    name: Name
+    bind: Host = "127.0.0.1"
+    port: Port
+    advertised_host: Host = Field(default_factory=_default_advertised_host)
+    broker_base_port: Port = Field(default_factory=_default_broker_base_port)
+    spelling: Literal["colon", "legal"] = "colon"
+    home: Namespace | None = None
+    escape: bool = False
+    list_namespaces: bool = False
+    list_subtree: bool | None = None
+    security_protocol: SecurityProtocol = "PLAINTEXT"
+    tls: ListenerTls | None = None
+    sasl: ListenerSasl | None = None
+    broker_names: str | None = None
+
+
+class CatalogSettings(_Model):
+    """How this gateway uses the catalog that it shares with others.
+
+    ``max_staleness``: seconds that what was last read of it holds. ``replication_factor``: of its
+    topic, when this gateway makes it; -1 is the brokers' default.
+    """
+
+    max_staleness: Annotated[float, Field(ge=1, le=86_400)] = 60.0
+    replication_factor: Annotated[int, AfterValidator(_replication_factor)] = BROKERS_DEFAULT
+
+
+class MetricsSettings(_Model):
+    """The HTTP port of /metrics, /livez and /readyz, and a bound for its label values."""
+
+    host: Host = "127.0.0.1"
+    port: Port = 9404
+    max_namespaces: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+
+
+class TrafficLogSettings(_Model):
+    """Where flow records go: files, and a topic of the cluster, by its name there; or one of both.
+
+    Sizes are bytes before compression, counts are per worker.
+    """
+
+    enabled: bool = True
+    directory: Directory | None = Path("traffic")
+    topic: TrafficTopicName | None = None
+    window_seconds: Annotated[int, Field(ge=1, le=3_600)] = 10
+    max_file_bytes: Annotated[int, Field(ge=4_096)] = 64 * 1024 * 1024
+    max_files: Annotated[int, Field(ge=1)] = 24
+    max_queued_records: Annotated[int, Field(ge=100)] = 50_000
+
+
+class Config(_Model):
+    """One gateway: all of its worker processes share it."""
+
+    gateway_id: Name = Field(default_factory=_default_gateway_id)
+    clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)]
+    namespaces: tuple[Namespace, ...] = ()
+    listeners: Annotated[tuple[Listener, ...], Field(min_length=1)]
+    workers: Annotated[int, Field(ge=1, le=256)] = 1
+    max_request_bytes: Annotated[int, Field(ge=1_024, le=2**31 - 1)] = Field(
+        100 * 1024 * 1024, alias="socket.request.max.bytes"
+    )
+    drain_seconds: Annotated[float, Field(ge=0, le=3_600)] = 10.0
+    catalog: CatalogSettings = CatalogSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    traffic_log: TrafficLogSettings = TrafficLogSettings()
+    principals: dict[Principal, PrincipalSettings] = Field(default_factory=dict)
+    unauthenticated: Unauthenticated = Unauthenticated()
+    authorization: Authorization | None = None
+    audit: AuditSettings = AuditSettings()
+    policies: PolicySettings = PolicySettings()
+
+    def to_json(self) -> str:
+        """One line that :meth:`from_json` reads back: how workers are given it."""
+        return self.model_dump_json(by_alias=True)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> "Config":
+        """The reverse of :meth:`to_json`."""
+        return cls.model_validate_json(text)

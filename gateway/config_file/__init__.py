@@ -1,0 +1,1 @@
+"""The configuration's file: read, and judged as a whole."""

@@ -1,0 +1,228 @@
+"""What the keys of a configuration mean together: ports that meet, homes that exist, names."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from gateway.config.errors import Key, Problem, nearest
+from gateway.config.models import MAX_PORT, Config, Listener, MetricsSettings, TrafficLogSettings
+from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC, AuditSettings, ClusterSecurity
+from gateway.config_file.cluster_rules import cluster_problems
+from gateway.config_file.sasl_rules import sasl_problems
+from gateway.config_file.security_rules import tls_problems
+from gateway.names import is_reserved, parents
+from gateway.virtual_brokers import NodeIdRanges
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """As much of a configuration as could be understood; None is what could not.
+
+    ``listeners`` goes by their place in the file, ``clusters`` is how many there are,
+    ``authorizes`` whether there is an ``authorization``, ``security`` how brokers are connected to.
+    """
+
+    clusters: int
+    ranges: NodeIdRanges | None
+    namespaces: Sequence[str] | None
+    listeners: Mapping[int, Listener]
+    metrics: MetricsSettings | None
+    audit: AuditSettings | None = None
+    authorizes: bool = False
+    security: ClusterSecurity | None = None
+    traffic_log: TrafficLogSettings | None = None
+
+    @classmethod
+    def of(cls, config: Config) -> Parts:
+        """All parts of a configuration that is well formed."""
+        return cls(
+            len(config.clusters),
+            NodeIdRanges.parse(config.clusters[0].node_ids),
+            config.namespaces,
+            dict(enumerate(config.listeners)),
+            config.metrics,
+            config.audit,
+            config.authorization is not None,
+            config.clusters[0].security,
+            config.traffic_log,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PortClaim:
+    """Ports ``first`` to ``last`` on one bind address, what they are for, and who asks for them."""
+
+    host: str
+    first: int
+    last: int
+    what: str
+    key: Key
+
+    @property
+    def text(self) -> str:
+        """``the metrics port (9404)``."""
+        ports = f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
+        return f"the {self.what} ({ports})"
+
+    def meets(self, other: PortClaim) -> bool:
+        """Whether a port is in both, on addresses that cannot both be bound."""
+        return (
+            self.first <= other.last
+            and other.first <= self.last
+            and hosts_overlap(self.host, other.host)
+        )
+
+
+def cross_problems(parts: Parts) -> list[Problem]:
+    """Every mistake that no single key shows."""
+    return [
+        *_clusters(parts.clusters),
+        *_repeated_names(parts.listeners),
+        *_homes(parts),
+        *_advertised(parts.listeners),
+        *_ports(parts),
+        *_record_topics(parts),
+        *tls_problems(parts.listeners, parts.ranges),
+        *sasl_problems(parts.listeners),
+        *cluster_problems(parts.security, parts.listeners),
+    ]
+
+
+def port_claims(parts: Parts) -> list[PortClaim]:
+    """Every port that will be bound; without ``ranges`` the brokers' ports are not known."""
+    claims: list[PortClaim] = []
+    for index, listener in parts.listeners.items():
+        where: Key = ("listeners", index)
+        own = f"of listener '{listener.name}'"
+        port = listener.port
+        what = f"bootstrap port {own}"
+        claims.append(PortClaim(listener.bind, port, port, what, (*where, "port")))
+        if parts.ranges is not None and listener.broker_names is None:
+            base = listener.broker_base_port
+            last = base + parts.ranges.size - 1
+            what, key = f"broker ports {own}", (*where, "broker_base_port")
+            claims.append(PortClaim(listener.bind, base, last, what, key))
+    if parts.metrics is not None:
+        port, key = parts.metrics.port, ("metrics", "port")
+        claims.append(PortClaim(parts.metrics.host, port, port, "metrics port", key))
+    return claims
+
+
+def is_wildcard(host: str) -> bool:
+    """Whether binding to ``host`` binds to every address of the machine."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def hosts_overlap(one: str, other: str) -> bool:
+    """Whether two bind addresses cannot share a port, as far as can be told without a resolver."""
+    left, right = _address(one), _address(other)
+    if left is None or right is None:
+        unspecified = is_wildcard(one) or is_wildcard(other)
+        return unspecified or one.casefold() == other.casefold()
+    if left.version != right.version:
+        return False
+    return left == right or left.is_unspecified or right.is_unspecified
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address("127.0.0.1" if host.casefold() == "localhost" else host)
+    except ValueError:
+        return None
+
+
+def _clusters(count: int) -> Iterator[Problem]:
+    for index in range(1, count):
+        yield Problem(("clusters", index), "is one too many: a gateway has one cluster; remove it")
+
+
+def _repeated_names(listeners: Mapping[int, Listener]) -> Iterator[Problem]:
+    first: dict[str, int] = {}
+    for index, listener in listeners.items():
+        before = first.setdefault(listener.name, index)
+        if before != index:
+            text = f"'{listener.name}' is the name of listeners[{before}] too; choose another"
+            yield Problem(("listeners", index, "name"), text)
+
+
+def _homes(parts: Parts) -> Iterator[Problem]:
+    known = {tier for namespace in parts.namespaces or () for tier in parents(namespace)}
+    for index, listener in parts.listeners.items():
+        if listener.home is None:
+            if listener.escape:
+                text = "means nothing without a home; remove it or give home"
+                yield Problem(("listeners", index, "escape"), text)
+        elif parts.namespaces is not None and listener.home not in known:
+            near = nearest(listener.home, sorted(known))
+            hint = f"did you mean '{near}'?" if near else "add it there"
+            text = f"'{listener.home}' is not among the namespaces; {hint}"
+            yield Problem(("listeners", index, "home"), text)
+
+
+def _advertised(listeners: Mapping[int, Listener]) -> Iterator[Problem]:
+    for index, listener in listeners.items():
+        if is_wildcard(listener.advertised_host):
+            text = (
+                f"'{listener.advertised_host}' is every address of this machine, which clients "
+                "cannot connect to; give the name or address that they shall use"
+            )
+            yield Problem(("listeners", index, "advertised_host"), text)
+
+
+def _record_topics(parts: Parts) -> Iterator[Problem]:
+    traffic = parts.traffic_log
+    if traffic is not None and traffic.enabled and (traffic.directory or traffic.topic) is None:
+        text = "has neither a directory nor a topic; give one, or enabled: false"
+        yield Problem(("traffic_log",), text)
+    for key, settings, like in (
+        ("audit", parts.audit, AUDIT_TOPIC),
+        ("traffic_log", traffic, TRAFFIC_TOPIC),
+    ):
+        topic = None if settings is None else settings.topic
+        if topic is not None and not (parts.authorizes or is_reserved(topic)):
+            text = (
+                f"'{topic}' could be read and written by every client, as there is no "
+                f"authorization; call it {like}, which no client reaches, or give authorization"
+            )
+            yield Problem((key, "topic"), text)
+
+
+def _ports(parts: Parts) -> Iterator[Problem]:
+    claims = port_claims(parts)
+    for claim in claims:
+        if claim.last > MAX_PORT:
+            text = (
+                f"{claim.text}, one for each place in node_ids, go beyond {MAX_PORT}; "
+                "choose a lower base port or fewer node_ids"
+            )
+            yield Problem(claim.key, text)
+    for one, other in combinations(claims, 2):
+        if one.meets(other):
+            text = f"{other.text} and {one.text} overlap; move one of them"
+            yield Problem(other.key, text)
+    yield from _advertised_twice(parts, claims)
+
+
+def _advertised_twice(parts: Parts, claims: Sequence[PortClaim]) -> Iterator[Problem]:
+    """Listeners on different addresses may share ports, but not what clients are told."""
+    shown: list[tuple[str, PortClaim]] = []
+    for claim in claims:
+        for index, listener in parts.listeners.items():
+            names = listener.broker_names
+            if claim.key == ("listeners", index, "broker_base_port"):
+                shown.append((listener.advertised_host.casefold(), claim))
+            elif claim.key == ("listeners", index, "port") and names is not None:
+                shown.append((names.casefold(), claim))
+    for (one_host, one), (other_host, other) in combinations(shown, 2):
+        meet = one.first <= other.last and other.first <= one.last
+        if one_host == other_host and meet and not one.meets(other):
+            verb = "is" if one.first == one.last else "are"
+            text = f"{one.text} {verb} advertised at '{one_host}' too; choose another"
+            what = "base port" if other.key[-1] == "broker_base_port" else "port"
+            yield Problem(other.key, f"{text} {what}")

@@ -1,0 +1,1 @@
+"""Connections: sockets and the event loop."""

@@ -1,0 +1,166 @@
+"""Who may come in and who may stay: logins under way, and sessions that end.
+
+Four times a second those are closed that take too long to log in, and those whose session has
+expired. A user who is deleted goes with the change of the catalog that does it, or when the file
+of the secret is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from gateway.auth.mechanisms import Mechanisms
+from gateway.auth.unknown_users import Credentials
+from gateway.config.models import Listener
+from gateway.config.security import Unauthenticated
+from gateway.counts import Row
+from gateway.identity import Identity
+
+if TYPE_CHECKING:
+    from gateway.connections.connection import Connection
+    from gateway.connections.login_connection import LoginConnection
+
+SWEEP_SECONDS: Final = 0.25
+LOOK_SECONDS: Final = 0.5
+"""How often the files of users and keys are looked at."""
+
+REAUTHENTICATION_SECONDS: Final = 0.5
+"""How much longer than its session a connection stays while it re-authenticates."""
+
+TOO_LATE: Final = "client did not log in in time"
+SESSION_EXPIRED: Final = "session expired"
+
+NO_MECHANISM: Final = "(none)"
+"""In place of a mechanism that no listener has, or none: clients could choose any name."""
+
+
+class Admission:
+    """One worker's. ``sasl`` is what listeners with SASL accept, by name.
+
+    ``revoke`` is called to close a connection, ``review`` when users may be gone, to ask
+    :meth:`why_not` of everyone.
+    """
+
+    def __init__(
+        self,
+        listeners: Iterable[Listener],
+        limits: Unauthenticated,
+        credentials: Callable[[], Credentials],
+        revoke: Callable[[Connection, str], None],
+        review: Callable[[], None],
+    ) -> None:
+        self.limits = limits
+        self.sasl: Mapping[str, Mechanisms] = {
+            listener.name: Mechanisms(listener.sasl, f"listeners[{index}].sasl", credentials)
+            for index, listener in enumerate(listeners)
+            if listener.sasl is not None
+        }
+        self._revoke = revoke
+        self._review = review
+        self._logins: dict[LoginConnection, float] = {}
+        self._under_way: dict[str, int] = {}
+        self._ending: dict[Connection, float] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._looked = 0.0
+        self._results: dict[tuple[str, str, str], int] = {}
+
+    def start(self) -> None:
+        """Read what logins are checked with, and begin to sweep. Raises CredentialsError."""
+        for mechanisms in self.sasl.values():
+            mechanisms.load()
+        self._sweep()
+
+    async def stop(self) -> None:
+        """End what runs in the background, and the logins under way."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self.close_logins("gateway stops")
+        for mechanisms in self.sasl.values():
+            await mechanisms.stop()
+
+    # -- logins ------------------------------------------------------------------------------------
+
+    def under_way(self, listener: str) -> int:
+        """How many logins a listener has."""
+        return self._under_way.get(listener, 0)
+
+    def arrived(self, login: LoginConnection, handshaking: int) -> bool:
+        """A client begins to log in; False: there are too many.
+
+        ``handshaking`` are its listener's connections that do not even have TLS yet.
+        """
+        count = self.under_way(login.listener)
+        if count + handshaking >= self.limits.max_connections:
+            return False
+        self._under_way[login.listener] = count + 1
+        self._logins[login] = time.monotonic() + self.limits.max_seconds
+        return True
+
+    def left(self, login: LoginConnection) -> None:
+        """A login is over, one way or the other."""
+        if self._logins.pop(login, None) is not None:
+            self._under_way[login.listener] -= 1
+
+    def close_logins(self, reason: str) -> None:
+        """End all logins under way; their clients come back, to another gateway."""
+        for login in list(self._logins):
+            login.close(reason, quietly=True)
+
+    def count(self, listener: str, mechanism: str, result: str) -> None:
+        """Count an authentication: ``accepted``, ``refused``, ``renewed`` or ``not renewed``."""
+        key = (listener, mechanism or NO_MECHANISM, result)
+        self._results[key] = self._results.get(key, 0) + 1
+
+    def take_rows(self) -> list[Row]:
+        """What was counted since the last call."""
+        results, self._results = self._results, {}
+        return [("authentications", labels, count) for labels, count in results.items()]
+
+    # -- sessions ----------------------------------------------------------------------------------
+
+    def identified(self, connection: Connection, identity: Identity) -> None:
+        """A connection is this principal's from here on."""
+        if identity.expires is None:
+            self._ending.pop(connection, None)
+        else:
+            self._ending[connection] = identity.expires
+
+    def closed(self, connection: Connection) -> None:
+        """A connection is gone."""
+        self._ending.pop(connection, None)
+
+    def why_not(self, listener: str, identity: Identity) -> str | None:
+        """Why an identity is no more; None: it may stay."""
+        mechanisms = self.sasl.get(listener)
+        return None if mechanisms is None else mechanisms.why_gone(identity)
+
+    def expired(self, now: float) -> list[Connection]:
+        """The connections whose session has ended by ``now``, in seconds since the epoch."""
+        return [
+            connection
+            for connection, expires in self._ending.items()
+            if expires <= now and not _may_renew(connection, expires, now)
+        ]
+
+    def _sweep(self) -> None:
+        self._sweeper = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
+        now = time.monotonic()
+        for login, deadline in list(self._logins.items()):
+            if deadline > now:
+                break  # in the order they came
+            login.close(TOO_LATE)
+        for connection in self.expired(time.time()):
+            self._revoke(connection, SESSION_EXPIRED)
+        if now - self._looked >= LOOK_SECONDS:
+            self._looked = now
+            if any([mechanisms.look_again() for mechanisms in self.sasl.values()]):
+                self._review()
+
+
+def _may_renew(connection: Connection, expires: float, now: float) -> bool:
+    reauth = connection.session.state.reauth
+    under_way = reauth is not None and not reauth.over
+    return under_way and now < expires + REAUTHENTICATION_SECONDS

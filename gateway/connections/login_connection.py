@@ -1,0 +1,231 @@
+"""A client's connection until it is known who the client is, on a listener with SASL.
+
+It has no broker connection, and no session: what it may cost is bounded (``unauthenticated`` in
+the configuration). Once the client is known its transport is handed to a Connection, which knows
+nothing of SASL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from gateway.auth.login import Login
+from gateway.cluster.link import ClusterUnreachable
+from gateway.connections.broker_side import BrokerSide
+from gateway.connections.connection import Connection
+from gateway.peers import address_text
+from protocol.errors import ProtocolError
+
+if TYPE_CHECKING:
+    from gateway.processes.server import Server
+
+SHOWN_USER = 100
+"""Characters of a claimed user name that are logged."""
+
+
+class LoginConnection(asyncio.Protocol):
+    """The client's side during its login. ``node_id`` is the broker it is for; None on a bootstrap
+    port. ``admit`` makes the connection that takes over once the login is proved."""
+
+    __slots__ = (
+        "_admit",
+        "_broker",
+        "_late",
+        "_server",
+        "_task",
+        "_transport",
+        "client_address",
+        "listener",
+        "login",
+        "node_id",
+    )
+
+    def __init__(
+        self,
+        server: Server,
+        listener: str,
+        node_id: int | None,
+        login: Login,
+        admit: Callable[[], Connection],
+    ) -> None:
+        self._server = server
+        self.listener = listener
+        self.node_id = node_id
+        self.login = login
+        self._admit = admit
+        self.client_address = ""
+        self._transport: asyncio.Transport | None = None
+        self._broker: LoginBroker | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._late: asyncio.TimerHandle | None = None
+
+    # -- the client's transport --------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client connected; there may be too many already."""
+        self._transport = cast(asyncio.Transport, transport)
+        self.client_address = address_text(transport.get_extra_info("peername"))
+        self._server.arrived(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Requests, or pieces of them."""
+        if self._transport is not None and self._late is None:
+            self._step(lambda: self.login.data(data), "client")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The client went away (or was sent away)."""
+        if self._late is not None:
+            self.close(self._failure())
+        else:
+            self.close("client closed before it had logged in", quietly=True)
+
+    # -- the transport of a broker that decides on the login -------------------------------------
+
+    def broker_connected(self, broker: LoginBroker) -> None:
+        """The broker connection is there."""
+        self._broker = broker
+        self._task = None
+        if self._transport is None:
+            broker.close()
+        else:
+            self._step(self.login.broker_ready, "broker")
+
+    def broker_data(self, data: bytes) -> None:
+        """The broker's answers, or pieces of them."""
+        if self._transport is not None and self._late is None:
+            self._step(lambda: self.login.broker_data(data), "broker")
+
+    def broker_lost(self, exc: Exception | None) -> None:
+        """The broker went away during the login."""
+        if self._late is None:
+            self.close(f"broker connection failed: {exc}" if exc else "broker closed")
+
+    # -- both --------------------------------------------------------------------------------------
+
+    def close(self, reason: str, *, quietly: bool = False) -> None:
+        """End it, with one log line that names client and reason."""
+        transport = self._leave()
+        if transport is None:
+            return
+        self._server.note_close(self, reason, quietly=quietly)
+        transport.close()
+        if self._broker is not None:
+            self._broker.close()
+
+    def _leave(self) -> asyncio.Transport | None:
+        """The transport, if this has not been the end of it before."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            self._server.admission.left(self)
+            if self._late is not None:
+                self._late.cancel()
+            if self._task is not None:
+                self._task.cancel()
+        return transport
+
+    def _step(self, step: Callable[[], None], whose: str) -> None:
+        login = self.login
+        try:
+            step()
+        except ProtocolError as error:
+            self.close(f"{whose} sent what is not Kafka: {error}")
+            return
+        assert self._transport is not None
+        if login.to_client:
+            self._transport.write(b"".join(login.to_client))
+            login.to_client.clear()
+        if login.to_broker and self._broker is not None:
+            self._broker.write(b"".join(login.to_broker))
+            login.to_broker.clear()
+        if login.failed is not None:
+            self._fail_late()
+        elif login.identity is not None:
+            self._hand_over()
+        elif login.wants_broker and self._broker is None and self._task is None:
+            self._task = self._server.spawn(self._connect())
+
+    def _fail_late(self) -> None:
+        """As Kafka does, the refusal comes a little later, so that guessing takes time."""
+        assert self._transport is not None
+        self._transport.pause_reading()
+        self._server.entrance.login_failed(self)
+        loop = asyncio.get_running_loop()
+        self._late = loop.call_later(self._server.state.failure_delay, self._fail)
+
+    def _fail(self) -> None:
+        failed = self.login.failed
+        assert failed is not None
+        if self._transport is not None and failed.response:
+            self._transport.write(failed.response)
+        self.close(self._failure())
+
+    def _failure(self) -> str:
+        login = self.login
+        assert login.failed is not None
+        who = f" of {login.user[:SHOWN_USER]!r}" if login.user else ""
+        reason = f"authentication failed: {login.mechanism or 'login'}{who}: {login.failed.reason}"
+        return reason
+
+    def _hand_over(self) -> None:
+        transport = self._leave()
+        assert transport is not None
+        connection = self._admit()
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
+        if self._broker is not None:
+            self._broker.hand_over(connection)
+        if self.login.rest:
+            connection.data_received(self.login.rest)
+
+    async def _connect(self) -> None:
+        try:
+            await self._server.connect_login(self)
+        except (OSError, ClusterUnreachable) as error:
+            self._task = None
+            self.close(f"no broker connection: {error}")
+
+
+class LoginBroker(asyncio.Protocol):
+    """The broker's side while a broker decides on a login."""
+
+    __slots__ = ("_client", "_transport")
+
+    def __init__(self, client: LoginConnection) -> None:
+        self._client = client
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Connected: the login goes on."""
+        self._transport = cast(asyncio.Transport, transport)
+        self._client.broker_connected(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Answers, or pieces of them."""
+        self._client.broker_data(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The broker went away."""
+        self._transport = None
+        self._client.broker_lost(exc)
+
+    def write(self, data: bytes) -> None:
+        """Send what the login made."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def hand_over(self, connection: Connection) -> None:
+        """The login is over: the connection goes on with the broker."""
+        transport, self._transport = self._transport, None
+        side = BrokerSide(connection)
+        if transport is None:
+            connection.broker_lost(None)
+            return
+        transport.set_protocol(side)
+        side.connection_made(transport)
+
+    def close(self) -> None:
+        """End the broker connection."""
+        if self._transport is not None:
+            self._transport.close()

@@ -1,0 +1,1 @@
+"""One request and its response on their way, and what a connection holds between them."""

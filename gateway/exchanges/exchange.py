@@ -1,0 +1,178 @@
+"""One request on its way to the broker and back, and what a handler may say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from gateway.flows import Flow
+from protocol.errors import ProtocolError
+from protocol.records import BatchFacts
+from protocol.splice import Edit
+
+if TYPE_CHECKING:
+    from gateway.exchanges.fetch_stream import FetchStream
+    from gateway.exchanges.plans import Plan
+
+
+class Part:
+    """One partition's share of a Produce request: topic and ``index``, what its batch holds (None:
+    what cannot be told, or was not taken), and how many ``bytes`` count on ``flow`` and not on that
+    of the topic named first."""
+
+    __slots__ = ("bytes", "facts", "flat", "flow", "index")
+
+    def __init__(
+        self, flow: Flow, flat: bytes, index: int, facts: BatchFacts | None, size: int
+    ) -> None:
+        self.flow = flow
+        self.flat = flat
+        self.index = index
+        self.facts = facts
+        self.bytes = size
+
+
+class Exchange:
+    """A request in flight. Its response is matched by order and checked by correlation id.
+
+    ``plan`` is the API and version on the wire to the broker, ``client_plan`` what the client
+    sent. ``spelled`` maps the flat names that the request named to the client's own spelling;
+    ``spelled_ids`` maps the broker's topic ids to those that it used. A Fetch names topics in one
+    way only, so either stands in ``spelled`` there.
+    ``answer`` is a whole frame that the gateway made itself; ``silent`` requests have no
+    response (acks=0). A Produce request that was ``upgraded`` is sent on with acks=all; the
+    response to a ``swallowed`` one, which was acks=0, is not for the client. A response that
+    ``streams`` may pass in pieces; ``stream`` walks it then, and puts the topics of ``extra``
+    (count, bytes) before the broker's; each restored name makes it ``name_change`` bytes longer.
+    ``refreshed`` says that the request is decided again after a refresh. ``request`` is the
+    handler's own.
+    ``flow`` is that of the topic named first, ``others`` are those of the rest. ``facts`` is what a
+    Produce request's one batch holds, ``parts`` stand for it where there are several: both are
+    counted once the broker has taken them.
+    Times are of the monotonic clock, in seconds; ``size`` is the request frame's, in bytes.
+    """
+
+    # What most exchanges never set stays here, in the class: one is made for every request.
+    response_size = 0
+    sent = 0.0
+    answered = 0.0
+    silent = False
+    upgraded = False
+    swallowed = False
+    refreshed = False
+    streams = False
+    spelled: dict[bytes, bytes] | None = None
+    spelled_ids: dict[bytes, bytes] | None = None
+    answer: bytes | None = None
+    stream: FetchStream | None = None
+    extra: tuple[int, bytes] | None = None
+    name_change = 0
+    flow: Flow | None = None
+    others: list[Flow] | None = None
+    facts: BatchFacts | None = None
+    parts: list[Part] | None = None
+    request: object = None
+    _after: list[Callable[[bytes], bytes]] | None = None
+
+    def __init__(self, plan: Plan, correlation_id: int, arrived: float, size: int) -> None:
+        self.plan = plan
+        self.client_plan = plan
+        self.correlation_id = correlation_id
+        self.arrived = arrived
+        self.size = size
+
+    def then(self, finish: Callable[[bytes], bytes]) -> None:
+        """Do ``finish`` to the restored response body, before all that was asked for earlier.
+
+        So errors kept for denied items are merged before an older version's form is made.
+        """
+        if self._after is None:
+            self._after = []
+        self._after.append(finish)
+
+    def then_at_last(self, finish: Callable[[bytes], bytes]) -> None:
+        """Do ``finish`` after all that was, or will be, asked for by :meth:`then`."""
+        self._after = [finish, *(self._after or ())]
+
+    def flows(self) -> list[Flow]:
+        """The flows that something may yet be counted on for this request."""
+        found = [] if self.flow is None else [self.flow]
+        found += self.others or ()
+        found += [part.flow for part in self.parts or ()]
+        if self.stream is not None:
+            found += self.stream.flows()
+        return found
+
+    @property
+    def has_finish(self) -> bool:
+        """Whether the response body has to be made whole for :meth:`finish`."""
+        return self._after is not None
+
+    def finish(self, body: bytes) -> bytes:
+        """The response body as the client gets it."""
+        for step in reversed(self._after or ()):
+            body = step(body)
+        return body
+
+
+class Unanswerable(ProtocolError):
+    """A request that is legal, and that no answer fits now: the connection ends instead, and the
+    client comes back. The text says why."""
+
+
+class Refresh(Enum):
+    """What must be read anew before a request can be decided."""
+
+    TOPICS = "topics"
+    CATALOG = "catalog"
+
+
+class Forward:
+    """Send ``body`` (flat names, whole) instead, at ``plan``'s version."""
+
+    # No dataclass: a compiled one needs the types of its fields when its module is loaded, and
+    # Plan's module imports this one.
+    __slots__ = ("body", "plan")
+
+    def __init__(self, plan: Plan, body: bytes) -> None:
+        self.plan = plan
+        self.body = body
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Do not ask the broker; ``body`` is the response body (logical names) before ``finish``."""
+
+    body: bytes
+
+
+class Work:
+    """Something that the gateway does itself, over connections of its own, before it answers.
+
+    ``run`` gives the response body (the client's names) before ``finish``. Requests behind it
+    wait, as they do for a broker that takes its time.
+    """
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[[], Awaitable[bytes]]) -> None:
+        self.run = run
+
+
+class Interlude:
+    """Something that the gateway says to the broker itself, between two requests of the client.
+
+    ``run`` does it, with :meth:`gateway.session.session.Session.ask`. Requests that come meanwhile
+    wait.
+    """
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[[], Awaitable[None]]) -> None:
+        self.run = run
+
+
+Outcome = list[Edit] | Forward | Answer | Refresh | Work
+"""What a request handler decides: edits to splice (none: as it is), or one of the rest."""

@@ -1,0 +1,281 @@
+"""What a connection holds between requests; rules and handlers read it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from gateway.auth.pass_through_reauthentication import PassThroughReauthentication
+from gateway.auth.reauthentication import Reauthentication
+from gateway.brokers.login import Ask
+from gateway.decision import Denied
+from gateway.exchanges.worker_state import WorkerState
+from gateway.flows import NO_TOPIC, Flow, FlowSource
+from gateway.identity import ANONYMOUS, Identity
+from gateway.views.access import READ, Access
+from gateway.views.listings import Listing
+from gateway.virtual_brokers import ListenerAddresses
+from protocol.splice import Edit
+
+MAX_FLOWS: Final = 1_000
+"""Flows per connection between two collections; further topics are counted as none."""
+
+EARLIER_FLOWS: Final = 100
+"""Flows put aside per connection between two collections, when its client id changes."""
+
+DENIED_REMEMBERED: Final = 100
+"""Denied names per connection that are logged once; with more of them they are logged again."""
+
+PRODUCED_REMEMBERED: Final = 10_000
+"""Topics per connection of which it is remembered how they were called when produced to."""
+
+SESSIONS_PER_CONNECTION: Final = 16
+"""Java's client keeps one per broker connection; whoever opens more loses the oldest."""
+
+
+class FetchSession:
+    """A fetch session that a broker gave this connection (KIP-227).
+
+    ``spelled`` maps the flat names ever added to it to the client's spelling, and in a session
+    ``by_id`` the broker's topic ids to those that the client uses: an incremental response names
+    partitions that its own request did not.
+    ``lead`` is the flat name that its requests are counted under when they name none.
+    """
+
+    __slots__ = ("by_id", "lead", "spelled")
+
+    def __init__(self, spelled: dict[bytes, bytes], lead: bytes, by_id: bool) -> None:
+        self.spelled = spelled
+        self.lead = lead
+        self.by_id = by_id
+
+
+class ConnectionState:
+    """One client connection's side of the rules. Containers are made when first needed, so that
+    an idle connection stays small.
+
+    ``access`` is what its ``identity`` may do in its ``view``, from ``host`` (an IP address).
+    ``fetch_sessions`` holds the sessions given to this connection, by id. ``spelled`` is how
+    this client spelled the topics it subscribed to, for the assignments that come later.
+    ``produced`` is how it called the topics it produced to (flat name to a name or topic id, and
+    the broker's id of the topic).
+    ``reauth`` is a re-authentication under way (KIP-368). ``ask_broker`` sends a request of the
+    gateway's own while the client's wait, where the client's login passes through.
+    ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
+    that do not repeat it.
+    """
+
+    __slots__ = (
+        "_client_id",
+        "access",
+        "addresses",
+        "ask_broker",
+        "denied",
+        "earlier",
+        "fetch_sessions",
+        "flows",
+        "host",
+        "identity",
+        "produced",
+        "protocol_types",
+        "reauth",
+        "source",
+        "spelled",
+        "view",
+        "worker",
+    )
+
+    def __init__(
+        self, worker: WorkerState, access: Access, addresses: ListenerAddresses, source: FlowSource
+    ) -> None:
+        self.worker = worker
+        self.access = access
+        self.ask_broker: Ask | None = None
+        self.view = access.view
+        self.identity = ANONYMOUS
+        self.host = ""
+        self.addresses = addresses
+        self.source = source
+        self.flows: dict[tuple[int, int, bytes], Flow] | None = None
+        self.earlier: list[Flow] | None = None
+        self.denied: set[bytes] | None = None
+        self._client_id: bytes | None = None
+        self.fetch_sessions: dict[int, FetchSession] | None = None
+        self.spelled: dict[bytes, bytes] | None = None
+        self.protocol_types: dict[bytes, bytes] | None = None
+        self.produced: dict[bytes, tuple[bytes, bytes | None]] | None = None
+        self.reauth: Reauthentication | PassThroughReauthentication | None = None
+
+    def note_client_id(self, client_id: bytes | None) -> None:
+        """Count from here on under this client id (it comes with every request).
+
+        A client that changes it all the time is counted under the last one noted.
+        """
+        if client_id == self._client_id or len(self.earlier or ()) >= EARLIER_FLOWS:
+            return
+        self._client_id = client_id
+        shown = client_id.decode(errors="replace") if client_id else ""
+        self._become(replace(self.source, client_id=shown))
+
+    def note_software(self, name: str, version: str) -> None:
+        """Count from here on under this client software (KIP-511)."""
+        self._become(replace(self.source, software_name=name, software_version=version))
+
+    def _become(self, source: FlowSource) -> None:
+        """A flow belongs to one source, so what was counted so far is put aside."""
+        self.source = source
+        if self.flows:
+            self.earlier = [*(self.earlier or ()), *self.flows.values()]
+            self.flows = None
+
+    def flow(self, api_key: int, version: int, flat: bytes) -> Flow:
+        """The flow that counts one topic (``b""``: none) through one API; made at first use."""
+        flows = self.flows
+        if flows is None:
+            flows = self.flows = {}
+        key = (api_key, version, flat)
+        found = flows.get(key)
+        if found is None:
+            if flat and len(flows) >= MAX_FLOWS:
+                return self.flow(api_key, version, b"")
+            found = flows[key] = self._new_flow(api_key, version, flat)
+        return found
+
+    def topic_of_id(
+        self,
+        operation: int,
+        start: int,
+        stop: int,
+        topic_id: bytes,
+        asked: dict[bytes, bytes],
+        edits: list[Edit],
+    ) -> bytes | None:
+        """The flat name behind a client's topic id at these bytes of a request.
+
+        ``asked`` is told the broker's own id and the client's, ``edits`` to put the one for the
+        other. None: the view may not see it, ``operation`` is not allowed on it, or it was asked
+        for under another id before.
+        """
+        view, index = self.view, self.worker.cluster.index
+        flat = view.flat_of_id(topic_id, index)
+        own = view.id_to_broker(topic_id, index) if view.has_topic_ids else topic_id
+        if flat is None or asked.setdefault(own, topic_id) != topic_id:
+            return None
+        if self.access.authorizes and self.access.flat(operation, flat) is not None:
+            return None
+        if own != topic_id:
+            edits.append((start, stop, own))
+        return flat
+
+    def produced_as(self, flat: bytes, called: bytes) -> bytes:
+        """What the client called a topic when it first produced to it here; ``called``, if never.
+
+        A producer numbers its batches for each name it knows (KIP-98): a broker would take those
+        under a second name of the same topic for repetitions, and acknowledge without writing. A
+        topic that was deleted and made again is another one.
+        """
+        produced, own = self.produced, self.worker.cluster.index.id_of(flat)
+        if produced is None or len(produced) >= PRODUCED_REMEMBERED:
+            produced = self.produced = {}
+        held = produced.get(flat)
+        if held is None or (own and held[1] and own != held[1]):
+            produced[flat] = (called, own)
+            return called
+        return held[0]
+
+    def identify(self, identity: Identity, access: Access) -> None:
+        """The client is this principal from here on."""
+        self.identity = identity
+        if identity.principal != self.source.principal:
+            self._become(replace(self.source, principal=identity.principal))
+        self.see(access)
+
+    def see(self, access: Access) -> None:
+        """Go on with another access, hence another view: the catalog has changed.
+
+        A fetch session in which a name or an id no longer leads to the topic that it led to, or
+        to one that may not be read any more, is over: its id does not reach the broker again.
+        """
+        self.access = access
+        self.view = access.view
+        for session_id, session in list((self.fetch_sessions or {}).items()):
+            if not self.still_reaches(session.spelled, session.by_id):
+                self.fetch_session_closed(session_id)
+
+    def still_reaches(self, spelled: Mapping[bytes, bytes], by_id: bool) -> bool:
+        """Whether everything that a client named still leads where it led: to these flat names,
+        or ``by_id`` to these broker's topic ids."""
+        view, index = self.view, self.worker.cluster.index
+        for led_to, asked in spelled.items():
+            if by_id:
+                flat = view.flat_of_id(asked, index)
+                if flat is None or self.access.flat(READ, flat) is not None:
+                    return False
+                if view.id_to_broker(asked, index) != led_to:
+                    return False
+                continue
+            found = self.access.to_read(asked)
+            if isinstance(found, Denied) or found.flat != led_to:
+                return False
+        return True
+
+    def first_denial(self, resource: bytes) -> bool:
+        """Whether this connection is denied this for the first time, as far as it remembers."""
+        denied = self.denied
+        if denied is None or len(denied) >= DENIED_REMEMBERED:
+            denied = self.denied = set()
+        if resource in denied:
+            return False
+        denied.add(resource)
+        return True
+
+    def listing(self) -> Listing:
+        """The topics that a listing shows to this client."""
+        return self.worker.listings.of(self.access, self.worker.cluster.index)
+
+    def fetch_session(self, session_id: int) -> FetchSession | None:
+        """A session that was given to this connection; None for any other id."""
+        return None if self.fetch_sessions is None else self.fetch_sessions.get(session_id)
+
+    def fetch_session_closed(self, session_id: int) -> None:
+        """Forget a session; its id does not reach the broker again."""
+        if self.fetch_sessions is not None:
+            self.fetch_sessions.pop(session_id, None)
+
+    def fetch_session_opened(
+        self, session_id: int, spelled: dict[bytes, bytes], lead: bytes, *, by_id: bool
+    ) -> None:
+        """Note a session that a broker gave this connection (0: it gave none)."""
+        sessions = self.fetch_sessions
+        if not session_id or (sessions is not None and session_id in sessions):
+            return
+        if sessions is None:
+            sessions = self.fetch_sessions = {}
+        if len(sessions) >= SESSIONS_PER_CONNECTION:
+            del sessions[next(iter(sessions))]
+        sessions[session_id] = FetchSession(spelled, lead, by_id)
+
+    def take_flows(self, held: Iterable[Flow] = ()) -> Collection[Flow]:
+        """The flows since the last call; the connection starts afresh.
+
+        Those that are ``held`` by requests in flight stay here, without their counts: what is
+        counted on them later is collected later.
+        """
+        flows, self.flows = self.flows or {}, None
+        earlier, self.earlier = self.earlier or [], None
+        kept = set(held)
+        if not kept:
+            return [*earlier, *flows.values()]
+        self.earlier = [flow for flow in earlier if flow in kept]
+        # Not None even if empty: a connection that has earlier flows is looked at again, too.
+        self.flows = {key: flow for key, flow in flows.items() if flow in kept}
+        taken = [flow.moved() if flow in kept else flow for flow in (*earlier, *flows.values())]
+        return [flow for flow in taken if not flow.empty]
+
+    def _new_flow(self, api_key: int, version: int, flat: bytes) -> Flow:
+        if not flat:
+            return Flow(self.source, api_key, version, NO_TOPIC, "", "")
+        text = flat.decode(errors="replace")
+        name = self.view.snapshot.owner(text)
+        return Flow(self.source, api_key, version, name.namespace, str(name), text)

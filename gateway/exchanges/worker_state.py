@@ -1,0 +1,109 @@
+"""What all connections of one worker process share; rules and handlers read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from gateway.audit.interface import NO_AUDIT, Audit
+from gateway.auth.login import Accepts
+from gateway.auth.pass_through import PassThrough
+from gateway.catalog.source import Catalog
+from gateway.changes.answered import Answered
+from gateway.counts import Labels, Row
+from gateway.flows import Denial
+from gateway.policies.judge import NO_JUDGE, Judge
+from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
+from gateway.topic_ids import TopicIndex
+from gateway.views.access import Access
+from gateway.views.listings import Listings
+
+MAX_DENIALS: Final = 10_000
+"""Denial events kept between two collections (a second apart); more are counted as dropped."""
+
+LOGGED_DENIALS: Final = 100
+"""Denials logged between two collections, a second apart; all are counted and written to the
+traffic log."""
+
+
+class ClusterFacts(Protocol):
+    """What handlers may ask of the cluster without waiting (gateway/cluster/cluster.py has it)."""
+
+    @property
+    def index(self) -> TopicIndex:
+        """Its topics."""
+        ...
+
+
+class Changes(Protocol):
+    """What the gateway does itself for admin clients (gateway/changes).
+
+    Each takes a whole request body in the client's names, at the client's version (CreateTopics
+    from v2 on), and gives the whole response body. Who asks may do it by the state of the catalog
+    that it is done on.
+    """
+
+    async def create_topics(self, access: Access, version: int, body: bytes) -> Answered: ...
+    async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered: ...
+    async def create_partitions(self, access: Access, version: int, body: bytes) -> Answered: ...
+    async def describe_configs(self, access: Access, version: int, body: bytes) -> Answered: ...
+    async def alter_configs(self, access: Access, version: int, body: bytes) -> Answered: ...
+    async def incremental_alter_configs(
+        self, access: Access, version: int, body: bytes
+    ) -> Answered: ...
+    async def describe_acls(self, access: Access, version: int, body: bytes) -> Answered: ...
+    async def create_acls(self, access: Access, version: int, body: bytes) -> Answered: ...
+    async def delete_acls(self, access: Access, version: int, body: bytes) -> Answered: ...
+    async def describe_user_scram_credentials(
+        self, access: Access, version: int, body: bytes
+    ) -> Answered: ...
+    async def alter_user_scram_credentials(
+        self, access: Access, version: int, body: bytes
+    ) -> Answered: ...
+
+
+@dataclass(slots=True)
+class WorkerState:
+    """Shared by all connections of one worker process.
+
+    ``sasl`` is what listeners with SASL accept, by name, and ``pass_through`` those of them where
+    brokers decide. ``failure_delay`` is how many seconds an authentication that failed is
+    answered late. ``judge`` asks the policies.
+    """
+
+    catalog: Catalog
+    cluster: ClusterFacts
+    changes: Changes
+    max_request_bytes: int
+    sasl: Mapping[str, Accepts] = field(default_factory=dict)
+    pass_through: Mapping[str, PassThrough] = field(default_factory=dict)
+    failure_delay: float = 0.0
+    listings: Listings = field(default_factory=Listings)
+    regexes: RegexSubscriptions = field(default_factory=RegexSubscriptions)
+    denials: list[Denial] = field(default_factory=list)
+    denials_dropped: int = 0
+    audit: Audit = NO_AUDIT
+    authorization_denials: dict[Labels, int] = field(default_factory=dict)
+    judge: Judge = NO_JUDGE
+
+    def denied(self, denial: Denial) -> bool:
+        """Tell the audit log, and keep a denial event for the next collection, or count it as
+        dropped.
+
+        Returns whether it is among the first since the last one, which may be logged.
+        """
+        self.audit.denied(denial)
+        if denial.operation:
+            labels = (denial.source.listener, denial.operation, denial.named.partition(" ")[0])
+            self.authorization_denials[labels] = self.authorization_denials.get(labels, 0) + 1
+        if len(self.denials) >= MAX_DENIALS:
+            self.denials_dropped += 1
+            return False
+        self.denials.append(denial)
+        return len(self.denials) <= LOGGED_DENIALS
+
+    def take_authorization_denials(self) -> list[Row]:
+        """What ACLs denied since the last call, by listener, operation and resource type."""
+        denials, self.authorization_denials = self.authorization_denials, {}
+        return [("authorization_denials", labels, count) for labels, count in denials.items()]

@@ -1,0 +1,59 @@
+"""The configs of a broker, which policies are configured with (KIP-108)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final, Protocol
+
+from gateway.changes.context import Admin
+from gateway.kafka_names import error_name
+from gateway.policies.loading import PolicyError
+from gateway.rules.nested import element_class, make
+from protocol import messages
+
+BROKER: Final = 4
+"""A broker (ConfigResource.Type)."""
+
+_AT_MOST: Final = 4
+
+
+class Brokers(Protocol):
+    """The cluster's brokers (gateway/cluster/cluster.py)."""
+
+    @property
+    def brokers(self) -> Collection[int]:
+        """Their node ids."""
+        ...
+
+
+async def broker_configs(admin: Admin, cluster: Brokers) -> dict[str, str | None]:
+    """All configs of one broker; those that are sensitive are None.
+
+    A broker tells its own configs alone, and it does not matter which one answers: so all are
+    asked about, and those of whoever answers are taken. Raises PolicyError where it may not be
+    asked, ClusterUnreachable, an OSError, where nobody answers.
+    """
+
+    def request(cls: type) -> Any:
+        resource = element_class(cls, "resources")
+        each = (
+            make(
+                resource,
+                {"resource_type": BROKER, "resource_name": str(node), "configuration_keys": None},
+            )
+            for node in sorted(cluster.brokers)
+        )
+        return messages.build(cls, resources=tuple(each))
+
+    answer = await admin.ask("DescribeConfigsRequest", request, at_most=_AT_MOST, changes=False)
+    for result in answer.results:
+        if not result.error_code:
+            return {
+                config.name: None if config.is_sensitive else config.value
+                for config in result.configs
+            }
+    codes = sorted({error_name(result.error_code) for result in answer.results})
+    raise PolicyError(
+        f"the broker does not tell its configs ({', '.join(codes)}), which policies are configured"
+        " with; allow the gateway DescribeConfigs on the cluster"
+    )

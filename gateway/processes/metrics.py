@@ -1,0 +1,282 @@
+"""Metrics: what all workers have counted since the supervisor started, for Prometheus.
+
+Workers send increments, so totals outlive a worker that is restarted. Label values are bounded:
+what comes after the bound is counted under ``(other)``, and the overflow itself is counted.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from gateway.counts import DEFAULT_NAMESPACE, OTHER, Labels, Row
+from gateway.flows import LATENCY_BUCKETS, NO_TOPIC
+from gateway.kafka_names import UNKNOWN, api_name, error_name
+from gateway.processes.worker_channel import State
+
+MAX_VALUES = 200
+"""Values of every label but ``namespace``; Kafka has fewer APIs, versions and errors."""
+
+_NOT_COUNTED = frozenset({OTHER, UNKNOWN, NO_TOPIC, DEFAULT_NAMESPACE})
+_PREFIX = "kafka_gateway_"
+_FIRST_BUCKET = 3  # All below 8 us is one bucket: the clock tells no more.
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A metric: its labels in order, and its help."""
+
+    labels: tuple[str, ...]
+    help: str
+
+
+COUNTERS: Mapping[str, Family] = {
+    "requests": Family(
+        ("namespace", "api", "version"), "Requests, by the namespace of the topic named first"
+    ),
+    "errors": Family(("namespace", "api", "error"), "Error codes in responses, by Kafka's name"),
+    "denials": Family(("rule",), "Items of requests that a rule refused"),
+    "authorization_denials": Family(
+        ("listener", "operation", "resource_type"), "Items of requests that ACLs refused"
+    ),
+    "deprecated_grants": Family(
+        ("operation",), "ACLs made that allow a deprecated operation (KIP-679)"
+    ),
+    "bytes": Family(("namespace", "direction"), "Frame bytes from (in) and to (out) clients"),
+    "records": Family(("namespace", "api"), "Records that passed, as batch headers tell"),
+    "weak_producer_requests": Family(
+        ("namespace", "client_id", "software_name", "weakness", "decision"),
+        "Produce requests that ask for less than the strongest guarantee (KIP-679)",
+    ),
+    "connections": Family(("listener",), "Client connections accepted"),
+    "closes": Family(("reason",), "Client connections ended"),
+    "authentications": Family(
+        ("listener", "mechanism", "result"), "Logins and re-authentications by SASL"
+    ),
+    "nodes_outside_ranges": Family(
+        ("listener",), "Brokers found outside node_ids, once per broker and worker"
+    ),
+    "denials_dropped": Family((), "Denial events that came too fast for the traffic log"),
+    "policy_events_dropped": Family((), "Policy events that came too fast for the traffic log"),
+    "traffic_log_records": Family(
+        ("sink",), "Records written to the traffic log's files or its topic"
+    ),
+    "traffic_log_dropped": Family(
+        ("sink", "reason"), "Records that a place of the traffic log missed"
+    ),
+    "traffic_log_folded": Family(
+        (), "Flows counted under client (other): too many clients in one window"
+    ),
+    "audit_events": Family(("type",), "Events for the audit log"),
+    "audit_written": Family(("sink",), "Events written to the audit log's files or its topic"),
+    "audit_dropped": Family(("sink", "reason"), "Events that a place of the audit log missed"),
+    "policy_violations": Family(
+        ("namespace", "rule", "mode"), "Rules of policies that topics did not satisfy"
+    ),
+    "policy_failures": Family(
+        ("class_name", "reason"), "Calls of policy classes that failed, so that they refused"
+    ),
+    "policy_reloads": Family(("outcome",), "Reloads of policies, by SIGHUP"),
+    "worker_restarts": Family((), "Workers started again after they had died"),
+    "label_overflow": Family(("label",), "Increments counted under (other): too many label values"),
+}
+_NAMES = {
+    "audit_dropped": "audit_events_dropped",
+    "audit_written": "audit_events_written",
+    "closes": "connection_closes",
+    "denials_dropped": "denial_events_dropped",
+}
+
+HISTOGRAMS: Mapping[str, Family] = {
+    "gateway_seconds": Family(
+        ("api",), "Time that requests spent in the gateway; the sum is estimated from the buckets"
+    ),
+    "broker_seconds": Family(
+        ("api",), "Time that the broker took to answer; the sum is estimated from the buckets"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A state that every worker tells; ``merge`` makes one of all."""
+
+    merge: Callable[[Iterable[float]], float]
+    help: str
+
+
+GAUGES: Mapping[str, Gauge] = {
+    "cluster_reachable": Gauge(
+        min, "Whether every worker reached the cluster the last time (0, 1)"
+    ),
+    "catalog_fresh": Gauge(
+        min, "Whether every worker has read the catalog within catalog.max_staleness (0, 1)"
+    ),
+    "catalog_version": Gauge(min, "The oldest catalog version that a worker has"),
+    "topics": Gauge(max, "Topics of the cluster"),
+    "audit_queued_events": Gauge(sum, "Events that wait for the audit log's files and topic"),
+    "traffic_log_queued_records": Gauge(sum, "Records that wait to be written"),
+}
+
+WORKER_GAUGES: Mapping[str, str] = {
+    "cpu_seconds": "CPU time of the worker process since it started",
+    "resident_bytes": "Memory of the worker process",
+}
+
+
+class Metrics(Collector):
+    """The sums of all workers, as prometheus_client collects them.
+
+    ``now`` is a monotonic clock, in seconds.
+    """
+
+    def __init__(
+        self, version: str, max_namespaces: int, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._version = version
+        self._now = now
+        self._limits = {"namespace": max_namespaces}
+        self._seen: dict[str, set[str]] = {}
+        self._counts: dict[str, dict[tuple[str, ...], int]] = {name: {} for name in COUNTERS}
+        self._buckets: dict[str, dict[tuple[str, ...], list[int]]] = {
+            name: {} for name in HISTOGRAMS
+        }
+        self._states: dict[int, tuple[float, State]] = {}
+        for name, family in COUNTERS.items():
+            if not family.labels:
+                self.count(name, (), 0)
+        self.count("label_overflow", ("namespace",), 0)
+
+    def count(self, name: str, labels: Labels, count: int = 1) -> None:
+        """Add to a counter of :data:`COUNTERS`."""
+        values = self._values(COUNTERS[name], labels, count)
+        sums = self._counts[name]
+        sums[values] = sums.get(values, 0) + count
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Add what a worker has counted. Families that are not in the tables are left out."""
+        for name, labels, count in rows:
+            if isinstance(count, int):
+                if name in COUNTERS:
+                    self.count(name, labels, count)
+            elif name in HISTOGRAMS:
+                values = self._values(HISTOGRAMS[name], labels, sum(count))
+                sums = self._buckets[name].setdefault(values, [0] * LATENCY_BUCKETS)
+                for index, more in enumerate(count):
+                    sums[index] += more
+
+    def set_state(self, worker_id: int, state: State) -> None:
+        """How things stand in a worker now."""
+        self._states[worker_id] = (self._now(), state)
+
+    def forget_state(self, worker_id: int) -> None:
+        """A worker has ended; what it counted stays."""
+        self._states.pop(worker_id, None)
+
+    def gauge(self, name: str) -> float | None:
+        """A gauge of :data:`GAUGES`, merged; None while no worker has told it."""
+        told = [state.gauges[name] for _, state in self._states.values() if name in state.gauges]
+        return GAUGES[name].merge(told) if told else None
+
+    def collect(self) -> Iterator[Metric]:
+        """Every family, for prometheus_client."""
+        yield InfoMetricFamily(
+            f"{_PREFIX}build", "The gateway's version", value={"version": self._version}
+        )
+        for name, family in COUNTERS.items():
+            metric_name = f"{_PREFIX}{_NAMES.get(name, name)}"
+            counter = CounterMetricFamily(metric_name, family.help, labels=family.labels)
+            for values, count in self._counts[name].items():
+                counter.add_metric(values, count)
+            yield counter
+        for name, family in HISTOGRAMS.items():
+            histogram = HistogramMetricFamily(_PREFIX + name, family.help, labels=family.labels)
+            for values, buckets in self._buckets[name].items():
+                histogram.add_metric(values, cumulative(buckets), estimated_sum(buckets))
+            yield histogram
+        yield from self._collect_gauges()
+
+    def _collect_gauges(self) -> Iterator[Metric]:
+        for name, gauge in GAUGES.items():
+            value = self.gauge(name)
+            if value is not None:
+                yield GaugeMetricFamily(_PREFIX + name, gauge.help, value=value)
+        connections: dict[str, int] = {}
+        for _, state in self._states.values():
+            for listener, count in state.connections.items():
+                connections[listener] = connections.get(listener, 0) + count
+        open_now = GaugeMetricFamily(
+            f"{_PREFIX}open_connections", "Client connections now", labels=["listener"]
+        )
+        for listener, count in connections.items():
+            open_now.add_metric([listener], count)
+        yield open_now
+        yield from self._collect_workers()
+
+    def _collect_workers(self) -> Iterator[Metric]:
+        age = GaugeMetricFamily(
+            f"{_PREFIX}worker_report_age_seconds",
+            "Time since the worker's last report, which comes every second",
+            labels=["worker"],
+        )
+        for worker_id, (told_at, _) in sorted(self._states.items()):
+            age.add_metric([str(worker_id)], self._now() - told_at)
+        yield age
+        for name, text in WORKER_GAUGES.items():
+            family = GaugeMetricFamily(f"{_PREFIX}worker_{name}", text, labels=["worker"])
+            for worker_id, (_, state) in sorted(self._states.items()):
+                if name in state.gauges:
+                    family.add_metric([str(worker_id)], state.gauges[name])
+            yield family
+
+    def _values(self, family: Family, labels: Labels, count: int) -> tuple[str, ...]:
+        """Label values in Kafka's names, each within its bound."""
+        return tuple(
+            self._bounded(label, _SHOWN.get(label, str)(value), count)
+            for label, value in zip(family.labels, labels, strict=False)
+        )
+
+    def _bounded(self, label: str, value: str, count: int) -> str:
+        seen = self._seen.setdefault(label, set())
+        if value in seen or value in _NOT_COUNTED:
+            return value
+        if len(seen) < self._limits.get(label, MAX_VALUES):
+            seen.add(value)
+            return value
+        overflow = self._counts["label_overflow"]
+        overflow[(label,)] = overflow.get((label,), 0) + count
+        return OTHER
+
+
+def cumulative(buckets: list[int]) -> list[tuple[str, float]]:
+    """A log2 histogram of microseconds as Prometheus has them: upper bounds in seconds."""
+    sums = list(accumulate(buckets))
+    bounds = [(str(2**index / 1_000_000), float(sums[index])) for index in _shown_buckets()]
+    return [*bounds, ("+Inf", float(sums[-1]))]
+
+
+def estimated_sum(buckets: list[int]) -> float:
+    """Seconds, as if every request had taken the middle of its bucket."""
+    # Bucket i holds the values from 2**(i-1) up to 2**i; bucket 0 holds zeros.
+    return sum(0.75 * count * (1 << index) for index, count in enumerate(buckets) if index) / 1e6
+
+
+def _shown_buckets() -> range:
+    return range(_FIRST_BUCKET, LATENCY_BUCKETS - 1)
+
+
+_SHOWN: Mapping[str, Callable[[str | int], str]] = {
+    "api": lambda key: api_name(int(key)),
+    "error": lambda code: error_name(int(code)),
+}

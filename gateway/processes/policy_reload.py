@@ -1,0 +1,128 @@
+"""Reading the configuration again: its policies are handed to every worker, all the rest waits.
+
+A worker listens as soon as it is ready, so none may get ready with policies of before a reload: one
+that does while the others prepare prepares as well, and one that has not when they commit is
+started anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any, Final
+
+from gateway.config.errors import ConfigError
+from gateway.config.models import Config
+from gateway.config_file.loading import load_config
+from gateway.processes.worker_orders import Prepare
+from gateway.processes.worker_slot import WorkerSlot
+
+log = logging.getLogger(__name__)
+
+DONE: Final = "done"
+FAILED: Final = "failed"
+"""How a reload went: labels of a metric."""
+
+ANSWER_SECONDS: Final = 90.0
+"""How long a worker may take to prepare policies: it asks a broker first, then configures them."""
+
+
+class PolicyReload:
+    """``config`` is the newest, for workers that start. ``counted`` is told how a reload went."""
+
+    def __init__(
+        self,
+        config: Config,
+        path: Path | None,
+        slots: Sequence[WorkerSlot],
+        counted: Callable[[str], None],
+    ) -> None:
+        self.config = config
+        self._path = path
+        self._slots = slots
+        self._counted = counted
+        self._numbers = count(1)
+        self._turn = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Reload, after reloads that are under way."""
+        log.info("the configuration is read again, for its policies")
+        self._spawn(self._reload())
+
+    def started(self, slot: WorkerSlot) -> None:
+        """A worker is starting, with the slot's policies: they may have been replaced since."""
+        # Not by their values: classes may have read something else, too.
+        if slot.process is not None and slot.policies is not self.config.policies:
+            log.info("worker %d starts anew, with the policies of now", slot.worker_id)
+            slot.process.terminate()
+
+    def stop(self) -> None:
+        """No more of it: the gateway stops."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("reloading policies failed", exc_info=error)
+
+    async def _reload(self) -> None:
+        async with self._turn:
+            config = self._read()
+            if config is None:
+                self._counted(FAILED)
+                return
+            order = Prepare(next(self._numbers), config.policies)
+            if not await self._all_prepared(order):
+                for slot in self._slots:
+                    slot.abort(order)
+                self._counted(FAILED)
+                return
+            self.config = self.config.model_copy(update={"policies": config.policies})
+            for slot in self._slots:
+                slot.commit(order)
+                self.started(slot)
+            log.info("policies are reloaded")
+            self._counted(DONE)
+
+    async def _all_prepared(self, order: Prepare) -> bool:
+        """Whether all workers could, those as well that got ready meanwhile."""
+        while slots := [slot for slot in self._slots if slot.ready and not slot.was_asked(order)]:
+            failures = await asyncio.gather(
+                *(slot.prepare(order, ANSWER_SECONDS) for slot in slots)
+            )
+            failed = [pair for pair in zip(slots, failures, strict=True) if pair[1]]
+            for slot, failure in failed:
+                log.error("policies stay as they were: worker %d: %s", slot.worker_id, failure)
+            if failed:
+                return False
+        return True
+
+    def _read(self) -> Config | None:
+        assert self._path is not None, "a configuration without a file is not read again"
+        try:
+            config = load_config(self._path)
+        except ConfigError as error:
+            for line in str(error).splitlines():
+                log.error("policies stay as they were: %s", line)
+            return None
+        changed = [key for key in Config.model_fields if _differs(key, config, self.config)]
+        if changed:
+            log.warning(
+                "only policies are reloaded: what has changed in %s takes effect at the next start",
+                ", ".join(changed),
+            )
+        return config
+
+
+def _differs(key: str, new: Config, old: Config) -> bool:
+    return key != "policies" and getattr(new, key) != getattr(old, key)

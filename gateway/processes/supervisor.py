@@ -1,0 +1,269 @@
+"""The supervisor: ``kafka-gateway serve``. It starts workers, starts those anew that die, sums up
+their metrics, and ends them in order. It touches no client traffic.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway import exit_codes, version
+from gateway.checks.exposure import warn_of_exposures
+from gateway.checks.port_probe import probe
+from gateway.config.models import Address, Config, Listener
+from gateway.config_file.rules import Parts, port_claims
+from gateway.processes.http_endpoints import Health, HttpEndpoints
+from gateway.processes.metrics import Metrics
+from gateway.processes.policy_reload import PolicyReload
+from gateway.processes.worker_channel import Failed, Increments, Message, Prepared, Ready, State
+from gateway.processes.worker_process import WorkerCommand, WorkerProcess, worker_command
+from gateway.processes.worker_slot import WorkerSlot
+from gateway.virtual_brokers import NodeIdRanges
+
+log = logging.getLogger(__name__)
+
+
+class StartError(Exception):
+    """The gateway cannot start; the text has a line for each reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds. A dead worker is started again after ``first_delay``, doubled each time up to
+    ``last_delay``, afresh once it has lived for ``settled``. Workers get ``margin`` beyond
+    ``drain_seconds`` to end by themselves.
+    """
+
+    first_delay: float = 0.2
+    last_delay: float = 5.0
+    settled: float = 30.0
+    margin: float = 5.0
+
+
+class Supervisor:
+    """One gateway. ``path`` is where its configuration is read again; ``command`` and ``timing``
+    are the tests' to change."""
+
+    def __init__(
+        self,
+        config: Config,
+        path: Path | None = None,
+        *,
+        command: WorkerCommand = worker_command,
+        timing: Timing | None = None,
+    ) -> None:
+        self.metrics = Metrics(version(), config.metrics.max_namespaces)
+        self._config = config
+        self._command = command
+        self._timing = timing or Timing()
+        self._slots = [WorkerSlot(worker_id) for worker_id in range(config.workers)]
+        self.policies = PolicyReload(
+            config,
+            path,
+            self._slots,
+            lambda outcome: self.metrics.count("policy_reloads", (outcome,)),
+        )
+        self._http = HttpEndpoints(self.metrics, self.health)
+        self._starting = asyncio.Lock()
+        self._stopping = asyncio.Event()
+        self._ever_ready = False
+        self._announced = False
+        self._start_failure: str | None = None
+        self._unclean = False
+
+    async def run(self) -> int:
+        """Serve until SIGTERM or SIGINT; returns the exit status.
+
+        Raises :class:`StartError` when a port cannot be bound or no worker can ever start.
+        """
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop, number.name)
+        loop.add_signal_handler(signal.SIGHUP, self.policies.start)
+        await self._bind()
+        log.info("%s", self._told_at_start())
+        warn_of_exposures(self._config)
+        try:
+            await self._run_workers()
+        finally:
+            await self._http.stop()
+        if self._start_failure is not None:
+            raise StartError(self._start_failure)
+        log.info("stopped")
+        return exit_codes.FAILED if self._unclean else exit_codes.OK
+
+    def health(self) -> Health:
+        """What /livez and /readyz say."""
+        dead = [slot.worker_id for slot in self._slots if slot.process is None]
+        not_live = [f"worker {worker_id} is not running" for worker_id in dead]
+        not_ready = [
+            f"worker {slot.worker_id} is not ready" + (f": {slot.failure}" if slot.failure else "")
+            for slot in self._slots
+            if not slot.ready
+        ]
+        if self.metrics.gauge("cluster_reachable") != 1:
+            cluster = self._config.clusters[0].name
+            not_ready.append(f"cluster '{cluster}' is not known to be reachable")
+        if self.metrics.gauge("catalog_fresh") != 1:
+            not_ready.append("the catalog could not be read within catalog.max_staleness")
+        if self._stopping.is_set():
+            not_ready.append("the gateway is stopping")
+        return Health(not_live, not_ready)
+
+    async def _bind(self) -> None:
+        claims = port_claims(Parts.of(self._config))
+        # The metrics port is bound for good below, which tells as much.
+        refused = probe(claim for claim in claims if claim.key[0] == "listeners")
+        if refused:
+            raise StartError("\n".join(problem.text for problem in refused))
+        metrics = self._config.metrics
+        try:
+            await self._http.start(metrics.host, metrics.port)
+        except OSError as error:
+            address = Address(metrics.host, metrics.port)
+            reason = error.strerror or error
+            raise StartError(f"the metrics port {address} cannot be bound: {reason}") from error
+
+    def stop(self, why: str = "told to") -> None:
+        """Drain and end; a second time: end at once."""
+        if self._stopping.is_set():
+            log.warning("%s again: ending at once", why)
+            self._kill_all()
+            return
+        log.info("%s: stopping, with up to %g s to drain", why, self._config.drain_seconds)
+        self._stopping.set()
+
+    async def _run_workers(self) -> None:
+        """Keep the workers until it is time to stop, then see them off."""
+        keepers = [asyncio.create_task(self._keep(slot)) for slot in self._slots]
+        stopping = asyncio.create_task(self._stopping.wait())
+        # A keeper ends before that only if it failed, which must not go unseen.
+        await asyncio.wait([stopping, *keepers], return_when=asyncio.FIRST_COMPLETED)
+        self._stopping.set()
+        self.policies.stop()
+        for process in self._processes():
+            process.terminate()
+        seconds = self._config.drain_seconds + self._timing.margin
+        _, late = await asyncio.wait(keepers, timeout=seconds)
+        if late:
+            log.error("%d workers did not end in %g s and are killed", len(late), seconds)
+            self._kill_all()
+        await asyncio.gather(*keepers)
+
+    def _processes(self) -> list[WorkerProcess]:
+        return [slot.process for slot in self._slots if slot.process is not None]
+
+    def _kill_all(self) -> None:
+        for process in self._processes():
+            process.kill()
+
+    async def _keep(self, slot: WorkerSlot) -> None:
+        """Keep one worker running until the gateway stops."""
+        loop = asyncio.get_running_loop()
+        delay = self._timing.first_delay
+        while not self._stopping.is_set():
+            started = loop.time()
+            status = await self._run_once(slot)
+            if self._stopping.is_set():
+                self._unclean |= status != exit_codes.OK
+                return
+            if status == exit_codes.CONFIG and not self._ever_ready:
+                self._start_failure = slot.failure or "a worker refused the configuration"
+                self._stopping.set()
+                return
+            if loop.time() - started >= self._timing.settled:
+                delay = self._timing.first_delay
+            log.error(
+                "worker %d ended (%s)%s; starting it again in %.1f s",
+                slot.worker_id,
+                _told(status),
+                f": {slot.failure}" if slot.failure else "",
+                delay,
+            )
+            self.metrics.count("worker_restarts", ())
+            await self._pause(delay)
+            delay = min(2 * delay, self._timing.last_delay)
+
+    async def _run_once(self, slot: WorkerSlot) -> int:
+        try:
+            async with self._starting:
+                config = self.policies.config
+                process = await WorkerProcess.start(slot.worker_id, self._command, config.to_json())
+        except OSError as error:
+            slot.failure = f"it cannot be started: {error}"
+            return exit_codes.FAILED
+        slot.process, slot.policies = process, config.policies
+        log.info("worker %d is process %d", slot.worker_id, process.pid)
+        self.policies.started(slot)
+        if self._stopping.is_set():
+            process.terminate()
+        try:
+            return await process.run(lambda message: self._received(slot, message))
+        finally:
+            slot.ended()
+            self.metrics.forget_state(slot.worker_id)
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+        except TimeoutError:
+            return
+
+    def _received(self, slot: WorkerSlot, message: Message) -> None:
+        match message:
+            case Ready():
+                slot.ready, slot.failure = True, ""
+                self._note_ready()
+            case Failed(reason):
+                slot.failure = reason
+            case State():
+                self.metrics.set_state(slot.worker_id, message)
+            case Increments(rows):
+                self.metrics.add(rows)
+            case Prepared():
+                slot.prepared(message)
+
+    def _note_ready(self) -> None:
+        self._ever_ready = True
+        if not self._announced and all(slot.ready for slot in self._slots):
+            self._announced = True
+            log.info("ready: %s", "; ".join(map(self._told_of, self._config.listeners)))
+
+    def _told_at_start(self) -> str:
+        cluster = self._config.clusters[0]
+        servers = ", ".join(map(str, cluster.bootstrap_servers))
+        count = len(self._slots)
+        workers = "1 worker" if count == 1 else f"{count} workers"
+        metrics = Address(self._config.metrics.host, self._config.metrics.port)
+        return (
+            f"kafka-gateway {version()} with {workers}, cluster '{cluster.name}' at {servers}, "
+            f"metrics at http://{metrics}/metrics"
+        )
+
+    def _told_of(self, listener: Listener) -> str:
+        bootstrap = Address(listener.advertised_host, listener.port)
+        if listener.broker_names is not None:
+            return f"{listener.name} at {bootstrap} (brokers as {listener.broker_names})"
+        first = listener.broker_base_port
+        last = first + NodeIdRanges.parse(self._config.clusters[0].node_ids).size - 1
+        return f"{listener.name} at {bootstrap} (brokers on {first}-{last})"
+
+
+def _told(status: int) -> str:
+    """An exit status in words."""
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    return f"exit status {status}"
+
+
+def run_supervisor(config: Config, path: Path) -> int:
+    """:meth:`Supervisor.run` on an event loop of its own. ``path`` is the configuration's file."""
+
+    async def run() -> int:
+        return await Supervisor(config, path).run()
+
+    return asyncio.run(run())

@@ -1,0 +1,220 @@
+"""One worker process: a server on its own event loop, and once a second a report.
+
+``python -m gateway.processes.worker`` is started by the supervisor, which gives it a socket
+(``worker_channel``) and blocks SIGINT and SIGTERM until the worker can handle them. SIGTERM, or
+the end of the supervisor, means: accept no more, drain, report what is left, exit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import uvloop
+
+from gateway import exit_codes
+from gateway.audit.interface import AuditError
+from gateway.auth.exchange import CredentialsError
+from gateway.catalog.catalog_topic import CatalogTopicError
+from gateway.catalog.members import FormatRefused
+from gateway.catalog.records import UnreadableCatalog
+from gateway.catalog.source import CatalogUnavailable
+from gateway.cluster.link import ClusterUnreachable
+from gateway.config.models import Config
+from gateway.policies.loading import PolicyError
+from gateway.processes.logs import set_up_logging
+from gateway.processes.server import Server
+from gateway.processes.worker_channel import (
+    Failed,
+    Ready,
+    WorkerChannel,
+    WorkerReport,
+    receive_config,
+)
+from gateway.processes.worker_orders import OrderTaker
+from gateway.sinks.topic_setup import TopicUnusable
+from gateway.tls.files import TlsError
+from gateway.tls.principal_mapping import InvalidRules
+from gateway.traffic.log import TrafficLog
+from gateway.traffic.setup import open_traffic_log
+
+log = logging.getLogger("gateway.processes.worker")
+
+REPORT_SECONDS = 1.0
+_PAGE = resource.getpagesize()
+_STATM = Path("/proc/self/statm")
+
+
+class ServerLike(Protocol):
+    """What a worker needs of :class:`gateway.processes.server.Server`."""
+
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    async def drain(self, seconds: float) -> None: ...
+    def collect(self) -> WorkerReport: ...
+
+
+class Worker:
+    """Starts a server, reports on it, and ends it. ``traffic_log`` is None where it is off."""
+
+    def __init__(
+        self,
+        server: ServerLike,
+        traffic_log: TrafficLog | None,
+        channel: WorkerChannel,
+        stopping: asyncio.Event,
+    ) -> None:
+        self._server = server
+        self._traffic_log = traffic_log
+        self._channel = channel
+        self._stopping = stopping
+
+    async def run(self, drain_seconds: float, report_seconds: float = REPORT_SECONDS) -> int:
+        """Serve until told to stop; returns the exit status."""
+        failed = await self._start()
+        if failed is not None:
+            if self._traffic_log is not None:
+                await self._traffic_log.stop()
+            return failed
+        if not self._stopping.is_set():
+            self._channel.send(Ready())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await self._report_until(stopping, report_seconds)
+        draining = asyncio.create_task(self._server.drain(drain_seconds))
+        await self._report_until(draining, report_seconds)
+        await draining
+        # Nothing is counted after this; the report also tells what the log did not write in time.
+        last = self._collect()
+        if self._traffic_log is not None:
+            await self._traffic_log.stop()
+        self._report(last)
+        return exit_codes.OK
+
+    async def _start(self) -> int | None:
+        """None, or the exit status when there is nothing to serve."""
+        try:
+            if self._traffic_log is not None:
+                self._traffic_log.start()
+        except OSError as error:
+            return self._fail(f"the traffic log cannot be written: {error}", exit_codes.CONFIG)
+        starting = asyncio.create_task(self._server.start())
+        stopping = asyncio.create_task(self._stopping.wait())
+        await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not starting.done():
+            starting.cancel()
+            await asyncio.wait([starting])
+            await self._server.stop()
+            return exit_codes.OK
+        try:
+            starting.result()
+            if self._traffic_log is not None:
+                await self._traffic_log.start_topic()
+        except (ClusterUnreachable, CatalogUnavailable) as error:
+            return self._fail(str(error), exit_codes.UNAVAILABLE)
+        except (
+            AuditError,
+            CatalogTopicError,
+            CredentialsError,
+            FormatRefused,
+            InvalidRules,
+            PolicyError,
+            TlsError,
+            TopicUnusable,
+            UnreadableCatalog,
+        ) as error:
+            return self._fail(str(error), exit_codes.CONFIG)
+        except OSError as error:
+            return self._fail(f"cannot listen: {error.strerror or error}", exit_codes.CONFIG)
+        return None
+
+    def _fail(self, reason: str, status: int) -> int:
+        self._channel.send(Failed(reason))
+        return status
+
+    async def _report_until(self, done: asyncio.Task[object], seconds: float) -> None:
+        while not done.done():
+            self._report(self._collect())
+            await asyncio.wait([done], timeout=seconds)
+
+    def _collect(self) -> WorkerReport:
+        """What has been counted since the last call; it is in the traffic log then."""
+        report = self._server.collect()
+        if self._traffic_log is not None:
+            self._traffic_log.add(report.flows, report.denials, report.policies, report.acls)
+        return report
+
+    def _report(self, report: WorkerReport) -> None:
+        gauges = {**report.gauges, **process_gauges()}
+        rows = list(report.rows)
+        if self._traffic_log is not None:
+            gauges["traffic_log_queued_records"] = self._traffic_log.queued
+            rows += self._traffic_log.take_rows()
+        self._channel.report(replace(report, gauges=gauges, rows=rows))
+
+
+def process_gauges() -> dict[str, float]:
+    """CPU seconds and resident bytes of this process."""
+    gauges = {"cpu_seconds": time.process_time()}
+    with suppress(OSError):  # only Linux has it
+        gauges["resident_bytes"] = float(_STATM.read_text().split()[1]) * _PAGE
+    return gauges
+
+
+def raise_file_limit() -> None:
+    """Every client takes two descriptors; the usual soft limit of 1,024 is soon reached."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # a system may allow less than it says
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
+    """Run one worker; returns the exit status."""
+    stopping = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    link = await WorkerChannel.open(channel, on_closed=stopping.set)
+    server = Server(config, worker_id=worker_id)
+    traffic_log = open_traffic_log(config, worker_id, server.admin)
+    link.on_line = OrderTaker(server.policies, link.send)
+    worker = Worker(server, traffic_log, link, stopping)
+    try:
+        return await worker.run(config.drain_seconds)
+    finally:
+        await link.close()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The process; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="gateway.processes.worker")
+    parser.add_argument("--worker-id", type=int, required=True)
+    parser.add_argument("--channel-fd", type=int, required=True)
+    parser.add_argument("--log-level", default="INFO")
+    options = parser.parse_args(arguments)
+    set_up_logging(options.worker_id, options.log_level)
+    raise_file_limit()
+    channel = socket.socket(fileno=options.channel_fd)
+    os.set_inheritable(options.channel_fd, False)
+    try:
+        config = Config.from_json(receive_config(channel))
+    except ConnectionError as error:
+        log.error("%s", error)
+        return exit_codes.FAILED
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(serve(config, options.worker_id, channel))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

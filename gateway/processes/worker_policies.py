@@ -1,0 +1,80 @@
+"""The policies of one worker: made before it is ready, replaced by a reload, closed at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from gateway.changes.context import Admin
+from gateway.config.policies import PolicySettings
+from gateway.counts import Row
+from gateway.policies.judge import Judge
+from gateway.policies.runner import Generation, PolicyRunner, with_class
+from gateway.policies.tree import Policies
+from gateway.processes.broker_configs import Brokers, broker_configs
+
+_NO_CONFIGS: Final[Mapping[str, str | None]] = {}
+
+
+class WorkerPolicies:
+    """``judge`` is whom to ask, before and after a reload; ``changed`` is called after one.
+
+    A reload has two steps, so that all workers take over new policies, or none does: each prepares
+    them, and commits or aborts when all have answered.
+    """
+
+    def __init__(self, settings: PolicySettings, admin: Admin, cluster: Brokers) -> None:
+        self._admin = admin
+        self._cluster = cluster
+        self._runner = PolicyRunner()
+        self._prepared: tuple[Policies, Generation] | None = None
+        self.judge = Judge(Policies(settings), self._runner)
+        self.changed: Callable[[], None] = lambda: None
+
+    @property
+    def policies(self) -> Policies:
+        """The present ones."""
+        return self.judge.policies
+
+    async def start(self) -> None:
+        """Make and configure the policies. Raises PolicyError, and ClusterUnreachable, an OSError,
+        where no broker tells the configs that they are configured with."""
+        self._runner.take(await self._made(self.policies))
+
+    async def prepare(self, settings: PolicySettings) -> None:
+        """Make and configure other policies, without asking them yet. Raises like :meth:`start`,
+        and then all is as it was."""
+        await self.abort()
+        policies = Policies(settings)
+        self._prepared = (policies, await self._made(policies))
+
+    def commit(self) -> None:
+        """Go on with what was prepared, at once: a topic that is being judged meets the policies
+        that it began with."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is None:
+            return
+        self.judge.policies, generation = prepared
+        self._runner.take(generation)
+        self.changed()
+
+    async def abort(self) -> None:
+        """Close what was prepared."""
+        prepared, self._prepared = self._prepared, None
+        if prepared is not None:
+            await self._runner.discard(prepared[1])
+
+    async def stop(self) -> None:
+        """Close all policies, within a few seconds."""
+        await self.abort()
+        await self._runner.close()
+
+    def take_rows(self) -> list[Row]:
+        """What was counted since the last call."""
+        return [*self.judge.take_counters(), *self._runner.take_rows()]
+
+    async def _made(self, policies: Policies) -> Generation:
+        configs = _NO_CONFIGS
+        if any(with_class(policies)):
+            configs = await broker_configs(self._admin, self._cluster)
+        return await self._runner.prepare(policies, configs)

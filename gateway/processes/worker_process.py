@@ -1,0 +1,134 @@
+"""One run of one worker process, as its supervisor sees it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeAlias
+
+from gateway.processes.worker_channel import MAX_LINE, Message, decode_message
+from gateway.processes.worker_orders import Order, encode_order
+
+log = logging.getLogger(__name__)
+
+EXIT_SECONDS = 10.0
+"""How long a worker may take to end after it has closed its channel."""
+
+WorkerCommand: TypeAlias = Callable[[int, int], Sequence[str]]
+"""(worker id, number of the channel's descriptor) to the command line that starts it."""
+
+_BLOCKED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+
+
+def worker_command(worker_id: int, channel_fd: int) -> Sequence[str]:
+    """The command line of :mod:`gateway.processes.worker`."""
+    level = logging.getLevelName(logging.getLogger().getEffectiveLevel())
+    # -P: what lies in the current directory is no part of the gateway.
+    start = [sys.executable, "-P", "-m", "gateway.processes.worker"]
+    return [
+        *start,
+        f"--worker-id={worker_id}",
+        f"--channel-fd={channel_fd}",
+        f"--log-level={level}",
+    ]
+
+
+class WorkerProcess:
+    """A started worker. ``exited`` is its exit status once it has ended."""
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+    ) -> None:
+        self._process = process
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def start(cls, worker_id: int, command: WorkerCommand, config: str) -> WorkerProcess:
+        """Start one and give it its configuration; one at a time. Raises OSError."""
+        ours, theirs = socket.socketpair()
+        try:
+            # It begins with these signals blocked, so that none can come before it is able to
+            # handle it: a Ctrl-C in the terminal reaches every process of the group. SIGINT and
+            # SIGHUP stay blocked: they are the supervisor's to handle.
+            signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *command(worker_id, theirs.fileno()),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                )
+            finally:
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        reader, writer = await asyncio.open_unix_connection(sock=ours, limit=MAX_LINE)
+        writer.write(config.encode() + b"\n")
+        return cls(process, reader, writer)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    async def run(self, received: Callable[[Message], None]) -> int:
+        """Hand over each message until the worker has ended; returns its exit status.
+
+        Negative: the signal that ended it.
+        """
+        try:
+            await self._receive(received)
+            try:
+                async with asyncio.timeout(EXIT_SECONDS):
+                    await self._process.wait()
+            except TimeoutError:
+                log.warning("worker process %d has closed its channel but runs on", self.pid)
+                self.kill()
+            return await self._process.wait()
+        finally:
+            self._writer.close()
+
+    def send(self, order: Order) -> None:
+        """Give it an order; it may be gone by then."""
+        self._writer.write(encode_order(order))
+
+    def terminate(self) -> None:
+        """Ask it to drain and exit."""
+        with suppress(ProcessLookupError):
+            self._process.terminate()
+
+    def kill(self) -> None:
+        """End it at once."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def _receive(self, received: Callable[[Message], None]) -> None:
+        """A line that was cut off by the worker's end is left out."""
+        while True:
+            try:
+                line = await self._reader.readuntil()
+            except (asyncio.IncompleteReadError, ConnectionError):
+                return
+            except asyncio.LimitOverrunError:
+                log.error("worker process %d sent a line without end", self.pid)
+                self.kill()
+                return
+            try:
+                message = decode_message(line)
+            except ValueError as error:
+                log.error("worker process %d sent %s", self.pid, error)
+            else:
+                received(message)

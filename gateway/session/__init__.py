@@ -1,0 +1,1 @@
+"""A client connection's protocol, without sockets: frames, order, waiting (sans-IO)."""

@@ -1,0 +1,97 @@
+"""The requests that were sent and not answered, and the gateway's own answers among them.
+
+A broker answers in the order of the requests, so a queue is all that matches the two. An answer
+that the gateway makes itself takes its place in the queue and leaves in its turn.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from time import monotonic
+from typing import Final
+
+from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.framing import SIZE, Buffer
+from gateway.exchanges.meter import count_exchanges
+from gateway.flows import Flow
+
+MAX_IN_FLIGHT: Final = 1_000
+"""Requests sent and not answered at which no more are read from the client."""
+
+
+class InFlight:
+    """The exchanges of one connection that are under way; what leaves goes to ``to_client``.
+
+    ``queue`` is made at first use, since most connections of a busy gateway are idle.
+    """
+
+    __slots__ = ("_done", "_fresh", "queue", "to_client")
+
+    def __init__(self) -> None:
+        self.to_client: list[Buffer] = []
+        self.queue: deque[Exchange] | None = None
+        self._fresh: list[Exchange] = []
+        self._done: list[Exchange] = []
+
+    @property
+    def saturated(self) -> bool:
+        """Whether so many requests wait that reading from the client should stop."""
+        return self.queue is not None and len(self.queue) >= MAX_IN_FLIGHT
+
+    def flows(self) -> list[Flow]:
+        """The flows that something may yet be counted on for what is under way."""
+        under_way = (*(self.queue or ()), *self._done)
+        return [flow for exchange in under_way for flow in exchange.flows()]
+
+    def expect(self, exchange: Exchange) -> None:
+        """A request was written to the broker; a silent one will not be answered."""
+        self._fresh.append(exchange)
+        if exchange.silent:
+            self._done.append(exchange)
+            return
+        if self.queue is None:
+            self.queue = deque()
+        self.queue.append(exchange)
+
+    def answer(self, exchange: Exchange, payload: bytes) -> None:
+        """Answer in turn: at once, or behind the responses that are still to come."""
+        exchange.answer = SIZE.pack(len(payload)) + payload
+        if self.queue:
+            self.queue.append(exchange)
+        else:
+            self._write(exchange)
+
+    def done(self, exchange: Exchange) -> None:
+        """A request was read that nobody answers, and that the broker does not see."""
+        self._done.append(exchange)
+
+    def answered(self, queue: deque[Exchange], arrived: float) -> None:
+        """The first of ``queue`` was answered by the broker; own answers behind it follow."""
+        exchange = queue.popleft()
+        exchange.answered = arrived
+        self._done.append(exchange)
+        while queue and queue[0].answer is not None:
+            self._write(queue.popleft())
+
+    def sent(self) -> None:
+        """This round's requests have left: from here on it is the broker's time."""
+        if self._fresh:
+            now = monotonic()
+            for exchange in self._fresh:
+                exchange.sent = exchange.answered = now
+            self._fresh.clear()
+        if self._done:
+            self.count()
+
+    def count(self) -> None:
+        """Count what has been answered since the last call."""
+        if self._done:
+            count_exchanges(self._done, monotonic())
+            self._done.clear()
+
+    def _write(self, exchange: Exchange) -> None:
+        assert exchange.answer is not None
+        self.to_client.append(exchange.answer)
+        exchange.response_size = len(exchange.answer)
+        exchange.sent = exchange.answered
+        self._done.append(exchange)

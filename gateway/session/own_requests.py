@@ -1,0 +1,65 @@
+"""Requests of the gateway's own on a client's broker connection, among the client's in their turn.
+
+They are sent while the client's own requests wait (an Interlude, or Work); the client never sees
+their responses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import cache
+from time import monotonic
+from typing import Any, Final
+
+from gateway.apis.table import plan_of
+from gateway.brokers.messages import BrokerError, request_frame, response_entity
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.plans import Plan
+from gateway.exchanges.state import ConnectionState
+from protocol.errors import ProtocolError
+from protocol.schema import api_key_of
+
+Send = Callable[[Exchange, bytes], None]
+"""Sends a request frame among the client's; see ``Connection.send_own``."""
+
+CORRELATION_ID: Final = 0
+
+
+async def ask(send: Send, name: str, version: int, entity: Any) -> Any:
+    """The response entity to a request; ``name`` is Kafka's. Raises BrokerError."""
+    exchange, request = own_request(name, version, entity)
+    answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+    # Who asked may have been cancelled when it comes.
+    exchange.request = lambda body: None if answer.done() else answer.set_result(body)
+    send(exchange, request)
+    body = await answer
+    try:
+        return response_entity(name, version, body)
+    except ProtocolError as error:
+        raise BrokerError(f"the answer to {name} makes no sense: {error}") from None
+
+
+def own_request(name: str, version: int, entity: Any) -> tuple[Exchange, bytes]:
+    """An exchange and its request frame; the exchange's ``request`` is to become a function that
+    takes the body of the response."""
+    request = request_frame(name, version, CORRELATION_ID, entity)
+    plan = _plan(api_key_of(name), version)
+    return Exchange(plan, CORRELATION_ID, monotonic(), len(request)), request
+
+
+@cache
+def _plan(api_key: int, version: int) -> Plan:
+    return Plan(api_key, version, _not_from_clients, _answered, plan_of)
+
+
+def _not_from_clients(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    raise AssertionError("this plan is for requests of the gateway's own")
+
+
+def _answered(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> None:
+    take = exchange.request
+    assert callable(take)
+    take(buf[start:end])

@@ -1,0 +1,272 @@
+"""Requests: from the client's bytes to the broker's, one side of a session (sans-IO)."""
+
+from __future__ import annotations
+
+from struct import Struct
+from time import monotonic
+from typing import Final
+
+from gateway.apis import produce, unsupported
+from gateway.apis.generic import TrailingBytes
+from gateway.apis.table import PLANS, any_plan, plan_of
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Interlude, Outcome, Refresh, Work
+from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, slice_of, write_frame
+from gateway.exchanges.plans import Plan
+from gateway.exchanges.state import ConnectionState
+from gateway.flows import Flow
+from gateway.session.in_flight import InFlight
+from gateway.session.responses import response_payload
+from protocol.errors import ProtocolError, TruncatedError
+from protocol.headers import read_request_header
+from protocol.primitives import legacy_string
+
+_REQUEST_HEAD: Final = Struct(">ihhi")
+
+MIN_REQUEST: Final = 10
+"""Bytes: API key, version, correlation id and the client id's length."""
+
+HEADER_SIZE: Final = 12
+"""Bytes before the client id in a request frame: size, API key, version, correlation id."""
+
+OTHER_LIMIT: Final = 8 * 1024 * 1024
+"""Bytes of the longest request that carries no records."""
+
+HEAD_LIMIT: Final = 64 * 1024
+"""Bytes of a Produce request that are looked at for its head before it is collected."""
+
+
+class Requests:
+    """What a client sends. ``waiting`` says what has to be done before it is decided on, or
+    answered."""
+
+    __slots__ = (
+        "_client_id",
+        "_held",
+        "_in_flight",
+        "_interlude",
+        "_refreshed",
+        "_state",
+        "_stream_left",
+        "_streamed",
+        "_working",
+        "to_broker",
+        "waiting",
+    )
+
+    def __init__(self, state: ConnectionState, in_flight: InFlight) -> None:
+        self._state = state
+        self._in_flight = in_flight
+        self.to_broker: list[Buffer] = []
+        self.waiting: Refresh | Work | Interlude | None = None
+        self._interlude: Interlude | None = None  # that could not begin yet
+        self._working: Exchange | None = None
+        self._held = Held()
+        self._client_id = b"\xff"  # what no client id begins with: int16 length and bytes
+        self._stream_left = 0
+        self._streamed: Exchange | None = None
+        self._refreshed = False
+
+    @property
+    def working(self) -> str:
+        """Kafka's name of the API whose work is done now; empty: none is."""
+        return "" if self._working is None else self._working.client_plan.name
+
+    @property
+    def streaming(self) -> bool:
+        """Whether the rest of a request that was sent on is still to come."""
+        return bool(self._stream_left)
+
+    @property
+    def streamed(self) -> Exchange | None:
+        """The request that was sent on, and the rest of which is still to come."""
+        return self._streamed if self._stream_left else None
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether a request has begun to arrive and the rest of it has not."""
+        return self.waiting is None and bool(self._stream_left or len(self._held))
+
+    def flows(self) -> list[Flow]:
+        """The flows that something may yet be counted on for the work under way."""
+        return [] if self._working is None else self._working.flows()
+
+    def data(self, data: bytes) -> None:
+        """Take bytes from the client. Raises ProtocolError for what no client may send."""
+        if self._stream_left:
+            passed = min(len(data), self._stream_left)
+            self._stream_left -= passed
+            self.to_broker.append(slice_of(data, 0, passed))
+            if self._interlude is not None and not self._stream_left:
+                self._begin(self._interlude, data[passed:])
+            elif passed < len(data):
+                self._read(data, passed)  # nothing is held while a request streams
+            return
+        joined = self._held.join(data)
+        if joined is not None:
+            self._read(joined, 0)
+
+    def resume(self, body: bytes | None = None) -> None:
+        """Go on after what ``waiting`` asked for has been done; ``body`` is what work gave."""
+        done, self.waiting = self.waiting, None
+        held = self._held.take()
+        position = 0
+        exchange, self._working = self._working, None
+        if exchange is not None:
+            assert body is not None
+            self._in_flight.answer(exchange, response_payload(exchange, body))
+            position = 4 + SIZE.unpack_from(held)[0]
+            reauth = self._state.reauth
+            if reauth is not None and reauth.failed is not None:
+                self._in_flight.count()
+                return  # the connection ends with this answer; nothing behind it is done
+        elif isinstance(done, Refresh):
+            self._refreshed = True
+        if self._interlude is not None:
+            self._begin(self._interlude, held[position:])
+        else:
+            self._read(held, position)
+
+    def interject(self, interlude: Interlude) -> None:
+        """Begin it now, or when the request that is under way is."""
+        if self.waiting is None and not self._stream_left:
+            self._begin(interlude, self._held.take())
+        else:
+            self._interlude = interlude
+
+    def _begin(self, interlude: Interlude, rest: bytes) -> None:
+        self._interlude = None
+        self.waiting = interlude
+        self._held.keep(rest, ALL)
+        self._held.wanted = ALL  # also where nothing is held yet
+
+    def _read(self, buf: bytes, position: int) -> None:
+        limit = len(buf)
+        most = self._state.worker.max_request_bytes
+        arrived = monotonic()
+        wanted = 4
+        while limit - position >= 4:
+            size: int = SIZE.unpack_from(buf, position)[0]
+            if not MIN_REQUEST <= size <= most:
+                raise ProtocolError(bad_size("request", size, MIN_REQUEST, most))
+            end = position + 4 + size
+            if end > limit:
+                wanted = self._stream_produce(buf, position, end, arrived)
+                if not wanted:
+                    position = limit
+                break
+            if not self._request(buf, position, end, arrived):
+                wanted = ALL
+                break
+            position = end
+        if position < limit:
+            self._held.keep(buf[position:], wanted)
+        self._in_flight.sent()
+
+    def _request(
+        self, buf: bytes, position: int, end: int, arrived: float, cut_off: int = 0
+    ) -> bool:
+        """Decide one whole request, of which so many bytes were cut off; False when it has to
+        wait."""
+        size, api_key, version, correlation_id = _REQUEST_HEAD.unpack_from(buf, position)
+        plan = PLANS.get(api_key << 16 | version) or plan_of(api_key, version)
+        if plan is None:
+            self._answer_undecided(buf, position, end, arrived)
+            return True
+        exchange = Exchange(plan, correlation_id, arrived, size + 4 + cut_off)
+        if self._refreshed:
+            exchange.refreshed = True
+        start = self._body_of_request(plan, buf, position, end)
+        try:
+            outcome = plan.on_request(self._state, exchange, buf, start, end)
+        except TrailingBytes as more:
+            whole = SIZE.pack(more.stop - position - 4) + buf[position + 4 : more.stop]
+            return self._request(whole, 0, len(whole), arrived, end - more.stop)
+        if type(outcome) is list:
+            self._refreshed = False
+            write_frame(self.to_broker, buf, position, end, end, outcome)
+            self._in_flight.expect(exchange)
+            return True
+        return self._special(exchange, buf, position, start, outcome)
+
+    def _special(
+        self, exchange: Exchange, buf: bytes, position: int, start: int, outcome: Outcome
+    ) -> bool:
+        """Do what a handler decided beyond edits; False when the request has to wait."""
+        if isinstance(outcome, Refresh):
+            self.waiting = outcome
+            return False
+        self._refreshed = False
+        if isinstance(outcome, Work):
+            self.waiting = outcome
+            self._working = exchange
+            return False
+        if isinstance(outcome, Answer):
+            self._in_flight.answer(exchange, response_payload(exchange, outcome.body))
+            return True
+        assert isinstance(outcome, Forward)
+        exchange.plan = outcome.plan
+        self._forward(buf, position, start, outcome)
+        self._in_flight.expect(exchange)
+        return True
+
+    def _stream_produce(self, buf: bytes, position: int, end: int, arrived: float) -> int:
+        """Send on a Produce request whose records have not all arrived, if its head is enough.
+
+        Returns 0 if it was sent, else how many bytes of it make another look worthwhile.
+        """
+        limit = len(buf)
+        if limit - position < 4 + MIN_REQUEST:
+            return 4 + MIN_REQUEST
+        size, api_key, version, correlation_id = _REQUEST_HEAD.unpack_from(buf, position)
+        plan = plan_of(api_key, version)
+        if plan is None or plan.request_segments is None:
+            if size > OTHER_LIMIT:
+                raise ProtocolError(bad_size("request without records", size, 0, OTHER_LIMIT))
+            return end - position
+        exchange = Exchange(plan, correlation_id, arrived, size + 4)
+        try:
+            start = self._body_of_request(plan, buf, position, limit)
+            head = produce.head(self._state, exchange, buf, start, limit)
+        except TruncatedError:
+            return limit - position + 1 if limit - position < HEAD_LIMIT else end - position
+        if head is None:
+            return end - position
+        edits, records_end = head
+        if records_end > end:
+            raise ProtocolError(produce.RECORDS_TOO_LONG)
+        write_frame(self.to_broker, buf, position, limit, end, edits)
+        self._stream_left = end - limit
+        self._streamed = exchange
+        self._in_flight.expect(exchange)
+        return 0
+
+    def _body_of_request(self, plan: Plan, buf: bytes, position: int, end: int) -> int:
+        """Where the body begins; notes a client id that is new on this connection."""
+        start = position + HEADER_SIZE + len(self._client_id)
+        if buf.startswith(self._client_id, position + HEADER_SIZE) and start < end:
+            # The client id of the request before, as it nearly always is.
+            if not plan.request_header_flexible:
+                return start
+            if not buf[start]:
+                return start + 1
+        _, _, _, client_id, start = read_request_header(buf, position + 4, end)
+        self._client_id = legacy_string(client_id)
+        self._state.note_client_id(client_id)
+        return start
+
+    def _forward(self, buf: bytes, position: int, start: int, forward: Forward) -> None:
+        """Write the request's own header, at the plan's version, and another body."""
+        header = bytearray(buf[position + 4 : start])
+        header[2:4] = forward.plan.version.to_bytes(2, "big")
+        self.to_broker.append(SIZE.pack(len(header) + len(forward.body)))
+        self.to_broker.append(bytes(header))
+        self.to_broker.append(forward.body)
+
+    def _answer_undecided(self, buf: bytes, position: int, end: int, arrived: float) -> None:
+        # The plan of an exchange that is answered here is never looked at again.
+        exchange = Exchange(any_plan(), 0, arrived, end - position)
+        payload = unsupported.answer(self._state, exchange, buf, position + 4, end)
+        if payload:
+            self._in_flight.answer(exchange, payload)
+        else:
+            self._in_flight.done(exchange)

@@ -1,0 +1,115 @@
+"""Responses: from the broker's bytes to the client's, the other side of a session (sans-IO)."""
+
+from __future__ import annotations
+
+from struct import Struct
+from time import monotonic
+from typing import Final
+
+from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.fetch_stream import FetchStream
+from gateway.exchanges.framing import SIZE, Held, bad_size, write_frame
+from gateway.exchanges.state import ConnectionState
+from gateway.session.in_flight import InFlight
+from protocol.errors import ProtocolError
+from protocol.headers import response_body_pos, response_header
+from protocol.splice import splice
+
+_RESPONSE_HEAD: Final = Struct(">ii")
+
+MIN_RESPONSE: Final = 4
+"""Bytes: a correlation id."""
+
+MAX_RESPONSE: Final = 1 << 30
+"""Bytes: a response that claims to be longer is not believed."""
+
+
+class Responses:
+    """What a broker sends, matched with what is in flight."""
+
+    __slots__ = ("_held", "_in_flight", "_state")
+
+    def __init__(self, state: ConnectionState, in_flight: InFlight) -> None:
+        self._state = state
+        self._in_flight = in_flight
+        self._held = Held()
+
+    def data(self, data: bytes) -> None:
+        """Take bytes from the broker. Raises ProtocolError for what no broker may send."""
+        joined = self._held.join(data)
+        if joined is not None:
+            self._read(joined)
+            self._in_flight.count()
+
+    def _read(self, buf: bytes) -> None:
+        position, limit = 0, len(buf)
+        arrived = monotonic()
+        wanted = 0
+        queue = self._in_flight.queue
+        while position < limit:
+            if not queue:
+                raise ProtocolError("the broker answered a request that was not sent")
+            exchange = queue[0]
+            step, wanted = self._read_response(exchange, buf, position)
+            stream = exchange.stream
+            whole = step > position if stream is None else stream.done
+            position = step
+            if not whole:
+                break
+            self._in_flight.answered(queue, arrived)
+        if position < limit:
+            self._held.keep(buf[position:], wanted)
+
+    def _read_response(self, exchange: Exchange, buf: bytes, position: int) -> tuple[int, int]:
+        """Pass on one response, or what there is of a Fetch.
+
+        Returns where to go on, and how many bytes from there make another look worthwhile.
+        """
+        limit = len(buf)
+        if exchange.stream is not None:
+            at = exchange.stream.feed(buf, position, self._in_flight.to_client)
+            return at, limit - at + 1
+        if limit - position < 4 + MIN_RESPONSE:
+            return position, 4 + MIN_RESPONSE
+        size, correlation_id = _RESPONSE_HEAD.unpack_from(buf, position)
+        if not MIN_RESPONSE <= size <= MAX_RESPONSE:
+            raise ProtocolError(bad_size("response", size, MIN_RESPONSE, MAX_RESPONSE))
+        if correlation_id != exchange.correlation_id:
+            expected = exchange.correlation_id
+            raise ProtocolError(f"the broker answered {correlation_id}, not {expected}")
+        exchange.response_size = size + 4
+        end = position + 4 + size
+        if exchange.streams and (end > limit or exchange.extra is not None):
+            stream = FetchStream(self._state, exchange)
+            at = stream.start(buf, position, size, self._in_flight.to_client)
+            if stream.started:
+                exchange.stream = stream
+            return at, limit - at + 1
+        if end > limit:
+            return position, end - position
+        self._response(exchange, buf, position, end)
+        return end, 0
+
+    def _response(self, exchange: Exchange, buf: bytes, position: int, end: int) -> None:
+        plan = exchange.plan
+        start = response_body_pos(buf, position + 4, end, plan.response_header_version)
+        result = plan.on_response(self._state, exchange, buf, start, end)
+        if isinstance(result, list):
+            if not exchange.has_finish:
+                to_client = self._in_flight.to_client
+                exchange.response_size += write_frame(to_client, buf, position, end, end, result)
+                return
+            result = splice(buf, start, end, result)
+        elif result is None:
+            return
+        payload = response_payload(exchange, result)
+        # Added to, since a handler may have counted some of it elsewhere.
+        exchange.response_size += len(payload) + 4 - (end - position)
+        self._in_flight.to_client.append(SIZE.pack(len(payload)) + payload)
+
+
+def response_payload(exchange: Exchange, body: bytes) -> bytes:
+    """Header and body for the client, of a body in its names: kept errors merged, an older
+    version's form made."""
+    version = exchange.client_plan.response_header_version
+    return response_header(exchange.correlation_id, version) + exchange.finish(body)

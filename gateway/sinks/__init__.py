@@ -1,0 +1,1 @@
+"""Where records go, of the traffic log and the audit log: rolling files, topics."""

@@ -1,0 +1,189 @@
+"""Records in a topic of the backing cluster, written by a task of its own.
+
+While the cluster does not take them records wait, up to a bound; what comes beyond is dropped and
+counted. Nobody waits for this task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Final, Generic, Protocol, TypeVar
+
+from gateway.catalog.own_topic import TopicError
+from gateway.catalog.partition import LogError
+from gateway.sinks.record_writer import QUEUE_FULL, STOPPED
+from gateway.sinks.topic_partitions import Message, TopicMissing, Written
+
+log = logging.getLogger(__name__)
+
+CHUNK: Final = 100
+"""Records made ready at a time: a few milliseconds of the event loop."""
+
+LAST_CHUNK: Final = 500
+"""The same at the end, when no client is left to be held up."""
+
+TOO_LARGE: Final = "too large"
+"""Why a record was dropped: a label of a metric. Brokers have a ``max.message.bytes``."""
+
+_FIRST_BACKOFF: Final = 0.1
+_LONGEST_BACKOFF: Final = 5.0
+_COMPLAINT_SECONDS: Final = 60.0
+
+
+_Record = TypeVar("_Record")
+
+
+class Partitions(Protocol):
+    """Where messages go (gateway/sinks/topic_partitions.py)."""
+
+    async def write(self, messages: Sequence[Message]) -> Written:
+        """Write as many as can be now. Raises LogError: none was written."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
+class RecordTopic(Generic[_Record]):
+    """Belongs to one event loop. ``what`` it is and what its ``items`` are, for the log.
+
+    ``encode`` makes a message of a record. ``prepare`` makes the topic if it is missing: at the
+    start, and if it is deleted later; what it raises is told.
+    """
+
+    name = "topic"
+
+    def __init__(
+        self,
+        what: str,
+        items: str,
+        partitions: Partitions,
+        max_queued: int,
+        prepare: Callable[[], Awaitable[None]],
+        encode: Callable[[_Record], Message],
+    ) -> None:
+        self._what = what
+        self._items = items
+        self._encode = encode
+        self._partitions = partitions
+        self._max_queued = max_queued
+        self._prepare = prepare
+        self._waiting: deque[_Record] = deque()
+        self._in_hand: list[Message] = []
+        self._asked = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._written = 0
+        self._dropped: dict[str, int] = {}
+        self._complained_at: float | None = None
+
+    async def start(self) -> None:
+        """Begin to write. Raises what ``prepare`` raises."""
+        await self._prepare()
+        self._task = asyncio.create_task(self._run(), name=self._what)
+
+    def put(self, record: _Record) -> None:
+        """Queue a record, or drop and count it. Does not wait."""
+        self.put_all((record,), 1)
+
+    def put_all(self, records: Iterable[_Record], count: int) -> None:
+        """The same for as many as there are."""
+        if self._stopping.is_set():
+            self._drop(STOPPED, count)
+            return
+        taken = max(0, min(count, self._max_queued - self.queued))
+        self._waiting.extend(islice(records, taken))
+        self._drop(QUEUE_FULL, count - taken)
+        if taken:
+            self._asked.set()
+
+    async def stop(self, seconds: float) -> None:
+        """Write what waits, for at most so long; the rest is dropped and counted."""
+        self._stopping.set()
+        self._asked.set()
+        if self._task is not None:
+            _, running = await asyncio.wait([self._task], timeout=seconds)
+            for task in running:
+                task.cancel()
+                await asyncio.wait([task])
+        if self.queued:
+            what, items = self._what, self._items
+            log.warning("%s: %d %s were not written in time", what, self.queued, items)
+            self._drop(STOPPED, self.queued)
+            self._waiting.clear()
+            self._in_hand = []
+        await self._partitions.close()
+
+    @property
+    def queued(self) -> int:
+        """Records that wait."""
+        return len(self._waiting) + len(self._in_hand)
+
+    def take_counts(self) -> tuple[int, Mapping[str, int]]:
+        """How many were written since the last call, and how many dropped, by reason."""
+        written, self._written = self._written, 0
+        dropped, self._dropped = self._dropped, {}
+        return written, dropped
+
+    async def _run(self) -> None:
+        failures = 0
+        while self.queued or not self._stopping.is_set():
+            if not self.queued:
+                self._asked.clear()
+                await self._asked.wait()
+                continue
+            try:
+                problem = await self._write()
+            # A defect here must not end the writing for good.
+            except Exception as error:
+                log.exception("writing the %s failed", self._what)
+                problem = type(error).__name__
+            failures = failures + 1 if problem else 0
+            if problem:
+                self._complain(problem)
+                await self._back_off(failures)
+
+    async def _write(self) -> str:
+        """Write what is next; returns why not all of it could be written, or nothing."""
+        most = LAST_CHUNK if self._stopping.is_set() else CHUNK
+        while self._waiting and len(self._in_hand) < most:
+            self._in_hand.append(self._encode(self._waiting.popleft()))
+        try:
+            done = await self._partitions.write(self._in_hand)
+        except TopicMissing as missing:
+            try:
+                await self._prepare()
+            except (TopicError, OSError) as error:
+                return str(error)
+            return str(missing)
+        except LogError as error:
+            return str(error)
+        self._in_hand = done.left
+        self._written += done.written
+        self._drop(TOO_LARGE, done.too_large)
+        return done.problem
+
+    async def _back_off(self, failures: int) -> None:
+        """Wait before the next try, but not for long once this is to end."""
+        longest = min(_FIRST_BACKOFF * 2.0 ** min(failures - 1, 16), _LONGEST_BACKOFF)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(longest * random.uniform(0.5, 1.0)):  # noqa: S311 - no secret
+                await self._stopping.wait()
+                await asyncio.sleep(_FIRST_BACKOFF)
+
+    def _drop(self, reason: str, count: int = 1) -> None:
+        if count:
+            self._dropped[reason] = self._dropped.get(reason, 0) + count
+
+    def _complain(self, problem: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._complained_at is None or now - self._complained_at >= _COMPLAINT_SECONDS:
+            self._complained_at = now
+            log.error("%s: %s wait, writing failed: %s", self._what, self._items, problem)

@@ -1,0 +1,162 @@
+"""Partitions of a topic of records on a real cluster: one batch at a time for each.
+
+Records of one key go to one partition, by the hash that Kafka's own clients use. A batch that was
+written although no answer came is written again: consumers tell by the records' ids.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from aiokafka.partitioner import murmur2
+from aiokafka.protocol.metadata import MetadataRequest
+from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+
+from gateway.brokers.security import BrokerSecurity
+from gateway.catalog.kafka_connections import Address, Connections, error_name
+from gateway.catalog.partition import LogError
+
+BATCH_BYTES: Final = 512 * 1024
+"""Of one batch, half of what brokers take by default; a larger event goes alone."""
+
+WRITE_SECONDS: Final = 10.0
+
+_ALL_REPLICAS: Final = -1
+_MAGIC: Final = 2
+_NO_PRODUCER: Final = -1
+_UNKNOWN_TOPIC: Final = 3
+_TOO_LARGE: Final = frozenset({10, 18})  # the message, the batch
+
+
+class Message(NamedTuple):
+    """A record on its way to the topic; ``time`` is milliseconds since 1970."""
+
+    key: bytes
+    value: bytes
+    time: int
+
+
+class Written(NamedTuple):
+    """What became of messages: how many were written, how many no broker takes because of their
+    size, those that are ``left``, in their order, and why (empty: there was no room for them)."""
+
+    written: int
+    too_large: int
+    left: list[Message]
+    problem: str
+
+
+class TopicMissing(LogError):
+    """There is no such topic."""
+
+
+class _TooLarge(LogError):
+    """The broker does not take a batch of this size."""
+
+
+class TopicPartitions:
+    """Belongs to one event loop; one caller at a time. ``content_type`` is every record's header
+    ``content-type``."""
+
+    def __init__(
+        self,
+        bootstrap_servers: Sequence[Address],
+        topic: str,
+        content_type: bytes,
+        security: BrokerSecurity | None = None,
+    ) -> None:
+        self._topic = topic
+        self._headers = [("content-type", content_type)]
+        self._connections = Connections(bootstrap_servers, topic, security)
+        self._leaders: Mapping[int, Address | None] = {}
+
+    async def write(self, messages: Sequence[Message]) -> Written:
+        """Write as many as fit into one batch for each partition. Raises LogError: none was."""
+        if not self._leaders:
+            self._leaders = await self._find_leaders()
+        lanes: dict[int, list[Message]] = {}
+        for message in messages:
+            lanes.setdefault(partition_of(message.key, len(self._leaders)), []).append(message)
+        outcomes = await asyncio.gather(*(self._write(*lane) for lane in lanes.items()))
+        problems = [outcome.problem for outcome in outcomes if outcome.problem]
+        if problems:
+            self._leaders = {}
+        left = {id(message) for outcome in outcomes for message in outcome.left}
+        return Written(
+            sum(outcome.written for outcome in outcomes),
+            sum(outcome.too_large for outcome in outcomes),
+            [message for message in messages if id(message) in left],
+            next(iter(problems), ""),
+        )
+
+    async def close(self) -> None:
+        """Close the connections; the next write opens new ones."""
+        self._leaders = {}
+        await self._connections.close()
+
+    async def _write(self, partition: int, messages: list[Message]) -> Written:
+        most = len(messages)
+        while True:
+            batch, count = _batch(messages[:most], self._headers)
+            try:
+                await self._produce(partition, batch)
+            except _TooLarge:
+                if count == 1:
+                    return Written(0, 1, messages[1:], "")
+                most = count // 2
+            except LogError as error:
+                return Written(0, 0, messages, str(error))
+            else:
+                return Written(count, 0, messages[count:], "")
+
+    async def _produce(self, partition: int, batch: bytes) -> None:
+        leader = self._leaders[partition]
+        if leader is None:
+            raise LogError("a partition has no leader")
+        topics = [(self._topic, [(partition, batch)])]
+        request = ProduceRequest(None, _ALL_REPLICAS, int(WRITE_SECONDS * 1000), topics)
+        response = await self._connections.ask(leader, request, "write", WRITE_SECONDS)
+        for _, partitions in response.topics:
+            for _, code, *_ in partitions:
+                if code in _TOO_LARGE:
+                    raise _TooLarge(f"writing is refused ({error_name(code)})")
+                if code:
+                    raise LogError(f"writing is refused ({error_name(code)})")
+
+    async def _find_leaders(self) -> Mapping[int, Address | None]:
+        request = MetadataRequest([self._topic], allow_auto_topic_creation=False)
+        response = await self._connections.ask_any(request, "ask")
+        brokers = {broker[0]: (broker[1], broker[2]) for broker in response.brokers}
+        for code, name, _, partitions in response.topics:
+            if name != self._topic:
+                continue
+            if code == _UNKNOWN_TOPIC:
+                raise TopicMissing("the topic is not there")
+            if code:
+                raise LogError(f"the topic cannot be written ({error_name(code)})")
+            leaders = {found[1]: brokers.get(found[2]) for found in partitions}
+            # A key's partition is told by how many there are.
+            if leaders and sorted(leaders) == list(range(len(leaders))):
+                return leaders
+        raise LogError("the topic has no partitions")
+
+
+def partition_of(key: bytes, partitions: int) -> int:
+    """Where Kafka's own clients put a key."""
+    return int(murmur2(key) & 0x7FFFFFFF) % partitions
+
+
+def _batch(messages: Sequence[Message], headers: list[tuple[str, bytes]]) -> tuple[bytes, int]:
+    """A record batch of as many messages as it takes, at least one, and how many they are."""
+    builder: Any = DefaultRecordBatchBuilder(
+        _MAGIC, 0, False, _NO_PRODUCER, _NO_PRODUCER, _NO_PRODUCER, BATCH_BYTES
+    )
+    count = 0
+    for key, value, time in messages:
+        if builder.append(count, time, key, value, headers) is None:
+            break
+        count += 1
+    return bytes(builder.build()), count

@@ -1,0 +1,1 @@
+"""The traffic log: flow records, summed up in windows."""

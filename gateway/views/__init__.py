@@ -1,0 +1,1 @@
+"""What one client sees and may do: names, their spelling, access."""

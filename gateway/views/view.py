@@ -1,0 +1,349 @@
+"""A view: what one client sees, by its listener's settings (and later its principal).
+
+It turns the names a client writes into flat names and back, and topic ids with them. Every answer
+is cached, since the hot path asks for the same few names again and again; a new catalog snapshot
+makes a new view, which takes over the answers that are still good.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.catalog.snapshot import Snapshot, differing
+from gateway.decision import Denied, Resolved
+from gateway.error_codes import (
+    COORDINATOR_NOT_AVAILABLE,
+    GROUP_AUTHORIZATION_FAILED,
+    INVALID_GROUP_ID,
+    INVALID_REQUEST,
+    LEADER_NOT_AVAILABLE,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from gateway.names import (
+    MAX_FLAT_LENGTH,
+    InvalidName,
+    LogicalName,
+    flat_prefix,
+    is_reserved,
+)
+from gateway.policies.tree import NO_POLICIES, Policies
+from gateway.topic_ids import TopicIndex
+from gateway.views import spelling
+from gateway.views.spelling import MAX_SPELLED, Spelling, ViewSettings, below
+from protocol.primitives import compact_string, legacy_string
+
+__all__ = ["Spelling", "View", "ViewSettings"]
+
+CACHE_LIMIT: Final = 100_000
+"""Names kept per direction; a client that asks for more distinct ones starts the cache afresh."""
+
+MAX_ID_BYTES: Final = 32_767
+"""The longest string of a non-flexible version (int16 length)."""
+
+
+class View:
+    """Names as one kind of client sees them, over one catalog snapshot.
+
+    ``closed`` says that it decides nothing: see :class:`ClosedView`. ``policies`` say what
+    producers are held to.
+    """
+
+    closed = False
+
+    def __init__(
+        self, settings: ViewSettings, snapshot: Snapshot, policies: Policies = NO_POLICIES
+    ) -> None:
+        self.settings = settings
+        self.snapshot = snapshot
+        self.policies = policies
+        self.has_topic_ids = snapshot.has_topic_ids
+        self.id_prefix = flat_prefix(settings.home).encode()
+        self._resolved: dict[bytes, Resolved | Denied] = {}
+        self._spelled: dict[bytes, bytes | None] = {}
+        self._guarantees: dict[bytes, int] = {}
+
+    def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
+        """The same view over a newer snapshot, or with other ``policies``.
+
+        A listing asks for the spelling of every topic there is, so spellings of topics that are
+        not touched by what has changed are taken over.
+        """
+        view = View(self.settings, snapshot, policies or self.policies)
+        kept = dict(self._spelled)
+        before = self.snapshot
+        if snapshot.topics is not before.topics:
+            for flat in differing(before.topics, snapshot.topics):
+                kept.pop(flat.encode(), None)
+        if snapshot.namespaces is not before.namespaces:
+            touched = tuple(differing(before.namespaces, snapshot.namespaces))
+            prefixes = tuple(flat_prefix(path).encode()[:-1] for path in touched)
+            held = {
+                flat.encode()
+                for flat, entry in snapshot.topics.items()
+                if not entry.name.namespace or entry.name.namespace.startswith(touched)
+            }
+            kept = {
+                flat: shown
+                for flat, shown in kept.items()
+                if not flat.startswith(prefixes) and flat not in held
+            }
+        view._spelled = kept
+        return view
+
+    def resolve(self, spelled: bytes) -> Resolved | Denied:
+        """The topic that a client's spelling names; denied as unknown when it may not be named."""
+        found = self._resolved.get(spelled)
+        if found is None:
+            if len(spelled) > MAX_SPELLED:
+                return self._resolve(spelled)
+            if len(self._resolved) >= CACHE_LIMIT:
+                self._resolved.clear()
+            found = self._resolved[spelled] = self._resolve(spelled)
+        return found
+
+    def spell(self, flat: bytes) -> bytes | None:
+        """A flat name in the listener's spelling; None when this view may not see it."""
+        try:
+            return self._spelled[flat]
+        except KeyError:
+            if len(flat) > MAX_FLAT_LENGTH:
+                return None
+            if len(self._spelled) >= CACHE_LIMIT:
+                self._spelled.clear()
+            text = flat.decode(errors="replace")
+            shown = spelling.spell(self.settings, self.snapshot, text)
+            found = self._spelled[flat] = None if shown is None else shown.encode()
+            return found
+
+    def guarantee_of(self, flat: bytes) -> int:
+        """What producers to a topic are held to (``Resolved.guarantee``), by its flat name."""
+        found = self._guarantees.get(flat)
+        if found is None:
+            if len(self._guarantees) >= CACHE_LIMIT:
+                self._guarantees.clear()
+            namespace = self.snapshot.owner(flat.decode(errors="replace")).namespace
+            found = self._guarantees[flat] = self.policies.guarantee(namespace).flags
+        return found
+
+    def lists(self, flat: bytes) -> bool:
+        """Whether a listing shows this flat name: nothing outside a home, and what is below the
+        view's own namespace only with ``list_subtree``."""
+        if self.spell(flat) is None:
+            return False
+        settings = self.settings
+        namespace = self.snapshot.owner(flat.decode()).namespace
+        if settings.list_subtree:
+            return below(namespace, settings.home) is not None
+        return namespace == settings.home
+
+    def parse(self, spelled: str) -> LogicalName:
+        """The logical name a spelling stands for, whether or not its namespace exists.
+
+        Raises :class:`gateway.names.InvalidName` for what names no topic, or none in this view.
+        """
+        return spelling.parse(self.settings, self.snapshot, spelled)
+
+    def namespace_named(self, spelled: str) -> str | None:
+        """The namespace that a name denotes, if it denotes one: see ``spelling``.
+
+        Raises :class:`gateway.names.InvalidName`.
+        """
+        return spelling.parse_namespace(self.settings, self.snapshot, spelled)
+
+    def spell_namespace(self, path: str) -> str | None:
+        """A namespace as :meth:`namespace_named` reads it; None where it is not in this view."""
+        return spelling.spell_namespace(self.settings, path)
+
+    # -- topic ids ------------------------------------------------------------------------------
+
+    def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
+        """The flat name of the topic that a client knows by this id, if this view may see it.
+
+        A moved topic goes by its virtual ids alone, unless an alias keeps the broker's.
+        """
+        found = self.snapshot.by_topic_id(topic_id) if self.has_topic_ids else None
+        if found is not None:
+            flat, name = found
+            return flat.encode() if self._reaches(name) else None
+        known = index.name_of(topic_id)
+        if known is None:
+            return None
+        if self.has_topic_ids:
+            entry = self.snapshot.topics.get(known.decode())
+            if entry is not None:
+                return known if any(map(self._reaches, entry.names_under(None))) else None
+        return known if self.spell(known) is not None else None
+
+    def id_to_broker(self, topic_id: bytes, index: TopicIndex) -> bytes:
+        """The broker's own id behind one that :meth:`flat_of_id` knows; the same where nothing
+        better is known: the broker does not know a virtual id."""
+        found = self.snapshot.by_topic_id(topic_id)
+        if found is None:
+            return topic_id
+        return index.id_of(found[0].encode()) or topic_id
+
+    def reaches(self, flat: bytes) -> bool:
+        """Whether this view may see a topic under any of its names, aliases too."""
+        entry = self.snapshot.topics.get(flat.decode(errors="replace"))
+        if entry is None:
+            return self.spell(flat) is not None
+        return any(map(self._reaches, entry.names))
+
+    def spell_under(self, flat: bytes, topic_id: bytes) -> bytes | None:
+        """The name of a topic that goes with an id it was asked for by, in the listener's
+        spelling; None when this view may not see it under any such name."""
+        entry = self.snapshot.topics.get(flat.decode(errors="replace"))
+        if entry is None:
+            return self.spell(flat)
+        virtual = self.snapshot.by_topic_id(topic_id) is not None
+        for name in entry.names_under(topic_id if virtual else None):
+            shown = spelling.spell_name(self.settings, self.snapshot, name)
+            if shown is not None:
+                return shown.encode()
+        return None
+
+    def id_to_show(self, flat: bytes, spelled: bytes | None) -> bytes | None:
+        """The virtual id that a topic goes by under the client's own ``spelled`` name, or under
+        its main one; None: the broker's id."""
+        entry = self.snapshot.topics.get(flat.decode(errors="replace"))
+        if entry is None:
+            return None
+        if spelled is not None:
+            found = self.resolve(spelled)
+            if not isinstance(found, Denied) and found.flat == flat:
+                return found.topic_id
+        return entry.topic_id
+
+    # -- groups and transactional ids -----------------------------------------------------------
+
+    def group_to_broker(self, group: bytes) -> bytes | Denied:
+        """A group id as the broker knows it: under a home it carries the home's flat prefix."""
+        if not group and self.id_prefix:
+            return Denied(INVALID_GROUP_ID, "The group id is empty.", "names")
+        return self._id_to_broker(group, GROUP_AUTHORIZATION_FAILED, "Group")
+
+    def transactional_id_to_broker(self, transactional_id: bytes) -> bytes | Denied:
+        """A transactional id as the broker knows it, prefixed as a group id is."""
+        if not transactional_id and self.id_prefix:
+            return Denied(INVALID_REQUEST, "The transactional id is empty.", "names")
+        code = TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        return self._id_to_broker(transactional_id, code, "Transactional id")
+
+    def id_to_client(self, broker_id: bytes) -> bytes | None:
+        """A group or transactional id as this view shows it; None when it is not this view's."""
+        if self.id_prefix:
+            if not broker_id.startswith(self.id_prefix):
+                return None
+            return broker_id[len(self.id_prefix) :]
+        return None if is_reserved(broker_id.decode(errors="replace")) else broker_id
+
+    def _id_to_broker(self, client_id: bytes, code: int, what: str) -> bytes | Denied:
+        broker_id = self.id_prefix + client_id
+        if len(broker_id) > MAX_ID_BYTES:
+            room = MAX_ID_BYTES - len(self.id_prefix)
+            return Denied(INVALID_REQUEST, f"{what} is longer than {room} bytes.", "names")
+        shown = broker_id.decode(errors="replace")
+        if is_reserved(shown):
+            return Denied(code, f"{what} '{shown}' is reserved for the gateway.", "reserved")
+        return broker_id
+
+    # -- what is not in the caches --------------------------------------------------------------
+
+    def _reaches(self, name: LogicalName) -> bool:
+        """Whether this view may see a topic of that name, if there is one."""
+        settings = self.settings
+        confined = settings.home and not settings.escape
+        if confined and below(name.namespace, settings.home) is None:
+            return False
+        return self.snapshot.missing_tier(name.namespace) is None
+
+    def _resolve(self, spelled: bytes) -> Resolved | Denied:
+        text = spelled.decode(errors="replace")
+        snapshot = self.snapshot
+        try:
+            name = self.parse(text)
+            missing = snapshot.missing_tier(name.namespace)
+            flat = snapshot.flat_of(name)
+        except InvalidName as error:
+            return _unknown(f"{_sentence(str(error))}", "names")
+        if missing is not None:
+            deleting = missing in snapshot.namespaces
+            state = "is being deleted" if deleting else "does not exist"
+            advice = "" if deleting else "; create the namespace first"
+            return _unknown(
+                f"InvalidNamespaceException: namespace '{missing}' {state}, "
+                f"so topic '{text}' cannot be used{advice}.",
+                "namespace",
+            )
+        entry = None if flat is None else snapshot.topics.get(flat)
+        if entry is not None and snapshot.missing_tier(entry.name.namespace) is not None:
+            flat = None  # an alias of a topic that is being deleted with its namespace
+        if flat is None:
+            return _unknown(f"Topic '{text}' does not exist.", "names")
+        if is_reserved(flat):
+            return _unknown(f"Topic '{text}' is reserved and does not exist here.", "reserved")
+        wire = flat.encode()
+        topic_id = None if entry is None else entry.id_under(name)
+        return Resolved(
+            name.namespace,
+            str(name),
+            wire,
+            legacy_string(wire),
+            compact_string(wire),
+            topic_id,
+            self.guarantee_of(wire),
+        )
+
+
+class ClosedView(View):
+    """What a client sees when the catalog could not be read for too long: nothing, and errors
+    that clients try again after. What is not known now may have been forbidden since."""
+
+    closed = True
+
+    def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
+        """An open view again, which takes nothing over."""
+        return View(self.settings, snapshot, policies or self.policies)
+
+    def resolve(self, spelled: bytes) -> Resolved | Denied:
+        """Denied, whatever it names."""
+        return Denied(LEADER_NOT_AVAILABLE, _STALE, "stale")
+
+    def spell(self, flat: bytes) -> bytes | None:
+        """Nothing is shown."""
+        return None
+
+    def namespace_named(self, spelled: str) -> str | None:
+        """No namespace is known."""
+        return None
+
+    def spell_namespace(self, path: str) -> str | None:
+        """Nothing is shown."""
+        return None
+
+    def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
+        """No id is known."""
+        return None
+
+    def group_to_broker(self, group: bytes) -> bytes | Denied:
+        """Denied, whatever it names."""
+        return Denied(COORDINATOR_NOT_AVAILABLE, _STALE, "stale")
+
+    def transactional_id_to_broker(self, transactional_id: bytes) -> bytes | Denied:
+        """Denied, whatever it names."""
+        return Denied(COORDINATOR_NOT_AVAILABLE, _STALE, "stale")
+
+
+_STALE: Final = (
+    "The gateway could not read its catalog of namespaces for longer than catalog.max_staleness; "
+    "try again when the cluster is reachable."
+)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."
+
+
+def _unknown(message: str, rule: str) -> Denied:
+    return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, rule)

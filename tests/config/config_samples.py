@@ -1,0 +1,46 @@
+"""Configurations for tests: small, valid, on free ports of the loopback address."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from devkit.ports import free_port, free_ports
+from gateway.config.models import Config
+from gateway.config_file.loading import load_config
+
+NODE_IDS = 3
+
+
+def values(**overrides: Any) -> dict[str, Any]:
+    """The values of a file with one listener; ``overrides`` replace top-level keys."""
+    ports = free_ports(1 + NODE_IDS)
+    return {
+        "gateway_id": "gw",
+        "clusters": [
+            {
+                "name": "main",
+                "bootstrap_servers": [f"127.0.0.1:{free_port()}"],
+                "node_ids": [f"1-{NODE_IDS}"],
+            }
+        ],
+        "namespaces": ["team-a"],
+        "listeners": [{"name": "colon", "port": ports[0]}],
+        "metrics": {"port": free_port()},
+        "traffic_log": {"enabled": False},
+        **overrides,
+    }
+
+
+def write(directory: Path, **overrides: Any) -> Path:
+    """A file with :func:`values`."""
+    path = directory / "gateway.yaml"
+    path.write_text(yaml.safe_dump(values(**overrides), sort_keys=False))
+    return path
+
+
+def config(directory: Path, **overrides: Any) -> Config:
+    """The same, loaded."""
+    return load_config(write(directory, **overrides))

@@ -1,0 +1,606 @@
+"""gateway.config_file.loading, gateway.config.models: what a file may say, its mistakes told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import yaml
+from pydantic import BaseModel, TypeAdapter
+from pydantic.fields import FieldInfo
+
+from gateway.config.errors import ConfigError, Problem
+from gateway.config.models import Address, Config, parse_address
+from gateway.config.policies import PolicyBlock
+from gateway.config_file.loading import load_config, with_lines
+from tests.auth.tokens import jwk, key_set
+from tests.config import config_samples
+from tests.tls.pki import Pki
+
+EXAMPLES = Path(__file__).parents[2] / "config"
+
+MINIMAL = """\
+clusters:
+  - name: main
+    bootstrap_servers: [broker-1:9092, "[::1]:9093"]
+    node_ids: ["1-3", 10]
+listeners:
+  - name: colon
+    port: 9192
+"""
+
+
+def load(directory: Path, text: str) -> Config:
+    path = directory / "g.yaml"
+    path.write_text(text)
+    return load_config(path)
+
+
+def refusals(directory: Path, text: str) -> list[str]:
+    """The lines of the error, without the file's name."""
+    with pytest.raises(ConfigError) as caught:
+        load(directory, text)
+    return [line.removeprefix(f"{directory / 'g.yaml'}:") for line in str(caught.value).split("\n")]
+
+
+def refusals_with(directory: Path, **overrides: Any) -> list[str]:
+    """The refusals of a valid file with these top-level keys, without their lines."""
+    text = yaml.safe_dump(config_samples.values(**overrides))
+    return [line.partition(": ")[2] for line in refusals(directory, text)]
+
+
+def test_defaults(tmp_path: Path) -> None:
+    config = load(tmp_path, MINIMAL)
+    (cluster,) = config.clusters
+    (listener,) = config.listeners
+    assert cluster.bootstrap_servers == (("broker-1", 9092), ("::1", 9093))
+    assert cluster.node_ids == ("1-3", "10")
+    assert (listener.bind, listener.advertised_host) == ("127.0.0.1", "127.0.0.1")
+    assert listener.broker_base_port == 9193
+    assert (listener.spelling, listener.home, listener.escape) == ("colon", None, False)
+    assert (listener.list_namespaces, listener.list_subtree) == (False, None)
+    assert (config.catalog.max_staleness, config.catalog.replication_factor) == (60, -1)
+    assert (config.namespaces, config.workers, config.drain_seconds) == ((), 1, 10)
+    assert config.max_request_bytes == 100 * 1024 * 1024
+    assert (config.metrics.host, config.metrics.port) == ("127.0.0.1", 9404)
+    assert config.traffic_log.enabled
+    assert (config.audit.directory, config.audit.topic) == (None, None)
+    assert config.gateway_id
+
+
+def test_everything_can_be_set(tmp_path: Path) -> None:
+    text = (
+        MINIMAL
+        + """\
+    bind: 10.0.0.1
+    advertised_host: kafka.example
+    broker_base_port: 9300
+    spelling: legal
+    home: org:apache
+    escape: true
+    list_namespaces: true
+    list_subtree: false
+gateway_id: gw-1
+namespaces: ["org:apache:kafka"]
+workers: 2
+socket.request.max.bytes: 2048
+drain_seconds: 1.5
+catalog: {max_staleness: 1, replication_factor: 32767}
+metrics: {host: 127.0.0.2, port: 9405, max_namespaces: 5}
+traffic_log:
+  {enabled: false, directory: /log, window_seconds: 2, max_file_bytes: 5000, max_files: 3,
+   max_queued_records: 100}
+audit:
+  {directory: /audit, topic: __kafka_gateway_audit-1, max_file_bytes: 5000, max_files: 3,
+   max_queued_events: 100}
+"""
+    )
+    config = load(tmp_path, text)
+    listener = config.listeners[0]
+    assert listener.model_dump() == {
+        "name": "colon",
+        "bind": "10.0.0.1",
+        "port": 9192,
+        "advertised_host": "kafka.example",
+        "broker_base_port": 9300,
+        "spelling": "legal",
+        "home": "org:apache",
+        "escape": True,
+        "list_namespaces": True,
+        "list_subtree": False,
+        "security_protocol": "PLAINTEXT",
+        "tls": None,
+        "sasl": None,
+        "broker_names": None,
+    }
+    assert (config.gateway_id, config.workers, config.max_request_bytes) == ("gw-1", 2, 2048)
+    assert config.drain_seconds == 1.5
+    assert config.catalog.model_dump() == {"max_staleness": 1, "replication_factor": 32_767}
+    assert config.metrics.model_dump() == {"host": "127.0.0.2", "port": 9405, "max_namespaces": 5}
+    assert config.traffic_log.directory == Path("/log")
+    assert config.audit.model_dump() == {
+        "directory": Path("/audit"),
+        "topic": "__kafka_gateway_audit-1",
+        "max_file_bytes": 5_000,
+        "max_files": 3,
+        "max_queued_events": 100,
+    }
+
+
+def test_everything_of_tls_can_be_set(tmp_path: Path) -> None:
+    pki = Pki(tmp_path)
+    made = pki.ours.client("locked", password="open sesame")  # noqa: S106
+    (tmp_path / "password").write_text("open sesame\n")
+    text = (
+        MINIMAL
+        + f"""\
+    advertised_host: kafka.example
+    broker_names: "broker-{{node_id}}.kafka.example"
+    security_protocol: SSL
+    tls:
+      certificate: {made.certificate}
+      key: {made.key}
+      key_password: {{file: {tmp_path / "password"}}}
+      client_auth: requested
+      client_ca: {pki.ours.file}
+      principal_mapping_rules: ["RULE:CN=(.*)/$1/L", DEFAULT]
+"""
+    )
+    (listener,) = load(tmp_path, text).listeners
+    assert listener.broker_names == "broker-{node_id}.kafka.example"
+    assert listener.security_protocol == "SSL"
+    assert listener.tls is not None
+    assert listener.tls.model_dump() == {
+        "certificate": made.certificate,
+        "key": made.key,
+        "key_password": {"file": tmp_path / "password", "env": None},
+        "client_auth": "requested",
+        "client_ca": pki.ours.file,
+        "principal_mapping_rules": ("RULE:CN=(.*)/$1/L", "DEFAULT"),
+    }
+    config = load(tmp_path, text)
+    assert Config.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("listener", "refusal"),
+    [
+        (
+            {"security_protocol": "TLS"},
+            "listeners[0].security_protocol: must be 'PLAINTEXT', 'SSL'",
+        ),
+        ({"tls": {"key": "k"}}, "listeners[0].tls.certificate: is missing; add it"),
+        (
+            {"tls": {"certificate": 5, "key": "k"}},
+            "listeners[0].tls.certificate: must be a path, no",
+        ),
+        (
+            {"tls": {"certificate": "c", "key": "k", "client_auth": "want"}},
+            "listeners[0].tls.client_auth: must be 'none', 'requested' or 'required', not 'want'",
+        ),
+        (
+            {"tls": {"certificate": "c", "key": "k", "key_password": "open sesame"}},
+            "listeners[0].tls.key_password: must be the file or env that holds the secret, not the",
+        ),
+        (
+            {"tls": {"certificate": "c", "key": "k", "key_password": {}}},
+            "listeners[0].tls.key_password: give either file or env, so that the secret itself st",
+        ),
+        (
+            {"tls": {"certificate": "c", "key": "k", "ca": "x"}},
+            "listeners[0].tls.ca: unknown key 'ca'",
+        ),
+    ],
+)
+def test_refused_keys_of_tls(tmp_path: Path, listener: dict[str, Any], refusal: str) -> None:
+    values = config_samples.values()
+    values["listeners"][0] |= listener
+    (line,) = refusals_with(tmp_path, **values)
+    assert line.startswith(refusal)
+    assert "sesame" not in line
+
+
+def test_everything_of_logins_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOB", "builder")
+    (tmp_path / "alice").write_text("wonderland\n")
+    text = (
+        MINIMAL
+        + f"""\
+    security_protocol: SASL_PLAINTEXT
+    sasl:
+      mechanisms: [PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER]
+      users:
+        alice: {{file: {tmp_path / "alice"}}}
+        bob: {{env: BOB}}
+      oauthbearer:
+        jwks: https://localhost/keys
+        audience: [kafka, gateway]
+        issuer: https://localhost
+        principal_claim: azp
+        required_claims: {{scope: kafka}}
+        clock_skew_seconds: 0
+        refresh_seconds: 60
+      max_reauth_seconds: 3600
+      pass_through: false
+principals:
+  "User:alice": {{home: team-a}}
+unauthenticated:
+  {{max_bytes: 2048, max_seconds: 0.5, max_connections: 10, failure_delay_seconds: 0}}
+"""
+    )
+    config = load(tmp_path, text)
+    (listener,) = config.listeners
+    assert listener.sasl is not None
+    assert listener.sasl.model_dump() == {
+        "mechanisms": ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"),
+        "users": {
+            "alice": {"file": tmp_path / "alice", "env": None},
+            "bob": {"file": None, "env": "BOB"},
+        },
+        "oauthbearer": {
+            "jwks": "https://localhost/keys",
+            "audience": ("kafka", "gateway"),
+            "issuer": "https://localhost",
+            "principal_claim": "azp",
+            "required_claims": {"scope": "kafka"},
+            "clock_skew_seconds": 0,
+            "refresh_seconds": 60,
+        },
+        "max_reauth_seconds": 3_600,
+        "pass_through": False,
+    }
+    assert {who: known.home for who, known in config.principals.items()} == {"User:alice": "team-a"}
+    assert config.unauthenticated.model_dump() == {
+        "max_bytes": 2_048,
+        "max_seconds": 0.5,
+        "max_connections": 10,
+        "failure_delay_seconds": 0,
+    }
+    assert Config.from_json(config.to_json()) == config
+
+
+@pytest.mark.parametrize(
+    ("keys", "refusal"),
+    [
+        (
+            {"mechanisms": ["GSSAPI"]},
+            "sasl.mechanisms[0]: must be 'PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512' or 'OAUTHB",
+        ),
+        ({"mechanisms": []}, "sasl.mechanisms: is an empty list; add an item"),
+        ({}, "sasl.mechanisms: is missing; add it"),
+        (
+            {"mechanisms": ["PLAIN"], "users": {"alice": {"file": "a", "env": "B"}}},
+            "sasl.users.alice: give either file or env, so that the secret itself stands elsew",
+        ),
+        (
+            {"mechanisms": ["PLAIN"], "max_reauth_seconds": -1},
+            "sasl.max_reauth_seconds: must be at least 0, not -1; raise it",
+        ),
+        (
+            {"mechanisms": ["PLAIN"]},
+            "sasl.users: is missing, as PLAIN is among the mechanisms; give name and secret",
+        ),
+    ],
+)
+def test_refused_logins(tmp_path: Path, keys: dict[str, Any], refusal: str) -> None:
+    values = config_samples.values()
+    values["listeners"][0] |= {"security_protocol": "SASL_PLAINTEXT", "sasl": keys}
+    text = yaml.safe_dump(values)
+    lines = [line.partition(": ")[2] for line in refusals(tmp_path, text)]
+    assert lines[0].startswith(f"listeners[0].{refusal}")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "refusal"),
+    [
+        ({"principals": {"alice": {"home": "a"}}}, "'alice' is no principal; write it like User:"),
+        ({"principals": {"User:a": {}}}, "principals.User:a.home: is missing; add it"),
+        ({"principals": {"User:a": {"home": "a:"}}}, "principals.User:a.home: tier '(empty)' of"),
+        ({"unauthenticated": {"max_bytes": 1}}, "unauthenticated.max_bytes: must be at least 1024"),
+    ],
+)
+def test_refused_principals(tmp_path: Path, overrides: dict[str, Any], refusal: str) -> None:
+    (line,) = refusals_with(tmp_path, **overrides)
+    assert refusal in line
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Config]:
+    """Loads an example of the name. What one of them reads from the environment, and from
+    /etc/kafka-gateway, is there."""
+    pki = Pki(tmp_path)
+    server = pki.ours.client("locked", password="open sesame")  # noqa: S106
+    files = {
+        "brokers-ca.pem": pki.ours.file.read_text(),
+        "services-ca.pem": pki.ours.file.read_text(),
+        "kafka.example.pem": server.certificate.read_text(),
+        "kafka.example.key": server.key.read_text(),
+        "key-password": "open sesame\n",
+        "jwks.json": key_set(jwk("ES256")),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("BROKER_PASSWORD", "secret")
+
+    def loaded(name: str) -> Config:
+        path = tmp_path / name
+        text = (EXAMPLES / name).read_text().replace("/etc/kafka-gateway", str(tmp_path))
+        path.write_text(text)
+        return load_config(path)
+
+    return loaded
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.yaml")))
+def test_examples_load_and_survive_the_way_to_a_worker(
+    name: str, example: Callable[[str], Config]
+) -> None:
+    config = example(name)
+    assert "\n" not in config.to_json()
+    assert Config.from_json(config.to_json()) == config
+
+
+def test_the_examples_are_there() -> None:
+    names = {path.name for path in EXAMPLES.glob("*.yaml")}
+    assert names == {
+        "quickstart.yaml",
+        "home-namespaces.yaml",
+        "workers.yaml",
+        "secured.yaml",
+        "policies.yaml",
+    }
+
+
+def test_the_quickstart_has_the_three_kinds_of_listeners() -> None:
+    config = load_config(EXAMPLES / "quickstart.yaml")
+    kinds = [(listener.spelling, listener.home) for listener in config.listeners]
+    assert kinds == [("colon", None), ("colon", "team-a"), ("legal", None)]
+
+
+def test_an_example_lists_namespaces_to_administrators() -> None:
+    config = load_config(EXAMPLES / "home-namespaces.yaml")
+    lists = {each.name: (each.list_namespaces, each.list_subtree) for each in config.listeners}
+    assert lists == {"payments": (False, True), "search": (False, None), "platform": (True, None)}
+
+
+def test_an_example_asks_who_is_there(example: Callable[[str], Config]) -> None:
+    """On every listener, and has someone who may do everything."""
+    config = example("secured.yaml")
+    protocols = [listener.security_protocol for listener in config.listeners]
+    assert protocols == ["SASL_SSL", "SSL"]
+    assert config.clusters[0].security.protocol == "SASL_SSL"
+    assert config.authorization is not None
+    assert config.authorization.super_users == ("User:platform",)
+    assert config.audit.directory is not None
+
+
+def test_every_problem_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+    text = """\
+clusters:
+  - name: main
+    bootstrap_server: [a:1]
+    node_ids: ["3-1"]
+namespaces: [team-a, "te am"]
+listner: 1
+listeners:
+  - name: a
+    port: 9192
+    home: team-b
+  - name: a
+    port: 9190
+    spelling: blue
+  - name: c
+    port: 0
+workers: yes
+metrics:
+  port: 9192
+"""
+    assert refusals(tmp_path, text) == [
+        "2: clusters[0].bootstrap_servers: is missing; add it",
+        "3: clusters[0].bootstrap_server: unknown key 'bootstrap_server'; "
+        "did you mean 'bootstrap_servers'?",
+        '4: clusters[0].node_ids: node_ids 3-1 is reversed; write it like ["1-3", 10]',
+        "5: namespaces[1]: tier 'te am' of namespace 'te am' is not one or more of "
+        "[a-zA-Z0-9.-]; write it like org:apache:kafka",
+        "6: listner: unknown key 'listner'; did you mean 'listeners'?",
+        "13: listeners[1].spelling: must be 'colon' or 'legal', not 'blue'; choose one",
+        "15: listeners[2].port: port 0 is any port, but clients must be told which; choose one",
+        "16: workers: must be a whole number, not true; write it without quotes",
+        "18: metrics.port: the metrics port (9192) and the bootstrap port of listener 'a' (9192) "
+        "overlap; move one of them",
+    ]
+
+
+def test_a_file_without_anything_needed(tmp_path: Path) -> None:
+    assert refusals(tmp_path, "workers: 1") == [
+        "1: clusters: is missing; add it",
+        "1: listeners: is missing; add it",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "refusal"),
+    [
+        ({"workers": 0}, "workers: must be at least 1, not 0; raise it"),
+        ({"workers": 257}, "workers: must be at most 256, not 257; lower it"),
+        ({"workers": "2"}, "workers: must be a whole number, not '2'; write it without quotes"),
+        ({"drain_seconds": -1}, "drain_seconds: must be at least 0, not -1; raise it"),
+        ({"drain_seconds": "x"}, "drain_seconds: must be a number, not 'x'; write it without quo"),
+        ({"drain_seconds": float("nan")}, "drain_seconds: input should be a finite number"),
+        ({"namespaces": [12]}, "namespaces[0]: must be text, not 12; put it in quotes"),
+        ({"namespaces": "team-a"}, "namespaces: must be a list, not 'team-a'; write it like [a, b"),
+        ({"namespaces": ["a:"]}, "namespaces[0]: tier '(empty)' of namespace 'a:' is not"),
+        ({"namespaces": ["a" * 247]}, f"namespaces[0]: '{'a' * 247}' leaves none of Kafka's 249"),
+        ({"listeners": []}, "listeners: is an empty list; add an item"),
+        ({"listeners": {"a": 1}}, "listeners: must be a list, not keys and values; write it like"),
+        ({"listeners": [1]}, "listeners[0]: must hold keys of its own, not 1; indent them"),
+        ({"metrics": None}, "metrics: must hold keys of its own, not nothing; indent them"),
+        ({"metrics": {"host": ""}}, "metrics.host: is empty; give it or leave it out"),
+        ({"metrics": {"host": "h" * 254}}, "metrics.host: has over 253 characters; shorten it"),
+        ({"metrics": {"port": 65536}}, "metrics.port: port 65536 is not within 1-65535; choose an"),
+        (
+            {"traffic_log": {"enabled": "on"}},
+            "traffic_log.enabled: must be true or false, not 'on'",
+        ),
+        ({"traffic_log": {"directory": 5}}, "traffic_log.directory: must be a path, not 5; put it"),
+        (
+            {"traffic_log": {"topic": "__kafka_gateway_audit"}},
+            "traffic_log.topic: '__kafka_gateway_audit' is not for the traffic log; write it like",
+        ),
+        ({"audit": {"topic": "a:b"}}, "audit.topic: topic name 'a:b' holds characters other than"),
+        ({"audit": {"topic": ""}}, "audit.topic: topic name '(empty)' is not allowed; write it"),
+        ({"audit": {"topic": "a" * 250}}, "audit.topic: has over 249 characters; shorten it"),
+        (
+            {"audit": {"topic": "__kafka_gateway_catalog"}},
+            "audit.topic: '__kafka_gateway_catalog' is not for audit events; write it like __kafka",
+        ),
+        (
+            {"audit": {"topic": "__consumer_offsets"}},
+            "audit.topic: '__consumer_offsets' is not for audit events; write it like __kafka_gate",
+        ),
+        (
+            {"audit": {"max_queued_events": 99}},
+            "audit.max_queued_events: must be at least 100, not",
+        ),
+        ({"catalog": {"max_staleness": 0.9}}, "catalog.max_staleness: must be at least 1, not 0.9"),
+        ({"catalog": {"max_staleness": 86401}}, "catalog.max_staleness: must be at most 86,400"),
+        (
+            {"catalog": {"replication_factor": 0}},
+            "catalog.replication_factor: replication factor 0 is neither -1 (the brokers' default) "
+            "nor within 1-32767; choose another",
+        ),
+        ({"catalog": {"replication_factor": -2}}, "catalog.replication_factor: replication factor"),
+        ({"catalog": {"replication_factor": 32768}}, "catalog.replication_factor: replication fac"),
+        (
+            {"catalog": {"zzz": "t"}},
+            "catalog.zzz: unknown key 'zzz'; the keys here are max_stalene",
+        ),
+        (
+            {"list_subtree": True},
+            "list_subtree: unknown key 'list_subtree' here; did you mean 'lis",
+        ),
+        ({"gateway_id": "a/b"}, "gateway_id: 'a/b' is no name; use 1 to 64 of letters, digits"),
+        (
+            {"max_request_bytes": 1},
+            "max_request_bytes: unknown key 'max_request_bytes'; did you me",
+        ),
+        ({"port": 1}, "port: unknown key 'port' here; did you mean 'listeners.port'?"),
+        ({"zzz": 1}, "zzz: unknown key 'zzz'; the keys here are gateway_id, clusters, namespaces"),
+    ],
+)
+def test_refused_values(tmp_path: Path, overrides: dict[str, Any], refusal: str) -> None:
+    (line,) = refusals_with(tmp_path, **overrides)
+    assert line.startswith(refusal)
+    assert "; " in line or line.endswith("?")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "refusal"),
+    [
+        ({"node_ids": []}, 'clusters[0].node_ids: node_ids names no node id; write it like ["1-3"'),
+        ({"node_ids": [True]}, "clusters[0].node_ids[0]: must be text, not true; put it in quotes"),
+        ({"node_ids": "1-3"}, "clusters[0].node_ids: must be a list, not '1-3'; write it like"),
+        ({"bootstrap_servers": []}, "clusters[0].bootstrap_servers: is an empty list; add an item"),
+        ({"bootstrap_servers": ["b"]}, "clusters[0].bootstrap_servers[0]: 'b' is not HOST:PORT; w"),
+        ({"name": "a b"}, "clusters[0].name: 'a b' is no name; use 1 to 64 of"),
+    ],
+)
+def test_refused_clusters(tmp_path: Path, cluster: dict[str, Any], refusal: str) -> None:
+    valid = {"name": "main", "bootstrap_servers": ["b:1"], "node_ids": ["1-3"]}
+    (line,) = refusals_with(tmp_path, clusters=[{**valid, **cluster}])
+    assert line.startswith(refusal)
+
+
+def test_a_port_by_default_depends_on_no_refused_value(tmp_path: Path) -> None:
+    assert refusals_with(tmp_path, listeners=[{"name": "a", "port": "x"}]) == [
+        "listeners[0].port: must be a whole number, not 'x'; write it without quotes"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("h:1", ("h", 1)),
+        ("127.0.0.1:65535", ("127.0.0.1", 65535)),
+        ("[fe80::1]:9092", ("fe80::1", 9092)),
+    ],
+)
+def test_addresses(text: str, address: tuple[str, int]) -> None:
+    assert parse_address(text) == address
+    assert str(parse_address(text)) == text
+    assert str(Address(*address)) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "h",
+        ":1",
+        "h:",
+        "h:x",
+        "h:0",
+        "h:65536",
+        "h:123456",
+        "::1:9092",
+        "[::1]",
+        "h:+1",
+        "h:\u0661",
+        5,
+    ],
+)
+def test_no_addresses(text: object) -> None:
+    with pytest.raises(ValueError, match=r"is not HOST:PORT; write|is not within 1-65535; correct"):
+        parse_address(text)
+
+
+def test_problems_found_later_get_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "g.yaml"
+    path.write_text(MINIMAL)
+    problems = [Problem(("listeners", 0, "port"), "p; q"), Problem(("metrics", "port"), "m; n")]
+    assert str(with_lines(path, problems)).split("\n") == [
+        f"{path}:1: metrics.port: m; n",
+        f"{path}:7: listeners[0].port: p; q",
+    ]
+    path.unlink()
+    assert str(with_lines(path, problems[:1])) == f"{path}: listeners[0].port: p; q"
+
+
+def _documented() -> dict[str, str]:
+    """Key to default, as docs/configuration.md says."""
+    text = (EXAMPLES.parent / "docs" / "configuration.md").read_text()
+    rows = (line.split(" | ") for line in text.splitlines() if line.startswith("| `"))
+    return {row[0].strip("| `"): row[2].strip("`") for row in rows if len(row) == 4}
+
+
+def _keys(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every key of the models, written as the documentation does."""
+    for name, field in model.model_fields.items():
+        key = f"{path}{field.alias or name}"
+        (inner,) = [*_models(field.annotation), None][:1]
+        if inner is None or "tuple" in str(field.annotation):
+            yield key, field
+        if inner is not None:
+            yield from _keys(inner, f"{key}[]." if "tuple" in str(field.annotation) else f"{key}.")
+
+
+def _models(annotation: object) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        # The keys of a block of policies stand in docs/policies.md (tests/docs/test_policies.py).
+        return [] if annotation is PolicyBlock else [annotation]
+    return [found for inner in get_args(annotation) for found in _models(inner)]
+
+
+def test_the_documentation_has_every_key_and_its_default() -> None:
+    documented, keys = _documented(), dict(_keys(Config))
+    assert list(documented) == list(keys)
+    for key, field in keys.items():
+        if field.is_required():
+            assert documented[key] == "required", key
+        elif field.default_factory is None:
+            default = TypeAdapter(object).dump_python(
+                field.default, mode="json", exclude_unset=True
+            )
+            assert yaml.safe_load(documented[key]) == default, key

@@ -1,0 +1,145 @@
+"""A listener that is bound, for tests: who takes its connections over, and clients of it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, cast
+
+from devkit.ports import free_ports
+from gateway.config.models import Listener
+from gateway.config.security import Unauthenticated
+from gateway.connections.listeners import Listeners
+from gateway.tls.identity import identity_of
+from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
+from tests.tls.pki import Pki
+from tests.waiting import eventually
+
+RANGES = NodeIdRanges.parse(["1-2", "7"])
+NAMES = "b{node_id}.gw.localhost"
+
+Test = Callable[[], Coroutine[Any, Any, None]]
+Run = Callable[[Test], None]
+
+
+class Echo(asyncio.Protocol):
+    """What takes a connection over: it sends back what it gets."""
+
+    def __init__(self, node_id: int | None) -> None:
+        self.node_id = node_id
+        self.principal = ""
+        self.lost = asyncio.Event()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Who the client is, is known by now."""
+        self.transport = cast(asyncio.Transport, transport)
+        self.principal = identity_of(transport).principal
+
+    def data_received(self, data: bytes) -> None:
+        """Send it back."""
+        self.transport.write(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end."""
+        self.lost.set()
+
+
+class Bound:
+    """A listener that is bound, and what became of its clients."""
+
+    def __init__(self, listener: Listener, **limits: Any) -> None:
+        self.listener = listener
+        self.accepted: list[Echo] = []
+        self.refused: list[tuple[str, str]] = []
+        self.waiting = 0
+        self.listeners = Listeners(
+            [listener],
+            RANGES,
+            self._accept,
+            refused=lambda _, address, reason: self.refused.append((address, reason)),
+            limits=Unauthenticated(**limits),
+            waiting=lambda name: self.waiting if name == listener.name else 0,
+        )
+
+    def _accept(
+        self, listener: Listener, addresses: ListenerAddresses, node_id: int | None
+    ) -> Echo:
+        assert listener is self.listener
+        self.accepted.append(Echo(node_id))
+        return self.accepted[-1]
+
+    async def __aenter__(self) -> Bound:
+        await self.listeners.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.listeners.stop()
+        for each in self.accepted:
+            each.transport.abort()
+        await eventually(
+            lambda: all(each.lost.is_set() for each in self.accepted), "connections end"
+        )
+
+    async def connect(
+        self, context: ssl.SSLContext | None, name: str = "localhost", *, place: int | None = None
+    ) -> Client:
+        """A client of the bootstrap port, or of the broker's at a place. Raises OSError."""
+        port = self.listener.port
+        if place is not None:
+            port = self.listener.broker_base_port + place
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", port, ssl=context, server_hostname=None if context is None else name
+        )
+        return Client(reader, writer)
+
+
+class Client:
+    """One client, which can ask for an echo; ``address`` is its own ``host:port``."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        host, port = writer.get_extra_info("sockname")
+        self.address = f"{host}:{port}"
+
+    async def echo(self, data: bytes) -> bytes:
+        """Send and receive. Raises OSError, and EOFError when the connection has ended."""
+        self.writer.write(data)
+        return await self.reader.readexactly(len(data))
+
+    async def close(self) -> None:
+        """The end, whatever the other side does."""
+        self.writer.close()
+        await quietly(self.writer.wait_closed())
+
+
+async def quietly(waiting: Awaitable[object]) -> None:
+    """Wait for something that may fail as well."""
+    with suppress(OSError):
+        await waiting
+
+
+def plain(**settings: Any) -> Listener:
+    """A listener on free ports, without TLS unless it is given."""
+    ports = free_ports(1 + RANGES.size)
+    return Listener(name="here", port=ports[0], broker_base_port=ports[1], **settings)
+
+
+def secure(pki: Pki, **settings: Any) -> Listener:
+    """One with TLS; ``settings`` are those of its TLS."""
+    return plain(security_protocol="SSL", tls=pki.listener(**settings))
+
+
+def by_name(pki: Pki) -> Listener:
+    """One whose brokers have names."""
+    (port,) = free_ports(1)
+    return Listener(
+        name="here",
+        port=port,
+        advertised_host="gw.localhost",
+        security_protocol="SSL",
+        tls=pki.listener(),
+        broker_names=NAMES,
+    )

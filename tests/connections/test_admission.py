@@ -1,0 +1,229 @@
+"""Who may come in and who may stay: limits, sessions that end, users who are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gateway.auth.exchange import CredentialsError
+from gateway.config.models import Listener
+from gateway.config.security import ListenerSasl, Secret, Unauthenticated
+from gateway.connections import admission
+from gateway.connections.admission import (
+    REAUTHENTICATION_SECONDS,
+    SESSION_EXPIRED,
+    TOO_LATE,
+    Admission,
+)
+from gateway.connections.connection import Connection
+from gateway.connections.login_connection import LoginConnection
+from gateway.identity import Identity
+from tests.waiting import eventually
+
+
+class Sasl:
+    """An Admission for the listeners ``sasl`` (PLAIN: alice) and ``open``, and what it did."""
+
+    def __init__(self, directory: Path, **limits: Any) -> None:
+        self.file = directory / "alice"
+        self.file.write_text("wonderland")
+        users = {"alice": Secret(file=self.file)}
+        listeners = [
+            Listener(name="open", port=1),
+            Listener(
+                name="sasl",
+                port=2,
+                security_protocol="SASL_PLAINTEXT",
+                sasl=ListenerSasl(mechanisms=("PLAIN",), users=users),
+            ),
+        ]
+        self.revoked: list[tuple[Connection, str]] = []
+        self.reviews = 0
+        self.admission = Admission(
+            listeners, Unauthenticated(**limits), dict, self._revoke, self._review
+        )
+
+    def _revoke(self, connection: Connection, reason: str) -> None:
+        self.revoked.append((connection, reason))
+        self.admission.closed(connection)
+
+    def _review(self) -> None:
+        self.reviews += 1
+
+
+class FakeLogin:
+    """A login under way."""
+
+    def __init__(self, sasl: Sasl, listener: str = "sasl") -> None:
+        self.listener = listener
+        self.reasons: list[str] = []
+        self._admission = sasl.admission
+
+    @property
+    def connection(self) -> LoginConnection:
+        return cast(LoginConnection, self)
+
+    def close(self, reason: str, *, quietly: bool = False) -> None:
+        self.reasons.append(reason)
+        self._admission.left(self.connection)
+
+
+class FakeConnection:
+    """One that is open, perhaps with a re-authentication under way."""
+
+    def __init__(self, *, renewing: bool = False, over: bool = False) -> None:
+        reauth = SimpleNamespace(over=over) if renewing else None
+        self.session = SimpleNamespace(state=SimpleNamespace(reauth=reauth))
+
+
+def opened(sasl: Sasl, expires: float | None, **more: bool) -> Connection:
+    """A connection whose session ends then."""
+    made = cast(Connection, FakeConnection(**more))
+    sasl.admission.identified(made, Identity("User:alice", "PLAIN", expires, "alice"))
+    return made
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweep all the time."""
+    monkeypatch.setattr(admission, "SWEEP_SECONDS", 0.005)
+    monkeypatch.setattr(admission, "LOOK_SECONDS", 0.01)
+
+
+# -- logins -----------------------------------------------------------------------------------
+
+
+def test_logins_are_bounded_for_each_listener(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path, max_connections=3)
+    first, second, third = (FakeLogin(sasl) for _ in range(3))
+    assert sasl.admission.arrived(first.connection, 0)
+    assert sasl.admission.arrived(second.connection, 0)
+    assert not sasl.admission.arrived(third.connection, 1)  # TLS handshakes count
+    assert sasl.admission.arrived(third.connection, 0)
+    assert not sasl.admission.arrived(FakeLogin(sasl).connection, 0)
+    assert sasl.admission.arrived(FakeLogin(sasl, "other").connection, 0)
+    assert sasl.admission.under_way("sasl") == 3
+    sasl.admission.left(first.connection)
+    sasl.admission.left(first.connection)
+    assert sasl.admission.under_way("sasl") == 2
+    assert sasl.admission.arrived(FakeLogin(sasl).connection, 0)
+
+
+def test_one_that_was_not_let_in_takes_no_place(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path, max_connections=1)
+    assert sasl.admission.arrived(FakeLogin(sasl).connection, 0)
+    refused = FakeLogin(sasl)
+    assert not sasl.admission.arrived(refused.connection, 0)
+    sasl.admission.left(refused.connection)
+    assert sasl.admission.under_way("sasl") == 1
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_login_takes_its_time_and_no_more(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path, max_seconds=0.2)
+    early, late = FakeLogin(sasl), FakeLogin(sasl)
+    sasl.admission.start()
+    began = time.monotonic()
+    assert sasl.admission.arrived(early.connection, 0)
+    await asyncio.sleep(0.05)
+    assert sasl.admission.arrived(late.connection, 0)
+    await eventually(lambda: early.reasons, "the end of the first")
+    assert time.monotonic() - began >= 0.2
+    assert late.reasons == []
+    await eventually(lambda: late.reasons, "the end of the second")
+    await sasl.admission.stop()
+    assert early.reasons == late.reasons == [TOO_LATE]
+    assert sasl.admission.under_way("sasl") == 0
+
+
+async def test_logins_end_with_the_gateway(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    login = FakeLogin(sasl)
+    sasl.admission.start()
+    sasl.admission.arrived(login.connection, 0)
+    await sasl.admission.stop()
+    assert login.reasons == ["gateway stops"]
+
+
+async def test_what_cannot_be_read_keeps_it_from_starting(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    sasl.file.unlink()
+    with pytest.raises(CredentialsError, match=r"^listeners\[1\]\.sasl\.users\.alice: "):
+        sasl.admission.start()
+
+
+def test_results_are_counted(tmp_path: Path) -> None:
+    counted = Sasl(tmp_path).admission
+    counted.count("sasl", "PLAIN", "accepted")
+    counted.count("sasl", "PLAIN", "accepted")
+    counted.count("sasl", "", "refused")
+    assert sorted(counted.take_rows()) == [
+        ("authentications", ("sasl", "(none)", "refused"), 1),
+        ("authentications", ("sasl", "PLAIN", "accepted"), 2),
+    ]
+    assert counted.take_rows() == []
+
+
+# -- sessions ---------------------------------------------------------------------------------
+
+NOW = 1_000.0
+
+
+def test_sessions_that_have_expired(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    past = opened(sasl, NOW)
+    opened(sasl, NOW + 0.001)
+    opened(sasl, None)
+    assert sasl.admission.expired(NOW) == [past]
+    sasl.admission.closed(past)
+    assert sasl.admission.expired(NOW) == []
+
+
+def test_one_that_is_being_renewed_has_a_moment_more(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    renewing = opened(sasl, NOW, renewing=True)
+    failed = opened(sasl, NOW, renewing=True, over=True)
+    assert sasl.admission.expired(NOW) == [failed]
+    assert sasl.admission.expired(NOW + REAUTHENTICATION_SECONDS) == [renewing, failed]
+    assert REAUTHENTICATION_SECONDS + admission.SWEEP_SECONDS < 1.0  # of a promise of a second
+
+
+def test_one_that_was_renewed_has_a_new_end(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    renewed = opened(sasl, NOW)
+    sasl.admission.identified(renewed, Identity("User:alice", "PLAIN", NOW + 60))
+    assert sasl.admission.expired(NOW) == []
+    sasl.admission.identified(renewed, Identity("User:alice", "PLAIN"))
+    assert sasl.admission.expired(NOW + 100) == []
+
+
+@pytest.mark.usefixtures("quick")
+async def test_an_expired_session_is_closed(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    sasl.admission.start()
+    ending = opened(sasl, time.time() + 0.05)
+    await eventually(lambda: sasl.revoked, "the end")
+    await sasl.admission.stop()
+    assert sasl.revoked == [(ending, SESSION_EXPIRED)]
+
+
+ALICE = Identity("User:alice", "PLAIN", user="alice")
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_user_who_is_gone(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    sasl.admission.start()
+    assert sasl.admission.why_not("sasl", ALICE) is None
+    assert sasl.admission.why_not("sasl", Identity("User:bob", "PLAIN", user="bob")) is not None
+    assert sasl.admission.why_not("open", ALICE) is None  # where nobody was asked
+    sasl.file.unlink()
+    await eventually(lambda: sasl.reviews, "the review")
+    await sasl.admission.stop()
+    assert sasl.admission.why_not("sasl", ALICE) == "user is gone"
+    assert sasl.reviews == 1

@@ -1,0 +1,390 @@
+"""A connection's callbacks: what happens when what a session waits for is done, or fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gateway.config.policies import PolicySettings
+from gateway.connections.broker_side import BrokerSide
+from gateway.connections.connection import Connection
+from gateway.connections.lingering import TOO_MANY, Lingering
+from gateway.exchanges.exchange import Refresh, Unanswerable
+from gateway.identity import Identity
+from gateway.policies.tree import Policies
+from gateway.processes.server import Server
+from gateway.session.in_flight import MAX_IN_FLIGHT
+from protocol import messages
+from tests.auth.logins import Accepts, authenticate, handshake
+from tests.connections.fake_transport import FakeTransport
+from tests.session.pair import Pair, request_frame, response_frame
+from tests.session.producing import batch, produce, produced
+from tests.session.test_changes import create
+
+
+class FakeServer:
+    """What a connection asks of the server; the broker takes everything."""
+
+    def __init__(self) -> None:
+        self.busy: set[Connection] = set()
+        self.reasons: list[str] = []
+        self.gone: list[Connection] = []
+        self.refreshed: list[Refresh] = []
+        self.broker = FakeTransport()
+        self.lingering = Lingering(most=1)
+        self.entrance = SimpleNamespace(reauthenticated=self._reauthenticated)
+        self.reauthenticated: list[tuple[Connection, bool]] = []
+
+    def _reauthenticated(self, connection: Connection) -> None:
+        transport = connection._transport
+        assert isinstance(transport, FakeTransport)
+        self.reauthenticated.append((connection, bool(transport.written)))
+
+    def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
+        pass
+
+    def closed(self, connection: Connection) -> None:
+        self.gone.append(connection)
+
+    def note_close(self, connection: Connection, reason: str, *, quietly: bool) -> None:
+        self.reasons.append(reason)
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(work)
+
+    async def connect_broker(self, connection: Connection) -> None:
+        BrokerSide(connection).connection_made(self.broker)
+
+    async def refresh(self, what: Refresh) -> None:
+        self.refreshed.append(what)
+
+
+def connected(pair: Pair) -> tuple[Connection, FakeServer, FakeTransport]:
+    server, client = FakeServer(), FakeTransport()
+    connection = Connection(cast(Server, server), "test", None, pair.session)
+    connection.connection_made(client)
+    return connection, server, client
+
+
+async def settled() -> None:
+    """Every task that was spawned has run."""
+    while len(asyncio.all_tasks()) > 1:
+        await asyncio.sleep(0)
+
+
+async def test_a_change_is_answered_when_it_is_done() -> None:
+    connection, server, client = connected(Pair())
+    connection.data_received(request_frame("CreateTopics", 7, create("org:")))
+    assert client.written == b""
+    await settled()
+    assert server.refreshed == [Refresh.CATALOG]
+    assert server.broker.written == b""
+    assert client.written
+    assert not client.closed
+    assert not client.paused
+
+
+async def test_a_change_that_fails_ends_the_connection(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair = Pair()
+
+    async def fail(*_: object) -> bytes:
+        raise RuntimeError("a defect")
+
+    monkeypatch.setattr(pair.worker.changes, "create_topics", fail)
+    connection, server, client = connected(pair)
+    with caplog.at_level(logging.ERROR):
+        connection.data_received(request_frame("CreateTopics", 7, create("org:")))
+        await settled()
+    assert server.reasons == ["a change failed"]
+    assert client.closed
+    assert client.written == b""
+    assert "127.0.0.1:5000: a change failed" in caplog.text
+
+
+async def test_a_change_that_cannot_be_read_is_the_clients_fault() -> None:
+    connection, server, client = connected(Pair())
+    frame = request_frame("CreateTopics", 7, create("team-a:orders"))
+    connection.data_received(frame.replace(b"orders", b"o\xff\xfeers"))
+    await settled()
+    (reason,) = server.reasons
+    assert reason.startswith("client sent what is not Kafka: ")
+    assert client.closed
+
+
+async def test_a_client_that_goes_away_meanwhile_is_not_written_to() -> None:
+    connection, server, client = connected(Pair())
+    connection.data_received(request_frame("CreateTopics", 7, create("org:")))
+    connection.connection_lost(None)
+    await settled()
+    assert client.written == b""
+    assert server.reasons == ["client closed in the middle of a request"]
+
+
+async def test_what_no_answer_fits_ends_the_connection() -> None:
+    pair = Pair()
+    pair.catalog.fresh = False
+    pair.close_view()
+    connection, server, client = connected(pair)
+    everything = messages.build(messages.message_class("MetadataRequest", 9), topics=None)
+    connection.data_received(request_frame("Metadata", 9, everything))
+    await settled()
+    (reason,) = server.reasons
+    assert reason.startswith("no answer fits: the catalog is out of date")
+    assert client.closed
+
+
+async def test_work_that_no_answer_fits_ends_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pair = Pair()
+
+    async def fail(*_: object) -> bytes:
+        raise Unanswerable("there are no keys")
+
+    monkeypatch.setattr(pair.worker.changes, "create_topics", fail)
+    connection, server, client = connected(pair)
+    connection.data_received(request_frame("CreateTopics", 7, create("org:")))
+    await settled()
+    assert server.reasons == ["no answer fits: there are no keys"]
+    assert client.closed
+
+
+async def test_a_re_authentication_is_looked_after_once_it_is_answered() -> None:
+    """What becomes of the connection is decided when its answer has been written."""
+    pair = Pair()
+    pair.worker.sasl = {"test": Accepts()}
+    pair.session.state.identity = Identity("User:alice", "ONE")
+    connection, server, client = connected(pair)
+    connection.data_received(handshake("ONE"))
+    await settled()
+    assert server.reauthenticated == []
+    written = client.taken()
+    assert written
+    connection.data_received(authenticate(b"alice"))
+    await settled()
+    assert server.reauthenticated == [(connection, True)]
+
+
+@pytest.mark.parametrize(("code", "reason"), [(0, None), (19, "NOT_ENOUGH_REPLICAS")])
+async def test_what_acks_0_would_have_hidden_ends_the_connection(
+    code: int, reason: str | None
+) -> None:
+    connection, server, client = connected(Pair())
+    asked = produce({"team-a:orders": [batch(1)]}, acks=0)
+    connection.data_received(request_frame("Produce", 9, asked))
+    await settled()
+    connection.session.state.take_flows()
+    server.busy.clear()
+    connection.broker_data(response_frame("Produce", 9, produced({"team-a..orders": [code]})))
+    assert client.written == b""
+    assert client.closed is (reason is not None)
+    assert server.reasons == (
+        []
+        if reason is None
+        else [
+            f"no answer fits: Produce with acks=0, sent on as acks=all, failed with {reason}"
+            " for topic 'team-a:orders'"
+        ]
+    )
+    if reason is not None:
+        assert connection in server.busy, "what it counted last is collected, too"
+        (flow,) = connection.session.state.take_flows()
+        assert flow.errors == {code: 1}
+
+
+async def sends_and_leaves(
+    pair: Pair, count: int = 2
+) -> tuple[Connection, FakeServer, BrokerSide, FakeTransport]:
+    """A producer with acks=0."""
+    connection, server, client = connected(pair)
+    asked = produce({"team-a:orders": [batch(1)]}, acks=0)
+    connection.data_received(request_frame("Produce", 9, asked) * count)
+    await settled()
+    broker = connection._broker
+    assert broker is not None
+    connection.connection_lost(None)
+    assert server.reasons == ["client closed"]
+    return connection, server, broker, client
+
+
+async def test_what_a_producer_left_behind_is_written_to_the_end() -> None:
+    connection, server, broker, _ = await sends_and_leaves(Pair())
+    answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}))
+    assert not server.broker.closed
+    broker.data_received(answer)
+    assert (server.broker.closed, server.gone) == (False, [])
+    broker.data_received(answer)
+    assert (server.broker.closed, server.gone) == (True, [connection])
+    broker.connection_lost(None)
+    assert server.gone == [connection]
+
+
+@pytest.mark.parametrize(("code", "why"), [(0, "broker closed"), (19, "no answer fits")])
+async def test_a_broker_that_fails_meanwhile_ends_it(code: int, why: str) -> None:
+    """And that is told, since the client cannot be."""
+    connection, server, broker, _ = await sends_and_leaves(Pair())
+    if code:
+        broker.data_received(response_frame("Produce", 9, produced({"team-a..orders": [code]})))
+        (flow,) = connection.session.state.take_flows()
+        assert flow.errors == {code: 1}
+    else:
+        broker.connection_lost(None)
+    assert server.gone == [connection]
+    first, second = server.reasons
+    assert first == "client closed"
+    assert second.startswith(why)
+
+
+async def test_a_broker_that_does_not_answer_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gateway.connections.broker_side.LINGER_SECONDS", 0.01)
+    connection, server, _, _ = await sends_and_leaves(Pair())
+    async with asyncio.timeout(5):
+        while not server.broker.closed:
+            await asyncio.sleep(0.01)
+    assert server.gone == [connection]
+
+
+async def test_a_stop_waits_for_nobody() -> None:
+    connection, server, _, _ = await sends_and_leaves(Pair())
+    connection.finish()
+    assert not server.broker.closed
+    connection.close("gateway stops", quietly=True)
+    assert server.broker.closed
+    assert server.gone == [connection]
+
+
+async def test_a_client_whose_responses_nobody_takes_lets_the_broker_go() -> None:
+    pair = Pair()
+    connection, server, _ = connected(pair)
+    connection.data_received(request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]})))
+    await settled()
+    connection.connection_lost(None)
+    assert server.broker.closed
+    assert server.gone == [connection]
+
+
+async def test_half_a_request_is_not_waited_for() -> None:
+    """The rest never comes, so the broker will never answer."""
+    connection, server, _ = connected(Pair())
+    asked = produce({"team-a:orders": [batch(1) + bytes(100_000)]}, acks=0)
+    connection.data_received(request_frame("Produce", 9, asked)[:2_000])
+    await settled()
+    assert server.broker.written
+    connection.connection_lost(None)
+    assert server.reasons == ["client closed in the middle of a request"]
+    assert server.broker.closed
+    assert server.gone == [connection]
+
+
+async def test_what_was_sent_whole_before_half_a_request_is_waited_for() -> None:
+    connection, server, _ = connected(Pair())
+    whole = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
+    half = produce({"team-a:orders": [batch(1) + bytes(100_000)]}, acks=0)
+    connection.data_received(whole + request_frame("Produce", 9, half)[:2_000])
+    await settled()
+    broker = connection._broker
+    assert broker is not None
+    connection.connection_lost(None)
+    assert (server.broker.closed, server.gone) == (False, [])
+    broker.data_received(response_frame("Produce", 9, produced({"team-a..orders": [0]})))
+    assert (server.broker.closed, server.gone) == (True, [connection])
+
+
+async def test_only_so_many_wait_for_a_broker() -> None:
+    _, server, broker, _ = await sends_and_leaves(Pair(), count=1)
+    answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}))
+    other, another_server, _ = connected(Pair())
+    another_server.lingering = server.lingering
+    other.data_received(request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0)))
+    await settled()
+    other.connection_lost(None)
+    (reason,) = another_server.reasons
+    assert reason.startswith(f"{TOO_MANY}: ")
+    assert another_server.broker.closed
+    assert another_server.gone == [other]
+    broker.data_received(answer)
+    assert server.broker.closed
+
+
+REQUIRED: dict[str, Any] = {"namespaces": {"team-b": {"producer": {"acks": "require"}}}}
+
+
+async def test_what_came_before_a_refusal_that_closes_is_sent() -> None:
+    """Whether or not both were read at once."""
+    pair = Pair(policies=Policies(PolicySettings.model_validate(REQUIRED)))
+    connection, server, client = connected(pair)
+    fine = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
+    connection.data_received(fine)
+    await settled()
+    broker = connection._broker
+    assert broker is not None
+    first = server.broker.taken()
+    refused = request_frame("Produce", 9, produce({"team-b:orders": [batch(1)]}, acks=0))
+    connection.data_received(fine + refused)
+    assert server.broker.written == first
+    (reason,) = server.reasons
+    assert reason.startswith("no answer fits: Produce with acks=0 was refused: ")
+    assert (client.closed, server.broker.closed) == (True, False)
+    answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}))
+    broker.data_received(answer)
+    connection.connection_lost(None)
+    assert server.gone == []
+    broker.data_received(answer)
+    assert server.broker.closed
+    assert server.gone == [connection]
+    flow = {flow.flat: flow for flow in pair.session.state.take_flows()}["team-a..orders"]
+    assert (flow.led, flow.broker_us[-1]) == (2, 0), "measured from when they were sent"
+
+
+async def test_a_refusal_whose_rest_was_answered_before_the_client_is_gone() -> None:
+    pair = Pair(policies=Policies(PolicySettings.model_validate(REQUIRED)))
+    connection, server, _ = connected(pair)
+    fine = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
+    refused = request_frame("Produce", 9, produce({"team-b:orders": [batch(1)]}, acks=0))
+    connection.data_received(fine + refused)
+    await settled()
+    assert connection._broker is not None
+    connection._broker.data_received(
+        response_frame("Produce", 9, produced({"team-a..orders": [0]}))
+    )
+    assert server.broker.closed
+    assert server.gone == []
+    connection.connection_lost(None)
+    assert server.gone == [connection]
+
+
+async def test_bytes_that_are_no_kafka_end_both_sides() -> None:
+    connection, server, client = connected(Pair())
+    fine = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
+    connection.data_received(fine)
+    await settled()
+    server.broker.taken()
+    connection.data_received(fine + b"\xff" * 20)
+    assert (client.closed, server.broker.closed) == (True, True)
+    assert server.broker.written == b""
+
+
+async def test_a_client_that_read_slowly_does_not_hold_back_the_broker() -> None:
+    connection, server, _ = connected(Pair())
+    asked = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
+    connection.data_received(asked)
+    await settled()
+    # As many as there may be: with each response it is decided anew who is read from.
+    connection.data_received(asked * MAX_IN_FLIGHT)
+    connection.pause_writing()
+    assert server.broker.paused
+    broker = connection._broker
+    assert broker is not None
+    connection.connection_lost(None)
+    assert not server.broker.paused
+    broker.data_received(response_frame("Produce", 9, produced({"team-a..orders": [0]})))
+    assert not server.broker.paused

@@ -1,0 +1,237 @@
+"""How clients come in, and who may stay, on a server that has started nothing."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from devkit.ports import free_ports
+from gateway.auth.reauthentication import Reauthentication
+from gateway.catalog.entities import PrincipalHome, Removal, ScramCredential, key_of
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import OwnedCatalog
+from gateway.connections.connection import Connection
+from gateway.connections.login_connection import LoginConnection
+from gateway.identity import Identity
+from gateway.processes.server import Server
+from gateway.virtual_brokers import ListenerAddresses
+from protocol import messages
+from tests.auth.logins import Accepts, answer, api_versions, authenticate, frames, handshake
+from tests.changes.fake_broker import no_step
+from tests.changes.fakes import FakeCatalog, Log
+from tests.config import config_samples
+from tests.connections.fake_transport import FakeTransport
+
+PLAIN = b"\0alice\0wonderland"
+
+
+class Gate:
+    """A server with the listeners ``open`` and ``sasl``, and what it told the audit."""
+
+    def __init__(self, directory: Path, **overrides: Any) -> None:
+        (directory / "alice").write_text("wonderland")
+        ports = free_ports(8)
+        listeners = [
+            {"name": "open", "port": ports[0]},
+            {
+                "name": "sasl",
+                "port": ports[4],
+                "security_protocol": "SASL_PLAINTEXT",
+                "sasl": {
+                    "mechanisms": ["PLAIN", "SCRAM-SHA-256"],
+                    "users": {"alice": {"file": str(directory / "alice")}},
+                },
+            },
+        ]
+        config = config_samples.config(directory, listeners=listeners, **overrides)
+        self.config = config
+        self.catalog = FakeCatalog(Log(Snapshot.of(["team-a", "team-b"])), no_step)
+        self.server = Server(config, cast(OwnedCatalog, self.catalog))
+        self.catalog.subscribe(self.server._catalog_changed)
+        self.server.admission.sasl["sasl"].load()
+        self.server.cluster.served = messages.build(
+            messages.message_class("ApiVersionsResponse", 4)
+        )
+        self.audited: list[tuple[object, ...]] = []
+        self.server.audit.authentication_failed = (  # type: ignore[method-assign]
+            lambda *told, principal="": self.audited.append((*told, principal))
+        )
+        self.server.audit.connection_revoked = (  # type: ignore[method-assign]
+            lambda source, reason: self.audited.append((source.principal, reason))
+        )
+
+    def arrive(self, listener: int) -> tuple[Any, FakeTransport]:
+        """A client connects to a listener, by its place in the configuration."""
+        settings = self.config.listeners[listener]
+        addresses = ListenerAddresses("127.0.0.1", 1, self.server.ranges)
+        protocol, transport = (
+            self.server.entrance.accept(settings, addresses, None),
+            FakeTransport(),
+        )
+        protocol.connection_made(transport)
+        return protocol, transport
+
+    def inside(self) -> tuple[Connection, FakeTransport]:
+        """Alice has logged in."""
+        login, transport = self.arrive(1)
+        login.data_received(api_versions() + handshake("PLAIN") + authenticate(PLAIN))
+        assert isinstance(transport.protocol, Connection)
+        transport.taken()
+        return transport.protocol, transport
+
+    def change(self, *changes: Any) -> None:
+        """The catalog changes."""
+        self.catalog.log.append(changes)
+
+    def rows(self) -> dict[tuple[str | int, ...], object]:
+        """Authentications as they are counted."""
+        report = self.server.collect()
+        return {labels: count for name, labels, count in report.rows if name == "authentications"}
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path, principals={"User:alice": {"home": "team-a"}})
+
+
+def test_nobody_is_asked_where_nobody_need_be(gate: Gate) -> None:
+    connection, _ = gate.arrive(0)
+    assert isinstance(connection, Connection)
+    state = connection.session.state
+    assert (state.identity.principal, state.source.principal) == ("User:ANONYMOUS",) * 2
+    report = gate.server.collect()
+    assert report.connections == {"open": 1, "sasl": 0}
+    assert report.counters["connections"] == {"open": 1}
+
+
+async def test_who_logs_in_is_that_principal(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    state = connection.session.state
+    assert transport.protocol is connection
+    assert state.identity == Identity("User:alice", "PLAIN", user="alice")
+    assert state.source.principal == "User:alice"
+    assert (state.source.software_name, state.source.software_version) == ("test-client", "1.0")
+    assert state.view.settings.home == "team-a"
+    assert state.host == "127.0.0.1"
+    assert gate.server.connections == {connection}
+    report = gate.server.collect()
+    assert report.connections == {"open": 0, "sasl": 1}
+    assert report.counters["connections"] == {"sasl": 1}
+
+
+async def test_a_login_is_counted_as_open_from_the_start(gate: Gate) -> None:
+    login, _ = gate.arrive(1)
+    assert isinstance(login, LoginConnection)
+    report = gate.server.collect()
+    assert report.connections == {"open": 0, "sasl": 1}
+    assert report.counters["connections"] == {"sasl": 1}
+    login.close("enough")
+    assert gate.server.collect().connections == {"open": 0, "sasl": 0}
+
+
+async def test_results_are_counted_and_failures_audited(gate: Gate) -> None:
+    gate.inside()
+    login, _ = gate.arrive(1)
+    login.data_received(handshake("PLAIN") + authenticate(b"\0alice\0wrong"))
+    assert gate.rows() == {("sasl", "PLAIN", "accepted"): 1, ("sasl", "PLAIN", "refused"): 1}
+    assert gate.audited == [("sasl", "127.0.0.1:5000", "PLAIN", "alice", "wrong password", "")]
+
+
+async def test_versions_are_told_before_a_login(gate: Gate) -> None:
+    login, transport = gate.arrive(1)
+    login.data_received(api_versions())
+    (payload,) = frames(transport.taken())
+    told = answer("ApiVersions", 3, payload)
+    assert {17, 36} <= {key.api_key for key in told.api_keys}
+
+
+# -- staying ----------------------------------------------------------------------------------
+
+
+async def test_a_user_who_is_gone(gate: Gate, tmp_path: Path) -> None:
+    connection, transport = gate.inside()
+    other, _ = gate.arrive(0)
+    (tmp_path / "alice").unlink()
+    assert gate.server.admission.sasl["sasl"].look_again()
+    gate.server.entrance.review(gate.server.connections)
+    assert transport.closed
+    assert gate.audited == [("User:alice", "user is gone")]
+    assert not other.closing
+    assert gate.server.collect().counters["closes"] == {"user is gone": 1}
+    assert connection.session.state.source.principal == "User:alice"
+
+
+async def test_a_scram_credential_that_is_gone(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    bob = ScramCredential("bob", "SCRAM-SHA-256", 4_096, b"", b"", b"")
+    gate.change(bob)
+    gate.server.entrance.identified(connection, Identity("User:bob", "SCRAM-SHA-256", user="bob"))
+    gate.change(PrincipalHome("User:carol", "team-b"))
+    assert not transport.closed
+    gate.change(Removal(key_of(bob)))
+    assert transport.closed
+    assert gate.audited == [("User:bob", "user is gone")]
+
+
+async def test_a_home_that_changes(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.change(PrincipalHome("User:alice", "team-a"))
+    connection, transport = gate.inside()
+    assert connection.session.state.view.settings.home == "team-a"
+    gate.change(PrincipalHome("User:bob", "team-b"))
+    assert not transport.closed
+    gate.change(PrincipalHome("User:alice", "team-b"))
+    assert transport.closed
+    assert gate.audited == [("User:alice", "home namespace of its principal has changed")]
+
+
+async def test_the_configurations_word_on_a_home_counts(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    gate.change(PrincipalHome("User:alice", "team-b"))
+    assert not transport.closed
+    assert connection.session.state.view.settings.home == "team-a"
+
+
+# -- again ------------------------------------------------------------------------------------
+
+
+def begun(connection: Connection, mechanism: str = "ONE") -> Reauthentication:
+    state = connection.session.state
+    reauth = Reauthentication(Accepts(), Identity("User:alice", "ONE"), mechanism, 0.0)
+    state.reauth = reauth
+    return reauth
+
+
+async def test_a_re_authentication_prolongs_a_session(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    reauth = begun(connection)
+    gate.server.entrance.reauthenticated(connection)  # it has only begun
+    assert connection.session.state.reauth is reauth
+    reauth.step(2, b"alice")
+    reauth.identity = Identity("User:alice", "ONE", time.time() + 60)
+    gate.server.entrance.reauthenticated(connection)
+    assert connection.session.state.reauth is None
+    assert connection.session.state.identity == reauth.identity
+    assert gate.server.admission.expired(time.time() + 61) == [connection]
+    assert gate.rows()["sasl", "ONE", "renewed"] == 1
+    assert not transport.closed
+
+
+async def test_one_that_fails_is_the_end(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    begun(connection).step(2, b"bad")
+    gate.server.entrance.reauthenticated(connection)
+    assert transport.closed
+    assert gate.audited == [("sasl", "127.0.0.1:5000", "ONE", "bad", "it was bad", "User:alice")]
+    report = gate.server.collect()
+    assert ("authentications", ("sasl", "ONE", "not renewed"), 1) in report.rows
+    assert report.counters["closes"] == {"re-authentication failed": 1}
+
+
+async def test_where_there_is_none(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    gate.server.entrance.reauthenticated(connection)
+    assert not transport.closed

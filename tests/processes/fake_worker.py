@@ -1,0 +1,98 @@
+"""A worker process for the supervisor's tests: it serves nothing and does as it is told.
+
+``fake_worker.py BEHAVIOUR DIRECTORY WORKER_ID CHANNEL_FD``; each run leaves a file
+``DIRECTORY/run-WORKER_ID-NUMBER`` with its process id, and counts one request. One that obeys
+leaves the orders it got in ``DIRECTORY/orders-WORKER_ID-NUMBER``.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from gateway.processes.worker_channel import (
+    Failed,
+    Increments,
+    Prepared,
+    Ready,
+    State,
+    encode_message,
+    receive_config,
+)
+from gateway.processes.worker_orders import Prepare, decode_order
+
+COUNT = encode_message(Increments([("requests", ("team-a", 0, 9), 1)]))
+REACHABLE = encode_message(State({"colon": 1}, {"cluster_reachable": 1, "catalog_fresh": 1}))
+
+
+def main() -> int:
+    behaviour, directory, worker_id, channel_fd = sys.argv[1:]
+    channel = socket.socket(fileno=int(channel_fd))
+    (Path(directory) / "config.json").write_bytes(receive_config(channel))
+    run = 1
+    while (marker := Path(directory) / f"run-{worker_id}-{run}").exists():
+        run += 1
+    # A rename, so that nobody sees the file without its content.
+    unfinished = marker.with_suffix(".new")
+    unfinished.write_text(str(os.getpid()))
+    unfinished.rename(marker)
+    if behaviour.startswith("obeys"):
+        return obey(behaviour, run, channel, Path(directory) / f"orders-{worker_id}-{run}")
+    return behave(behaviour, run, channel)
+
+
+def obey(behaviour: str, run: int, channel: socket.socket, told: Path) -> int:
+    """Take orders, until the end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+    channel.sendall(encode_message(Ready()) + REACHABLE)
+    with channel.makefile("rb") as lines:
+        for line in lines:
+            order = decode_order(line)
+            with told.open("ab") as file:
+                file.write(line)
+            if isinstance(order, Prepare):
+                if behaviour == "obeys-but-dies-first" and run == 1:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if behaviour == "obeys-but-is-silent":
+                    continue
+                failure = "it is raining" if behaviour == "obeys-if-it-can" else ""
+                channel.sendall(encode_message(Prepared(order.number, failure)))
+    return 0
+
+
+def behave(behaviour: str, run: int, channel: socket.socket) -> int:
+    first = run == 1
+    if behaviour == "refuses":
+        channel.sendall(encode_message(Failed("cannot listen: address already in use")))
+        return 78
+    if behaviour == "finds-no-broker-first" and first:
+        channel.sendall(encode_message(Failed("cluster 'main' is not reachable")))
+        return 69
+    if behaviour == "never-ready":
+        signal.sigwait({signal.SIGTERM})
+        return 0
+    channel.sendall(encode_message(Ready()) + REACHABLE + COUNT)
+    if behaviour == "dies-first" and first:
+        return 3
+    if behaviour == "dies-in-a-line-first" and first:
+        channel.sendall(COUNT + COUNT[:-5])
+        os.kill(os.getpid(), signal.SIGKILL)
+    if behaviour == "talks-nonsense":
+        channel.sendall(b"nonsense\n" + COUNT)
+    if behaviour == "talks-without-end" and first:
+        channel.sendall(b"x" * 2_000_000)
+    signal.sigwait({signal.SIGTERM})
+    if behaviour == "deaf":
+        signal.sigwait({signal.SIGUSR1})
+    channel.sendall(COUNT)
+    return 5 if behaviour == "drains-badly" else 0
+
+
+if __name__ == "__main__":
+    # As a real worker's, its signals are blocked from the start (worker_process.py).
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGUSR1})
+    sys.exit(main())

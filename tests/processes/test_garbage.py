@@ -1,0 +1,24 @@
+"""The garbage collector: away for a while, and back whatever happens."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from gateway.processes.garbage import collecting_no_garbage
+
+
+def test_it_is_away_and_back() -> None:
+    assert gc.isenabled()
+    with collecting_no_garbage():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.unfreeze()
+
+
+def test_it_is_back_after_an_error() -> None:
+    with pytest.raises(RuntimeError), collecting_no_garbage():
+        raise RuntimeError
+    assert gc.isenabled()
+    gc.unfreeze()

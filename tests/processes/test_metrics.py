@@ -1,0 +1,224 @@
+"""gateway.processes.metrics: sums of all workers, as Prometheus sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
+
+from gateway.counts import OTHER, Counts, Row
+from gateway.flows import Flow
+from gateway.processes.metrics import (
+    COUNTERS,
+    GAUGES,
+    HISTOGRAMS,
+    MAX_VALUES,
+    WORKER_GAUGES,
+    Metrics,
+    cumulative,
+    estimated_sum,
+)
+from gateway.processes.server import Server
+from gateway.processes.worker_channel import State
+from tests.config import config_samples
+from tests.gateway.flow_samples import buckets, flow, source
+
+
+@pytest.fixture
+def metrics() -> Metrics:
+    return Metrics("1.2.3", max_namespaces=3)
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    return registry.get_sample_value(f"kafka_gateway_{name}", labels)
+
+
+def rows(*flows: Flow, counters: Mapping[str, Mapping[str, int]] | None = None) -> list[Row]:
+    counts = Counts()
+    counts.add_flows(flows)
+    counts.add_counters(counters or {})
+    return list(counts.take())
+
+
+def test_increments_of_all_workers_are_summed_in_kafkas_names(metrics: Metrics) -> None:
+    one = flow(led=2, bytes_in=10, bytes_out=4, records=5, errors={6: 1}, denials={"namespace": 2})
+    for _ in range(2):
+        metrics.add(rows(one))
+    topic = {"namespace": "team-a", "api": "Produce"}
+    assert value(metrics, "requests_total", **topic, version="9") == 4
+    assert value(metrics, "records_total", **topic) == 10
+    assert value(metrics, "errors_total", **topic, error="NOT_LEADER_OR_FOLLOWER") == 2
+    assert value(metrics, "bytes_total", namespace="team-a", direction="in") == 20
+    assert value(metrics, "bytes_total", namespace="team-a", direction="out") == 8
+    assert value(metrics, "denials_total", rule="namespace") == 4
+
+
+def test_totals_outlive_a_worker_and_gauges_do_not(metrics: Metrics) -> None:
+    metrics.add(rows(flow(led=2)))
+    metrics.set_state(0, State({"colon": 5}, {"topics": 7, "cpu_seconds": 1.5}))
+    assert value(metrics, "open_connections", listener="colon") == 5
+    metrics.forget_state(0)
+    metrics.forget_state(0)
+    assert value(metrics, "open_connections", listener="colon") is None
+    assert value(metrics, "topics") is None
+    assert value(metrics, "worker_cpu_seconds", worker="0") is None
+    assert value(metrics, "requests_total", namespace="team-a", api="Produce", version="9") == 2
+
+
+def test_gauges_of_several_workers() -> None:
+    now = 100.0
+    metrics = Metrics("1", 3, now=lambda: now)
+    metrics.set_state(
+        0, State({"a": 1, "b": 2}, {"cluster_reachable": 1, "topics": 5, "resident_bytes": 9})
+    )
+    now = 101.0
+    metrics.set_state(1, State({"a": 3}, {"cluster_reachable": 0, "topics": 6}))
+    now = 103.0
+    assert value(metrics, "open_connections", listener="a") == 4
+    assert value(metrics, "open_connections", listener="b") == 2
+    assert value(metrics, "cluster_reachable") == metrics.gauge("cluster_reachable") == 0
+    assert value(metrics, "topics") == 6
+    assert value(metrics, "worker_report_age_seconds", worker="0") == 3
+    assert value(metrics, "worker_report_age_seconds", worker="1") == 2
+    assert value(metrics, "worker_resident_bytes", worker="0") == 9
+
+
+def test_namespaces_are_bounded_and_say_so(metrics: Metrics) -> None:
+    for _ in range(2):
+        metrics.add(rows(*(flow(topic=f"n{n}:t", led=1, bytes_in=3) for n in range(5))))
+        metrics.add(rows(flow(topic="", led=1), flow(topic="t", led=1)))
+    known = {"api": "Produce", "version": "9"}
+    for namespace in ("n0", "n1", "n2", "(none)", "(default)"):
+        assert value(metrics, "requests_total", namespace=namespace, **known) == 2
+    assert value(metrics, "requests_total", namespace="n3", **known) is None
+    assert value(metrics, "requests_total", namespace=OTHER, **known) == 4
+    assert value(metrics, "bytes_total", namespace=OTHER, direction="in") == 12
+    assert value(metrics, "label_overflow_total", label="namespace") == 4 + 12
+
+
+def test_every_other_label_is_bounded(metrics: Metrics) -> None:
+    reasons = {f"reason {number}": 1 for number in range(MAX_VALUES + 50)}
+    metrics.add(rows(counters={"closes": reasons}))
+    assert value(metrics, "connection_closes_total", reason=OTHER) == 50
+    assert value(metrics, "label_overflow_total", label="reason") == 50
+    metrics.add(rows(flow(api_key=12345, led=1, errors={999: 1})))
+    labels = {"namespace": "team-a", "api": "(unknown)"}
+    assert value(metrics, "requests_total", **labels, version="9") == 1
+    assert value(metrics, "errors_total", **labels, error="(unknown)") == 1
+
+
+def test_latency_in_seconds(metrics: Metrics) -> None:
+    metrics.add(rows(flow(led=4, gateway_us=buckets(b0=1, b6=2, b25=1), broker_us=buckets(b10=4))))
+    labels = {"api": "Produce"}
+
+    def below(seconds: float | str) -> float | None:
+        return value(metrics, "gateway_seconds_bucket", **labels, le=str(seconds))
+
+    assert below(2**3 / 1e6) == 1
+    assert below(2**5 / 1e6) == 1
+    assert below(2**6 / 1e6) == 3
+    assert below(2**24 / 1e6) == 3
+    assert below("+Inf") == 4
+    assert value(metrics, "gateway_seconds_count", **labels) == 4
+    assert value(metrics, "broker_seconds_sum", **labels) == pytest.approx(4 * 768 / 1e6)
+
+
+def test_the_estimated_sum_is_within_a_half_of_the_true_one() -> None:
+    for microseconds in (1, 2, 3, 100, 127, 128, 5_000, 1_000_000):
+        made = buckets(**{f"b{microseconds.bit_length()}": 10})
+        assert 0.5 <= estimated_sum(made) / (10 * microseconds / 1e6) <= 1.5
+
+
+def test_cumulative_counts_everything_once() -> None:
+    counts = cumulative([1] * 26)
+    assert [count for _, count in counts] == [*range(4, 26), 26]
+    assert float(counts[0][0]) == 8e-6
+
+
+def test_an_idle_gateway_shows_zeros(metrics: Metrics) -> None:
+    assert value(metrics, "worker_restarts_total") == 0
+    assert value(metrics, "policy_events_dropped_total") == 0
+    assert value(metrics, "label_overflow_total", label="namespace") == 0
+    assert value(metrics, "build_info", version="1.2.3") == 1
+
+
+def test_both_formats_can_be_read(metrics: Metrics) -> None:
+    metrics.add(rows(flow(led=1, gateway_us=buckets(b4=1), broker_us=buckets(b4=1))))
+    metrics.add(rows(counters={"connections": {"colon": 1}}))
+    metrics.set_state(0, State({"colon": 1}, dict.fromkeys(GAUGES, 1)))
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    text = generate_openmetrics(registry).decode()  # type: ignore[no-untyped-call]
+    families = list(text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
+    names = [family.name for family in families]
+    assert len(names) == len(set(names)) >= len(COUNTERS) + len(HISTOGRAMS) + len(GAUGES)
+    assert all(family.documentation for family in families)
+    assert b"kafka_gateway_connections_total" in generate_latest(registry)
+
+
+def test_families_that_are_not_known_are_left_out(metrics: Metrics) -> None:
+    metrics.add([("no such", ("a",), 1), ("no such", ("a",), buckets())])
+    metrics.set_state(0, State({}, {"no such": 1}))
+    assert "no such" not in generate_latest(_registry(metrics)).decode()
+
+
+def _registry(metrics: Metrics) -> CollectorRegistry:
+    registry = CollectorRegistry()
+    registry.register(metrics)
+    return registry
+
+
+def test_everything_that_a_server_reports_is_known(tmp_path: Path) -> None:
+    report = Server(config_samples.config(tmp_path)).collect()
+    assert set(report.counters) <= set(COUNTERS)
+    assert set(report.gauges) <= set(GAUGES)
+
+
+def test_the_documentation_has_every_metric(metrics: Metrics) -> None:
+    metrics.set_state(0, State({"colon": 1}, dict.fromkeys([*GAUGES, *WORKER_GAUGES], 1)))
+    metrics.add(
+        [
+            (name, ("x",) * len(family.labels), 1)
+            for name, family in COUNTERS.items()
+            if "api" not in family.labels
+        ]
+    )
+    metrics.add(rows(flow(led=1, records=1, errors={3: 1}, gateway_us=buckets(b4=1))))
+    text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
+    documented = {}
+    for line in text.splitlines():
+        if line.startswith("| `kafka_gateway_"):
+            name, kind, labels, _ = (cell.strip() for cell in line.strip("|").split("|"))
+            documented[name.strip("`")] = (kind, set(labels.replace("`", "").split(", ")) - {""})
+    suffixes = {"counter": "_total", "info": "_info"}
+    told = {}
+    for family in metrics.collect():
+        found = {label for sample in family.samples for label in sample.labels}
+        told[family.name + suffixes.get(family.type, "")] = (family.type, found - {"le"})
+    assert documented == told
+
+
+def test_weak_producers_by_client_and_what_was_done(metrics: Metrics) -> None:
+    metrics.add(rows(flow(weak={"acks0_upgraded": 2, "not_idempotent_observed": 1})))
+    client = {"namespace": "team-a", "client_id": "app", "software_name": "librdkafka"}
+    name = "weak_producer_requests_total"
+    assert value(metrics, name, **client, weakness="acks0", decision="upgraded") == 2
+    assert value(metrics, name, **client, weakness="not_idempotent", decision="observed") == 1
+
+
+def test_client_ids_are_bounded(metrics: Metrics) -> None:
+    clients = [source(client_id=f"app-{number}") for number in range(MAX_VALUES + 50)]
+    metrics.add(rows(*(flow(client, weak={"acks1_observed": 1}) for client in clients)))
+    many = {"namespace": "team-a", "software_name": "librdkafka"}
+    what = {"weakness": "acks1", "decision": "observed"}
+    name = "weak_producer_requests_total"
+    assert value(metrics, name, **many, **what, client_id="app-0") == 1
+    assert value(metrics, name, **many, **what, client_id=OTHER) == 50
+    assert value(metrics, "label_overflow_total", label="client_id") == 50

@@ -1,0 +1,205 @@
+"""gateway.processes.worker_channel: messages as lines, and the worker's end of the socket."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from gateway.counts import Row
+from gateway.processes import worker_channel
+from gateway.processes.worker_channel import (
+    Failed,
+    Increments,
+    Message,
+    Prepared,
+    Ready,
+    State,
+    WorkerChannel,
+    WorkerReport,
+    decode_message,
+    encode_message,
+    increments,
+    receive_config,
+)
+from tests.gateway.flow_samples import buckets, flow
+from tests.waiting import eventually
+
+MESSAGES: list[Message] = [
+    Ready(),
+    Failed("cannot listen: é\nx"),
+    State({"colon": 2}, {"topics": 3, "cpu_seconds": 0.5}),
+    Increments([("requests", ("team-a", 0, 9), 5), ("broker_seconds", (1,), buckets(b3=1))]),
+    Prepared(3),
+    Prepared(4, "'acme:Naming' cannot be loaded"),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_messages_survive(message: Message) -> None:
+    line = encode_message(message)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert decode_message(line) == message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"ready": false}',
+        b'{"failed": 1}',
+        b'{"connections": {}, "gauges": {"a": "b"}}',
+        b'{"rows": [["requests", ["a"]]]}',
+        b'{"rows": [["requests", [null], 1]]}',
+        b'{"rows": [["requests", ["a"], [1, 2]]]}',
+        b'{"rows": [[1, ["a"], 1]]}',
+        b'{"prepared": 1}',
+        b"\xff",
+    ],
+)
+def test_what_is_no_message(line: bytes) -> None:
+    with pytest.raises(ValueError, match="that is no"):
+        decode_message(line)
+
+
+def test_a_line_holds_a_bounded_number_of_rows() -> None:
+    rows: list[Row] = [("requests", ("n" * 249, 0, n), n) for n in range(1_201)]
+    messages = list(increments(rows))
+    assert [len(message.rows) for message in messages] == [500, 500, 201]
+    assert [row for message in messages for row in message.rows] == rows
+    assert all(len(encode_message(message)) < worker_channel.MAX_LINE / 4 for message in messages)
+
+
+def test_the_configuration_comes_in_pieces() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        line = b'{"a": "' + b"x" * 100_000 + b'"}\n'
+        ours.sendall(line)
+        assert receive_config(theirs) == line
+
+
+def test_a_supervisor_that_ends_before_the_configuration() -> None:
+    ours, theirs = socket.socketpair()
+    with theirs:
+        ours.sendall(b'{"a":')
+        ours.close()
+        with pytest.raises(ConnectionError, match="no configuration"):
+            receive_config(theirs)
+
+
+class Supervisor:
+    """The other end: lines, and whether the channel says that it is closed."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.end = end
+        self.closed = asyncio.Event()
+
+    async def messages(self) -> AsyncIterator[Message]:
+        reader, writer = await asyncio.open_unix_connection(sock=self.end)
+        try:
+            while line := await reader.readline():
+                yield decode_message(line)
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def channel() -> AsyncIterator[tuple[WorkerChannel, Supervisor]]:
+    ours, theirs = socket.socketpair()
+    supervisor = Supervisor(ours)
+    opened = await WorkerChannel.open(theirs, supervisor.closed.set)
+    try:
+        yield opened, supervisor
+    finally:
+        ours.close()
+        await opened.close()
+
+
+def report(requests: int) -> WorkerReport:
+    return WorkerReport(
+        flows=[flow(led=requests)],
+        connections={"colon": 1},
+        gauges={"topics": 2},
+        counters={"closes": {"client closed": requests}},
+        rows=[("audit_dropped", ("file", "queue full"), requests)],
+    )
+
+
+async def test_what_a_worker_tells() -> None:
+    async with channel() as (opened, supervisor):
+        opened.send(Ready())
+        opened.report(report(3))
+        opened.report(WorkerReport())
+        await opened.close()
+        told = [message async for message in supervisor.messages()]
+    assert told[:2] == [Ready(), State({"colon": 1}, {"topics": 2})]
+    assert isinstance(told[2], Increments)
+    assert ("requests", ("team-a", 0, 9), 3) in told[2].rows
+    assert ("closes", ("client closed",), 3) in told[2].rows
+    assert ("audit_dropped", ("file", "queue full"), 3) in told[2].rows
+    assert told[3:] == [State({}, {})]
+    assert supervisor.closed.is_set()
+
+
+async def test_lines_of_the_supervisor() -> None:
+    async with channel() as (opened, supervisor):
+        lines: list[bytes] = []
+        opened.on_line = lines.append
+        for piece in (b"on", b"e\ntwo\nthr", b"ee\n", b"never"):
+            supervisor.end.sendall(piece)
+            await asyncio.sleep(0.01)
+        await eventually(lambda: len(lines) == 3, "three lines")
+    assert lines == [b"one", b"two", b"three"]
+
+
+async def test_the_end_of_the_supervisor_is_seen() -> None:
+    async with channel() as (opened, supervisor):
+        supervisor.end.close()
+        await asyncio.wait_for(supervisor.closed.wait(), 10)
+        opened.report(report(1))  # is of no use, and no harm
+        opened.send(Ready())
+
+
+async def test_counts_wait_for_a_supervisor_that_does_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(worker_channel, "WRITE_HIGH", 1_000)
+    async with channel() as (opened, supervisor):
+        sent = 0
+        while not opened.full:
+            opened.report(report(1))
+            sent += 1
+            assert sent < 100_000
+        for _ in range(1_000):
+            opened.report(report(1))
+        total = 0
+        async for message in supervisor.messages():
+            if isinstance(message, Increments):
+                total += sum(row[2] for row in message.rows if row[0] == "requests")  # type: ignore[misc]
+            if total == sent:
+                await eventually(lambda: not opened.full, "room again")
+                opened.report(WorkerReport())
+            if total >= sent + 1_000:
+                break
+    assert total == sent + 1_000
+
+
+async def test_closing_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_channel, "CLOSE_SECONDS", 0.01)
+    async with channel() as (opened, supervisor):
+        while not opened.full:
+            opened.report(WorkerReport(gauges={"x" * 100_000: 1}))
+        await opened.close()
+        assert not supervisor.closed.is_set()
+
+
+def test_lines_are_json_in_ascii() -> None:
+    assert json.loads(encode_message(Failed("é")).decode("ascii")) == {"failed": "é"}

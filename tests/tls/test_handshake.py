@@ -1,0 +1,294 @@
+"""gateway.tls.handshake: what becomes of clients of a listener with TLS.
+
+Every test runs on uvloop, as the gateway does, and on asyncio's own event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from gateway.connections.listeners import Listeners
+from tests.connections.bound_listener import RANGES, Bound, Echo, Run, plain, quietly, secure
+from tests.tls.pki import Pki
+from tests.waiting import eventually
+
+
+@pytest.fixture
+def pki(tmp_path: Path) -> Pki:
+    return Pki(tmp_path, "localhost", "gw.localhost", "*.gw.localhost", "127.0.0.1")
+
+
+# -- TLS ----------------------------------------------------------------------------------------
+
+
+def test_over_tls(run: Run, pki: Pki) -> None:
+    async def test() -> None:
+        async with Bound(secure(pki)) as bound:
+            for place in (None, 2):
+                client = await bound.connect(pki.client(), place=place)
+                assert await client.echo(b"hello") == b"hello"
+                await client.close()
+            assert [each.node_id for each in bound.accepted] == [None, 7]
+            assert bound.refused == []
+            assert bound.listeners.handshaking("here") == 0
+            assert bound.listeners.handshaking("elsewhere") == 0
+
+    run(test)
+
+
+def test_what_is_sent_along_with_the_handshake_arrives(run: Run, pki: Pki) -> None:
+    """The client's last message of the handshake and its first request in one packet."""
+
+    async def test() -> None:
+        async with Bound(secure(pki)) as bound:
+            to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+            tls = pki.client().wrap_bio(to_client, to_server, server_hostname="localhost")
+            reader, writer = await asyncio.open_connection("127.0.0.1", bound.listener.port)
+            while True:
+                try:
+                    tls.do_handshake()
+                    break
+                except ssl.SSLWantReadError:
+                    writer.write(to_server.read())
+                    to_client.write(await reader.read(65_536))
+            tls.write(b"hello")
+            writer.write(to_server.read())
+            answer = b""
+            while not answer:
+                to_client.write(await reader.read(65_536))
+                try:
+                    answer = tls.read()
+                except ssl.SSLWantReadError:
+                    continue
+            assert answer == b"hello"
+            writer.close()
+
+    run(test)
+
+
+def test_many_bytes_both_ways(run: Run, pki: Pki) -> None:
+    async def test() -> None:
+        async with Bound(secure(pki)) as bound:
+            client = await bound.connect(pki.client())
+            data = bytes(range(256)) * 20_000
+            assert await client.echo(data) == data
+            await client.close()
+
+    run(test)
+
+
+def test_the_client_is_known_when_its_connection_begins(run: Run, pki: Pki) -> None:
+    async def test() -> None:
+        rules = ("RULE:CN=(a.*)/$1/U",)
+        settings = {"client_ca": pki.ours.file, "principal_mapping_rules": rules}
+        async with Bound(secure(pki, client_auth="requested", **settings)) as bound:
+            alice = await bound.connect(pki.client(pki.ours.client("alice")))
+            nobody = await bound.connect(pki.client())
+            await alice.echo(b"x")
+            await nobody.echo(b"x")
+            principals = [each.principal for each in bound.accepted]
+            assert principals == ["User:ALICE", "User:ANONYMOUS"]
+            bob = await bound.connect(pki.client(pki.ours.client("bob")))
+            with pytest.raises((OSError, asyncio.IncompleteReadError)):
+                await bob.echo(b"x")
+            await eventually(lambda: bound.refused, "the client is refused")
+            assert bound.refused == [
+                (bob.address, "no principal: no rule of principal_mapping_rules is for 'CN=bob'")
+            ]
+            assert len(bound.accepted) == 2
+            for client in (alice, nobody, bob):
+                await client.close()
+
+    run(test)
+
+
+def test_with_sasl_the_certificate_says_nothing(run: Run, pki: Pki) -> None:
+    async def test() -> None:
+        tls = pki.listener(client_auth="required", client_ca=pki.ours.file)
+        async with Bound(plain(security_protocol="SASL_SSL", tls=tls)) as bound:
+            client = await bound.connect(pki.client(pki.ours.client("alice")))
+            await client.echo(b"x")
+            assert bound.accepted[0].principal == "User:ANONYMOUS"
+            await client.close()
+
+    run(test)
+
+
+# -- handshakes that fail -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("which", "reason"),
+    [
+        ("none", "peer did not return a certificate"),
+        (
+            "foreign",
+            "the client's certificate is not believed: unable to get local issuer certificate",
+        ),
+        ("expired", "the client's certificate is not believed: certificate has expired"),
+    ],
+)
+def test_clients_that_do_not_prove_who_they_are(
+    run: Run, pki: Pki, which: str, reason: str
+) -> None:
+    shown = {
+        "none": None,
+        "foreign": pki.foreign.client("mallory"),
+        "expired": pki.ours.client("late", valid=-timedelta(hours=1)),
+    }[which]
+
+    async def test() -> None:
+        settings = {"client_auth": "required", "client_ca": pki.ours.file}
+        async with Bound(secure(pki, **settings)) as bound:
+            client = await bound.connect(pki.client(shown))
+            with pytest.raises(ssl.SSLError, match="ALERT"):  # it is told, not just cut off
+                await client.echo(b"x")
+            await eventually(lambda: bound.refused, "the client is refused")
+            assert bound.refused == [(client.address, f"TLS handshake failed: {reason}")]
+            assert bound.accepted == []
+            await client.close()
+
+    run(test)
+
+
+def test_a_client_that_does_not_believe_the_listener(run: Run, pki: Pki) -> None:
+    async def test() -> None:
+        async with Bound(secure(pki)) as bound:
+            client = ssl.create_default_context(cafile=pki.foreign.file)
+
+            def connect() -> None:
+                # Of a socket: asyncio's own TLS drops the alert that says why.
+                with socket.create_connection(("127.0.0.1", bound.listener.port)) as tcp:
+                    client.wrap_socket(tcp, server_hostname="localhost")
+
+            with pytest.raises(ssl.SSLCertVerificationError):
+                await asyncio.to_thread(connect)
+            await eventually(lambda: bound.refused, "the client is refused")
+            assert bound.refused[0][1] == "TLS handshake failed: tlsv1 alert unknown ca"
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"\0\0\0\x1a\0\x12\0\0\0\0\0\1\0\4test", "wrong version number"),
+        (b"GET / HTTP/1.1\r\n\r\n", "http request"),
+        (b"\x16\x03\x01\xff\xff" + b"x" * 100, "packet length too long"),
+    ],
+)
+def test_clients_that_speak_no_tls(run: Run, pki: Pki, data: bytes, reason: str) -> None:
+    async def test() -> None:
+        async with Bound(secure(pki)) as bound:
+            client = await bound.connect(None)
+            client.writer.write(data)
+            await quietly(client.reader.read())
+            await eventually(lambda: bound.refused, "the client is refused")
+            assert bound.refused == [(client.address, f"TLS handshake failed: {reason}")]
+            assert bound.accepted == []
+            await client.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"])
+def test_a_client_that_goes_away(run: Run, pki: Pki, sent: bytes) -> None:
+    async def test() -> None:
+        async with Bound(secure(pki)) as bound:
+            client = await bound.connect(None)
+            client.writer.write(sent)
+            await eventually(
+                lambda: bound.listeners.handshaking("here") == 1, "a handshake begins or ends"
+            )
+            address = client.address
+            await client.close()
+            await eventually(lambda: bound.refused, "the client is refused")
+            assert bound.refused == [(address, "TLS handshake failed: the client went away")]
+            assert bound.listeners.handshaking("here") == 0
+
+    run(test)
+
+
+def test_a_client_that_says_nothing(run: Run, pki: Pki) -> None:
+    async def test() -> None:
+        async with Bound(secure(pki), max_seconds=0.1) as bound:
+            client = await bound.connect(None)
+            assert await client.reader.read() == b""
+            await eventually(lambda: bound.refused, "the client is refused")
+            assert bound.refused == [(client.address, "TLS handshake failed: it took too long")]
+            await client.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize("waiting", [0, 1])
+def test_no_more_than_so_many_at_a_time(run: Run, pki: Pki, waiting: int) -> None:
+    async def test() -> None:
+        async with Bound(secure(pki), max_connections=2) as bound:
+            bound.waiting = waiting
+            silent = [await bound.connect(None) for _ in range(2 - waiting)]
+            await eventually(
+                lambda: bound.listeners.handshaking("here") == 2 - waiting,
+                "a handshake begins or ends",
+            )
+            late = await bound.connect(None)
+            await quietly(late.reader.read())
+            assert bound.refused == [(late.address, "too many unauthenticated connections")]
+            bound.waiting = 0
+            await silent[0].close()
+            await eventually(
+                lambda: bound.listeners.handshaking("here") < 2, "a handshake begins or ends"
+            )
+            client = await bound.connect(pki.client())
+            assert await client.echo(b"x") == b"x"
+            for each in (*silent[1:], late, client):
+                await each.close()
+
+    run(test)
+
+
+def test_a_stop_ends_handshakes_and_leaves_connections(run: Run, pki: Pki) -> None:
+    async def test() -> None:
+        async with Bound(secure(pki)) as bound:
+            client = await bound.connect(pki.client())
+            await client.echo(b"x")
+            silent = await bound.connect(None)
+            await eventually(
+                lambda: bound.listeners.handshaking("here") == 1, "a handshake begins or ends"
+            )
+            bound.listeners.stop()
+            await quietly(silent.reader.read())
+            assert bound.listeners.handshaking("here") == 0
+            assert await client.echo(b"y") == b"y"
+            with pytest.raises(OSError):
+                await bound.connect(pki.client())
+            assert bound.refused == []
+            await client.close()
+            await silent.close()
+
+    run(test)
+
+
+def test_what_takes_over_fails(run: Run, pki: Pki, caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        bound = Bound(secure(pki))
+
+        def accept(*_: object) -> Echo:
+            raise RuntimeError("a defect")
+
+        bound.listeners = Listeners([bound.listener], RANGES, accept, refused=lambda *_: None)
+        async with bound:
+            client = await bound.connect(pki.client())
+            with pytest.raises((OSError, asyncio.IncompleteReadError)):
+                await client.echo(b"x")
+            await client.close()
+
+    run(test)
+    assert "a TLS connection failed" in caplog.text
+    assert "a defect" in caplog.text
