@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import uuid
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Final, Self
 
 from bench.entities import request_frame
@@ -41,12 +40,7 @@ class Client:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def exchange(self, frame: bytes) -> bytes:

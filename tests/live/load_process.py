@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
-from types import TracebackType
 from typing import Generic, Self
 
 import confluent_kafka
@@ -61,12 +60,7 @@ class Load(Generic[Known]):
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._end(2 * clients.SECONDS)
 
     def check(self) -> None:

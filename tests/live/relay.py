@@ -7,7 +7,6 @@ import struct
 import threading
 from collections import defaultdict, deque
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 
 from protocol.frames import frame
@@ -53,12 +52,7 @@ class FaultyRelay:
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(SECONDS)

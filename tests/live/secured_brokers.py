@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from confluent_kafka.admin import (
@@ -69,12 +68,7 @@ class SecuredBrokers:
         self.kafka.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kafka.stop()
         shutil.rmtree(self.directory, ignore_errors=True)
 

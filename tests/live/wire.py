@@ -6,7 +6,6 @@ import itertools
 import socket
 import struct
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
 from gateway.rules.nested import element_class
@@ -133,12 +132,7 @@ class Wire:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
