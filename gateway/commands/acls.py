@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from gateway.acl_model import AclBinding, Operation, Permission, ResourceType
@@ -16,11 +17,12 @@ from gateway.commands.acl_flags import (
     filters_to_remove,
     operation_argument,
 )
+from gateway.commands.actions import Actions, run_action
 from gateway.commands.admin import Admin
 from gateway.commands.answers import Outcome
-from gateway.commands.failure import CommandError, UsageError
+from gateway.commands.failure import CommandError
 from gateway.commands.progress import Progress
-from gateway.commands.running import Command, add_client_arguments, run_client
+from gateway.commands.running import add_client_arguments
 from gateway.commands.told import (
     addressed,
     confirmed,
@@ -54,9 +56,6 @@ exit status:
   69  no gateway answers at that address, or not in time
 """
 
-_COMMON: Final = frozenset(
-    {"bootstrap_server", "command_config", "timeout", "json", "action", "command", "run"}
-)
 _WHAT: Final = "namespace topic group transactional_id cluster resource_pattern_type"
 _WHO: Final = (
     "allow_principal deny_principal allow_host deny_host operation producer consumer idempotent"
@@ -96,7 +95,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         )
     _add_what(parser)
     _add_who(parser)
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=partial(run_action, _ACTIONS))
 
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
@@ -134,28 +133,6 @@ def _add_who(parser: argparse.ArgumentParser) -> None:
     add("--consumer", action=flag, help="read and describe on topics, read on groups")
     add("--idempotent", action=flag, help="with --producer: deprecated, WRITE is enough (KIP-679)")
     add("--force", action=flag, help="remove: do not ask")
-
-
-def _run(options: argparse.Namespace) -> int:
-    try:
-        _check_flags(options)
-    except UsageError as error:
-        say_error(str(error))
-        return error.status
-    command, _ = _ACTIONS[options.action]
-    return run_client(command, options)
-
-
-def _check_flags(options: argparse.Namespace) -> None:
-    """Raises UsageError for a flag that the action would not look at."""
-    allowed = {*_COMMON, *_ACTIONS[options.action][1].split()}
-    for name, value in vars(options).items():
-        if name not in allowed and value not in (None, False):
-            where = " or ".join(
-                f"--{a}" for a, (_, known) in _ACTIONS.items() if name in known.split()
-            )
-            flag = "--" + name.replace("_", "-")
-            raise UsageError(f"{flag} does not go with --{options.action} but with {where}")
 
 
 # -- the actions -----------------------------------------------------------------------------------
@@ -237,7 +214,7 @@ def _told_removed(gone: Sequence[AclBinding], options: argparse.Namespace) -> in
     return 0
 
 
-_ACTIONS: Final[Mapping[str, tuple[Command, str]]] = {
+_ACTIONS: Final[Actions] = {
     "add": (_add, f"{_WHAT} {_WHO}"),
     "remove": (_remove, f"{_WHAT} {_WHO} force"),
     "list": (_list, f"{_WHAT} principal"),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
+from gateway.commands.actions import Actions, run_action
 from gateway.commands.adopt import adopt, release
 from gateway.commands.create import create
 from gateway.commands.delete import delete
 from gateway.commands.describe import describe
-from gateway.commands.failure import UsageError
 from gateway.commands.listing import list_names
 from gateway.commands.move import move
-from gateway.commands.running import Command, add_client_arguments, run_client
-from gateway.commands.told import say_error
+from gateway.commands.running import add_client_arguments
 
 _EXAMPLES = """\
 examples:
@@ -38,9 +37,7 @@ exit status:
   69  no gateway answers at that address, or not in time
 """
 
-_COMMON: Final = frozenset({"bootstrap_server", "command_config", "timeout", "json"})
-
-_ACTIONS: Final[Mapping[str, tuple[Command, str]]] = {
+_ACTIONS: Final[Actions] = {
     "create": (
         create,
         "namespace topic partitions replication_factor config adopt_existing if_not_exists"
@@ -73,7 +70,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     _add_actions(parser)
     _add_what(parser)
     _add_how(parser)
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=partial(run_action, _ACTIONS))
 
 
 def _add_actions(parser: argparse.ArgumentParser) -> None:
@@ -140,25 +137,3 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     )
     add("--dry-run", action=flag, help="adopt --prefix: show the plan only")
     add("--yes", action=flag, help="adopt --prefix: do not ask")
-
-
-def _run(options: argparse.Namespace) -> int:
-    try:
-        _check_flags(options)
-    except UsageError as error:
-        say_error(str(error))
-        return error.status
-    command, _ = _ACTIONS[options.action]
-    return run_client(command, options)
-
-
-def _check_flags(options: argparse.Namespace) -> None:
-    """Raises UsageError for a flag that the action would not look at."""
-    allowed = {*_COMMON, *_ACTIONS[options.action][1].split(), "action", "command", "run"}
-    for name, value in vars(options).items():
-        if name not in allowed and value not in (None, False):
-            flag = "--as" if name == "as_name" else "--" + name.replace("_", "-")
-            where = " or ".join(
-                f"--{action}" for action, (_, known) in _ACTIONS.items() if name in known.split()
-            )
-            raise UsageError(f"{flag} does not go with --{options.action} but with {where}")
