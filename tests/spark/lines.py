@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from spark import records
+from spark.table import Table
+
 TIME_MS = 1_767_225_600_000
 """2026-01-01 00:00:00 UTC."""
 
@@ -38,6 +41,11 @@ def line(name: str, **values: Any) -> str:
 def numbered(first: int, count: int, **values: Any) -> list[str]:
     """Lines with the ids ``first``, ``first + 1``, …"""
     return [line(str(number), **values) for number in range(first, first + count)]
+
+
+def ids_in(table: Table) -> list[int]:
+    """The ids of the records in a table, sorted, each as often as it is there."""
+    return sorted(int(r.client_id) for r in records.read_table(table.spark, table.path).collect())
 
 
 def finished_file(path: Path, lines: Iterable[str]) -> Path:

@@ -9,13 +9,9 @@ import pytest
 from spark import batches, open_files, records
 from spark.filesystem import FileSystem
 from spark.table import Counts, Table
-from tests.spark.lines import DAY_MS, TIME_MS, compressed, finished_file, line, numbered
+from tests.spark.lines import DAY_MS, TIME_MS, compressed, finished_file, ids_in, line, numbered
 
 _STREAM = "traffic"
-
-
-def _ids(table: Table) -> list[int]:
-    return sorted(int(r.client_id) for r in records.read_table(table.spark, table.path).collect())
 
 
 def _quarantine(table: Table) -> list[tuple[str, str]]:
@@ -35,7 +31,7 @@ def test_a_batch_is_committed_with_its_number(table: Table, logs: Path) -> None:
     assert not batches.is_done(table.snapshot(), _STREAM, 0)
     assert batches.commit(table, _STREAM, 0, written)
     assert batches.is_done(table.snapshot(), _STREAM, 0)
-    assert _ids(table) == [1, 2, 3]
+    assert ids_in(table) == [1, 2, 3]
 
 
 def test_the_same_batch_again_changes_nothing(table: Table, logs: Path) -> None:
@@ -46,7 +42,7 @@ def test_the_same_batch_again_changes_nothing(table: Table, logs: Path) -> None:
     before = table.snapshot()
     assert not batches.commit(table, _STREAM, 0, again)
     assert table.snapshot() == before
-    assert _ids(table) == [1, 2, 3]
+    assert ids_in(table) == [1, 2, 3]
 
 
 def test_counts_and_the_newest_time_go_on(table: Table, logs: Path) -> None:
@@ -76,7 +72,7 @@ def test_of_a_torn_file_the_lines_before_the_tear_are_kept(table: Table, logs: P
     paths = [_path(sound), _path(logs / "torn.jsonl.gz")]
     written = batches.write_files(table, paths, None)
     batches.commit(table, _STREAM, 0, written)
-    ids = _ids(table)
+    ids = ids_in(table)
     assert ids[:3] == [1, 2, 3]
     assert 100 < len(ids) < 2000
     assert ids[3:] == list(range(100, 100 + len(ids) - 3))
@@ -87,7 +83,7 @@ def test_a_file_that_is_gone_is_accounted_for(table: Table, logs: Path) -> None:
     sound = finished_file(logs / "sound.jsonl.gz", numbered(1, 3))
     paths = [_path(sound), _path(logs / "gone.jsonl.gz")]
     batches.commit(table, _STREAM, 0, batches.write_files(table, paths, None))
-    assert _ids(table) == [1, 2, 3]
+    assert ids_in(table) == [1, 2, 3]
     assert _quarantine(table) == [(records.MISSING_FILE, "gone.jsonl.gz")]
 
 
@@ -107,7 +103,7 @@ def test_a_file_that_goes_while_it_is_read_is_accounted_for(
     monkeypatch.setattr(FileSystem, "size", size)
     paths = [_path(sound), _path(going)]
     batches.commit(table, _STREAM, 0, batches.write_files(table, paths, None))
-    assert _ids(table) == [1, 2, 3]
+    assert ids_in(table) == [1, 2, 3]
     assert _quarantine(table) == [(records.MISSING_FILE, "going.jsonl.gz")]
 
 
@@ -122,12 +118,12 @@ def test_a_finished_file_takes_the_place_of_the_open_one(table: Table, logs: Pat
     (logs / "a.jsonl").write_text("\n".join([*numbered(1, 3), "cut sh"]))
     (logs / "b.jsonl").write_text("\n".join(numbered(10, 2)) + "\n")
     open_files.refresh(table, _STREAM, str(logs), None)
-    assert _ids(table) == [1, 2, 3, 10, 11]
+    assert ids_in(table) == [1, 2, 3, 10, 11]
     (logs / "a.jsonl").unlink()
     path = finished_file(logs / "a.jsonl.gz", [*numbered(1, 5), "cut short"])
     written = batches.write_files(table, [_path(path)], None)
     batches.commit(table, _STREAM, 0, written, [_path(path)])
-    assert _ids(table) == [1, 2, 3, 4, 5, 10, 11]
+    assert ids_in(table) == [1, 2, 3, 4, 5, 10, 11]
     assert _quarantine(table) == [(records.CORRUPT, "a.jsonl.gz")]
     snapshot = table.snapshot()
     assert snapshot.streams[_STREAM].counts == Counts(5, 0, {records.CORRUPT: 1})
@@ -142,7 +138,7 @@ def test_a_file_with_something_after_its_end_is_torn(table: Table, logs: Path) -
     paths = [_path(padded), _path(empty)]
     assert batches.take_files(table, _STREAM, 0, paths, None) == Counts(3, 0, {"torn_file": 2})
     assert batches.take_files(table, _STREAM, 0, paths, None) is None
-    assert _ids(table) == [1, 2, 3]
+    assert ids_in(table) == [1, 2, 3]
     assert _quarantine(table) == [
         (records.TORN_FILE, "a.jsonl.gz"),
         (records.TORN_FILE, "b.jsonl.gz"),
@@ -154,7 +150,7 @@ def test_what_was_there_of_a_torn_or_missing_file_stays(table: Table, logs: Path
     for name, lines in {"gone": numbered(1, 3), "torn": whole, "short": numbered(10, 1)}.items():
         (logs / f"{name}.jsonl").write_text("".join(f"{one}\n" for one in lines))
     open_files.refresh(table, _STREAM, str(logs), None)
-    before = _ids(table)
+    before = ids_in(table)
     for path in logs.iterdir():
         path.unlink()
     cut = compressed(whole)
@@ -164,7 +160,7 @@ def test_what_was_there_of_a_torn_or_missing_file_stays(table: Table, logs: Path
     paths = [_path(logs / f"{name}.jsonl.gz") for name in ("gone", "short", "torn")]
     counts = batches.take_files(table, _STREAM, 0, paths, None)
     assert counts == Counts(2007, 0, {"torn_file": 2, "missing_file": 1})
-    assert _ids(table) == sorted([*before, 11, 12, 13])
+    assert ids_in(table) == sorted([*before, 11, 12, 13])
     assert _STREAM not in table.snapshot().open
 
 
@@ -188,4 +184,4 @@ def test_a_batch_that_keeps_what_a_look_replaces_is_made_again(
     counts = batches.take_files(table, _STREAM, 0, [_path(logs / "a.jsonl.gz")], None)
     assert counts == Counts(2, 0, {"missing_file": 1})
     assert len(made) == 2
-    assert _ids(table) == [1, 2]
+    assert ids_in(table) == [1, 2]

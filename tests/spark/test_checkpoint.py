@@ -11,7 +11,7 @@ from spark import batches, records
 from spark.checkpoint import Checkpoint
 from spark.ingest import main
 from spark.table import Stream, Table, TableError
-from tests.spark.lines import finished_file, numbered
+from tests.spark.lines import finished_file, ids_in, numbered
 
 _COMPACT_INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 
@@ -36,10 +36,6 @@ def _once(table: Table, *more: str) -> int:
     return main([*given, *more])
 
 
-def _ids(table: Table) -> list[int]:
-    return sorted(int(r.client_id) for r in records.read_table(table.spark, table.path).collect())
-
-
 def test_files_that_were_planned_and_removed_are_accounted_for(
     table: Table, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +55,7 @@ def test_files_that_were_planned_and_removed_are_accounted_for(
         (logs / f"a-{number}.jsonl.gz").unlink()
     assert _once(table) == 0
     # What the table had of one of them is still there.
-    assert _ids(table) == [1, 2]
+    assert ids_in(table) == [1, 2]
     bad = records.read_quarantine(table.spark, table.path).collect()
     assert sorted((row.reason, row.source) for row in bad) == [
         (records.MISSING_FILE, f"file:{logs}/a-{number}.jsonl.gz") for number in (1, 2)
@@ -107,7 +103,7 @@ def test_a_checkpoint_that_has_not_come_as_far_is_refused(
     shutil.rmtree(checkpoint)
     shutil.move(newest, checkpoint)
     assert _once(table) == 0
-    assert _ids(table) == [1, 2, 3, 4]
+    assert ids_in(table) == [1, 2, 3, 4]
 
 
 def test_a_table_that_has_lost_its_last_batch_gets_it_again(
@@ -127,7 +123,7 @@ def test_a_table_that_has_lost_its_last_batch_gets_it_again(
     for name in ("2", ".2.crc"):
         (checkpoint / "commits" / name).unlink()
     assert _once(table) == 0
-    assert _ids(table) == [0, 1, 2]
+    assert ids_in(table) == [0, 1, 2]
 
 
 def test_of_a_topic_only_the_numbers_are_compared(table: Table, checkpoint: Path) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from spark import batches, compaction, open_files, records
 from spark.table import DataFile, OpenFiles, Snapshot, Table
-from tests.spark.lines import DAY_MS, TIME_MS, finished_file, numbered
+from tests.spark.lines import DAY_MS, TIME_MS, finished_file, ids_in, numbered
 
 
 @pytest.fixture
@@ -29,10 +29,6 @@ def table(spark: SparkSession, tmp_path: Path) -> Table:
     return made
 
 
-def _ids(table: Table) -> list[int]:
-    return sorted(int(r.client_id) for r in records.read_table(table.spark, table.path).collect())
-
-
 def _on_disk(table: Table) -> set[str]:
     found = table.files.files(table.data, recursive=True)
     return {e.path.removeprefix(f"{table.data}/") for e in found if e.name.endswith(".parquet")}
@@ -46,12 +42,12 @@ def _age(table: Table, seconds: float) -> None:
 
 
 def test_small_files_become_one_a_partition(table: Table) -> None:
-    before, files = _ids(table), len(table.snapshot().files)
+    before, files = ids_in(table), len(table.snapshot().files)
     late = records.read_table(table.spark, table.path)
     assert compaction.compact(table, least_files=2) == 6
     after = table.snapshot()
     assert len(after.files) == files - 6
-    assert _ids(table) == before
+    assert ids_in(table) == before
     assert records.read_quarantine(table.spark, table.path).count() == 3
     # Who has begun to read goes on with the files that there were.
     assert late.count() == len(before)
@@ -64,11 +60,11 @@ def test_open_files_still_leave_after_a_compaction(table: Table) -> None:
     path = finished_file(Path(f"{name}.gz".removeprefix("file:")), numbered(100, 2))
     written = batches.write_files(table, [f"file:{path}"], None)
     batches.commit(table, "traffic", 3, written, [f"file:{path}"])
-    assert _ids(table)[-2:] == [100, 101]
+    assert ids_in(table)[-2:] == [100, 101]
 
 
 def test_of_two_compactions_one_counts(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, compare = _ids(table), compaction._compare
+    before, compare = ids_in(table), compaction._compare
     raced: list[bool] = []
 
     def slow(*args: object) -> None:
@@ -79,7 +75,7 @@ def test_of_two_compactions_one_counts(table: Table, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(compaction, "_compare", slow)
     assert compaction.compact(table, least_files=2) == 0
-    assert _ids(table) == before
+    assert ids_in(table) == before
 
 
 def test_what_does_not_count_is_removed_when_it_is_old_enough(table: Table) -> None:
@@ -97,7 +93,7 @@ def test_what_does_not_count_is_removed_when_it_is_old_enough(table: Table) -> N
     assert _on_disk(table) == counted
     assert len(table.versions()) == 1
     assert table.snapshot().removed == ()
-    assert len(_ids(table)) == 13
+    assert len(ids_in(table)) == 13
 
 
 def _file(commit: int, size: int, day: int = 1) -> DataFile:
@@ -140,4 +136,4 @@ def test_no_empty_directories_are_left(table: Table) -> None:
     compaction.clean(table)
     commits = {f"commit={file.commit}" for file in table.snapshot().files}
     assert {path.name for path in data.glob("commit=*")} == commits
-    assert len(_ids(table)) == 13
+    assert len(ids_in(table)) == 13

@@ -12,11 +12,7 @@ import pytest
 from spark import batches, records
 from spark.ingest import Ingest, Settings, main
 from spark.table import Table, TableError
-from tests.spark.lines import DAY_MS, TIME_MS, finished_file, line, numbered
-
-
-def _ids(table: Table) -> list[int]:
-    return sorted(int(r.client_id) for r in records.read_table(table.spark, table.path).collect())
+from tests.spark.lines import DAY_MS, TIME_MS, finished_file, ids_in, line, numbered
 
 
 def _once(table: Table, logs: Path, *more: str) -> int:
@@ -30,20 +26,20 @@ def test_each_run_takes_what_is_new(
     finished_file(logs / "a-1.jsonl.gz", [*numbered(1, 2), "none"])
     (logs / "a-2.jsonl").write_text("".join(f"{one}\n" for one in numbered(3, 2)))
     assert _once(table, logs) == 0
-    assert _ids(table) == [1, 2, 3, 4]
+    assert ids_in(table) == [1, 2, 3, 4]
     assert capsys.readouterr().out.endswith(
         "4 records, 0 of them late; quarantined: 1 corrupt; 2 lines are of files that are being "
         "written\n"
     )
     assert _once(table, logs) == 0
-    assert _ids(table) == [1, 2, 3, 4]
+    assert ids_in(table) == [1, 2, 3, 4]
     (logs / "a-2.jsonl").unlink()
     finished_file(logs / "a-2.jsonl.gz", numbered(3, 3))
     below = logs / "below"
     below.mkdir()
     finished_file(below / "b-1.jsonl.gz", numbered(10, 1))
     assert _once(table, logs, "--files-per-batch", "1") == 0
-    assert _ids(table) == [1, 2, 3, 4, 5, 10]
+    assert ids_in(table) == [1, 2, 3, 4, 5, 10]
     told = capsys.readouterr().out.splitlines()
     assert told[-1] == f"{table.path}: 6 records, 0 of them late; quarantined: 1 corrupt"
 
@@ -56,7 +52,7 @@ def test_a_file_is_not_left_out_because_it_is_old(table: Table, logs: Path) -> N
         then = time.time() - age
         os.utime(path, (then, then))
         assert _once(table, logs) == 0
-    assert _ids(table) == [0, 1]
+    assert ids_in(table) == [0, 1]
 
 
 def test_late_records_are_in_the_table_and_marked(table: Table, logs: Path) -> None:
@@ -82,7 +78,7 @@ def test_without_its_checkpoint_a_table_is_not_doubled(
     shutil.rmtree(f"{table.path}/checkpoints".removeprefix("file:"))
     assert _once(table, logs) == 2
     assert "is gone" in capsys.readouterr().err
-    assert _ids(table) == [1, 2]
+    assert ids_in(table) == [1, 2]
 
 
 def test_a_batch_that_was_not_committed_is_made_again(
@@ -97,10 +93,10 @@ def test_a_batch_that_was_not_committed_is_made_again(
         patch.setattr(batches, "commit", fail)
         assert _once(table, logs) == 2
     assert capsys.readouterr().err.endswith("spark.ingest: no room\n")
-    assert _ids(table) == []
+    assert ids_in(table) == []
     finished_file(logs / "a-2.jsonl.gz", numbered(3, 1))
     assert _once(table, logs) == 0
-    assert _ids(table) == [1, 2, 3]
+    assert ids_in(table) == [1, 2, 3]
 
 
 def test_a_batch_that_was_committed_but_not_noted_is_not_made_again(
@@ -116,10 +112,10 @@ def test_a_batch_that_was_committed_but_not_noted_is_not_made_again(
     with monkeypatch.context() as patch:
         patch.setattr(batches, "commit", die)
         assert _once(table, logs) == 2
-    assert _ids(table) == [1, 2]
+    assert ids_in(table) == [1, 2]
     finished_file(logs / "a-2.jsonl.gz", numbered(3, 1))
     assert _once(table, logs) == 0
-    assert _ids(table) == [1, 2, 3]
+    assert ids_in(table) == [1, 2, 3]
 
 
 def test_it_goes_on_until_it_is_told_to_stop(table: Table, logs: Path) -> None:
@@ -139,13 +135,13 @@ def test_it_goes_on_until_it_is_told_to_stop(table: Table, logs: Path) -> None:
         finished_file(logs / "a-1.jsonl.gz", numbered(1, 2))
         (logs / "a-2.jsonl").write_text(f"{line('3')}\n")
         deadline = time.monotonic() + 60
-        while _ids(table) != [1, 2, 3] and not failures and time.monotonic() < deadline:
+        while ids_in(table) != [1, 2, 3] and not failures and time.monotonic() < deadline:
             time.sleep(0.2)
     finally:
         running.stopping.set()
         thread.join(60)
     assert not failures
-    assert _ids(table) == [1, 2, 3]
+    assert ids_in(table) == [1, 2, 3]
 
 
 def test_nothing_to_read_is_one_line(
@@ -196,4 +192,4 @@ def test_another_input_is_refused_unless_it_is_meant(
     wider = tmp_path / "[lo]*"
     assert _once(table, wider, "--other-input") == 0
     assert _once(table, wider) == 0
-    assert _ids(table) == [1, 2, 3]
+    assert ids_in(table) == [1, 2, 3]

@@ -9,13 +9,9 @@ import pytest
 from spark import batches, open_files, records
 from spark.filesystem import FileSystem
 from spark.table import Counts, Table
-from tests.spark.lines import TIME_MS, finished_file, numbered
+from tests.spark.lines import TIME_MS, finished_file, ids_in, numbered
 
 _STREAM = "traffic"
-
-
-def _ids(table: Table) -> list[int]:
-    return sorted(int(r.client_id) for r in records.read_table(table.spark, table.path).collect())
 
 
 def _append(path: Path, lines: list[str]) -> None:
@@ -35,10 +31,10 @@ def _batch(table: Table, number: int, path: Path) -> None:
 def test_each_look_replaces_the_one_before(table: Table, logs: Path) -> None:
     _append(logs / "a.jsonl", numbered(1, 2))
     assert _look(table, logs)
-    assert _ids(table) == [1, 2]
+    assert ids_in(table) == [1, 2]
     _append(logs / "a.jsonl", numbered(3, 2))
     assert _look(table, logs)
-    assert _ids(table) == [1, 2, 3, 4]
+    assert ids_in(table) == [1, 2, 3, 4]
 
 
 def test_a_look_that_finds_nothing_new_changes_nothing(table: Table, logs: Path) -> None:
@@ -59,15 +55,15 @@ def test_files_that_have_gone_on_stay_until_their_batch(table: Table, logs: Path
     _append(logs / "b.jsonl", numbered(10, 1))
     # For a moment there are both.
     _look(table, logs)
-    assert _ids(table) == [1, 2, 10]
+    assert ids_in(table) == [1, 2, 10]
     (logs / "a.jsonl").unlink()
     _append(logs / "b.jsonl", numbered(11, 1))
     _look(table, logs)
-    assert _ids(table) == [1, 2, 10, 11]
+    assert ids_in(table) == [1, 2, 10, 11]
     _batch(table, 0, logs / "a.jsonl.gz")
-    assert _ids(table) == [1, 2, 3, 4, 10, 11]
+    assert ids_in(table) == [1, 2, 3, 4, 10, 11]
     _look(table, logs)
-    assert _ids(table) == [1, 2, 3, 4, 10, 11]
+    assert ids_in(table) == [1, 2, 3, 4, 10, 11]
 
 
 def test_a_plain_file_that_is_left_over_is_not_taken_for_an_open_one(
@@ -76,7 +72,7 @@ def test_a_plain_file_that_is_left_over_is_not_taken_for_an_open_one(
     _append(logs / "a.jsonl", numbered(1, 2))
     _batch(table, 0, finished_file(logs / "a.jsonl.gz", numbered(1, 2)))
     assert _look(table, logs)
-    assert _ids(table) == [1, 2]
+    assert ids_in(table) == [1, 2]
 
 
 def test_a_look_that_a_batch_overtakes_is_made_again(
@@ -98,7 +94,7 @@ def test_a_look_that_a_batch_overtakes_is_made_again(
     monkeypatch.setattr(open_files, "_look", slow)
     assert _look(table, logs)
     assert overtaken
-    assert _ids(table) == [1, 2, 3, 10]
+    assert ids_in(table) == [1, 2, 3, 10]
 
 
 def test_a_file_that_is_gone_before_it_is_read_costs_another_look(
@@ -119,7 +115,7 @@ def test_a_file_that_is_gone_before_it_is_read_costs_another_look(
     monkeypatch.setattr(open_files, "being_written", being_written)
     assert _look(table, logs)
     assert len(asked) == 2
-    assert _ids(table) == [10]
+    assert ids_in(table) == [10]
 
 
 def test_a_file_without_a_record_is_known_all_the_same(table: Table, logs: Path) -> None:
@@ -157,5 +153,5 @@ def test_hidden_directories_are_left_out(table: Table, logs: Path) -> None:
         _append(logs / hidden / "a.jsonl", numbered(1, 1))
     _append(logs / "a.jsonl", numbered(2, 1))
     _look(table, logs)
-    assert _ids(table) == [2]
+    assert ids_in(table) == [2]
     assert open_files.being_written(table.files, str(logs / "none")) == {}
