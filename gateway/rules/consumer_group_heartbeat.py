@@ -9,10 +9,9 @@ that this worker does not know passes there as it is.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from gateway.error_codes import (
     FENCED_INSTANCE_ID,
@@ -24,6 +23,7 @@ from gateway.error_codes import (
 )
 from gateway.rules.api_keys import ApiKey
 from gateway.rules.error_response import error_response
+from gateway.rules.group_members import MAX_MEMBERS, GroupMembers, Member, MemberKey, Names
 from gateway.rules.topic_regex import InvalidTopicRegex, TopicRegex
 from protocol import messages
 
@@ -36,26 +36,11 @@ MEMBERSHIP_ENDED: Final = frozenset(
 )
 """Errors after which a member is none, until it joins again with its full state."""
 
-MAX_MEMBERS: Final = 10_000
 MAX_NAMES: Final = 10_000
 """Names that one member may subscribe to."""
 
-MAX_NAMES_KEPT: Final = 100_000
 LONGEST_NAME: Final = 300
 """Characters: more than a topic's name has in any spelling."""
-
-MAX_EVALUATIONS: Final = 100
-"""Most that is kept of each scope: no tenant pushes out what is known of another's members."""
-
-
-class Names(Protocol):
-    """The topics that a client may see: ``names`` in its spelling, and a ``version`` that changes
-    whenever they have."""
-
-    @property
-    def names(self) -> Sequence[str]: ...
-    @property
-    def version(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,22 +55,6 @@ NO_NAMES: Final = KnownNames()
 
 Reach = Callable[[str], bytes | None]
 
-MemberKey = tuple[Hashable, str, str]
-"""The scope, the group id and the member id."""
-
-
-@dataclass(slots=True)
-class _Member:
-    """A member's subscription: the client's ``names`` and ``regex``, and the names that the broker
-    has ``accepted`` for them (None: none yet), evaluated at ``names_version``. ``reached`` maps
-    the flat names behind them to the names."""
-
-    names: tuple[str, ...] = ()
-    regex: TopicRegex | None = None
-    accepted: tuple[str, ...] | None = None
-    names_version: int = 0
-    reached: Mapping[bytes, str] = field(default_factory=dict)
-
 
 @dataclass(frozen=True, slots=True)
 class Sent:
@@ -98,7 +67,7 @@ class Sent:
     member: MemberKey
     names: tuple[str, ...] | None
     names_version: int
-    new: _Member | None = None
+    new: Member | None = None
     reached: Mapping[bytes, str] = field(default_factory=dict)
 
 
@@ -117,17 +86,6 @@ class Answer:
     body: bytes
 
 
-@dataclass(slots=True)
-class _Scope:
-    """What is known within one scope, the longest unused first. ``evaluations`` holds by pattern
-    what it matches, and of which version of the names; ``names`` counts those of all members."""
-
-    members: OrderedDict[MemberKey, _Member] = field(default_factory=OrderedDict)
-    fenced: OrderedDict[MemberKey, None] = field(default_factory=OrderedDict)
-    evaluations: OrderedDict[str, tuple[int, tuple[str, ...]]] = field(default_factory=OrderedDict)
-    names: int = 0
-
-
 class RegexSubscriptions:
     """What a worker knows of the subscriptions of group members: memory only, bounded per scope.
 
@@ -136,11 +94,10 @@ class RegexSubscriptions:
     """
 
     def __init__(self, max_members: int = MAX_MEMBERS) -> None:
-        self._max_members = max_members
-        self._scopes: defaultdict[Hashable, _Scope] = defaultdict(_Scope)
+        self._members = GroupMembers(max_members)
 
     def __len__(self) -> int:
-        return sum(len(scope.members) for scope in self._scopes.values())
+        return len(self._members)
 
     def on_request(
         self,
@@ -162,13 +119,13 @@ class RegexSubscriptions:
         request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
         key = (scope, request.group_id, request.member_id)
         if request.member_epoch < JOINING_EPOCH:
-            self._forget(key)
+            self._members.forget(key)
             return Forward(body, None)
-        member = _Member() if request.member_epoch == JOINING_EPOCH else self._known(key, request)
+        member = Member() if request.member_epoch == JOINING_EPOCH else self._known(key, request)
         if member is None and version < FIRST_WITH_REGEX:
             return Forward(body, None)
         if member is None:
-            self._note_fenced(key)
+            self._members.fence(key)
             why = "The subscription of this member is not known here; it must join again."
             return _refused(version, body, FENCED_MEMBER_EPOCH, why)
         had_regex = member.regex is not None
@@ -186,13 +143,12 @@ class RegexSubscriptions:
         wanted = self._wanted(member, names, scope)
         reached = {flat: name for name in wanted if (flat := reach(name)) is not None}
         if request.member_epoch != JOINING_EPOCH and _renamed(member.reached, reached, reach):
-            self._forget(key)
-            self._note_fenced(key)
+            self._members.forget(key)
+            self._members.fence(key)
             why = "A topic of this member's subscription was moved or deleted; it must join again."
             return _refused(version, body, FENCED_MEMBER_EPOCH, why)
-        new = None if self._heard(key, member) else member
-        if new is None:
-            self._scopes[scope].names += len(member.names) - before
+        kept = self._members.heard(key, member, len(member.names) - before)
+        new = None if kept else member
         sent = Sent(key, None, names_version, new, reached)
         if member.regex is None and not had_regex:
             return _by_name(request, body, member, sent)
@@ -215,15 +171,15 @@ class RegexSubscriptions:
         response = messages.parse("ConsumerGroupHeartbeatResponse", version, body)
         code = response.error_code
         if code in MEMBERSHIP_ENDED:
-            self._forget(sent.member)
+            self._members.forget(sent.member)
         if code:
             return
         scope, group_id, member_id = sent.member
         # In version 0 the broker names the member when it joins.
         key = (scope, group_id, member_id or response.member_id or "")
         if sent.new is not None:
-            self._remember(key, sent.new)
-        member = self._scopes[scope].members.get(key)
+            self._members.remember(key, sent.new)
+        member = self._members.get(key)
         if member is None:
             return
         member.reached = sent.reached
@@ -231,68 +187,27 @@ class RegexSubscriptions:
             member.accepted = sent.names
             member.names_version = sent.names_version
 
-    def _known(self, key: MemberKey, request: Any) -> _Member | None:
+    def _known(self, key: MemberKey, request: Any) -> Member | None:
         """The member, if this worker can tell what it is subscribed to.
 
         One that comes again after it was fenced has no use for that: it passes as a member without
         an expression, so that it is not fenced for ever.
         """
-        scope = self._scopes[key[0]]
-        member = scope.members.get(key)
+        member = self._members.get(key)
         if member is not None:
             return member
         complete = (
             request.subscribed_topic_names is not None
             and getattr(request, "subscribed_topic_regex", "") is not None
         )
-        return _Member() if complete or key in scope.fenced else None
+        return Member() if complete or self._members.is_fenced(key) else None
 
-    def _note_fenced(self, key: MemberKey) -> None:
-        fenced = self._scopes[key[0]].fenced
-        fenced[key] = None
-        _bound(fenced, self._max_members)
-
-    def _heard(self, key: MemberKey, member: _Member) -> bool:
-        """Whether this is the member that is kept, which is then the last one to be forgotten."""
-        members = self._scopes[key[0]].members
-        if members.get(key) is not member:
-            return False
-        members.move_to_end(key)
-        return True
-
-    def _remember(self, key: MemberKey, member: _Member) -> None:
-        scope = self._scopes[key[0]]
-        self._forget(key)
-        scope.members[key] = member
-        scope.names += len(member.names)
-        while len(scope.members) > self._max_members or (
-            scope.names > MAX_NAMES_KEPT and len(scope.members) > 1
-        ):
-            _, forgotten = scope.members.popitem(last=False)
-            scope.names -= len(forgotten.names)
-
-    def _forget(self, key: MemberKey) -> None:
-        scope = self._scopes[key[0]]
-        scope.names -= len(scope.members.pop(key, _Member()).names)
-        scope.fenced.pop(key, None)
-
-    def _wanted(self, member: _Member, names: Names, scope: Hashable) -> tuple[str, ...]:
+    def _wanted(self, member: Member, names: Names, scope: Hashable) -> tuple[str, ...]:
         """The names to subscribe to: the client's own and what its expression matches, sorted."""
         if member.regex is None:
             return tuple(sorted(set(member.names)))
-        matches = self._matches(member.regex, names, scope)
+        matches = self._members.matching(scope, member.regex, names)
         return tuple(sorted({*member.names, *matches}))
-
-    def _matches(self, regex: TopicRegex, names: Names, scope: Hashable) -> tuple[str, ...]:
-        """Evaluated once for all members of a group, which mostly have the same expression."""
-        evaluations = self._scopes[scope].evaluations
-        known = evaluations.get(regex.pattern)
-        if known is None or known[0] != names.version:
-            known = (names.version, regex.matching(names.names))
-            evaluations[regex.pattern] = known
-            _bound(evaluations, MAX_EVALUATIONS)
-        evaluations.move_to_end(regex.pattern)
-        return known[1]
 
 
 def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> bytes:
@@ -316,7 +231,7 @@ def without_partitions(version: int, body: bytes, topic_ids: Collection[bytes]) 
     return messages.write(replace(request, topic_partitions=owned))
 
 
-def _by_name(request: Any, body: bytes, member: _Member, sent: Sent) -> Forward:
+def _by_name(request: Any, body: bytes, member: Member, sent: Sent) -> Forward:
     """A member without an expression. A broker assigns what comes to exist by itself, but it was
     not told of names that reached nothing: it is as soon as they do."""
     reached = tuple(sorted(set(sent.reached.values())))
@@ -328,7 +243,7 @@ def _by_name(request: Any, body: bytes, member: _Member, sent: Sent) -> Forward:
     return Forward(messages.write(told), replace(sent, names=reached))
 
 
-def _take_over(member: _Member, request: Any) -> None:
+def _take_over(member: Member, request: Any) -> None:
     """What the heartbeat says of the subscription; null means unchanged, an empty expression that
     there is none any more. An invalid expression changes nothing, and a name that is too long for
     any topic is not worth keeping."""
@@ -355,8 +270,3 @@ def _is_given(request: Any) -> bool:
 def _refused(version: int, body: bytes, code: int, message: str) -> Answer:
     api_key = ApiKey.CONSUMER_GROUP_HEARTBEAT
     return Answer(error_response(api_key, version, body, code, message))
-
-
-def _bound(entries: OrderedDict[Any, Any], most: int) -> None:
-    while len(entries) > most:
-        entries.popitem(last=False)

@@ -9,7 +9,6 @@ import pytest
 
 from gateway.rules.consumer_group_heartbeat import (
     MAX_NAMES,
-    MAX_NAMES_KEPT,
     Answer,
     Forward,
     KnownNames,
@@ -17,6 +16,7 @@ from gateway.rules.consumer_group_heartbeat import (
     Sent,
     without_names,
 )
+from gateway.rules.group_members import MAX_NAMES_KEPT
 from gateway.rules.nested import make
 from protocol import messages
 from protocol.errors import ProtocolError
