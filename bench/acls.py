@@ -40,7 +40,7 @@ from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import parents
-from gateway.views.access import AuthorizedAccess
+from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 
 CACHED_NS: Final = 300.0

@@ -1,23 +1,19 @@
-"""Groups: coordinators, the classic protocol's embedded names, listings, KIP-848 heartbeats."""
+"""Groups: coordinators, the classic protocol's embedded names, listings, offsets."""
 
 from __future__ import annotations
 
 from gateway.apis import generic
-from gateway.apis.counting import count_errors, note_denials
+from gateway.apis.counting import count_errors
 from gateway.decision import Denied
-from gateway.error_codes import (
-    INVALID_REQUEST,
-)
-from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.error_codes import INVALID_REQUEST
+from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
-from gateway.rules import consumer_group_describe, list_groups, partial
-from gateway.rules import consumer_group_heartbeat as heartbeat
+from gateway.rules import list_groups, partial
 from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.find_coordinator import hide_nodes
-from gateway.rules.rename import CONSUMER, Refusals, RequestRenamer
+from gateway.rules.rename import CONSUMER, RequestRenamer
 from gateway.rules.restore import ResponseRenamer
 from gateway.views.access import DESCRIBE
-from gateway.views.denials import ACL_RULE
 from protocol.entities import Kind
 from protocol.splice import Edit
 from protocol.walkers import Span
@@ -27,7 +23,6 @@ COORDINATOR_KEY = int(Kind.COORDINATOR_KEY)
 GROUP_ID = int(Kind.GROUP_ID)
 PROTOCOL_TYPE = int(Kind.PROTOCOL_TYPE)
 TOPIC_ID = int(Kind.TOPIC_ID)
-TOPIC_NAME = int(Kind.TOPIC_NAME)
 TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
 
 GROUP_KEY = 0
@@ -136,47 +131,6 @@ def list_groups_response(
     return generic.whole(body, generic.restore(state, exchange, body, 0, len(body), spans))
 
 
-def consumer_group_heartbeat(
-    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
-) -> Outcome:
-    """KIP-848: a regex is evaluated here, over the names this client may see. Topics that cannot
-    exist are left out of a subscription, as Kafka lets a consumer name what does not exist, and
-    of the partitions that it owns: their topic is gone."""
-    plan, worker = exchange.plan, state.worker
-    exchange.flow = state.flow(plan.api_key, plan.version, b"")
-    spans = generic.request_spans(plan, buf, start, end)
-    renamer = generic.renamer_for(state, exchange)
-    renamer.add([span for span in spans if span[0] in (GROUP_ID, TOPIC_ID)])
-    refusals = renamer.refusals
-    if refusals is not None and refusals.ids:
-        return generic.refuse(state, exchange, buf[start:end], refusals)
-    if refusals is not None and refusals.unknown_ids and not exchange.refreshed:
-        return Refresh.TOPICS
-    forbidden = _forbidden(state, spans)
-    if forbidden is not None:
-        note_denials(state, exchange, Refusals(topics=forbidden))
-        return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
-    outcome = worker.regexes.on_request(
-        plan.version,
-        buf[start:end],
-        state.listing,
-        scope=state.view.settings.scope,
-        reach=lambda name: _flat_of(state, name),
-    )
-    if isinstance(outcome, heartbeat.Answer):
-        return Answer(outcome.body)
-    exchange.request = outcome.sent
-    seen: set[bytes] = set()
-    body = heartbeat.without_names(
-        plan.version, outcome.body, lambda name: _unwanted(state, name, seen)
-    )
-    if refusals is not None:
-        body = heartbeat.without_partitions(plan.version, body, refusals.topics)
-    forwarded = generic.forward_renamed(state, exchange, body)
-    _remember_spelling(state, exchange.spelled)
-    return forwarded
-
-
 def offset_fetch_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
@@ -202,60 +156,6 @@ def offset_fetch_response(
     return generic.restored_body(state, exchange, body)
 
 
-def consumer_group_describe_response(
-    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
-) -> list[Edit] | bytes:
-    """Restore the names; groups of topics that may not be described are not told."""
-    access, version = state.access, exchange.plan.version
-    if not access.authorizes:
-        return generic.response(state, exchange, buf, start, end)
-    body = consumer_group_describe.withhold(
-        version, buf[start:end], lambda flat: access.flat(DESCRIBE, flat) is not None
-    )
-    return generic.restored_body(state, exchange, body)
-
-
-def consumer_group_heartbeat_response(
-    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
-) -> list[Edit] | bytes:
-    """Learn that the membership has ended; topic ids are those that go with the names this client
-    subscribed to."""
-    plan = exchange.plan
-    exchange.spelled = state.spelled
-    if isinstance(exchange.request, heartbeat.Sent):
-        state.worker.regexes.on_response(plan.version, exchange.request, buf[start:end])
-    spans = generic.response_spans(plan, buf, start, end)
-    hidden = _hidden_ids(state, spans)
-    if not hidden:
-        return generic.restore(state, exchange, buf, start, end, spans)
-    body = partial.drop(plan.api_key, plan.version, buf[start:end], hidden)
-    return generic.restored_body(state, exchange, body)
-
-
-def _hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
-    """The broker's topic ids of topics that this view may see under none of their names."""
-    if not state.view.has_topic_ids:
-        return set()
-    index = state.worker.cluster.index
-    ids = {value: index.name_of(value) for kind, _, _, value in spans if kind == TOPIC_ID}
-    return {value for value, flat in ids.items() if flat and not state.view.reaches(flat)}
-
-
-def _forbidden(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
-    """The names of a subscription that may not be described: one of them refuses it (KIP-848)."""
-    if not state.access.authorizes:
-        return None
-    denied = {
-        value: found
-        for kind, _, _, value in spans
-        if kind == TOPIC_NAME
-        and value
-        and isinstance(found := state.access.topic(DESCRIBE, value), Denied)
-        and found.rule == ACL_RULE
-    }
-    return denied or None
-
-
 def _typed(spans: list[Span], key_type: int) -> list[Span]:
     """The spans with coordinator keys as what they are."""
     kind = TRANSACTIONAL_ID if key_type == TRANSACTION_KEY else GROUP_ID
@@ -278,11 +178,12 @@ def _member_request(
     exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
     if renamer.refusals is not None:
         return generic.refuse(state, exchange, buf[start:end], renamer.refusals)
-    _remember_spelling(state, renamer.spelled)
+    remember_spelling(state, renamer.spelled)
     return renamer.edits
 
 
-def _remember_spelling(state: ConnectionState, spelled: dict[bytes, bytes] | None) -> None:
+def remember_spelling(state: ConnectionState, spelled: dict[bytes, bytes] | None) -> None:
+    """Keep how a subscription spelled its topics (flat to spelled)."""
     if spelled:
         if state.spelled is None or len(state.spelled) > SPELLED_LIMIT:
             state.spelled = {}
@@ -295,18 +196,3 @@ def _remember_type(state: ConnectionState, spans: list[Span], protocol_type: byt
     if types is None or len(types) >= GROUP_TYPES_LIMIT:
         types = state.protocol_types = {}
     types[group] = protocol_type
-
-
-def _flat_of(state: ConnectionState, name: str) -> bytes | None:
-    found = state.view.resolve(name.encode())
-    return None if isinstance(found, Denied) else found.flat
-
-
-def _unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:
-    """Whether a subscription does without this name: it names nothing, or what is ``seen``
-    already under another spelling."""
-    found = state.view.resolve(name.encode())
-    if isinstance(found, Denied) or found.flat in seen:
-        return True
-    seen.add(found.flat)
-    return False

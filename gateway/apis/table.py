@@ -9,6 +9,7 @@ from gateway.apis import (
     api_versions,
     client_quotas,
     configs,
+    consumer_groups,
     create_partitions,
     create_topics,
     delete_topics,
@@ -49,7 +50,7 @@ _REQUESTS: Final[dict[str, RequestHandler]] = {
     "DescribeClientQuotas": client_quotas.request,
     "DescribeUserScramCredentials": scram_credentials.request,
     "AlterUserScramCredentials": scram_credentials.request,
-    "ConsumerGroupHeartbeat": groups.consumer_group_heartbeat,
+    "ConsumerGroupHeartbeat": consumer_groups.consumer_group_heartbeat,
     "DescribeTopicPartitions": metadata.describe_request,
 }
 
@@ -72,8 +73,8 @@ _RESPONSES: Final[dict[str, ResponseHandler]] = {
     "DescribeCluster": describe_cluster.response,
     "InitProducerId": init_producer_id.response,
     "SaslAuthenticate": sasl.response,
-    "ConsumerGroupHeartbeat": groups.consumer_group_heartbeat_response,
-    "ConsumerGroupDescribe": groups.consumer_group_describe_response,
+    "ConsumerGroupHeartbeat": consumer_groups.consumer_group_heartbeat_response,
+    "ConsumerGroupDescribe": consumer_groups.consumer_group_describe_response,
     "DescribeTopicPartitions": metadata.describe_response,
 }
 

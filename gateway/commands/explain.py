@@ -21,7 +21,7 @@ from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS
 from gateway.policies.told import Row, rows
 from gateway.policies.tree import BUILT_IN, Policies
-from gateway.views.access import AuthorizedAccess
+from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.homes import home_of, settings_of, view_settings
 from gateway.views.view import View
 

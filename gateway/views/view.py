@@ -12,11 +12,9 @@ from typing import Final
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import (
-    COORDINATOR_NOT_AVAILABLE,
     GROUP_AUTHORIZATION_FAILED,
     INVALID_GROUP_ID,
     INVALID_REQUEST,
-    LEADER_NOT_AVAILABLE,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
@@ -45,8 +43,8 @@ MAX_ID_BYTES: Final = 32_767
 class View:
     """Names as one kind of client sees them, over one catalog snapshot.
 
-    ``closed`` says that it decides nothing: see :class:`ClosedView`. ``policies`` say what
-    producers are held to.
+    ``closed`` says that it decides nothing: see :class:`gateway.views.closed_view.ClosedView`.
+    ``policies`` say what producers are held to.
     """
 
     closed = False
@@ -294,51 +292,6 @@ class View:
             topic_id,
             self.guarantee_of(wire),
         )
-
-
-class ClosedView(View):
-    """What a client sees when the catalog could not be read for too long: nothing, and errors
-    that clients try again after. What is not known now may have been forbidden since."""
-
-    closed = True
-
-    def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
-        """An open view again, which takes nothing over."""
-        return View(self.settings, snapshot, policies or self.policies)
-
-    def resolve(self, spelled: bytes) -> Resolved | Denied:
-        """Denied, whatever it names."""
-        return Denied(LEADER_NOT_AVAILABLE, _STALE, "stale")
-
-    def spell(self, flat: bytes) -> bytes | None:
-        """Nothing is shown."""
-        return None
-
-    def namespace_named(self, spelled: str) -> str | None:
-        """No namespace is known."""
-        return None
-
-    def spell_namespace(self, path: str) -> str | None:
-        """Nothing is shown."""
-        return None
-
-    def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
-        """No id is known."""
-        return None
-
-    def group_to_broker(self, group: bytes) -> bytes | Denied:
-        """Denied, whatever it names."""
-        return Denied(COORDINATOR_NOT_AVAILABLE, _STALE, "stale")
-
-    def transactional_id_to_broker(self, transactional_id: bytes) -> bytes | Denied:
-        """Denied, whatever it names."""
-        return Denied(COORDINATOR_NOT_AVAILABLE, _STALE, "stale")
-
-
-_STALE: Final = (
-    "The gateway could not read its catalog of namespaces for longer than catalog.max_staleness; "
-    "try again when the cluster is reachable."
-)
 
 
 def _sentence(text: str) -> str:

@@ -8,9 +8,11 @@ from typing import Final
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.source import Catalog
 from gateway.policies.tree import NO_POLICIES, Policies
-from gateway.views.access import Access, AuthorizedAccess
+from gateway.views.access import Access
+from gateway.views.authorized_access import AuthorizedAccess
+from gateway.views.closed_view import ClosedView
 from gateway.views.homes import settings_of
-from gateway.views.view import ClosedView, View, ViewSettings
+from gateway.views.view import View, ViewSettings
 
 MAX_ACCESSES: Final = 1_000
 """Accesses kept for connections to come; those that are open keep their own."""

@@ -8,7 +8,7 @@ from gateway.acl_model import PatternType, ResourcePattern, ResourceType
 from gateway.acls import allowed_by
 from gateway.acls.allowed_by import AllowedBy, needed_acls
 from gateway.acls.authorizer import Verdict
-from gateway.views.access import AuthorizedAccess
+from gateway.views.authorized_access import AuthorizedAccess
 from tests.session.test_acls import pair
 
 READ = "ALLOW READ for User:alice on TOPIC:LITERAL:team-a:x"

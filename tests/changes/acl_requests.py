@@ -22,7 +22,8 @@ from gateway.changes.create_acls import create_acls
 from gateway.changes.delete_acls import delete_acls
 from gateway.changes.describe_acls import describe_acls
 from gateway.rules.nested import element_class, make
-from gateway.views.access import Access, AuthorizedAccess
+from gateway.views.access import Access
+from gateway.views.authorized_access import AuthorizedAccess
 from protocol import messages
 from tests.changes.fakes import FakeGateway, World
 

@@ -13,7 +13,8 @@ from gateway.changes.answered import Answered
 from gateway.changes.create_partitions import create_partitions
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
-from gateway.views.access import Access, AuthorizedAccess
+from gateway.views.access import Access
+from gateway.views.authorized_access import AuthorizedAccess
 from protocol import messages
 from tests.changes.fake_partitions import FakePartitions, replicas_of
 from tests.changes.fakes import Clock, FakeGateway, World, allowed, once

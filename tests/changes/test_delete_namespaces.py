@@ -5,7 +5,8 @@ from __future__ import annotations
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.delete_namespaces import decide
-from gateway.views.access import Access, AuthorizedAccess
+from gateway.views.access import Access
+from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from tests.session.allowing import Allowing
 

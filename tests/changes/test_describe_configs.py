@@ -8,7 +8,7 @@ import pytest
 
 from gateway.acl_model import CLUSTER
 from gateway.catalog.entities import PrincipalHome
-from gateway.views.access import AuthorizedAccess
+from gateway.views.authorized_access import AuthorizedAccess
 from tests.changes.config_requests import (
     TOPIC,
     alter,

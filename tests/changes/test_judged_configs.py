@@ -14,7 +14,7 @@ from gateway.changes.refused import Refused
 from gateway.changes.topic_configs import SET, Operation
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
-from gateway.views.access import AuthorizedAccess
+from gateway.views.authorized_access import AuthorizedAccess
 from protocol import messages
 from tests.changes.admin_requests import Shape, codes, create, made
 from tests.changes.config_requests import (

@@ -18,7 +18,7 @@ from gateway.rules import authorized_operations
 from gateway.rules.api_keys import ApiKey
 from gateway.rules.authorized_operations import NOT_ASKED
 from gateway.rules.nested import element_class, has_field, make
-from gateway.views.access import AuthorizedAccess
+from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from protocol import messages
 from protocol.errors import ProtocolError

@@ -10,7 +10,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.coverage import COVERAGE
 from gateway.rules.create_topics_configs import FIRST, hide
 from gateway.rules.nested import element_class, has_field, make
-from gateway.views.access import AuthorizedAccess
+from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from protocol import messages
 from protocol.errors import ProtocolError

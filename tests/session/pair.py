@@ -20,8 +20,10 @@ from gateway.policies.judge import Judge
 from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.session.session import Session
 from gateway.topic_ids import TopicIndex
-from gateway.views.access import Access, AuthorizedAccess
-from gateway.views.view import ClosedView, Spelling, View, ViewSettings
+from gateway.views.access import Access
+from gateway.views.authorized_access import AuthorizedAccess
+from gateway.views.closed_view import ClosedView
+from gateway.views.view import Spelling, View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
 from protocol import messages
 from protocol.headers import (

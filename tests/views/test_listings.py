@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.topic_ids import TopicIndex
-from gateway.views.access import Access, AuthorizedAccess
+from gateway.views.access import Access
+from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.listings import MAX_LISTINGS, Listings
 from gateway.views.view import View, ViewSettings
 from tests.session.allowing import Allowing

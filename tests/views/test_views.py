@@ -12,7 +12,8 @@ from gateway.decision import Denied, Resolved
 from gateway.names import LogicalName
 from gateway.policies.tree import REQUIRE_ACKS, UPGRADE_ACKS, Policies
 from gateway.topic_ids import TopicIndex
-from gateway.views.access import READ, AuthorizedAccess
+from gateway.views.access import READ
+from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from gateway.views.views import Views
 from tests.changes.fake_broker import no_step

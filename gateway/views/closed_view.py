@@ -1,0 +1,57 @@
+"""What is seen when nothing is known: a view that decides nothing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.catalog.snapshot import Snapshot
+from gateway.decision import Denied, Resolved
+from gateway.error_codes import COORDINATOR_NOT_AVAILABLE, LEADER_NOT_AVAILABLE
+from gateway.policies.tree import Policies
+from gateway.topic_ids import TopicIndex
+from gateway.views.view import View
+
+
+class ClosedView(View):
+    """What a client sees when the catalog could not be read for too long: nothing, and errors
+    that clients try again after. What is not known now may have been forbidden since."""
+
+    closed = True
+
+    def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
+        """An open view again, which takes nothing over."""
+        return View(self.settings, snapshot, policies or self.policies)
+
+    def resolve(self, spelled: bytes) -> Resolved | Denied:
+        """Denied, whatever it names."""
+        return Denied(LEADER_NOT_AVAILABLE, _STALE, "stale")
+
+    def spell(self, flat: bytes) -> bytes | None:
+        """Nothing is shown."""
+        return None
+
+    def namespace_named(self, spelled: str) -> str | None:
+        """No namespace is known."""
+        return None
+
+    def spell_namespace(self, path: str) -> str | None:
+        """Nothing is shown."""
+        return None
+
+    def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
+        """No id is known."""
+        return None
+
+    def group_to_broker(self, group: bytes) -> bytes | Denied:
+        """Denied, whatever it names."""
+        return Denied(COORDINATOR_NOT_AVAILABLE, _STALE, "stale")
+
+    def transactional_id_to_broker(self, transactional_id: bytes) -> bytes | Denied:
+        """Denied, whatever it names."""
+        return Denied(COORDINATOR_NOT_AVAILABLE, _STALE, "stale")
+
+
+_STALE: Final = (
+    "The gateway could not read its catalog of namespaces for longer than catalog.max_staleness; "
+    "try again when the cluster is reachable."
+)
