@@ -96,6 +96,8 @@ class Connection(asyncio.Protocol):
         self._flush()
         if self.session.saturated:
             self._balance()
+        if self.closing:
+            self._close_if_quiet()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client went away (or was sent away)."""
@@ -149,8 +151,8 @@ class Connection(asyncio.Protocol):
         self._flush()
         if self._paused:
             self._balance()
-        if self.closing and self.session.quiet:
-            self.close(DRAINED, quietly=True)
+        if self.closing:
+            self._close_if_quiet()
 
     def broker_full(self, full: bool) -> None:
         """The broker reads slowly, or has caught up."""
@@ -187,10 +189,17 @@ class Connection(asyncio.Protocol):
     def finish(self) -> None:
         """Read no more requests; close as soon as what is under way has been answered."""
         self.closing = True
-        if self.session.quiet or self._broker is None:
+        self.session.finish()
+        if self._broker is None:
             self.close(DRAINED, quietly=True)
         else:
             self._balance()
+            self._close_if_quiet()
+
+    def _close_if_quiet(self) -> None:
+        """The end of a drain, for this one."""
+        if self.session.quiet:
+            self.close(DRAINED, quietly=True)
 
     def close(self, reason: str, *, quietly: bool = False) -> None:
         """End both sides, with one log line that names client and reason."""
@@ -258,7 +267,7 @@ class Connection(asyncio.Protocol):
             self._broker_full
             or self._task is not None
             or self.session.saturated
-            or (self.closing and self.session.quiet)
+            or (self.closing and not self.session.streaming)
         )
         if hold is not self._paused and self._transport is not None:
             self._paused = hold
@@ -291,6 +300,8 @@ class Connection(asyncio.Protocol):
         self._balance()
         if self.session.state.reauth is not None:
             self._server.entrance.reauthenticated(self)
+        if self.closing:
+            self._close_if_quiet()
 
     async def _outcome(self, what: Refresh | Work | Interlude) -> bytes | None:
         """The body of an answer, where there is one to give; what fails ends the connection."""

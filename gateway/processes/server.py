@@ -159,15 +159,20 @@ class Server:
     async def drain(self, seconds: float) -> None:
         """Accept no more, answer what is in flight for at most ``seconds``, then stop."""
         self._listeners.stop()
-        self.admission.close_logins("drained")
-        for connection in list(self.connections):
-            connection.finish()
         deadline = asyncio.get_running_loop().time() + seconds
+        self._finish_all()
         while self.connections and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(0.02)
+            self._finish_all()  # those too that were accepted and came only now
         if self.connections:
             log.warning("%d connections were still busy after the drain", len(self.connections))
         await self.stop()
+
+    def _finish_all(self) -> None:
+        self.admission.close_logins("drained")
+        for connection in list(self.connections):
+            if not connection.closing:
+                connection.finish()
 
     def collect(self) -> WorkerReport:
         """What has been counted since the last call, and how things stand.

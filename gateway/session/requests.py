@@ -41,6 +41,7 @@ class Requests:
 
     __slots__ = (
         "_client_id",
+        "_finishing",
         "_held",
         "_in_flight",
         "_interlude",
@@ -65,6 +66,7 @@ class Requests:
         self._stream_left = 0
         self._streamed: Exchange | None = None
         self._refreshed = False
+        self._finishing = False
 
     @property
     def working(self) -> str:
@@ -98,8 +100,10 @@ class Requests:
             self.to_broker.append(slice_of(data, 0, passed))
             if self._interlude is not None and not self._stream_left:
                 self._begin(self._interlude, data[passed:])
-            elif passed < len(data):
+            elif passed < len(data) and not self._finishing:
                 self._read(data, passed)  # nothing is held while a request streams
+            return
+        if self._finishing:
             return
         joined = self._held.join(data)
         if joined is not None:
@@ -121,10 +125,19 @@ class Requests:
                 return  # the connection ends with this answer; nothing behind it is done
         elif isinstance(done, Refresh):
             self._refreshed = True
+        if self._finishing:  # what waited is done, and nothing behind it is begun
+            held = held[: 4 + SIZE.unpack_from(held)[0] if self._refreshed else position]
         if self._interlude is not None:
             self._begin(self._interlude, held[position:])
         else:
             self._read(held, position)
+
+    def finish(self) -> None:
+        """Begin no more requests: what is not under way has reached no broker, and its client can
+        send it again elsewhere. A request that streams is still sent on to its end."""
+        self._finishing = True
+        if self.waiting is None:
+            self._held.take()
 
     def interject(self, interlude: Interlude) -> None:
         """Begin it now, or when the request that is under way is."""

@@ -59,6 +59,11 @@ class Session:
         return not self._in_flight.queue and not requests.streaming and requests.waiting is None
 
     @property
+    def streaming(self) -> bool:
+        """Whether the rest of a request that was sent on is still to come."""
+        return self._requests.streaming
+
+    @property
     def owing(self) -> bool:
         """Whether the broker is still to answer what a client wants no answer to (acks=0), of what
         was sent whole."""
@@ -99,6 +104,11 @@ class Session:
     def take_flows(self) -> Collection[Flow]:
         """What has been counted since the last call; see ``ConnectionState.take_flows``."""
         return self.state.take_flows((*self._in_flight.flows(), *self._requests.flows()))
+
+    def finish(self) -> None:
+        """Begin no more requests; what the client sends from here on is dropped, but for the rest
+        of a request that streams."""
+        self._requests.finish()
 
     def break_off(self) -> None:
         """Wait for nothing more, after an Unanswerable: what was decided before it may leave."""

@@ -22,9 +22,10 @@ from gateway.session.in_flight import MAX_IN_FLIGHT
 from protocol import messages
 from tests.auth.logins import Accepts, authenticate, handshake
 from tests.connections.fake_transport import FakeTransport
-from tests.session.pair import Pair, request_frame, response_frame
+from tests.session.pair import Pair, frames, request_frame, response_frame
 from tests.session.producing import batch, produce, produced
 from tests.session.test_changes import create
+from tests.session.test_session import heartbeat, heartbeat_response
 
 
 class FakeServer:
@@ -270,6 +271,49 @@ async def test_a_client_whose_responses_nobody_takes_lets_the_broker_go() -> Non
     connection.connection_lost(None)
     assert server.broker.closed
     assert server.gone == [connection]
+
+
+async def test_a_drain_reads_no_more_and_ends_when_all_is_answered() -> None:
+    connection, server, client = connected(Pair())
+    connection.data_received(heartbeat(1) + heartbeat(2))
+    await settled()
+    connection.finish()
+    assert client.paused
+    connection.data_received(heartbeat(3))
+    connection.broker_data(heartbeat_response(1))
+    assert not client.closed
+    connection.broker_data(heartbeat_response(2))
+    assert (client.closed, server.reasons) == (True, ["drained"])
+    assert len(frames(bytes(server.broker.written))) == 2
+    assert len(frames(client.written)) == 2
+
+
+async def test_a_drain_ends_with_the_change_that_is_under_way() -> None:
+    connection, server, client = connected(Pair())
+    connection.data_received(heartbeat(1))
+    await settled()
+    connection.broker_data(heartbeat_response(1))
+    client.taken()
+    connection.data_received(request_frame("CreateTopics", 7, create("org:")))
+    connection.finish()
+    assert not client.closed
+    await settled()
+    assert len(frames(client.written)) == 1
+    assert (client.closed, server.reasons) == (True, ["drained"])
+
+
+async def test_a_drain_ends_with_a_request_that_nobody_answers() -> None:
+    """acks=0, of which a part was sent on already."""
+    connection, server, client = connected(Pair())
+    asked = request_frame("Produce", 9, produce({"orders": [batch(1)]}, acks=0))
+    connection.data_received(asked)
+    await settled()
+    connection.data_received(asked[:-10])
+    connection.finish()
+    assert (client.closed, client.paused) == (False, False)
+    connection.data_received(asked[-10:] + heartbeat(1))
+    assert (client.closed, server.reasons) == (True, ["drained"])
+    assert bytes(server.broker.written) == asked * 2
 
 
 async def test_half_a_request_is_not_waited_for() -> None:
