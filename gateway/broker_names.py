@@ -9,7 +9,7 @@ import ipaddress
 import re
 from typing import Final
 
-from gateway.virtual_brokers import NodeIdRanges
+from gateway.node_ids import NodeIdRanges
 
 NODE_ID: Final = "{node_id}"
 _MAX_LABEL = 63

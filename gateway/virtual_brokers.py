@@ -3,124 +3,22 @@
 Pure: no sockets and no clock. A broker's port is a listener's base port plus the *place* of its
 node id in the configured ``node_ids`` ranges, so no port moves when a broker joins or leaves. On a
 listener with broker names (``broker_names``) each has a name at one port instead.
-
-A virtual node id (what clients see) carries its cluster, in the 31 bits that a node id has::
-
-    bit 31   0, never negative
-    bit 30-24  index of the cluster in the configuration, 0..127
-    bit 23-0   the broker's own node id, 0..16777215
-
-The first cluster has index 0, so its brokers keep the ids that their operator knows.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Self
 
+from gateway.broker_names import BrokerNames
+from gateway.node_ids import NodeIdRanges, virtual_node_id
 from protocol.primitives import compact_string, legacy_string
-
-if TYPE_CHECKING:
-    from gateway.broker_names import BrokerNames
-
-_NODE_ID_BITS = 24
-MAX_NODE_ID = (1 << _NODE_ID_BITS) - 1
-MAX_CLUSTER_INDEX = (1 << (31 - _NODE_ID_BITS)) - 1
-NO_NODE = -1
-"""What Kafka's protocol says where there is no broker: no leader, no controller."""
 
 _MAX_PORT = 65_535
 # A host name has at most 253 characters (RFC 1035, 2.3.4).
 _MAX_HOST_LENGTH = 253
 # A broker that lies about node ids must not fill the memory.
 _OUTSIDE_LIMIT = 1_000
-
-_RANGE = re.compile(r"\s*(-?[0-9]+)\s*(?:-\s*(-?[0-9]+)\s*)?")
-
-
-def virtual_node_id(cluster_index: int, node_id: int) -> int:
-    """The id that clients see for broker ``node_id`` of a cluster.
-
-    ``NO_NODE`` for every id that no broker of a configured range can have: negative, as where
-    there is no leader, or beyond ``MAX_NODE_ID``. Raises ValueError for an impossible cluster.
-    """
-    if not 0 <= cluster_index <= MAX_CLUSTER_INDEX:
-        raise ValueError(f"cluster index {cluster_index} is not in 0..{MAX_CLUSTER_INDEX}")
-    if 0 <= node_id <= MAX_NODE_ID:
-        return cluster_index << _NODE_ID_BITS | node_id
-    return NO_NODE
-
-
-def split_virtual_node_id(virtual: int) -> tuple[int, int]:
-    """(cluster index, the broker's own node id) of a virtual node id, an int32.
-
-    Raises ValueError for a negative id: it names no broker.
-    """
-    if virtual < 0:
-        raise ValueError(f"node id {virtual} names no broker")
-    return virtual >> _NODE_ID_BITS, virtual & MAX_NODE_ID
-
-
-class NodeIdRanges:
-    """The node ids that a configuration provides addresses for, in the order it lists them."""
-
-    __slots__ = ("_ranges", "highest", "size")
-
-    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
-        """``ranges`` are (first, last), both inclusive. Raises ValueError with one sentence."""
-        self._ranges = tuple(ranges)
-        if not self._ranges:
-            raise ValueError("node_ids names no node id; give ranges such as 1-3")
-        for first, last in self._ranges:
-            _check_range(first, last)
-        in_order = sorted(self._ranges)
-        for (first, last), (next_first, next_last) in pairwise(in_order):
-            if next_first <= last:
-                raise ValueError(
-                    f"node_ids {_range_text(first, last)} and "
-                    f"{_range_text(next_first, next_last)} overlap"
-                )
-        self.size = sum(last - first + 1 for first, last in self._ranges)
-        self.highest = in_order[-1][1]
-
-    @classmethod
-    def parse(cls, texts: Iterable[str | int]) -> Self:
-        """Reads ``["1-3", "10"]``; YAML gives a lone number as an int, which is as good.
-
-        Raises ValueError, its text one sentence for whoever wrote the configuration: not a
-        number, negative, too large, reversed, overlapping, or nothing at all.
-        """
-        return cls(_parse_range(text) for text in texts)
-
-    def place(self, node_id: int) -> int | None:
-        """The position of a node id, from 0, in the ranges put end to end; None outside them."""
-        before = 0
-        for first, last in self._ranges:
-            if first <= node_id <= last:
-                return before + node_id - first
-            before += last - first + 1
-        return None
-
-    def node_at(self, place: int) -> int | None:
-        """The node id at a position, the reverse of ``place``; None if there is none."""
-        if place < 0:
-            return None
-        for first, last in self._ranges:
-            if place <= last - first:
-                return first + place
-            place -= last - first + 1
-        return None
-
-    def __iter__(self) -> Iterator[int]:
-        """The node ids, in the order of their places."""
-        for first, last in self._ranges:
-            yield from range(first, last + 1)
-
-    def __str__(self) -> str:
-        return ", ".join(_range_text(first, last) for first, last in self._ranges)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,26 +120,3 @@ class ListenerAddresses:
         self.outside.add(node_id)
         if self.on_outside is not None:
             self.on_outside(node_id)
-
-
-def _parse_range(text: str | int) -> tuple[int, int]:
-    match = _RANGE.fullmatch(str(text))
-    # A longer number is beyond every node id, and Python refuses to read 5,000 digits.
-    if match is None or len(str(text)) > 64:
-        raise ValueError(f"node_ids {str(text)[:64]!r} is not a node id or a range such as 1-3")
-    first = int(match[1])
-    return first, first if match[2] is None else int(match[2])
-
-
-def _check_range(first: int, last: int) -> None:
-    text = _range_text(first, last)
-    if first < 0 or last < 0:
-        raise ValueError(f"node_ids {text}: a node id cannot be negative")
-    if last < first:
-        raise ValueError(f"node_ids {text} is reversed; write {last}-{first}")
-    if last > MAX_NODE_ID:
-        raise ValueError(f"node_ids {text}: the largest node id is {MAX_NODE_ID}")
-
-
-def _range_text(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}-{last}"

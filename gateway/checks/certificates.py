@@ -13,9 +13,9 @@ from cryptography import x509
 from gateway.config.errors import Key, Problem
 from gateway.config.models import Config, Listener
 from gateway.connections.listeners import listener_addresses
+from gateway.node_ids import NodeIdRanges
 from gateway.tls.files import TlsError, read_certificates, seconds_left
 from gateway.tls.listener import EXPIRES_SOON, expiry_text
-from gateway.virtual_brokers import NodeIdRanges
 
 MAX_SHOWN: Final = 4
 """Names that a problem lists one by one."""

@@ -25,7 +25,7 @@ from gateway.config.errors import Key, Problem
 from gateway.config.models import Address, Config
 from gateway.config_file.rules import Parts, port_claims
 from gateway.connections.listeners import listener_addresses
-from gateway.virtual_brokers import NodeIdRanges
+from gateway.node_ids import NodeIdRanges
 
 MAX_ROWS = 16
 """Brokers of a listener that the table lists one by one."""

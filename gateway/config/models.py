@@ -33,7 +33,7 @@ from gateway.config.security import (
     TrafficTopicName,
     Unauthenticated,
 )
-from gateway.virtual_brokers import NodeIdRanges
+from gateway.node_ids import NodeIdRanges
 
 MAX_PORT = 65_535
 

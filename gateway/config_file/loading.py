@@ -27,7 +27,7 @@ from gateway.config.models import (
 from gateway.config.security import AuditSettings, ClusterSecurity
 from gateway.config_file.rules import Parts, cross_problems
 from gateway.config_file.yaml_lines import Document, UnreadableError, read_document
-from gateway.virtual_brokers import NodeIdRanges
+from gateway.node_ids import NodeIdRanges
 
 __all__ = [
     "Address",

@@ -14,7 +14,7 @@ from gateway.config_file.cluster_rules import cluster_problems
 from gateway.config_file.sasl_rules import sasl_problems
 from gateway.config_file.security_rules import tls_problems
 from gateway.names import is_reserved, parents
-from gateway.virtual_brokers import NodeIdRanges
+from gateway.node_ids import NodeIdRanges
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from gateway.broker_names import BrokerNames
 from gateway.config.errors import Key, Problem
 from gateway.config.models import Listener
 from gateway.config.security import ListenerTls
+from gateway.node_ids import NodeIdRanges
 from gateway.tls.contexts import TlsError, server_context
 from gateway.tls.principal_mapping import InvalidRules, PrincipalMapping
-from gateway.virtual_brokers import NodeIdRanges
 
 MAX_NAMES = 65_535
 """Brokers that may have a name on one listener: as many as could have ports."""

@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from gateway.broker_names import BrokerNames
 from gateway.config.models import Listener
 from gateway.config.security import ListenerTls, Unauthenticated
+from gateway.node_ids import NodeIdRanges
 from gateway.tls.files import TlsError
 from gateway.tls.handshake import Arrival, Handshake
 from gateway.tls.listener import TlsListener
-from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
+from gateway.virtual_brokers import ListenerAddresses
 
 log = logging.getLogger(__name__)
 

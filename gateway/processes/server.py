@@ -36,6 +36,7 @@ from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.exchanges.exchange import Refresh
 from gateway.exchanges.worker_state import WorkerState
+from gateway.node_ids import NodeIdRanges
 from gateway.processes.garbage import collecting_no_garbage
 from gateway.processes.worker_channel import WorkerReport
 from gateway.processes.worker_policies import WorkerPolicies
@@ -43,7 +44,6 @@ from gateway.tls.handshake import FULL
 from gateway.tls.identity import MECHANISM, identity_of
 from gateway.views.homes import view_settings
 from gateway.views.views import Views
-from gateway.virtual_brokers import NodeIdRanges
 
 log = logging.getLogger(__name__)
 

@@ -15,13 +15,13 @@ from gateway.checks.exposure import warn_of_exposures
 from gateway.checks.port_probe import probe
 from gateway.config.models import Address, Config, Listener
 from gateway.config_file.rules import Parts, port_claims
+from gateway.node_ids import NodeIdRanges
 from gateway.processes.http_endpoints import Health, HttpEndpoints
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
 from gateway.processes.worker_channel import Failed, Increments, Message, Prepared, Ready, State
 from gateway.processes.worker_process import WorkerCommand, WorkerProcess, worker_command
 from gateway.processes.worker_slot import WorkerSlot
-from gateway.virtual_brokers import NodeIdRanges
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from gateway.config.errors import key_text
 from gateway.config.models import Listener, MetricsSettings, TrafficLogSettings
 from gateway.config.security import AuditSettings
 from gateway.config_file.rules import Parts, cross_problems, hosts_overlap, port_claims
-from gateway.virtual_brokers import NodeIdRanges
+from gateway.node_ids import NodeIdRanges
 from tests.config import config_samples
 from tests.tls.pki import Pki
 

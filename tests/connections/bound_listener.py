@@ -12,8 +12,9 @@ from devkit.ports import free_ports
 from gateway.config.models import Listener
 from gateway.config.security import Unauthenticated
 from gateway.connections.listeners import Listeners
+from gateway.node_ids import NodeIdRanges
 from gateway.tls.identity import identity_of
-from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
+from gateway.virtual_brokers import ListenerAddresses
 from tests.tls.pki import Pki
 from tests.waiting import eventually
 

@@ -19,10 +19,10 @@ from gateway.config.models import Config
 from gateway.config.security import ListenerTls
 from gateway.config_file.loading import load_config
 from gateway.connections.listeners import listener_addresses
+from gateway.node_ids import NodeIdRanges
 from gateway.tls.contexts import CIPHERS
 from gateway.tls.distinguished_name import name_text
 from gateway.tls.principal_mapping import NoMatchingRule, PrincipalMapping
-from gateway.virtual_brokers import NodeIdRanges
 from tests.docs import markdown
 from tests.tls.name_samples import CN, ORG, OU, Attributes, C, content_of
 

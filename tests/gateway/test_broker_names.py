@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.broker_names import BrokerNames, UnknownName, is_host_name
-from gateway.virtual_brokers import NodeIdRanges
+from gateway.node_ids import NodeIdRanges
 
 PATTERN = "broker-{node_id}.kafka.example"
 BOOTSTRAP = "kafka.example"

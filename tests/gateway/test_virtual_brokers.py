@@ -1,120 +1,12 @@
+"""gateway.virtual_brokers: addresses of brokers, by port and by name."""
+
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gateway.broker_names import BrokerNames
-from gateway.virtual_brokers import (
-    MAX_CLUSTER_INDEX,
-    MAX_NODE_ID,
-    NO_NODE,
-    ListenerAddresses,
-    NodeIdRanges,
-    split_virtual_node_id,
-    virtual_node_id,
-)
-
-node_ids = st.integers(0, MAX_NODE_ID)
-
-
-def test_the_first_cluster_keeps_the_ids_of_its_brokers() -> None:
-    assert virtual_node_id(0, 0) == 0
-    assert virtual_node_id(0, 1001) == 1001
-
-
-def test_the_layout_is_cluster_then_24_bits_of_node_id() -> None:
-    assert virtual_node_id(1, 0) == 0x01000000
-    assert virtual_node_id(127, 0xABCDEF) == 0x7FABCDEF
-
-
-@given(st.integers(0, MAX_CLUSTER_INDEX), node_ids)
-def test_virtual_node_ids_can_be_split_and_are_positive_int32(cluster: int, node: int) -> None:
-    virtual = virtual_node_id(cluster, node)
-    assert 0 <= virtual < 2**31
-    assert split_virtual_node_id(virtual) == (cluster, node)
-
-
-@pytest.mark.parametrize("node_id", [-1, -2, MAX_NODE_ID + 1, 2**31 - 1])
-def test_what_no_broker_can_be_is_no_node(node_id: int) -> None:
-    assert virtual_node_id(0, node_id) == virtual_node_id(3, node_id) == NO_NODE
-
-
-@pytest.mark.parametrize("cluster", [-1, 128])
-def test_an_impossible_cluster_is_refused(cluster: int) -> None:
-    with pytest.raises(ValueError, match=f"cluster index {cluster} is not in 0..127"):
-        virtual_node_id(cluster, 1)
-
-
-def test_no_node_cannot_be_split() -> None:
-    with pytest.raises(ValueError, match="names no broker"):
-        split_virtual_node_id(NO_NODE)
-
-
-def test_places_are_counted_through_the_ranges_as_configured() -> None:
-    ranges = NodeIdRanges.parse(["10-12", "1", 7])
-    assert ranges.size == 5
-    assert list(ranges) == [10, 11, 12, 1, 7]
-    assert [ranges.place(node) for node in (10, 11, 12, 1, 7)] == [0, 1, 2, 3, 4]
-    assert [ranges.node_at(place) for place in range(5)] == [10, 11, 12, 1, 7]
-    assert str(ranges) == "10-12, 1, 7"
-
-
-@pytest.mark.parametrize("node_id", [-1, 0, 2, 9, 13])
-def test_outside_the_ranges_there_is_no_place(node_id: int) -> None:
-    assert NodeIdRanges.parse(["10-12", "1"]).place(node_id) is None
-
-
-@pytest.mark.parametrize("place", [-1, 4, 100])
-def test_beyond_the_last_place_there_is_no_node(place: int) -> None:
-    assert NodeIdRanges.parse(["10-12", "1"]).node_at(place) is None
-
-
-def test_spaces_are_allowed() -> None:
-    assert list(NodeIdRanges.parse([" 1 - 3 ", " 5 "])) == [1, 2, 3, 5]
-
-
-@pytest.mark.parametrize(
-    ("texts", "sentence"),
-    [
-        ([], "node_ids names no node id; give ranges such as 1-3"),
-        (["one"], "node_ids 'one' is not a node id or a range such as 1-3"),
-        (["1-"], "node_ids '1-' is not a node id or a range such as 1-3"),
-        (["1-2-3"], "node_ids '1-2-3' is not a node id or a range such as 1-3"),
-        (["1.5"], "node_ids '1.5' is not a node id or a range such as 1-3"),
-        (["\u0661"], "node_ids '\u0661' is not a node id or a range such as 1-3"),
-        ([True], "node_ids 'True' is not a node id or a range such as 1-3"),
-        (["9" * 5000], f"node_ids '{'9' * 64}' is not a node id or a range such as 1-3"),
-        (["-1"], "node_ids -1: a node id cannot be negative"),
-        (["-3--1"], "node_ids -3--1: a node id cannot be negative"),
-        (["3-1"], "node_ids 3-1 is reversed; write 1-3"),
-        (["1-16777216"], "node_ids 1-16777216: the largest node id is 16777215"),
-        (["1-3", "3-5"], "node_ids 1-3 and 3-5 overlap"),
-        (["5-9", "1-5"], "node_ids 1-5 and 5-9 overlap"),
-        (["1-9", "20", "4-5"], "node_ids 1-9 and 4-5 overlap"),
-        ([7, "7"], "node_ids 7 and 7 overlap"),
-    ],
-)
-def test_bad_ranges_are_refused_in_a_sentence(texts: list[str | int], sentence: str) -> None:
-    with pytest.raises(ValueError) as refused:
-        NodeIdRanges.parse(texts)
-    assert str(refused.value) == sentence
-
-
-@given(st.sets(st.integers(0, 60), min_size=1))
-def test_place_and_node_are_each_others_reverse(nodes: set[int]) -> None:
-    ranges = NodeIdRanges.parse(sorted(nodes, key=str))
-    for node in range(62):
-        place = ranges.place(node)
-        assert (place is not None) == (node in nodes)
-        if place is not None:
-            assert 0 <= place < ranges.size
-            assert ranges.node_at(place) == node
-
-
-@pytest.mark.parametrize(("texts", "highest"), [(["1-3", "10"], 10), (["10", "1-3"], 10), ([7], 7)])
-def test_the_highest_node_id(texts: list[str | int], highest: int) -> None:
-    assert NodeIdRanges.parse(texts).highest == highest
+from gateway.node_ids import NO_NODE, NodeIdRanges, split_virtual_node_id
+from gateway.virtual_brokers import ListenerAddresses
 
 
 def addresses(cluster_index: int = 0, **options: object) -> ListenerAddresses:

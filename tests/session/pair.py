@@ -16,6 +16,7 @@ from gateway.exchanges.exchange import Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import FlowSource
+from gateway.node_ids import NodeIdRanges
 from gateway.policies.judge import Judge
 from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.session.session import Session
@@ -24,7 +25,7 @@ from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.closed_view import ClosedView
 from gateway.views.view import Spelling, View, ViewSettings
-from gateway.virtual_brokers import ListenerAddresses, NodeIdRanges
+from gateway.virtual_brokers import ListenerAddresses
 from protocol import messages
 from protocol.headers import (
     read_request_header,

@@ -16,10 +16,10 @@ from devkit.certificates import Credentials
 from gateway.broker_names import BrokerNames
 from gateway.config.security import ListenerTls
 from gateway.identity import ANONYMOUS
+from gateway.node_ids import NodeIdRanges
 from gateway.tls.files import TlsError
 from gateway.tls.listener import TlsListener, expiry_text
 from gateway.tls.principal_mapping import InvalidRules
-from gateway.virtual_brokers import NodeIdRanges
 from tests.tls.pki import Pki
 from tests.tls.tls_pair import Pair, trusting
 
