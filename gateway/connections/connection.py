@@ -10,22 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from gateway.brokers.messages import BrokerError
 from gateway.catalog.actor import ACTOR, Actor
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.farewell import part
+from gateway.connections.hub import Hub
 from gateway.connections.lingering import TOO_MANY
 from gateway.connections.writing import WRITE_HIGH, write
 from gateway.exchanges.exchange import Exchange, Interlude, Refresh, Unanswerable, Work
 from gateway.peers import address_text, host_text
 from gateway.session.session import Session
 from protocol.errors import ProtocolError
-
-if TYPE_CHECKING:
-    from gateway.processes.server import Server
 
 log = logging.getLogger(__name__)
 
@@ -41,8 +39,8 @@ class Connection(asyncio.Protocol):
         "_client_full",
         "_early",
         "_gone",
+        "_hub",
         "_paused",
-        "_server",
         "_task",
         "_transport",
         "closing",
@@ -51,10 +49,8 @@ class Connection(asyncio.Protocol):
         "session",
     )
 
-    def __init__(
-        self, server: Server, listener: str, node_id: int | None, session: Session
-    ) -> None:
-        self._server = server
+    def __init__(self, hub: Hub, listener: str, node_id: int | None, session: Session) -> None:
+        self._hub = hub
         self.listener = listener
         self.node_id = node_id
         self.session = session
@@ -78,14 +74,14 @@ class Connection(asyncio.Protocol):
         state = self.session.state
         state.source.client_address = address_text(peer)
         state.host = host_text(peer)
-        self._server.opened(self, transport)
+        self._hub.opened(self, transport)
 
     def data_received(self, data: bytes) -> None:
         """Requests, or pieces of them."""
         if self._broker is None:
             self._early += data
             if self._task is None:
-                self._task = self._server.spawn(self._connect())
+                self._task = self._hub.spawn(self._connect())
             self._balance()
             return
         try:
@@ -104,7 +100,7 @@ class Connection(asyncio.Protocol):
         self._gone = True
         if self._transport is None:
             pass  # it was closed here
-        elif not self._server.lingering.see_off(self, self._broker):
+        elif not self._hub.lingering.see_off(self, self._broker):
             self.close(f"{TOO_MANY}: what the client has left behind may not be written")
         elif exc is not None:
             self.close(f"client connection failed: {exc}")
@@ -113,7 +109,7 @@ class Connection(asyncio.Protocol):
         else:
             self.close("client closed", quietly=True)
         if self._broker is None or not self._broker.lingering:
-            self._server.closed(self)
+            self._hub.closed(self)
 
     def pause_writing(self) -> None:
         """The client reads slowly: read less from the broker."""
@@ -204,16 +200,16 @@ class Connection(asyncio.Protocol):
     def close(self, reason: str, *, quietly: bool = False) -> None:
         """End both sides, with one log line that names client and reason."""
         if self.session.state.flows is not None:
-            self._server.busy.add(self)  # what it ends for may be counted there
+            self._hub.busy.add(self)  # what it ends for may be counted there
         transport, self._transport = self._transport, None
         if transport is None:
             if self._broker is not None:
                 if self._broker.lingering and not quietly:
                     # What the client has left behind has failed, and nobody else will tell.
-                    self._server.note_close(self, reason, quietly=False)
+                    self._hub.note_close(self, reason, quietly=False)
                 self._broker.end_lingering()
             return
-        self._server.note_close(self, reason, quietly=quietly)
+        self._hub.note_close(self, reason, quietly=quietly)
         self._client_full = False  # what lingers is read on
         if reason != DRAINED or not part(transport, self._parted, paused=self._paused):
             transport.close()
@@ -224,22 +220,22 @@ class Connection(asyncio.Protocol):
 
     def left(self) -> None:
         """The broker's side has ended too, where it lingered."""
-        self._server.lingering.left(self)
+        self._hub.lingering.left(self)
         if self._gone:
-            self._server.closed(self)
+            self._hub.closed(self)
 
     def _parted(self) -> None:
         """The client has ended its side, after a farewell."""
         self._gone = True
         if self._broker is None or not self._broker.lingering:
-            self._server.closed(self)
+            self._hub.closed(self)
 
     def _refuse(self, error: ProtocolError) -> None:
         if isinstance(error, Unanswerable):
             # What was decided before it is sent, as if it had come alone.
             self.session.break_off()
             self._flush()
-            self._server.lingering.see_off(self, self._broker)
+            self._hub.lingering.see_off(self, self._broker)
             self.close(f"no answer fits: {error}")
         else:
             self.close(f"client sent what is not Kafka: {error}")
@@ -256,9 +252,9 @@ class Connection(asyncio.Protocol):
                 write(self._transport, session.to_client)
             session.to_client.clear()
         if session.state.flows is not None:
-            self._server.busy.add(self)
+            self._hub.busy.add(self)
         if session.waiting is not None and self._task is None:
-            self._task = self._server.spawn(self._do(session.waiting))
+            self._task = self._hub.spawn(self._do(session.waiting))
             self._balance()
 
     def _balance(self) -> None:
@@ -280,7 +276,7 @@ class Connection(asyncio.Protocol):
 
     async def _connect(self) -> None:
         try:
-            await self._server.connect_broker(self)
+            await self._hub.connect_broker(self)
         except (OSError, ClusterUnreachable) as error:
             self._task = None
             self.close(f"no broker connection: {error}")
@@ -299,7 +295,7 @@ class Connection(asyncio.Protocol):
         self._flush()
         self._balance()
         if self.session.state.reauth is not None:
-            self._server.entrance.reauthenticated(self)
+            self._hub.entrance.reauthenticated(self)
         if self.closing:
             self._close_if_quiet()
 
@@ -307,7 +303,7 @@ class Connection(asyncio.Protocol):
         """The body of an answer, where there is one to give; what fails ends the connection."""
         try:
             if isinstance(what, Refresh):
-                await self._server.refresh(what)
+                await self._hub.refresh(what)
             elif isinstance(what, Interlude):
                 await what.run()
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gateway.auth.login import Login
 from gateway.auth.pass_through import PassThrough, PassThroughLogin, principal_claim
@@ -13,6 +13,7 @@ from gateway.config.models import Config, Listener
 from gateway.connections.admission import Admission
 from gateway.connections.connection import Connection
 from gateway.connections.early_versions import EarlyVersions
+from gateway.connections.hub import Hub
 from gateway.connections.login_connection import LoginConnection
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import FlowSource
@@ -25,32 +26,29 @@ from gateway.views.homes import home_of
 from gateway.views.views import Views
 from gateway.virtual_brokers import ListenerAddresses
 
-if TYPE_CHECKING:
-    from gateway.processes.server import Server
-
 HOME_CHANGED: Final = "home namespace of its principal has changed"
 
 
 class Entrance:
     """One worker's. ``views`` is what clients see once they are in."""
 
-    def __init__(self, server: Server, config: Config, views: Views) -> None:
-        self._server = server
+    def __init__(self, hub: Hub, config: Config, views: Views) -> None:
+        self._hub = hub
         self._principals = config.principals
         self._views = views
-        self._early_versions = EarlyVersions(lambda: server.cluster.served)
+        self._early_versions = EarlyVersions(lambda: hub.cluster.served)
         self.admission = Admission(
             config.listeners,
             config.unauthenticated,
-            lambda: server.catalog.snapshot.scram,
+            lambda: hub.catalog.snapshot.scram,
             self.revoke,
-            lambda: self.review(server.connections),
+            lambda: self.review(hub.connections),
         )
         self.pass_through = {
             listener.name: PassThrough(
                 self.admission.sasl[listener.name],
                 principal_claim(listener.sasl),
-                lambda: server.cluster.api_versions,
+                lambda: hub.cluster.api_versions,
             )
             for listener in config.listeners
             if listener.sasl is not None and listener.sasl.pass_through
@@ -73,7 +71,7 @@ class Entrance:
         else:
             login = Login(accepts, self._early_versions.body, max_bytes)
         return LoginConnection(
-            self._server,
+            self._hub,
             listener.name,
             node_id,
             login,
@@ -85,7 +83,7 @@ class Entrance:
         login = connection.login
         assert login.failed is not None
         self.admission.count(connection.listener, login.mechanism, "refused")
-        self._server.audit.authentication_failed(
+        self._hub.audit.authentication_failed(
             connection.listener,
             connection.client_address,
             login.mechanism,
@@ -112,20 +110,20 @@ class Entrance:
         """A connection of a client that has logged in, or need not."""
         source = FlowSource(listener.name, ANONYMOUS.principal, "", "", "", "")
         access = self._access_of(listener.name, ANONYMOUS, "")
-        state = ConnectionState(self._server.state, access, addresses, source)
+        state = ConnectionState(self._hub.state, access, addresses, source)
         if login is not None:
             assert login.identity is not None
             state.identity = login.identity
             self.admission.count(listener.name, login.mechanism, "accepted")
             if login.software != UNKNOWN_SOFTWARE:
                 state.note_software(*login.software)
-        connection = Connection(self._server, listener.name, node_id, Session(state))
+        connection = Connection(self._hub, listener.name, node_id, Session(state))
         if listener.name in self.pass_through:
             state.ask_broker = partial(ask, connection.send_own)
         return connection
 
     def _access_of(self, listener: str, identity: Identity, host: str) -> Access:
-        home = home_of(self._principals, self._server.catalog.snapshot, identity.principal)
+        home = home_of(self._principals, self._hub.catalog.snapshot, identity.principal)
         view = self._views.of(listener, home)
         return self._views.access(view, identity.principal, host)
 
@@ -147,7 +145,7 @@ class Entrance:
 
     def revoke(self, connection: Connection, reason: str) -> None:
         """Close a connection whose right to be there has ended."""
-        self._server.audit.connection_revoked(connection.session.state.source, reason)
+        self._hub.audit.connection_revoked(connection.session.state.source, reason)
         connection.close(reason)
 
     def reauthenticated(self, connection: Connection) -> None:
@@ -163,7 +161,7 @@ class Entrance:
             return
         assert reauth.failed is not None
         self.admission.count(connection.listener, reauth.mechanism, "not renewed")
-        self._server.audit.authentication_failed(
+        self._hub.audit.authentication_failed(
             connection.listener,
             connection.client_address,
             reauth.mechanism,

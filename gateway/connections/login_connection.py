@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from gateway.auth.login import Login
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.connection import Connection
+from gateway.connections.hub import Hub
 from gateway.peers import address_text
 from protocol.errors import ProtocolError
-
-if TYPE_CHECKING:
-    from gateway.processes.server import Server
 
 SHOWN_USER = 100
 """Characters of a claimed user name that are logged."""
@@ -32,8 +30,8 @@ class LoginConnection(asyncio.Protocol):
     __slots__ = (
         "_admit",
         "_broker",
+        "_hub",
         "_late",
-        "_server",
         "_task",
         "_transport",
         "client_address",
@@ -44,13 +42,13 @@ class LoginConnection(asyncio.Protocol):
 
     def __init__(
         self,
-        server: Server,
+        hub: Hub,
         listener: str,
         node_id: int | None,
         login: Login,
         admit: Callable[[], Connection],
     ) -> None:
-        self._server = server
+        self._hub = hub
         self.listener = listener
         self.node_id = node_id
         self.login = login
@@ -67,7 +65,7 @@ class LoginConnection(asyncio.Protocol):
         """A client connected; there may be too many already."""
         self._transport = cast(asyncio.Transport, transport)
         self.client_address = address_text(transport.get_extra_info("peername"))
-        self._server.arrived(self)
+        self._hub.arrived(self)
 
     def data_received(self, data: bytes) -> None:
         """Requests, or pieces of them."""
@@ -109,7 +107,7 @@ class LoginConnection(asyncio.Protocol):
         transport = self._leave()
         if transport is None:
             return
-        self._server.note_close(self, reason, quietly=quietly)
+        self._hub.note_close(self, reason, quietly=quietly)
         transport.close()
         if self._broker is not None:
             self._broker.close()
@@ -118,7 +116,7 @@ class LoginConnection(asyncio.Protocol):
         """The transport, if this has not been the end of it before."""
         transport, self._transport = self._transport, None
         if transport is not None:
-            self._server.admission.left(self)
+            self._hub.admission.left(self)
             if self._late is not None:
                 self._late.cancel()
             if self._task is not None:
@@ -144,15 +142,15 @@ class LoginConnection(asyncio.Protocol):
         elif login.identity is not None:
             self._hand_over()
         elif login.wants_broker and self._broker is None and self._task is None:
-            self._task = self._server.spawn(self._connect())
+            self._task = self._hub.spawn(self._connect())
 
     def _fail_late(self) -> None:
         """As Kafka does, the refusal comes a little later, so that guessing takes time."""
         assert self._transport is not None
         self._transport.pause_reading()
-        self._server.entrance.login_failed(self)
+        self._hub.entrance.login_failed(self)
         loop = asyncio.get_running_loop()
-        self._late = loop.call_later(self._server.state.failure_delay, self._fail)
+        self._late = loop.call_later(self._hub.state.failure_delay, self._fail)
 
     def _fail(self) -> None:
         failed = self.login.failed
@@ -181,7 +179,7 @@ class LoginConnection(asyncio.Protocol):
 
     async def _connect(self) -> None:
         try:
-            await self._server.connect_login(self)
+            await self._hub.connect_login(self)
         except (OSError, ClusterUnreachable) as error:
             self._task = None
             self.close(f"no broker connection: {error}")

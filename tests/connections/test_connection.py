@@ -13,11 +13,11 @@ import pytest
 from gateway.config.policies import PolicySettings
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.connection import Connection
+from gateway.connections.hub import Hub
 from gateway.connections.lingering import TOO_MANY, Lingering
 from gateway.exchanges.exchange import Refresh, Unanswerable
 from gateway.identity import Identity
 from gateway.policies.tree import Policies
-from gateway.processes.server import Server
 from gateway.session.in_flight import MAX_IN_FLIGHT
 from protocol import messages
 from tests.auth.logins import Accepts, authenticate, handshake
@@ -67,7 +67,7 @@ class FakeServer:
 
 def connected(pair: Pair) -> tuple[Connection, FakeServer, FakeTransport]:
     server, client = FakeServer(), FakeTransport()
-    connection = Connection(cast(Server, server), "test", None, pair.session)
+    connection = Connection(cast(Hub, server), "test", None, pair.session)
     connection.connection_made(client)
     return connection, server, client
 

@@ -13,9 +13,9 @@ from gateway.auth.exchange import AuthenticationFailed
 from gateway.auth.login import Failure, Login, Request
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.connection import Connection
+from gateway.connections.hub import Hub
 from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.identity import Identity
-from gateway.processes.server import Server
 from tests.auth.logins import Accepts, api_versions, authenticate, handshake, login
 from tests.connections.fake_transport import FakeTransport
 
@@ -93,7 +93,7 @@ class Arrived:
         self.admitted: list[FakeConnection] = []
         self.login = made or login()
         self.connection = LoginConnection(
-            cast(Server, self.server), "sasl", None, self.login, self._admit
+            cast(Hub, self.server), "sasl", None, self.login, self._admit
         )
         self.connection.connection_made(self.transport)
 

@@ -15,7 +15,7 @@ import pytest
 
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.connection import Connection
-from gateway.processes.server import Server
+from gateway.connections.hub import Hub
 from gateway.rules.nested import make
 from protocol import messages
 from protocol.headers import response_body_pos
@@ -51,7 +51,7 @@ class Client:
         self.server = SocketServer(broker)
         self.transport = FakeTransport()
         pair = Pair()
-        self.connection = Connection(cast(Server, self.server), "test", None, pair.session)
+        self.connection = Connection(cast(Hub, self.server), "test", None, pair.session)
         self.connection.connection_made(self.transport)
 
     async def ask(self, name: str, version: int, request: Any, answer: Any) -> Any:
