@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from devkit.waiting import wait_until
+from protocol import messages
 from tests.live import clients
-from tests.live.wire import Wire
+from tests.live.wire import Wire, entity
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 UNKNOWN_TOPIC_ID = 100
@@ -98,3 +99,17 @@ def _is_ready(wire: Wire, transactional_id: str) -> bool:
         producer_epoch=-1,
     )
     return int(made.error_code) == 0
+
+
+def long_poll(topic: str, seconds: float) -> bytes:
+    """A Fetch v4 that the broker answers when a byte comes, or after ``seconds``."""
+    request = messages.message_class("FetchRequest", 4)
+    partition = {"partition": 0, "partition_max_bytes": 1_000}
+    values = {
+        "replica_id": -1,
+        "max_wait": timedelta(seconds=seconds),
+        "min_bytes": 1,
+        "max_bytes": 1_000,
+        "topics": [{"topic": topic, "partitions": [partition]}],
+    }
+    return messages.write(entity(request, values))

@@ -7,7 +7,6 @@ import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from datetime import timedelta
 
 import psutil
 import pytest
@@ -17,8 +16,8 @@ from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from protocol import messages
-from tests.live import clients, processes
-from tests.live.wire import ConnectionEnded, Wire, entity, request_frame, response_body
+from tests.live import by_hand, clients, processes
+from tests.live.wire import ConnectionEnded, Wire, request_frame, response_body
 
 Names = Callable[[str], str]
 
@@ -28,20 +27,6 @@ LISTENERS = (Listener("colon", "all"),)
 NAMESPACES = ["team-a"]
 
 _ALL_BY_NONE = b"\x00\x00\x00\x00\x00"  # Metadata v4 of no topic: brokers only
-
-
-def _long_poll(topic: str, seconds: float) -> bytes:
-    """A Fetch v4 that the broker answers when a byte comes, or after ``seconds``."""
-    request = messages.message_class("FetchRequest", 4)
-    partition = {"partition": 0, "partition_max_bytes": 1_000}
-    values = {
-        "replica_id": -1,
-        "max_wait": timedelta(seconds=seconds),
-        "min_bytes": 1,
-        "max_bytes": 1_000,
-        "topics": [{"topic": topic, "partitions": [partition]}],
-    }
-    return messages.write(entity(request, values))
 
 
 def test_sigterm_answers_what_is_in_flight(kafka: KafkaCluster, unique: Names) -> None:
@@ -54,7 +39,7 @@ def test_sigterm_answers_what_is_in_flight(kafka: KafkaCluster, unique: Names) -
         address = clients.leader_address(servers, topic)
         with Wire(address) as busy, Wire(address) as idle:
             assert idle.exchange(METADATA, 4, _ALL_BY_NONE)
-            busy.send(request_frame(FETCH, 4, _long_poll(topic, 2.0), 5, 1))
+            busy.send(request_frame(FETCH, 4, by_hand.long_poll(topic, 2.0), 5, 1))
             # Answered behind it on another connection: by now the long poll is at the broker.
             assert idle.exchange(METADATA, 4, _ALL_BY_NONE)
             os.kill(gateway.process.command_pid, signal.SIGTERM)
@@ -79,7 +64,7 @@ def test_the_drain_is_bounded(kafka: KafkaCluster, unique: Names) -> None:
         clients.create(servers, topic)
         clients.await_stored(kafka, topic.replace(":", ".."))
         with Wire(clients.leader_address(servers, topic)) as wire:
-            wire.send(request_frame(FETCH, 4, _long_poll(topic, 30.0), 5, 1))
+            wire.send(request_frame(FETCH, 4, by_hand.long_poll(topic, 30.0), 5, 1))
             with Wire(servers) as other:
                 assert other.exchange(METADATA, 4, _ALL_BY_NONE)
             gateway.stop()  # which fails unless it ends with 0 in time

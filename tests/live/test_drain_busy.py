@@ -9,16 +9,14 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from datetime import timedelta
 from itertools import count
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from protocol import messages
-from tests.live import clients
-from tests.live.wire import ConnectionEnded, Wire, entity, request_frame, response_body
+from tests.live import by_hand, clients
+from tests.live.wire import ConnectionEnded, Wire, request_frame, response_body
 
 Names = Callable[[str], str]
 
@@ -30,22 +28,12 @@ DRAIN = {"drain_seconds": 60.0}
 AT_ONCE = 15.0
 """Seconds, of which none are the drain's: a busy machine may need some to end processes."""
 
+ANSWERED_AFTER = 0.2
+"""Seconds, in which the broker looks at no other request of a connection."""
+
 _IN_FLIGHT = 5
 _MOST, _PAUSE = 300, 0.001
 """Clients that come in a thread, and the seconds between them."""
-
-
-def _long_poll(topic: str) -> bytes:
-    """A Fetch v4 that the broker answers a little later, and looks at no other until then."""
-    partition = {"partition": 0, "partition_max_bytes": 1_000}
-    values = {
-        "replica_id": -1,
-        "max_wait": timedelta(seconds=0.2),
-        "min_bytes": 1,
-        "max_bytes": 1_000,
-        "topics": [{"topic": topic, "partitions": [partition]}],
-    }
-    return messages.write(entity(messages.message_class("FetchRequest", 4), values))
 
 
 class Pipelining(threading.Thread):
@@ -107,7 +95,7 @@ def test_clients_that_never_pause(kafka: KafkaCluster, unique: Names) -> None:
         clients.create(servers, topic)
         clients.await_stored(kafka, topic.replace(":", ".."))
         address = clients.leader_address(servers, topic)
-        busy = [Pipelining(address, _long_poll(topic)) for _ in range(4)]
+        busy = [Pipelining(address, by_hand.long_poll(topic, ANSWERED_AFTER)) for _ in range(4)]
         for client in busy:
             client.start()
         wait_until(lambda: all(one.answered > 5 for one in busy), "requests", AT_ONCE)
