@@ -62,7 +62,9 @@ class Requests:
         self._interlude: Interlude | None = None  # that could not begin yet
         self._working: Exchange | None = None
         self._held = Held()
-        self._client_id = b"\xff"  # what no client id begins with: int16 length and bytes
+        # As the wire has it, length and all. It begins as what ``state`` begins with: no sentinel,
+        # since whatever bytes one has, a header may have them too.
+        self._client_id = legacy_string(None)
         self._stream_left = 0
         self._streamed: Exchange | None = None
         self._refreshed = False

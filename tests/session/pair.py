@@ -34,6 +34,7 @@ from protocol.headers import (
     response_header,
     response_header_version,
 )
+from protocol.primitives import legacy_string
 from protocol.schema import api_key_of, request_name, response_name
 from tests.changes.fake_broker import FakeBroker, FakeTopic, no_step
 from tests.changes.fakes import FakeCatalog, Log
@@ -90,7 +91,11 @@ class ScriptedBroker(FakeBroker):
 
 
 def request_frame(
-    name: str, version: int, entity: Any, correlation_id: int = 7, client_id: bytes = CLIENT_ID
+    name: str,
+    version: int,
+    entity: Any,
+    correlation_id: int = 7,
+    client_id: bytes | None = CLIENT_ID,
 ) -> bytes:
     """A whole request frame, size and all. ``name`` is the API's."""
     return raw_frame(
@@ -99,11 +104,15 @@ def request_frame(
 
 
 def raw_frame(
-    api_key: int, version: int, body: bytes, correlation_id: int = 7, client_id: bytes = CLIENT_ID
+    api_key: int,
+    version: int,
+    body: bytes,
+    correlation_id: int = 7,
+    client_id: bytes | None = CLIENT_ID,
 ) -> bytes:
     """A request frame around any body."""
     header = api_key.to_bytes(2, "big") + version.to_bytes(2, "big")
-    header += correlation_id.to_bytes(4, "big") + len(client_id).to_bytes(2, "big") + client_id
+    header += correlation_id.to_bytes(4, "big") + legacy_string(client_id)
     if request_header_version(api_key, version) >= 2:
         header += b"\x00"
     return (len(header) + len(body)).to_bytes(4, "big") + header + body
