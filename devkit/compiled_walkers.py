@@ -59,7 +59,7 @@ def prebuilt_sources() -> Iterator[str]:
         request, response = f"{api.name}Request", f"{api.name}Response"
         kinds = response_kinds(api.name)
         for version in range(api.first, api.last + 1):
-            yield walker_source(request, version, REQUEST_KINDS)
+            yield walker_source(request, version, REQUEST_KINDS, whole=True)
             yield walker_source(response, version, kinds)
             if api.name == "Produce":
                 yield segments_source(request, version, REQUEST_KINDS)

@@ -264,25 +264,30 @@ class Generator:
         source.line("else:")
         source.line(f"    n, pos = read_uvarint(buf, {source.at()}, {outer})")
         source.landed()
-        # A tagged field takes two bytes at least, its tag and its size.
-        source.line(f"if n * 2 > {outer} - pos:")
-        source.line("    raise TruncatedError(EARLY)")
-        source.assume_checked()
-        with source.loop():
-            source.line(f"tag, s = read_uvarint(buf, pos, {outer})")
-            source.line(f"size, pos = read_uvarint(buf, s, {outer})")
-            source.line(f"{inner} = pos + size")
-            source.line(f"if {inner} > {outer}:")
+        with source.block("if n:"):
+            # A tagged field takes two bytes at least, its tag and its size.
+            source.line(f"if n * 2 > {outer} - pos:")
             source.line("    raise TruncatedError(EARLY)")
-            source.end = inner
-            for index, field in enumerate(wanted):
-                with source.block(f"{'el' * bool(index)}if tag == {field.tag}:"):
-                    self._content(field, inner)
-            source.end = outer
-            source.line(f"pos = {inner}")
-            source.landed()
             source.assume_checked()
+            with source.loop():
+                self._tagged_field(wanted, outer, inner)
         self._depth -= 1
+
+    def _tagged_field(self, wanted: list[FieldSpec], outer: str, inner: str) -> None:
+        source = self._source
+        source.line(f"tag, s = read_uvarint(buf, pos, {outer})")
+        source.line(f"size, pos = read_uvarint(buf, s, {outer})")
+        source.line(f"{inner} = pos + size")
+        source.line(f"if {inner} > {outer}:")
+        source.line("    raise TruncatedError(EARLY)")
+        source.end = inner
+        for index, field in enumerate(wanted):
+            with source.block(f"{'el' * bool(index)}if tag == {field.tag}:"):
+                self._content(field, inner)
+        source.end = outer
+        source.line(f"pos = {inner}")
+        source.landed()
+        source.assume_checked()
 
     def _content(self, field: FieldSpec, end: str) -> None:
         source = self._source

@@ -70,19 +70,20 @@ class Segments:
 
 
 @cache
-def walker(message: str, version: int, kinds: frozenset[Kind]) -> Walker:
-    """The walker of a message's body. Raises ProtocolError for an unknown message or version."""
-    walk: Walker = _compile(walker_source(message, version, kinds), message, version)["walk"]
+def walker(message: str, version: int, kinds: frozenset[Kind], whole: bool = False) -> Walker:
+    """The walker of a message's body; a ``whole`` one looks at the content of every known tagged
+    field, as a broker does, and raises ProtocolError where it is not as long as its size says.
+
+    Raises ProtocolError for an unknown message or version."""
+    walk: Walker = _compile(walker_source(message, version, kinds, whole), message, version)["walk"]
     return walk
 
 
 @cache
 def validator(message: str, version: int) -> Walker:
-    """A walker that emits nothing and looks at the content of every known tagged field too, so
-    that a reader which trusts lengths and counts can follow."""
-    source = walker_source(message, version, frozenset(), whole=True)
-    walk: Walker = _compile(source, message, version)["walk"]
-    return walk
+    """A whole walker that emits nothing, for bytes that a reader which trusts lengths and counts
+    is to follow."""
+    return walker(message, version, frozenset(), whole=True)
 
 
 def walker_source(

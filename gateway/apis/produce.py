@@ -15,13 +15,14 @@ from gateway.apis.produce_refusals import transactional_denial
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.plans import Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import REQUIRE_IDEMPOTENCE
 from gateway.rules.producer_guarantee import ACKS_ALL, ACKS_NONE
 from gateway.rules.rename import wire_string
 from gateway.views.access import WRITE
 from protocol.entities import Kind
-from protocol.errors import TruncatedError
+from protocol.errors import ProtocolError, TruncatedError
 from protocol.records import BATCH_HEADER_SIZE, batch_facts
 from protocol.splice import Edit
 from protocol.walkers import Span
@@ -36,16 +37,29 @@ ERROR_CODE: Final = int(Kind.ERROR_CODE)
 
 PRODUCE: Final = 0
 
+EMPTY_TAGS: Final = 3
+"""Bytes of the tagged fields of partition, topic and request where there are none."""
+
 RECORDS_TOO_LONG: Final = "Produce request ends before its records"
+NOT_PLAIN: Final = "Produce request has tagged fields behind its records that do not fit its size"
+
+
+def tail_size(plan: Plan) -> int:
+    """Bytes behind the records of a request with one topic and one partition, neither of which has
+    tagged fields, nor has the request: then all of them are zero."""
+    return EMPTY_TAGS if plan.flexible else 0
 
 
 def head(
-    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
-) -> tuple[list[Edit], int] | None:
-    """Edits for everything before the records and where the records end, in a request with one
-    topic and one partition; None when the whole request is needed: it has more of them, or
-    something in it is refused. Raises TruncatedError while the head, or what tells how many records
-    there are, has not arrived."""
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, frame_end: int
+) -> list[Edit] | None:
+    """Edits for everything before the records of a request with one topic and one partition, which
+    ends at ``frame_end`` and has arrived as far as ``end``.
+
+    None when the whole request is needed: it has more of them, something in it is refused, or there
+    is room for more than :func:`tail_size` behind the records. Raises TruncatedError while the
+    head, or what tells how many records there are, has not arrived, ProtocolError for records that
+    go on after the request."""
     segments = exchange.plan.request_segments
     assert segments is not None
     spans: list[Span] = []
@@ -56,10 +70,15 @@ def head(
     if spans[-1][3] != 1:
         return None
     at = segments.partition_head(buf, at, end, spans)
-    if end - at < BATCH_HEADER_SIZE <= spans[-1][3]:
+    size = spans[-1][3]
+    behind = frame_end - at - size
+    if behind < 0:
+        raise ProtocolError(RECORDS_TOO_LONG)
+    if behind != tail_size(exchange.plan):
+        return None
+    if end - at < BATCH_HEADER_SIZE <= size:
         raise TruncatedError("the header of the batch has not arrived")
-    edits = _rename(state, exchange, buf, end, spans)
-    return None if edits is None else (edits, at + spans[-1][3])
+    return _rename(state, exchange, buf, end, spans)
 
 
 def request(

@@ -131,7 +131,8 @@ class Plan:
         self.on_request = on_request
         self.on_response = on_response
         self._find = find
-        self.request_walk: Walker = walker(request, version, REQUEST_KINDS)
+        # A broker reads a tagged field that it knows by its content, whatever its size says.
+        self.request_walk: Walker = walker(request, version, REQUEST_KINDS, whole=True)
         kinds = response_kinds(name)
         self.response_walk: Walker = walker(response, version, kinds)
         self.request_segments: Segments | None = None

@@ -48,6 +48,7 @@ class Requests:
         "_refreshed",
         "_state",
         "_stream_left",
+        "_stream_tail",
         "_streamed",
         "_working",
         "to_broker",
@@ -66,6 +67,7 @@ class Requests:
         # since whatever bytes one has, a header may have them too.
         self._client_id = legacy_string(None)
         self._stream_left = 0
+        self._stream_tail = 0
         self._streamed: Exchange | None = None
         self._refreshed = False
         self._finishing = False
@@ -99,6 +101,8 @@ class Requests:
         if self._stream_left:
             passed = min(len(data), self._stream_left)
             self._stream_left -= passed
+            if self._stream_left < self._stream_tail:
+                self._check_tail(data, passed)
             self.to_broker.append(slice_of(data, 0, passed))
             if self._interlude is not None and not self._stream_left:
                 self._begin(self._interlude, data[passed:])
@@ -241,19 +245,26 @@ class Requests:
         exchange = Exchange(plan, correlation_id, arrived, size + 4)
         try:
             start = self._body_of_request(plan, buf, position, limit)
-            head = produce.head(self._state, exchange, buf, start, limit)
+            edits = produce.head(self._state, exchange, buf, start, limit, end)
         except TruncatedError:
             return limit - position + 1 if limit - position < HEAD_LIMIT else end - position
-        if head is None:
+        if edits is None:
             return end - position
-        edits, records_end = head
-        if records_end > end:
-            raise ProtocolError(produce.RECORDS_TOO_LONG)
-        write_frame(self.to_broker, buf, position, limit, end, edits)
         self._stream_left = end - limit
+        self._stream_tail = produce.tail_size(plan)
+        if self._stream_left < self._stream_tail:
+            self._check_tail(buf, limit)
+        write_frame(self.to_broker, buf, position, limit, end, edits)
         self._streamed = exchange
         self._in_flight.expect(exchange)
         return 0
+
+    def _check_tail(self, buf: bytes, stop: int) -> None:
+        """Check what ``buf`` holds, before ``stop``, of the bytes behind the records of a request
+        that streams: with any other content the broker would read on."""
+        here = self._stream_tail - self._stream_left
+        if any(buf[max(stop - here, 0) : stop]):
+            raise ProtocolError(produce.NOT_PLAIN)
 
     def _body_of_request(self, plan: Plan, buf: bytes, position: int, end: int) -> int:
         """Where the body begins; notes a client id that is new on this connection."""

@@ -33,8 +33,9 @@ CASES = [
 def sources_of(case: Case) -> list[str]:
     """What the plans ask for."""
     message, version = case
-    kinds = REQUEST_KINDS if message.endswith("Request") else response_kinds(message[:-8])
-    sources = [walker_source(message, version, kinds)]
+    is_request = message.endswith("Request")
+    kinds = REQUEST_KINDS if is_request else response_kinds(message[:-8])
+    sources = [walker_source(message, version, kinds, whole=is_request)]
     if message in ("ProduceRequest", "FetchResponse"):
         sources.append(segments_source(message, version, kinds))
     return sources

@@ -6,17 +6,17 @@ the client holds nothing of another namespace and no address.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.acls.standard import StandardAuthorizer
 from protocol.errors import ProtocolError
 from tests.session import samples
+from tests.session.mutating import MUTATED, QUICK, Mutation, mutated, pieces
 from tests.session.pair import Pair, request_frame, response_frame, topic_id
 
 OWN = "team-a..orders"
@@ -25,48 +25,6 @@ CASES = [pytest.param(*case, id=f"{case[0]}-v{case[1]}") for case in samples.dec
 ANSWERED_HERE = [
     pytest.param(*case, id=f"{case[0]}-v{case[1]}") for case in samples.decided(here=True)
 ]
-
-Mutation = Callable[[bytes], bytes]
-
-
-def framed(payload: bytes) -> bytes:
-    """The payload with the size that it has."""
-    return len(payload).to_bytes(4, "big") + payload
-
-
-@st.composite
-def mutations(draw: st.DrawFn) -> Mutation:
-    """Something that goes wrong with a frame."""
-    where = draw(st.floats(0, 1, exclude_max=True))
-    kind = draw(st.sampled_from(["flip", "byte", "cut", "shrink", "grow", "size", "number"]))
-    value = draw(st.integers(0, 255))
-    more = draw(st.binary(max_size=12))
-
-    def mutate(frame: bytes) -> bytes:
-        payload = bytearray(frame[4:])
-        at = int(where * len(payload))
-        if kind == "flip":
-            payload[at] ^= 1 << (value % 8)
-        elif kind == "byte":
-            payload[at] = value
-        elif kind == "cut":
-            return framed(bytes(payload[:at]))
-        elif kind == "shrink":
-            del payload[at : at + 1 + value % 8]
-        elif kind == "grow":
-            payload[at:at] = more
-        elif kind == "size":
-            return (len(payload) + value - 128).to_bytes(4, "big", signed=True) + frame[4:]
-        else:
-            payload[at : at + 4] = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff")[value % 2]
-        return framed(bytes(payload))
-
-    return mutate
-
-
-def pieces(frame: bytes, cut: float) -> tuple[bytes, bytes]:
-    at = int(cut * len(frame))
-    return frame[:at], frame[at:]
 
 
 def checked(pair: Pair) -> None:
@@ -84,22 +42,7 @@ def opaque(api: str, version: int, flat: str, number: int, prefix: str) -> Any:
     )
 
 
-MUTATED = st.lists(mutations(), min_size=1, max_size=3)
 CUT = st.floats(0, 1)
-QUICK = settings(
-    max_examples=15,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-
-
-def mutated(frame: bytes, mutate: list[Mutation]) -> bytes:
-    for one in mutate:
-        if len(frame) > 4:
-            frame = one(frame)
-    return frame
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)
@@ -109,7 +52,7 @@ def test_requests(api: str, version: int, mutate: list[Mutation], cut: float) ->
     pair = Pair(home="team-a", topics=[OWN, FOREIGN])
     frame = request_frame(api, version, samples.request(api, version, "orders", topic_id(1)))
     with suppress(ProtocolError):
-        for piece in pieces(mutated(frame, mutate), cut):
+        for piece in pieces(mutated(frame, mutate), [cut]):
             pair.send(piece)
     checked(pair)
 
@@ -125,7 +68,7 @@ def test_what_is_answered_here(
     pair = Pair(home=home, authorizer=authorizer)
     frame = request_frame(api, version, samples.request(api, version, "orders", topic_id(1)))
     with suppress(ProtocolError):
-        for piece in pieces(mutated(frame, mutate), cut):
+        for piece in pieces(mutated(frame, mutate), [cut]):
             pair.send(piece)
     checked(pair)
     assert pair.to_broker() == b""
@@ -147,7 +90,7 @@ def test_responses(
     reply = opaque(api, sent_as, flat, number, "team-a..")
     frame = response_frame(api, sent_as, reply)
     with suppress(ProtocolError):
-        for piece in pieces(mutated(frame, mutate), cut):
+        for piece in pieces(mutated(frame, mutate), [cut]):
             pair.session.broker_data(piece)
     checked(pair)
 
@@ -171,7 +114,7 @@ def test_partial_answers(api: str, version: int, mutate: list[Mutation]) -> None
 def test_garbage(data: bytes, cut: float) -> None:
     pair = Pair(home="team-a")
     with suppress(ProtocolError):
-        for piece in pieces(data, cut):
+        for piece in pieces(data, [cut]):
             pair.send(piece)
             pair.session.broker_data(piece)
     checked(pair)

@@ -8,7 +8,8 @@ from gateway.exchanges.exchange import Refresh
 from gateway.flows import Flow
 from protocol import messages
 from protocol.errors import ProtocolError
-from tests.session.pair import Pair, frames, request_frame, response_frame, topic_id
+from tests.protocol.oracle import encode
+from tests.session.pair import Pair, frames, raw_frame, request_frame, response_frame, topic_id
 from tests.session.producing import batch, produce, produced
 
 OWN = "team-a..orders"
@@ -191,3 +192,52 @@ def test_a_refused_request_is_counted_once_however_often_it_is_decided() -> None
     counted = flows(pair)
     assert sum(flow.acks_all for flow in counted.values()) <= 1
     assert sum(flow.records for flow in counted.values()) <= 4
+
+
+@pytest.mark.parametrize("tail", [b"\x01\x00\x00", b"\x00\x01\x00", b"\x00\x00\x01"])
+@pytest.mark.parametrize("last", [1, 2, 3, 5])
+def test_a_streamed_request_that_does_not_add_up_is_never_whole(tail: bytes, last: int) -> None:
+    """A broker would read on behind the records for the tagged fields that are counted there."""
+    pair = Pair()
+    whole = request_frame("Produce", 9, produce({"team-a:orders": [RECORDS]}))
+    frame = whole[:-3] + tail
+    pair.send(frame[:200])
+    assert pair.to_broker()
+    with pytest.raises(ProtocolError, match="do not fit"):
+        for at in range(200, len(frame), last):
+            pair.send(frame[at : at + last])
+    longer = len("team-a..orders") - len("team-a:orders")
+    assert len(pair.to_broker()) < len(frame) - 200 + longer
+
+
+@pytest.mark.parametrize("arrived", [-3, -2, -1])
+def test_a_tail_that_has_arrived_with_the_head_is_checked(arrived: int) -> None:
+    pair = Pair()
+    frame = request_frame("Produce", 9, produce({"team-a:orders": [bytes(100)]}))
+    frame = frame[:-3] + b"\x01\x00\x00"
+    with pytest.raises(ProtocolError, match="do not fit"):
+        pair.send(frame[:arrived])
+        pair.send(frame[arrived:])
+
+
+@pytest.mark.parametrize(("version", "more"), [(7, b"x"), (9, b"\x00"), (9, bytes(70_000))])
+def test_bytes_behind_the_end_are_cut_off_where_the_request_would_stream(
+    version: int, more: bytes
+) -> None:
+    pair = Pair()
+    whole = request_frame("Produce", version, produce({"plain": [RECORDS]}, version))
+    frame = (len(whole) - 4 + len(more)).to_bytes(4, "big") + whole[4:] + more
+    pair.send(frame[:200])
+    assert pair.to_broker() == b""
+    pair.send(frame[200:])
+    assert pair.to_broker() == whole
+
+
+def test_a_streamed_request_with_tagged_fields_is_collected() -> None:
+    pair = Pair()
+    body = encode(produce({"plain": [RECORDS]}), [(100, b"new")])
+    frame = raw_frame(0, 9, body)
+    pair.send(frame[:-1])
+    assert pair.to_broker() == b""
+    pair.send(frame[-1:])
+    assert pair.to_broker() == frame
