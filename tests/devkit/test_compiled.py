@@ -23,6 +23,7 @@ SUITES = (
         "tests/scenarios",
         "tests/views/test_view.py",
         "tests/protocol/test_headers.py",
+        "tests/protocol/test_kafka_reader.py",
         "tests/protocol/test_prebuilt.py",
         "tests/protocol/test_primitives.py",
         "tests/protocol/test_records.py",
