@@ -1,9 +1,10 @@
 """Fetch (API 1): sessions belong to their connection, record bytes pass (KIP-227).
 
 A broker serves any session to whoever names its id, so an id that was not given to this
-connection never reaches it. A full fetch with a denied partition is sent without a session and
-its errors are put before the broker's topics; an incremental one is told that its session is
-gone, and comes back as a full one.
+connection never reaches it: an incremental fetch with one is answered as by a broker that does not
+know it, a full one (epoch 0 or -1), which only ends a session, is forwarded without the id. A full
+fetch with a denied partition is sent without a session and its errors are put before the broker's
+topics; an incremental one gets FETCH_SESSION_ID_NOT_FOUND, and comes back as a full one.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.apis import generic
-from gateway.apis.counting import note_denials
+from gateway.apis.counting import count_errors, note_denials
 from gateway.decision import Denied
 from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
@@ -40,7 +41,11 @@ RECORDS: Final = int(Kind.RECORDS)
 
 FETCH: Final = 1
 
+INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
+"""A full fetch, which ends the session that it names; the first of them opens a new one."""
+
+_NO_SESSION: Final = bytes(4)
 
 GONE: Final = object()
 """Marks an exchange whose client is told that its session is gone: it must not be opened again by
@@ -73,14 +78,16 @@ def request(
     to_read, flexible = state.access.to_read, plan.flexible
     session_id, epoch = _session_of(spans)
     session = state.fetch_session(session_id)
+    edits: list[Edit] = []
     if session_id and (session is None or len(session.spelled) > SESSION_NAMES):
-        state.fetch_session_closed(session_id)
-        return _session_gone(state, exchange, buf[start:end])
+        if not _is_full(epoch):
+            state.fetch_session_closed(session_id)
+            return _session_gone(state, exchange, buf[start:end])
+        edits = _without_session(spans) if session is None else edits
     spelled: dict[bytes, bytes] = {}
     lead = b""
     if session is not None and epoch > 0:
         spelled, lead = session.spelled, session.lead
-    edits: list[Edit] = []
     for kind, at, stop, value in spans:
         if kind == TOPIC_NAME:
             found = to_read(value)
@@ -96,11 +103,9 @@ def request(
             lead = lead or owned
     exchange.spelled = spelled
     exchange.flow = state.flow(FETCH, plan.version, lead)
-    if session is not None and epoch == FINAL_EPOCH:
+    if session is not None and _is_full(epoch):
         state.fetch_session_closed(session_id)
-    if _streams(exchange, spelled):
-        return edits
-    return sorted(edits + _smaller(spans))
+    return edits if _streams(exchange, spelled) else sorted(edits + _smaller(spans))
 
 
 def response(
@@ -153,6 +158,7 @@ def recheck(state: ConnectionState, exchange: Exchange) -> None:
     def gone(_: bytes) -> bytes:
         if version < FIRST_WITH_SESSIONS:
             raise Unanswerable("a topic of a Fetch in flight was moved or deleted")
+        count_errors(exchange, [FETCH_SESSION_ID_NOT_FOUND])
         response = messages.message_class("FetchResponse", version)
         return messages.write(make(response, {"error_code": FETCH_SESSION_ID_NOT_FOUND}))
 
@@ -168,6 +174,19 @@ def _session_of(spans: list[Span]) -> tuple[int, int]:
         elif kind == SESSION_EPOCH:
             return session_id, value
     return session_id, epoch
+
+
+def _is_full(epoch: int) -> bool:
+    """Whether a fetch is about the partitions that it names alone (FetchMetadata.isFull): any
+    other epoch is a later one of a session, or wrong."""
+    return epoch in (INITIAL_EPOCH, FINAL_EPOCH)
+
+
+def _without_session(spans: list[Span]) -> list[Edit]:
+    for kind, start, stop, _ in spans:
+        if kind == SESSION_ID:
+            return [(start, stop, _NO_SESSION)]
+    return []
 
 
 def _streams(exchange: Exchange, spelled: dict[bytes, bytes]) -> bool:
@@ -205,6 +224,7 @@ def _smaller(spans: list[Span]) -> list[tuple[int, int, bytes]]:
 def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
     plan = exchange.plan
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    count_errors(exchange, [FETCH_SESSION_ID_NOT_FOUND])
     return Answer(error_response(1, plan.version, body, FETCH_SESSION_ID_NOT_FOUND))
 
 
@@ -228,10 +248,9 @@ def _refuse(
     if again is not None:
         return again
     note_denials(state, exchange, refusals)
-    if session is not None:
-        state.fetch_session_closed(session_id)
-        if epoch > 0:
-            return _session_gone(state, exchange, body)
+    state.fetch_session_closed(session_id)
+    if not _is_full(epoch):
+        return _session_gone(state, exchange, body)
     plan = exchange.plan
     split = partial.split(1, plan.version, body, refusals.topics, refusals.aliases)
     errors = partial.merge(split.kept, None)

@@ -178,8 +178,6 @@ def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
 def refuse(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals) -> Outcome:
     """Forward what may be, keep the errors of the rest for the response; first look again at
     the cluster or the catalog when that could change the decision."""
-    if refusals.poses_as_replica:
-        return refuse_replica(state, exchange, body)
     again = look_again(exchange, refusals)
     if again is not None:
         return again
@@ -265,7 +263,7 @@ def as_forward(exchange: Exchange, body: bytes, outcome: Outcome) -> Outcome:
 
 
 def refuse_replica(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
-    """Refuse a request that asks as a broker's replica would: it could move the high watermark."""
+    """Reject a Fetch of a broker's replica: it could move the high watermark."""
     note_denials(state, exchange, Refusals(ids={b"replica_id": NO_REPLICA}))
     return answer_error(exchange, body, NO_REPLICA)
 
