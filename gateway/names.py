@@ -40,6 +40,11 @@ class InvalidName(ValueError):
     """A name that no namespace and no Kafka can hold; the text says why, for the client."""
 
 
+class NoTopicHere(InvalidName):
+    """A name that is legal, and no topic's in this view: another may reach one by it, or what it
+    names is a namespace, there or not."""
+
+
 class LogicalName(NamedTuple):
     """A namespace (tier path, ``""`` for the default one) and the topic in it."""
 

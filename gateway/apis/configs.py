@@ -58,6 +58,7 @@ def request(
         for kind, _, _, value in _as_topics(spans)
     ):
         refused = name_refusals(state, _as_topics(spans))
+        refused = {name: why.told() for name, why in refused.items()}
         done_by = _config_change(state, plan.name)
         return change(state, exchange, done_by, body, refused)
     denied, aliases = _resource_refusals(state, spans)
@@ -108,7 +109,7 @@ def _resource_refusals(
             why = check_resource(resource_type, value.decode(errors="replace"))
             found = why or state.view.resolve(value)
             if isinstance(found, Denied):
-                denied[resource_type, value] = found
+                denied[resource_type, value] = found.told()
                 continue
             spelled = first.setdefault(found.flat, value)
             if spelled != value:

@@ -59,7 +59,9 @@ def resource_named(view: View, resource_type: int, name: str) -> Resource:
     if path is not None:
         return NamespaceResource(name, path)
     found = view.resolve(name.encode())
-    return found if isinstance(found, Denied) else TopicResource(name, found.flat.decode())
+    if isinstance(found, Denied):
+        return found.told()
+    return TopicResource(name, found.flat.decode())
 
 
 def moved_out(view: View, name: str, flat: str) -> Denied | None:

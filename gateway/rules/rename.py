@@ -137,7 +137,8 @@ class RequestRenamer:
             return
         found = self._access.topic(self._on_topic, value)
         if isinstance(found, Denied):
-            self._refused().topics[value] = found
+            why = found.told() if self._needs.tells_illegal else found
+            self._refused().topics[value] = why
             return
         flat = found.flat
         first = self.spelled.setdefault(flat, value)

@@ -15,6 +15,7 @@ from gateway.names import (
     MAX_FLAT_LENGTH,
     InvalidName,
     LogicalName,
+    NoTopicHere,
     check_namespace,
     decode,
     encode,
@@ -194,9 +195,10 @@ def _parse_from_root(snapshot: Snapshot, spelled: str) -> LogicalName:
 def _split(spelled: str) -> tuple[str, str]:
     namespace, _, topic = spelled.rpartition(DELIMITER)
     if not topic:
-        raise InvalidName(f"'{spelled}' names a namespace, not a topic in it")
+        check_namespace(namespace)
+        raise NoTopicHere(f"'{spelled}' names a namespace, not a topic in it")
     return namespace, topic
 
 
 def _outside(settings: ViewSettings, spelled: str) -> InvalidName:
-    return InvalidName(f"'{spelled}' is outside namespace '{settings.home}' of this listener")
+    return NoTopicHere(f"'{spelled}' is outside namespace '{settings.home}' of this listener")

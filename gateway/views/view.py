@@ -22,6 +22,7 @@ from gateway.names import (
     MAX_FLAT_LENGTH,
     InvalidName,
     LogicalName,
+    NoTopicHere,
     flat_prefix,
     is_reserved,
 )
@@ -264,7 +265,8 @@ class View:
             missing = snapshot.missing_tier(name.namespace)
             flat = snapshot.flat_of(name)
         except InvalidName as error:
-            return _unknown(f"{_sentence(str(error))}", "names")
+            illegal = not isinstance(error, NoTopicHere)
+            return _unknown(_sentence(str(error)), "names", illegal)
         if missing is not None:
             deleting = missing in snapshot.namespaces
             state = "is being deleted" if deleting else "does not exist"
@@ -298,5 +300,5 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "."
 
 
-def _unknown(message: str, rule: str) -> Denied:
-    return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, rule)
+def _unknown(message: str, rule: str, illegal: bool = False) -> Denied:
+    return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, rule, illegal=illegal)
