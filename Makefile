@@ -14,11 +14,13 @@ LOCK_FLAGS := --quiet --generate-hashes --strip-extras --allow-unsafe --no-heade
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 CASES ?= 100000
+REQUESTS ?= 1000000
+SEED ?= $(shell date +%s)
 PAGE ?= report.html
 KILLS ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test check format unit jobs soak live oracle compiled bench bench-spark \
+.PHONY: help demo report test check format unit jobs soak live oracle fuzz compiled bench bench-spark \
 	spark wheel lock upgrade clean
 .NOTPARALLEL:
 
@@ -62,6 +64,9 @@ live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
 oracle: $(STAMP)  ## Ask a Kafka and the gateway the same, at random (CASES=100000: how often).
 	ORACLE_CASES=$(CASES) $(PYTEST) -v tests/live/test_acl_oracle_decisions.py \
 		tests/live/test_acl_oracle_wire.py tests/live/test_policy_oracle.py
+
+fuzz: $(STAMP)  ## Ask a Kafka and the gateway any API at random (REQUESTS=1000000, SEED=...).
+	FUZZ_REQUESTS=$(REQUESTS) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/test_differential_fuzz.py
 
 compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
 	@$(BIN)/python -m devkit.compiled

@@ -23,6 +23,7 @@ LONGEST = (
     "tests/devkit/test_compiled.py",
     "tests/scenarios/test_scenarios.py",
     "tests/live/test_move_crash.py",
+    "tests/live/test_differential_fuzz.py",
     "tests/live/test_acl_oracle_wire.py",
     "tests/live/test_move_under_load.py",
     "tests/live/test_access_table.py",

@@ -22,7 +22,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.error_response import error_response
 from gateway.rules.nested import make
-from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, wire_string
+from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
 from gateway.views.access import READ
 from protocol import messages
 from protocol.entities import Kind
@@ -241,8 +241,10 @@ def _refuse(
         else:
             renamer.spelled = dict(session.spelled)
     renamer.add(spans)
-    refusals, body = renamer.refusals, buf[start:end]
-    assert refusals is not None
+    refusals, body = renamer.refusals or Refusals(), buf[start:end]
+    nothing = state.access.to_read(b"")
+    if isinstance(nothing, Denied) and (TOPIC_NAME, b"") in {(s[0], s[3]) for s in spans}:
+        refusals.topics[b""] = nothing  # the renamer leaves empty names to the broker
     exchange.flow = state.flow(FETCH, exchange.plan.version, next(iter(renamer.spelled), b""))
     again = generic.look_again(exchange, refusals)
     if again is not None:

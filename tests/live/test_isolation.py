@@ -150,6 +150,10 @@ def test_a_fetch_session_belongs_to_its_connection(
                 answer = other.ask("Fetch", 12, **incremental)
                 assert int(answer.error_code) == FETCH_SESSION_ID_NOT_FOUND
                 assert answer.responses == ()
+                full = other.ask(
+                    "Fetch", 12, **by_hand.fetch({"topic": "x"}, opened.session_id, -1)
+                )
+                assert (int(full.error_code), full.session_id) == (0, 0)
         again = owner.ask("Fetch", 12, **incremental)
         assert int(again.error_code) == 0
 

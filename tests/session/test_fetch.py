@@ -172,6 +172,16 @@ def test_a_full_fetch_with_a_denied_topic_has_no_session() -> None:
     assert got.responses[1].partitions[0].records == b"records"
 
 
+def test_an_empty_name_is_unknown_as_on_a_broker() -> None:
+    pair = Pair(topics=[OWN])
+    assert ask(pair, V, {"": [0]}) is None
+    (topic,) = pair.answer("Fetch", V).responses
+    assert (topic.topic, [p.error_code for p in topic.partitions]) == ("", [3])
+    sent = ask(pair, V, {"": [0], "team-a:orders": [0], "nowhere:x": [0]})
+    assert [topic.topic for topic in sent.topics] == [OWN]
+    assert sorted(names(reply(pair, V, {OWN: [b""]}))) == ["", "nowhere:x", "team-a:orders"]
+
+
 def test_a_full_fetch_with_denied_and_mixed_names() -> None:
     pair = Pair()
     topics = {"nowhere:x": [0], "team-a:orders": [0], "org:apache:kafka:x": [0], "plain": [0]}
