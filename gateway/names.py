@@ -134,6 +134,12 @@ def decode(flat: str) -> LogicalName:
     return LogicalName(namespace, rest)
 
 
+def may_be_captured(topic: str) -> bool:
+    """Whether the namespace of such names that is created one day could take this name of the
+    default namespace."""
+    return fold(topic).find(fold(END_OF_NAMESPACE)) > 0
+
+
 def fold(flat: str) -> str:
     """Kafka's metric-name folding: names equal after it collide (Topic.hasCollisionChars)."""
     return flat.replace(".", "_")

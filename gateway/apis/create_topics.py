@@ -19,7 +19,7 @@ from gateway.changes import admin_rights
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
-from gateway.names import DELIMITER, END_OF_NAMESPACE, fold
+from gateway.names import DELIMITER, may_be_captured
 from gateway.rules import create_topics_configs, create_topics_legacy, partial
 from gateway.rules.access import check_creation
 from gateway.rules.rename import Refusals
@@ -98,7 +98,7 @@ def _hide_configs(state: ConnectionState, exchange: Exchange) -> None:
 
 def _may_be_captured(name: bytes) -> bool:
     """Whether a namespace that another gateway makes at this moment could take the topic."""
-    return fold(name.decode(errors="replace")).find(fold(END_OF_NAMESPACE)) > 0
+    return may_be_captured(name.decode(errors="replace"))
 
 
 def _creation_refusal(state: ConnectionState, name: bytes) -> Denied | None:

@@ -22,9 +22,10 @@ from gateway.changes.judged_moves import Arrival, check_growth, check_limits, ju
 from gateway.changes.namespace_configs import split_virtual, validate
 from gateway.changes.policy_texts import called, shown_topic
 from gateway.changes.refused import Refused
+from gateway.changes.reservations import LISTING_HOLDS
 from gateway.changes.topic_configs import read_dynamic
 from gateway.changes.virtual_configs import read_adopt
-from gateway.error_codes import INVALID_CONFIG
+from gateway.error_codes import INVALID_CONFIG, REQUEST_TIMED_OUT
 from gateway.views.access import Access
 from gateway.views.view import View
 
@@ -65,6 +66,9 @@ async def create_namespace(
     arriving = await _judged(context, access.over(view), tiers, creation)
 
     def made(snapshot: Snapshot) -> Sequence[Change]:
+        if context.clock() - counted_at > LISTING_HOLDS:
+            text = "It took too long until the namespace could be created; try again."
+            raise Refused(REQUEST_TIMED_OUT, text, "unavailable")
         newest = View(settings, snapshot)
         if index.version != listed:
             check_capture(newest, creation, index.names())
