@@ -120,7 +120,8 @@ def restore(
     if not renamer.more:
         return renamer.edits
     edits = renamer.edits + endpoint_edits(spans, state.addresses, plan.flexible)
-    edits += text_edits(spans, plan.flexible, TextFacts(renamer.shown, state.view))
+    facts = TextFacts(renamer.told, state.view, exchange.spelled or {})
+    edits += text_edits(spans, plan.flexible, facts)
     edits.sort()
     sized = [(span[1], span[2], span[3]) for span in spans if span[0] == SIZED]
     return splice(buf, start, end, edits, sized) if sized and edits else edits

@@ -97,7 +97,8 @@ def in_logical_names(view: View, denied: Denied, topic: TopicResource | None = N
             return topic.name.encode()
         return view.spell(flat)
 
-    text = restored(denied.message.encode(), TextFacts(shown, view)).decode()
+    asked = () if topic is None else (topic.flat.encode(),)
+    text = restored(denied.message.encode(), TextFacts(shown, view, asked)).decode()
     return Denied(denied.code, text, denied.rule)
 
 

@@ -132,6 +132,10 @@ class ResponseRenamer:
                 return self._view.spell_under(flat, asked)
         return self._view.spell(flat)
 
+    def told(self, flat: bytes) -> bytes | None:
+        """A flat name in an error text; a topic that was not asked for has to be describable."""
+        return self.shown(flat) if flat in self._spelled else self._described(flat)
+
     def _topic(self, start: int, stop: int, value: bytes) -> None:
         if not value:
             return
