@@ -16,9 +16,10 @@ PYTEST := $(BIN)/python -m pytest
 CASES ?= 100000
 PAGE ?= report.html
 KILLS ?= 10
+TRIES ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test check format unit jobs soak live oracle compiled bench bench-spark \
+.PHONY: help demo report test check format unit jobs soak live oracle planted compiled bench bench-spark \
 	spark wheel lock upgrade clean
 .NOTPARALLEL:
 
@@ -62,6 +63,9 @@ live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
 oracle: $(STAMP)  ## Ask a Kafka and the gateway the same, at random (CASES=100000: how often).
 	ORACLE_CASES=$(CASES) $(PYTEST) -v tests/live/test_acl_oracle_decisions.py \
 		tests/live/test_acl_oracle_wire.py tests/live/test_policy_oracle.py
+
+planted: $(STAMP)  ## Try to plant topics in new namespaces (TRIES=200: how often, each way).
+	PLANTED_TRIES=$(TRIES) $(PYTEST) -v tests/live/test_planted_topics.py
 
 compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
 	@$(BIN)/python -m devkit.compiled
