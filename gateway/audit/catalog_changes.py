@@ -143,6 +143,7 @@ def _state(entity: Entity | None) -> State | None:
                 "deleting": entity.deleting,
                 "apply": list(entity.apply),
                 "apply_since": entity.apply_since,
+                "settings": dict(entity.settings),
             }
         case TopicEntry():
             aliases = [

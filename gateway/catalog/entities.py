@@ -23,7 +23,8 @@ class Namespace:
     ``configs`` are its own topic configs, inherited by what is below. ``deleting`` is the time at
     which it was marked for deletion, together with all below it; None while it is in use.
     ``apply`` holds the config keys whose latest change has yet to reach the topics below, as of
-    ``apply_since``.
+    ``apply_since``. ``settings`` are inherited likewise, but are the gateway's own: no broker knows
+    them.
     """
 
     path: str
@@ -31,6 +32,7 @@ class Namespace:
     deleting: int | None = None
     apply: tuple[str, ...] = ()
     apply_since: int = 0
+    settings: Mapping[str, str] = field(default_factory=lambda: NO_CONFIGS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ def fields_of(entity: Entity) -> dict[str, Any]:
                 "configs": dict(entity.configs),
                 "apply": list(entity.apply),
                 "apply_since": entity.apply_since,
+                "settings": dict(entity.settings),
             }
             return deleting | {name: value for name, value in fields.items() if value}
         case TopicEntry():
@@ -95,7 +96,7 @@ def entity_of(kind: str, identity: str, fields: dict[str, Any]) -> Entity:
 
 
 def _namespace(path: str, fields: dict[str, Any]) -> Namespace:
-    configs = fields.pop("configs", None)
+    configs, settings = fields.pop("configs", None), fields.pop("settings", None)
     deleting = fields.pop("deleting", None)
     return Namespace(
         path,
@@ -103,6 +104,7 @@ def _namespace(path: str, fields: dict[str, Any]) -> Namespace:
         None if deleting is None else _number(deleting),
         _texts(fields.pop("apply", ())),
         _number(fields.pop("apply_since", 0)),
+        NO_CONFIGS if settings is None else MappingProxyType(_text_map(settings)),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -126,11 +126,20 @@ class Snapshot:
     def effective_configs(self, namespace: str) -> dict[str, tuple[str, str]]:
         """The configs that a topic in ``namespace`` inherits: key to (value, the tier it is set
         on), the innermost tier that sets a key winning (KIP-37: Namespace Configs)."""
+        return self._inherited(namespace, lambda tier: tier.configs)
+
+    def effective_settings(self, namespace: str) -> dict[str, tuple[str, str]]:
+        """The same of the gateway's own settings."""
+        return self._inherited(namespace, lambda tier: tier.settings)
+
+    def _inherited(
+        self, namespace: str, of: Callable[[Namespace], Mapping[str, str]]
+    ) -> dict[str, tuple[str, str]]:
         effective: dict[str, tuple[str, str]] = {}
         for tier in parents(namespace):
             found = self.namespaces.get(tier)
             if found is not None:
-                effective |= {key: (value, tier) for key, value in found.configs.items()}
+                effective |= {key: (value, tier) for key, value in of(found).items()}
         return effective
 
     def captured_by(self, name: LogicalName) -> str | None:

@@ -37,12 +37,13 @@ NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """What is asked for. ``configs`` are the namespace's own, validated; ``captured`` the flat
-    names that :func:`captured_by` found, with the config keys that are set on each topic; ``now``
-    is in milliseconds since the epoch."""
+    """What is asked for. ``configs`` and ``settings`` are the namespace's own, validated;
+    ``captured`` the flat names that :func:`captured_by` found, with the config keys that are set on
+    each topic; ``now`` is in milliseconds since the epoch."""
 
     path: str
     configs: Mapping[str, str]
+    settings: Mapping[str, str]
     captured: Mapping[str, tuple[str, ...]]
     adopt: bool
     now: int
@@ -106,7 +107,9 @@ def decide(access: Access, creation: Creation) -> list[Change]:
         raise _made_meanwhile()
     entries = [entry for flat in captured if (entry := _adopted(access, tiers, creation, flat))]
     made = [
-        Namespace(tier, creation.configs) if tier == creation.path else Namespace(tier)
+        Namespace(tier, creation.configs, settings=creation.settings)
+        if tier == creation.path
+        else Namespace(tier)
         for tier in tiers
     ]
     return carrying(view.snapshot, [*made, *entries], _renamed(view, captured, entries))

@@ -32,6 +32,7 @@ from gateway.changes.resources import (
 )
 from gateway.changes.topic_configs import (
     DEFAULT,
+    INHERITED,
     OWN,
     adjust_described,
     describe,
@@ -228,6 +229,10 @@ def _facts(asked: _Request, path: str) -> Iterator[Any]:
         yield virtual(
             asked.shape, PRINCIPALS, principals, OWN, read_only=False, config_type=LIST_TYPE
         )
+    for key, (value, tier) in sorted(snapshot.effective_settings(path).items()):
+        source = OWN if tier == path else INHERITED
+        kind = _BOOLEAN_TYPE if value in ("true", "false") else _INT_TYPE
+        yield virtual(asked.shape, key, value, source, read_only=False, config_type=kind)
     if not snapshot.deleting().isdisjoint(parents(path)):
         yield virtual(asked.shape, DELETING, "true", DEFAULT, config_type=_BOOLEAN_TYPE)
     yield from _policies(asked, path, always=True)

@@ -27,6 +27,8 @@ NAMESPACES: Final = "gateway.namespaces"
 TOPICS: Final = "gateway.topics"
 DELETING: Final = "gateway.deleting"
 POLICIES: Final = "gateway.policies"
+AUTO_CREATE: Final = "gateway.auto.create.topics.enable"
+NUM_PARTITIONS: Final = "gateway.num.partitions"
 
 DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -43,11 +45,16 @@ DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
         DELETING: "The namespace is being deleted.",
         POLICIES: "Which policies apply to topics here, the producer guarantee too, and where each"
         " is set.",
+        AUTO_CREATE: "Whether a topic of the namespace is created when a client asks for it by"
+        " Metadata; where nothing is set it is as auto.create.topics.enable of the brokers says.",
+        NUM_PARTITIONS: "How many partitions such a topic gets; where nothing is set, as many as"
+        " num.partitions of the brokers says.",
     }
 )
 """THE table: every key there is, and what it is for."""
 
 _TO_MOVE: Final = frozenset({NAMESPACE, TOPIC, ALIAS_UNTIL})
+_OF_NAMESPACES: Final = frozenset({PRINCIPALS, AUTO_CREATE, NUM_PARTITIONS})
 _READ_ONLY: Final = frozenset({NAMESPACES, TOPICS, DELETING, POLICIES})
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,15}\Z")
 
@@ -117,7 +124,7 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
 
 def refuse_on_topic(key: str) -> Refused:
     """The error for a virtual key that CreateTopics or AlterConfigs puts on a topic."""
-    if key == PRINCIPALS:
+    if key in _OF_NAMESPACES:
         return _of_namespaces(key)
     if key == POLICIES:
         return _read_only(key)
@@ -202,7 +209,7 @@ def _check_movable(one: Operation) -> None:
         raise _read_only(one.key)
     if one.key == ADOPT:
         raise Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
-    if one.key == PRINCIPALS:
+    if one.key in _OF_NAMESPACES:
         raise _of_namespaces(one.key)
     if one.key not in _TO_MOVE:
         raise unknown(one.key)

@@ -49,6 +49,7 @@ def states(before: Entity | None, after: Entity | None) -> tuple[State | None, S
                 "deleting": 7,
                 "apply": ["retention.ms"],
                 "apply_since": 3,
+                "settings": {},
             },
         ),
         (
