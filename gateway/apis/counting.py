@@ -24,6 +24,9 @@ TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
 TOPIC_ID: Final = int(Kind.TOPIC_ID)
 ERROR_CODE: Final = int(Kind.ERROR_CODE)
 
+BEING_CREATED: Final = "being_created"
+"""The rule of a topic that is answered as missing until it is created: no denial."""
+
 MAX_SHOWN: Final = 300
 """Bytes of a denied name that are logged."""
 
@@ -38,8 +41,10 @@ def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals)
     flow = state.flow(plan.api_key, plan.version, b"")
     for items in (refusals.topics, refusals.ids):
         for resource, denied in items.items():
-            flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
             flow.errors[denied.code] = flow.errors.get(denied.code, 0) + 1
+            if denied.rule == BEING_CREATED:
+                continue
+            flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
             shown = _shown(resource)
             event = Denial(
                 state.source,

@@ -21,7 +21,7 @@ from gateway.names import (
     encode,
     may_be_captured,
 )
-from gateway.rules.access import check_creation
+from gateway.rules.access import check_creation, collision
 from gateway.views.view import View
 
 _MARK_LENGTH: Final = 9  # a dot and eight hex digits
@@ -95,8 +95,8 @@ def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Pla
         raise _invalid(f"{error}.") from None
     if flat is not None or snapshot.missing_tier(name.namespace) is not None:
         _refuse(check_creation(view, asked.name))
-    elif (captor := snapshot.captured_by(name)) is not None:
-        raise _invalid(f"Topic '{asked.name}' would collide with names of namespace '{captor}'.")
+    elif snapshot.captured_by(name) is not None:
+        _refuse(collision(asked.name))
     inherited = snapshot.effective_configs(name.namespace)
     own = tuple(sorted({config.name for config in asked.configs})) if name.namespace else ()
     if flat is None:

@@ -161,5 +161,5 @@ def _listener(config: Config, name: str | None) -> Listener:
 
 def _view(config: Config, listener: Listener, principal: str, snapshot: Snapshot) -> View:
     """The names as this principal sees them there: in its home, if it has one."""
-    settings = view_settings(listener)
+    settings = view_settings(listener, config.clusters[0])
     return View(settings_of(settings, home_of(config.principals, snapshot, principal)), snapshot)

@@ -135,12 +135,17 @@ Directory = Annotated[Path, Field(strict=False)]
 
 
 class Cluster(_Model):
-    """One backing cluster. ``node_ids`` has a place, hence a port, for every broker it may get."""
+    """One backing cluster. ``node_ids`` has a place, hence a port, for every broker it may get.
+
+    ``allow_namespace_like_topics``: its topics outside of namespaces may have names like
+    ``team-b..orders``, which read as a namespace's.
+    """
 
     name: Name
     bootstrap_servers: Annotated[tuple[BootstrapServer, ...], Field(min_length=1)]
     node_ids: NodeIds
     security: ClusterSecurity = ClusterSecurity()
+    allow_namespace_like_topics: bool = False
 
 
 class Listener(_Model):

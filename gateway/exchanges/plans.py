@@ -51,6 +51,7 @@ REQUEST_KINDS = frozenset(
         Kind.MAX_BYTES,
         Kind.ACKS,
         Kind.RECORDS,
+        Kind.AUTO_CREATION,
     }
 )
 

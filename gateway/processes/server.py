@@ -18,6 +18,7 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.members import register, seed
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
+from gateway.changes.auto_creation import AutoCreation
 from gateway.changes.background import background_jobs
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.context import Context
@@ -37,6 +38,7 @@ from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.exchanges.exchange import Refresh
 from gateway.exchanges.worker_state import WorkerState
 from gateway.node_ids import NodeIdRanges
+from gateway.processes.broker_configs import broker_configs
 from gateway.processes.garbage import collecting_no_garbage
 from gateway.processes.worker_channel import WorkerReport
 from gateway.processes.worker_policies import WorkerPolicies
@@ -88,10 +90,14 @@ class Server:
             audit=self.audit,
             judge=context.judge,
         )
+        self._auto_creation = AutoCreation(
+            context, lambda: broker_configs(self.admin, self.cluster), self.spawn
+        )
+        self.state.auto_creation = self._auto_creation
         self._authorizer = load_authorizer(config.authorization, self._catalog_changed)
         self._views = Views(
             self.catalog,
-            map(view_settings, config.listeners),
+            [view_settings(listener, cluster) for listener in config.listeners],
             self._authorizer,
             self.policies.policies,
         )
@@ -141,6 +147,7 @@ class Server:
         self.catalog.subscribe(self._catalog_changed)
         self._catalog_changed()
         self._jobs.start()
+        self._auto_creation.start()
         await self._listeners.start()
 
     async def stop(self) -> None:

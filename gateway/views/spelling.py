@@ -39,6 +39,8 @@ class ViewSettings:
     ``escape`` lets a name with a leading ``:`` (legal: ``..``) reach the root all the same.
     ``list_subtree``: listings, and subscriptions by regular expression, reach the namespaces
     below the view's own, not only that one. ``list_namespaces``: they hold namespaces, too.
+    ``namespace_like``: topics of the default namespace may be created under names that read as a
+    namespace's.
     """
 
     listener: str
@@ -47,6 +49,7 @@ class ViewSettings:
     escape: bool = False
     list_subtree: bool = True
     list_namespaces: bool = False
+    namespace_like: bool = False
 
     @property
     def scope(self) -> str:

@@ -41,6 +41,13 @@ def flat(logical: str) -> str:
     return f"{namespace.replace(':', '.')}..{topic}" if namespace else topic
 
 
+def namespace_like(brokers: str) -> dict[str, Any]:
+    """What makes a gateway take such names of topics outside of namespaces as well (``x..y``), as a
+    Kafka does: a key of its configuration."""
+    cluster = {"name": "main", "bootstrap_servers": brokers.split(","), "node_ids": ["1-8"]}
+    return {"clusters": [{**cluster, "allow_namespace_like_topics": True}]}
+
+
 def creation(
     servers: str, name: str, configs: Mapping[str, str] | None = None, *, validate: bool = False
 ) -> Future[None]:

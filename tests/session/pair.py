@@ -172,6 +172,7 @@ class Pair:
         self.view = View(settings, self.catalog.snapshot, policies)
         self._work: Coroutine[Any, Any, bytes] | None = None
         self._question: Question | None = None
+        self.asked_as: int | None = None
         addresses = ListenerAddresses(HOST, BASE_PORT, NodeIdRanges.parse(node_ids))
         self.session = self.another_session(addresses)
 
@@ -245,8 +246,10 @@ class Pair:
             self.session.resume(done.value)
 
     def ask(self, name: str, version: int, entity: Any, correlation_id: int = 7) -> Any:
-        """Send a request; returns the parsed request that the broker sees, None if it sees none."""
+        """Send a request; returns the parsed request that the broker sees, None if it sees none.
+        ``asked_as`` is the version that it has there, None if it is the gateway's own."""
         self.broker.scripted, self.broker.version = f"{name}Request", version
+        self.asked_as = None
         self.send(request_frame(name, version, entity, correlation_id))
         if self._question is not None:
             return self._question.request
@@ -258,6 +261,7 @@ class Pair:
             payload, 0, len(payload)
         )
         assert (seen_id, client_id) == (correlation_id, CLIENT_ID)
+        self.asked_as = seen_version
         return messages.parse(request_name(api_key), seen_version, payload[body:])
 
     def reply(
