@@ -13,7 +13,7 @@ from typing import Final
 from gateway.apis import generic
 from gateway.apis.counting import note_denials
 from gateway.decision import Denied
-from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
+from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
@@ -21,7 +21,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.error_response import error_response
 from gateway.rules.nested import make
-from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, wire_string
+from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
 from gateway.views.access import READ
 from protocol import messages
 from protocol.entities import Kind
@@ -41,6 +41,9 @@ RECORDS: Final = int(Kind.RECORDS)
 FETCH: Final = 1
 
 FINAL_EPOCH: Final = -1
+
+NO_NAME: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The topic name is empty.", "names")
+"""As a broker answers a Fetch of an empty name, which is a topic's nowhere."""
 
 GONE: Final = object()
 """Marks an exchange whose client is told that its session is gone: it must not be opened again by
@@ -221,8 +224,9 @@ def _refuse(
         else:
             renamer.spelled = dict(session.spelled)
     renamer.add(spans)
-    refusals, body = renamer.refusals, buf[start:end]
-    assert refusals is not None
+    refusals, body = renamer.refusals or Refusals(), buf[start:end]
+    if any(kind == TOPIC_NAME and not value for kind, _, _, value in spans):
+        refusals.topics[b""] = NO_NAME
     exchange.flow = state.flow(FETCH, exchange.plan.version, next(iter(renamer.spelled), b""))
     again = generic.look_again(exchange, refusals)
     if again is not None:

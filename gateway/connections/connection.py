@@ -8,7 +8,6 @@ nothing. What one side cannot take stops the reading of the other.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
@@ -16,7 +15,9 @@ from gateway.brokers.messages import BrokerError
 from gateway.catalog.actor import ACTOR, Actor
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.broker_side import BrokerSide
+from gateway.connections.ends import CHANGE_FAILED
 from gateway.connections.farewell import part
+from gateway.connections.guarding import end, guarded, reason
 from gateway.connections.hub import Hub
 from gateway.connections.lingering import TOO_MANY
 from gateway.connections.writing import WRITE_HIGH, write
@@ -24,8 +25,6 @@ from gateway.exchanges.exchange import Exchange, Interlude, Refresh, Unanswerabl
 from gateway.peers import address_text, host_text
 from gateway.session.session import Session
 from protocol.errors import ProtocolError
-
-log = logging.getLogger(__name__)
 
 DRAINED: Final = "drained"
 
@@ -66,6 +65,7 @@ class Connection(asyncio.Protocol):
 
     # -- the client's transport ---------------------------------------------------------------
 
+    @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Admit the client; nothing is sent to a broker yet."""
         self._transport = cast(asyncio.Transport, transport)
@@ -80,21 +80,21 @@ class Connection(asyncio.Protocol):
         """Requests, or pieces of them."""
         if self._broker is None:
             self._early += data
-            if self._task is None:
-                self._task = self._hub.spawn(self._connect())
-            self._balance()
+            self._wait_for_broker()
             return
         try:
             self.session.client_data(data)
+            self._flush()
+            if self.session.saturated:
+                self._balance()
+            if self.closing:
+                self._close_if_quiet()
         except ProtocolError as error:
             self._refuse(error)
-            return
-        self._flush()
-        if self.session.saturated:
-            self._balance()
-        if self.closing:
-            self._close_if_quiet()
+        except Exception as error:  # noqa: BLE001 - see ``guarding``
+            self.fail(error)
 
+    @guarded
     def connection_lost(self, exc: Exception | None) -> None:
         """The client went away (or was sent away)."""
         self._gone = True
@@ -111,11 +111,13 @@ class Connection(asyncio.Protocol):
         if self._broker is None or not self._broker.lingering:
             self._hub.closed(self)
 
+    @guarded
     def pause_writing(self) -> None:
         """The client reads slowly: read less from the broker."""
         self._client_full = True
         self._balance()
 
+    @guarded
     def resume_writing(self) -> None:
         """The client has caught up."""
         self._client_full = False
@@ -123,6 +125,7 @@ class Connection(asyncio.Protocol):
 
     # -- the broker's transport ---------------------------------------------------------------
 
+    @guarded
     def broker_connected(self, broker: BrokerSide) -> None:
         """The broker connection is there: send what has come so far."""
         self._broker = broker
@@ -138,23 +141,23 @@ class Connection(asyncio.Protocol):
         """Responses, or pieces of them."""
         try:
             self.session.broker_data(data)
-        except Unanswerable as error:
-            self.close(f"no answer fits: {error}")
-            return
+            self._flush()
+            if self._paused:
+                self._balance()
+            if self.closing:
+                self._close_if_quiet()
         except ProtocolError as error:
-            self.close(f"broker sent what is not Kafka: {error}")
-            return
-        self._flush()
-        if self._paused:
-            self._balance()
-        if self.closing:
-            self._close_if_quiet()
+            self._refuse_response(error)
+        except Exception as error:  # noqa: BLE001 - see ``guarding``
+            self.fail(error)
 
+    @guarded
     def broker_full(self, full: bool) -> None:
         """The broker reads slowly, or has caught up."""
         self._broker_full = full
         self._balance()
 
+    @guarded
     def broker_lost(self, exc: Exception | None) -> None:
         """The broker went away: so does the client, who knows how to come back."""
         reauth = self.session.state.reauth
@@ -163,6 +166,7 @@ class Connection(asyncio.Protocol):
         reason = f"broker connection failed: {exc}" if exc else "broker closed"
         self.close(reason, quietly=not exc and self.session.quiet)
 
+    @guarded
     def interject(self, run: Callable[[], Awaitable[None]]) -> None:
         """Let the gateway do something of its own at the broker, between two requests: requests
         that come meanwhile wait. A BrokerError that it raises ends the connection."""
@@ -182,6 +186,7 @@ class Connection(asyncio.Protocol):
         """``host:port`` of the client, for logs."""
         return self.session.state.source.client_address
 
+    @guarded
     def finish(self) -> None:
         """Read no more requests; close as soon as what is under way has been answered."""
         self.closing = True
@@ -197,8 +202,21 @@ class Connection(asyncio.Protocol):
         if self.session.quiet:
             self.close(DRAINED, quietly=True)
 
-    def close(self, reason: str, *, quietly: bool = False) -> None:
-        """End both sides, with one log line that names client and reason."""
+    def fail(self, error: Exception) -> None:
+        """End both sides at once: a callback, or a task, of this connection has failed."""
+        transport, broker = self._transport, self._broker
+        end(lambda: self.close(reason(error), error=error))
+        self._transport = None
+        if transport is not None:
+            transport.abort()
+        if broker is not None:
+            broker.abort()
+        if self._gone:
+            self._hub.closed(self)
+
+    def close(self, reason: str, *, quietly: bool = False, error: Exception | None = None) -> None:
+        """End both sides, with one log line that names client and reason; with the traceback of
+        ``error``, if that is why."""
         if self.session.state.flows is not None:
             self._hub.busy.add(self)  # what it ends for may be counted there
         transport, self._transport = self._transport, None
@@ -206,10 +224,10 @@ class Connection(asyncio.Protocol):
             if self._broker is not None:
                 if self._broker.lingering and not quietly:
                     # What the client has left behind has failed, and nobody else will tell.
-                    self._hub.note_close(self, reason, quietly=False)
+                    self._hub.note_close(self, reason, quietly=False, error=error)
                 self._broker.end_lingering()
             return
-        self._hub.note_close(self, reason, quietly=quietly)
+        self._hub.note_close(self, reason, quietly=quietly, error=error)
         self._client_full = False  # what lingers is read on
         if reason != DRAINED or not part(transport, self._parted, paused=self._paused):
             transport.close()
@@ -218,18 +236,21 @@ class Connection(asyncio.Protocol):
         if self._broker is not None:
             self._broker.close()
 
+    @guarded
     def left(self) -> None:
         """The broker's side has ended too, where it lingered."""
         self._hub.lingering.left(self)
         if self._gone:
             self._hub.closed(self)
 
+    @guarded
     def _parted(self) -> None:
         """The client has ended its side, after a farewell."""
         self._gone = True
         if self._broker is None or not self._broker.lingering:
             self._hub.closed(self)
 
+    @guarded
     def _refuse(self, error: ProtocolError) -> None:
         if isinstance(error, Unanswerable):
             # What was decided before it is sent, as if it had come alone.
@@ -239,6 +260,20 @@ class Connection(asyncio.Protocol):
             self.close(f"no answer fits: {error}")
         else:
             self.close(f"client sent what is not Kafka: {error}")
+
+    @guarded
+    def _refuse_response(self, error: ProtocolError) -> None:
+        if isinstance(error, Unanswerable):
+            self.close(f"no answer fits: {error}")
+        else:
+            self.close(f"broker sent what is not Kafka: {error}")
+
+    @guarded
+    def _wait_for_broker(self) -> None:
+        """Connect to the broker, if that has not begun; meanwhile only so much is read."""
+        if self._task is None:
+            self._task = self._hub.spawn(self, self._connect())
+        self._balance()
 
     def _flush(self) -> None:
         """Write what the session made, and look after what it waits for."""
@@ -254,7 +289,7 @@ class Connection(asyncio.Protocol):
         if session.state.flows is not None:
             self._hub.busy.add(self)
         if session.waiting is not None and self._task is None:
-            self._task = self._hub.spawn(self._do(session.waiting))
+            self._task = self._hub.spawn(self, self._do(session.waiting))
             self._balance()
 
     def _balance(self) -> None:
@@ -315,10 +350,9 @@ class Connection(asyncio.Protocol):
         except ProtocolError as error:
             self._task = None
             self._refuse(error)
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - see ``guarding``
             self._task = None
-            log.exception("%s: a change failed", self.client_address)
-            self.close("a change failed")
+            self.close(CHANGE_FAILED, error=error)
         return None
 
     def _actor(self) -> Actor:

@@ -6,13 +6,26 @@ import logging
 from typing import Final
 
 from gateway.connections.admission import TOO_LATE
+from gateway.connections.guarding import INTERNAL
 from gateway.connections.lingering import TOO_MANY
 from gateway.tls.handshake import FAILED, FULL
 
 log = logging.getLogger(__name__)
 
+CHANGE_FAILED: Final = "a change failed"
+"""Kind of the end of a connection whose request was to change something, and could not."""
+
 LOGGED_FEW_TIMES: Final = frozenset(
-    {"no broker connection", "authentication failed", TOO_LATE, FAILED, FULL, TOO_MANY}
+    {
+        "no broker connection",
+        "authentication failed",
+        TOO_LATE,
+        FAILED,
+        FULL,
+        TOO_MANY,
+        CHANGE_FAILED,
+        INTERNAL,
+    }
 )
 """Kinds of ends that clients can bring about as often as they like."""
 
@@ -26,13 +39,25 @@ class ConnectionEnds:
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
 
-    def note(self, listener: str, address: str, reason: str, *, quietly: bool) -> None:
-        """A connection ended; the kind of its ``reason`` is what stands before the colon."""
+    def note(
+        self,
+        listener: str,
+        address: str,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
+    ) -> None:
+        """A connection ended; the kind of its ``reason`` is what stands before the colon.
+
+        ``error`` is a defect of the gateway that was the cause; its traceback is logged.
+        """
         kind = reason.partition(":")[0]
         count = self._counts[kind] = self._counts.get(kind, 0) + 1
         quietly = quietly or (kind in LOGGED_FEW_TIMES and count > LOGGED_A_SECOND)
-        level = logging.DEBUG if quietly else logging.WARNING
-        log.log(level, "%s on %s: %s", address, listener, reason)
+        failed = logging.WARNING if error is None else logging.ERROR
+        level = logging.DEBUG if quietly else failed
+        log.log(level, "%s on %s: %s", address, listener, reason, exc_info=error)
 
     def take(self) -> dict[str, int]:
         """How many there were of each kind since the last call."""

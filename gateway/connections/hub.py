@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gateway.audit.interface import Audit
 from gateway.catalog.source import Catalog
 from gateway.cluster.cluster import Cluster
+from gateway.connections.guarding import Guarded
 from gateway.connections.lingering import Lingering
 from gateway.exchanges.exchange import Refresh
 from gateway.exchanges.worker_state import WorkerState
@@ -81,13 +82,18 @@ class Hub(Protocol):
         ...
 
     def note_close(
-        self, connection: Connection | LoginConnection, reason: str, *, quietly: bool
+        self,
+        connection: Connection | LoginConnection,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
     ) -> None:
-        """Log and count why a connection ends."""
+        """Log and count why a connection ends, with the traceback of ``error``."""
         ...
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run the cold part of a connection."""
+    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run the cold part of a connection; if it fails, ``owner`` is ended."""
         ...
 
     async def connect_broker(self, connection: Connection) -> None:

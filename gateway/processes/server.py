@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -31,11 +32,13 @@ from gateway.connections.broker_side import BrokerSide
 from gateway.connections.connection import Connection
 from gateway.connections.ends import ConnectionEnds
 from gateway.connections.entrance import Entrance
+from gateway.connections.guarding import Guarded, guard
 from gateway.connections.lingering import Lingering
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.exchanges.exchange import Refresh
 from gateway.exchanges.worker_state import WorkerState
+from gateway.flows import Flow
 from gateway.node_ids import NodeIdRanges
 from gateway.processes.garbage import collecting_no_garbage
 from gateway.processes.worker_channel import WorkerReport
@@ -182,7 +185,9 @@ class Server:
         self._sweep(monotonic())
         self._listeners.reload()
         self._broker_sessions.sweep(monotonic())
-        flows = [flow for connection in self.busy for flow in connection.session.take_flows()]
+        flows: list[Flow] = []
+        for connection in list(self.busy):
+            guard(connection, partial(_take_flows, connection, flows))
         acls = needed_acls(connection.session.state.access for connection in self.busy)
         self.busy.clear()
         listeners = self._config.listeners
@@ -254,10 +259,16 @@ class Server:
         self.admission.closed(connection)
 
     def note_close(
-        self, connection: Connection | LoginConnection, reason: str, *, quietly: bool
+        self,
+        connection: Connection | LoginConnection,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
     ) -> None:
-        """Log and count why a connection ends."""
-        self._ends.note(connection.listener, connection.client_address, reason, quietly=quietly)
+        """Log and count why a connection ends, with the traceback of ``error``."""
+        listener, address = connection.listener, connection.client_address
+        self._ends.note(listener, address, reason, quietly=quietly, error=error)
 
     def _tls_refused(self, listener: Listener, address: str, reason: str) -> None:
         """A client's TLS did not come about; it never was a connection."""
@@ -265,17 +276,19 @@ class Server:
         if reason != FULL:
             self.audit.authentication_failed(listener.name, address, MECHANISM, None, reason)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run the cold part of a connection: making it, or waiting for a refresh."""
+    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run the cold part of a connection: making it, or waiting for a refresh. If it fails,
+        ``owner`` is ended."""
+
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            if not task.cancelled() and isinstance(error := task.exception(), Exception):
+                owner.fail(error)
+
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(ended)
         return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a connection's task failed", exc_info=error)
 
     async def connect_broker(self, connection: Connection) -> None:
         """Connect a client to its broker. Raises OSError."""
@@ -294,10 +307,10 @@ class Server:
 
     async def refresh(self, what: Refresh) -> None:
         """Read the cluster's topics, or the catalog, anew; an unreachable one changes nothing."""
-        readings = [_if_possible(self.catalog.refresh())]
+        readings = [self.catalog.refresh]
         if what is Refresh.TOPICS:  # the catalog says whose they are
-            readings.append(_if_possible(self.cluster.refresh()))
-        await asyncio.gather(*readings)
+            readings.append(self.cluster.refresh)
+        await asyncio.gather(*map(_if_possible, readings))
 
     def _catalog_changed(self) -> None:
         """Everyone goes on with the catalog, and the policies, as they are now."""
@@ -305,7 +318,14 @@ class Server:
         self.entrance.review(self.connections)
 
 
-async def _if_possible(reading: Awaitable[None]) -> None:
-    """Without news a request is decided by what was known last."""
+def _take_flows(connection: Connection, flows: list[Flow]) -> None:
+    flows.extend(connection.session.take_flows())
+
+
+async def _if_possible(read: Callable[[], Awaitable[None]]) -> None:
+    """Without news a request is decided by what was known last.
+
+    The reading begins in here: it must not have begun where the client is gone before this has.
+    """
     with suppress(ClusterUnreachable, CatalogUnavailable):
-        await reading
+        await read()

@@ -161,8 +161,10 @@ class RegexSubscriptions:
             return Forward(body, sent)
         # Until the broker says so nobody knows what it holds; a failure is sent again.
         member.accepted = None
-        request = replace(request, subscribed_topic_names=wanted, subscribed_topic_regex=None)
-        return Forward(messages.write(request), replace(sent, names=wanted))
+        told: dict[str, object] = {"subscribed_topic_names": wanted}
+        if version >= FIRST_WITH_REGEX:
+            told["subscribed_topic_regex"] = None
+        return Forward(messages.write(replace(request, **told)), replace(sent, names=wanted))
 
     def on_response(self, version: int, sent: Sent | None, body: bytes) -> None:
         """Learn from the broker's response to a forwarded heartbeat. Raises ProtocolError."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Coroutine
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,6 +12,7 @@ import pytest
 from gateway.config.policies import PolicySettings
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.connection import Connection
+from gateway.connections.guarding import Guarded
 from gateway.connections.hub import Hub
 from gateway.connections.lingering import TOO_MANY, Lingering
 from gateway.exchanges.exchange import Refresh, Unanswerable
@@ -34,6 +34,7 @@ class FakeServer:
     def __init__(self) -> None:
         self.busy: set[Connection] = set()
         self.reasons: list[str] = []
+        self.errors: list[Exception | None] = []
         self.gone: list[Connection] = []
         self.refreshed: list[Refresh] = []
         self.broker = FakeTransport()
@@ -52,10 +53,18 @@ class FakeServer:
     def closed(self, connection: Connection) -> None:
         self.gone.append(connection)
 
-    def note_close(self, connection: Connection, reason: str, *, quietly: bool) -> None:
+    def note_close(
+        self,
+        connection: Connection,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
+    ) -> None:
         self.reasons.append(reason)
+        self.errors.append(error)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return asyncio.get_running_loop().create_task(work)
 
     async def connect_broker(self, connection: Connection) -> None:
@@ -90,9 +99,7 @@ async def test_a_change_is_answered_when_it_is_done() -> None:
     assert not client.paused
 
 
-async def test_a_change_that_fails_ends_the_connection(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_change_that_fails_ends_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = Pair()
 
     async def fail(*_: object) -> bytes:
@@ -100,13 +107,13 @@ async def test_a_change_that_fails_ends_the_connection(
 
     monkeypatch.setattr(pair.worker.changes, "create_topics", fail)
     connection, server, client = connected(pair)
-    with caplog.at_level(logging.ERROR):
-        connection.data_received(request_frame("CreateTopics", 7, create("org:")))
-        await settled()
+    connection.data_received(request_frame("CreateTopics", 7, create("org:")))
+    await settled()
     assert server.reasons == ["a change failed"]
+    (error,) = server.errors
+    assert isinstance(error, RuntimeError)
     assert client.closed
     assert client.written == b""
-    assert "127.0.0.1:5000: a change failed" in caplog.text
 
 
 async def test_a_change_that_cannot_be_read_is_the_clients_fault() -> None:
