@@ -15,7 +15,6 @@ from gateway.brokers.messages import BrokerError
 from gateway.catalog.actor import ACTOR, Actor
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.broker_side import BrokerSide
-from gateway.connections.ends import CHANGE_FAILED
 from gateway.connections.farewell import part
 from gateway.connections.guarding import end, guarded, reason
 from gateway.connections.hub import Hub
@@ -352,7 +351,7 @@ class Connection(asyncio.Protocol):
             self._refuse(error)
         except Exception as error:  # noqa: BLE001 - see ``guarding``
             self._task = None
-            self.close(CHANGE_FAILED, error=error)
+            self.close("a change failed", error=error)
         return None
 
     def _actor(self) -> Actor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from gateway.connections.acceptor import TOO_MANY_OF_ONE
 from gateway.connections.admission import TOO_LATE
 from gateway.connections.guarding import INTERNAL
 from gateway.connections.lingering import TOO_MANY
@@ -12,18 +13,16 @@ from gateway.tls.handshake import FAILED, FULL
 
 log = logging.getLogger(__name__)
 
-CHANGE_FAILED: Final = "a change failed"
-"""Kind of the end of a connection whose request was to change something, and could not."""
-
 LOGGED_FEW_TIMES: Final = frozenset(
     {
+        "a change failed",
         "no broker connection",
         "authentication failed",
         TOO_LATE,
         FAILED,
         FULL,
         TOO_MANY,
-        CHANGE_FAILED,
+        TOO_MANY_OF_ONE,
         INTERNAL,
     }
 )

@@ -17,7 +17,7 @@ from gateway.connections.broker_side import BrokerSide
 from gateway.connections.connection import Connection
 from gateway.connections.guarding import end, guarded, reason
 from gateway.connections.hub import Hub
-from gateway.peers import address_text
+from gateway.peers import address_text, host_text
 from protocol.errors import ProtocolError
 
 SHOWN_USER = 100
@@ -33,9 +33,11 @@ class LoginConnection(asyncio.Protocol):
         "_broker",
         "_hub",
         "_late",
+        "_spoke",
         "_task",
         "_transport",
         "client_address",
+        "host",
         "listener",
         "login",
         "node_id",
@@ -55,6 +57,8 @@ class LoginConnection(asyncio.Protocol):
         self.login = login
         self._admit = admit
         self.client_address = ""
+        self.host = ""
+        self._spoke = False
         self._transport: asyncio.Transport | None = None
         self._broker: LoginBroker | None = None
         self._task: asyncio.Task[None] | None = None
@@ -64,14 +68,19 @@ class LoginConnection(asyncio.Protocol):
 
     @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client connected; there may be too many already."""
+        """A client connected; if there are too many, another one gives way."""
         self._transport = cast(asyncio.Transport, transport)
-        self.client_address = address_text(transport.get_extra_info("peername"))
+        peer = transport.get_extra_info("peername")
+        self.client_address = address_text(peer)
+        self.host = host_text(peer)
         self._hub.arrived(self)
 
     @guarded
     def data_received(self, data: bytes) -> None:
         """Requests, or pieces of them."""
+        if not self._spoke:
+            self._spoke = True
+            self._hub.admission.spoke(self)
         if self._transport is not None and self._late is None:
             self._step(lambda: self.login.data(data), "client")
 
@@ -128,6 +137,10 @@ class LoginConnection(asyncio.Protocol):
         transport.close()
         if self._broker is not None:
             self._broker.close()
+
+    def give_way(self, reason: str) -> None:
+        """End it, so that others find room."""
+        self.close(reason)
 
     def _leave(self) -> asyncio.Transport | None:
         """The transport, if this has not been the end of it before."""

@@ -61,6 +61,9 @@ COUNTERS: Mapping[str, Family] = {
     ),
     "connections": Family(("listener",), "Client connections accepted"),
     "closes": Family(("reason",), "Client connections ended"),
+    "accept_delays": Family(
+        ("listener", "reason"), "Times that a worker accepted no more clients for a while"
+    ),
     "authentications": Family(
         ("listener", "mechanism", "result"), "Logins and re-authentications by SASL"
     ),
@@ -122,6 +125,9 @@ GAUGES: Mapping[str, Gauge] = {
     ),
     "catalog_fresh": Gauge(
         min, "Whether every worker has read the catalog within catalog.max_staleness (0, 1)"
+    ),
+    "accepting": Gauge(
+        min, "Whether every worker can accept clients, as far as the system goes (0, 1)"
     ),
     "catalog_version": Gauge(min, "The oldest catalog version that a worker has"),
     "topics": Gauge(max, "Topics of the cluster"),

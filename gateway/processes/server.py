@@ -36,6 +36,7 @@ from gateway.connections.guarding import Guarded, guard
 from gateway.connections.lingering import Lingering
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
+from gateway.connections.silent import SilentClients
 from gateway.exchanges.exchange import Refresh
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import Flow
@@ -43,15 +44,12 @@ from gateway.node_ids import NodeIdRanges
 from gateway.processes.garbage import collecting_no_garbage
 from gateway.processes.worker_channel import WorkerReport
 from gateway.processes.worker_policies import WorkerPolicies
-from gateway.tls.handshake import FULL
+from gateway.tls.handshake import FAILED, NO_PRINCIPAL
 from gateway.tls.identity import MECHANISM, identity_of
 from gateway.views.homes import view_settings
 from gateway.views.views import Views
 
 log = logging.getLogger(__name__)
-
-SILENT_SECONDS = 600.0
-"""Seconds a client may stay connected without a request (connections.max.idle.ms)."""
 
 
 class Server:
@@ -106,15 +104,16 @@ class Server:
         self.busy: set[Connection] = set()
         self.connections: set[Connection] = set()
         self.lingering = Lingering()
-        self._silent: dict[Connection, float] = {}
+        self._silent = SilentClients()
         self._broker_sessions = BrokerSessions(self.cluster)
         self._listeners = Listeners(
             config.listeners,
             self.ranges,
             self.entrance.accept,
-            refused=self._tls_refused,
+            refused=self._refused,
             limits=config.unauthenticated,
-            waiting=self.admission.under_way,
+            places=self.admission.places,
+            make_room=self._make_room,
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepted: dict[str, int] = {}
@@ -182,7 +181,7 @@ class Server:
 
         Called once a second; sweeps out clients that never said anything, too.
         """
-        self._sweep(monotonic())
+        self._silent.sweep(monotonic())
         self._listeners.reload()
         self._broker_sessions.sweep(monotonic())
         flows: list[Flow] = []
@@ -215,6 +214,7 @@ class Server:
                 "topics": len(self.cluster.index.names()),
                 "cluster_reachable": int(self.cluster.reachable),
                 "catalog_fresh": int(self.catalog.fresh),
+                "accepting": int(self._listeners.accepting),
                 "audit_queued_events": self.audit.queued,
             },
             counters=counters,
@@ -222,29 +222,22 @@ class Server:
                 *self.state.take_authorization_denials(),
                 *self.audit.take_rows(),
                 *self.admission.take_rows(),
+                *self._listeners.take_delays(),
                 *self.policies.take_rows(),
             ],
         )
-
-    def _sweep(self, now: float) -> None:
-        """Close clients that have said nothing yet, after Kafka's connections.max.idle.ms."""
-        for connection, since in list(self._silent.items()):
-            if now - since < SILENT_SECONDS:
-                break  # in the order they came
-            connection.close("client sent nothing", quietly=True)
 
     # -- what connections ask -----------------------------------------------------------------
 
     def arrived(self, login: LoginConnection) -> None:
         """A client of a listener with SASL connected."""
         self._accepted[login.listener] = self._accepted.get(login.listener, 0) + 1
-        if not self.admission.arrived(login, self._listeners.handshaking(login.listener)):
-            login.close(FULL)
+        self.admission.arrived(login)
 
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
         """A client is in: it has said who it is, or nobody asked."""
         self.connections.add(connection)
-        self._silent[connection] = monotonic()
+        self._silent.add(connection)
         identity, listener = connection.session.state.identity, connection.listener
         if listener not in self.admission.sasl:  # where it was counted when it arrived
             self._accepted[listener] = self._accepted.get(listener, 0) + 1
@@ -254,7 +247,7 @@ class Server:
     def closed(self, connection: Connection) -> None:
         """A client connection is gone; what it counted is collected with the next report."""
         self.connections.discard(connection)
-        self._silent.pop(connection, None)
+        self._silent.remove(connection)
         self._broker_sessions.closed(connection)
         self.admission.closed(connection)
 
@@ -270,10 +263,17 @@ class Server:
         listener, address = connection.listener, connection.client_address
         self._ends.note(listener, address, reason, quietly=quietly, error=error)
 
-    def _tls_refused(self, listener: Listener, address: str, reason: str) -> None:
-        """A client's TLS did not come about; it never was a connection."""
-        self._ends.note(listener.name, address, reason, quietly=False)
-        if reason != FULL:
+    def _make_room(self, listener: str) -> None:
+        """End a connection of a full listener: the longest silent, before its login or after."""
+        if not self.admission.places[listener].make_room():
+            self._silent.make_room(listener)
+
+    def _refused(
+        self, listener: Listener, address: str, reason: str, error: Exception | None
+    ) -> None:
+        """A client was not let in; it never was a connection."""
+        self._ends.note(listener.name, address, reason, quietly=False, error=error)
+        if reason.startswith((FAILED, NO_PRINCIPAL)):
             self.audit.authentication_failed(listener.name, address, MECHANISM, None, reason)
 
     def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -292,7 +292,7 @@ class Server:
 
     async def connect_broker(self, connection: Connection) -> None:
         """Connect a client to its broker. Raises OSError."""
-        self._silent.pop(connection, None)  # from here on the broker's own idle limit holds
+        self._silent.remove(connection)  # from here on the broker's own idle limit holds
         session_seconds = await open_broker(
             self.cluster, connection.node_id, lambda: BrokerSide(connection)
         )

@@ -51,7 +51,8 @@ class FakeServer:
     def __init__(self, delay: float = 0.0) -> None:
         self.state = SimpleNamespace(failure_delay=delay)
         self.entrance = SimpleNamespace(login_failed=self.failed)
-        self.admission = SimpleNamespace(left=self.left)
+        self.spoken: list[LoginConnection] = []
+        self.admission = SimpleNamespace(left=self.left, spoke=self.spoken.append)
         self.under_way: list[LoginConnection] = []
         self.failures: list[LoginConnection] = []
         self.ends: list[tuple[str, bool]] = []

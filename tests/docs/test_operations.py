@@ -9,10 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gateway.auth.mechanisms import USER_IS_GONE
+from gateway.connections.acceptor import TOO_MANY_OF_ONE
+from gateway.connections.guarding import INTERNAL
 from gateway.connections.lingering import TOO_MANY
 from gateway.flows import LATENCY_BUCKETS
 from gateway.processes.metrics import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES, Metrics
 from gateway.processes.worker_channel import State
+from gateway.tls.handshake import FULL
 from tests.docs import markdown
 
 PAGE = markdown.read("docs/operations.md")
@@ -90,16 +93,18 @@ ENDING = (
     "connections/connection.py",
     "connections/entrance.py",
     "connections/login_connection.py",
+    "connections/silent.py",
     "processes/server.py",
     "tls/handshake.py",
 )
-CALLS = {"close", "revoke", "_revoke", "refused"}
+CALLS = {"close", "revoke", "_revoke", "refused", "_fail"}
 """What ends connections, and by a call of what."""
 
 
 def close_reasons() -> set[str]:
     """What connections are ended for, up to the colon."""
-    found: set[str] = {USER_IS_GONE, TOO_MANY}  # which go through variables
+    # Those that go through variables.
+    found: set[str] = {USER_IS_GONE, TOO_MANY, FULL, INTERNAL, TOO_MANY_OF_ONE}
     for name in ENDING:
         tree = ast.parse((GATEWAY / name).read_text())
         constants = dict(_constants(tree))
