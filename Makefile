@@ -16,9 +16,11 @@ PYTEST := $(BIN)/python -m pytest
 CASES ?= 100000
 PAGE ?= report.html
 KILLS ?= 10
+FRAMES ?= 200
+SEED ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test check format unit jobs soak live oracle compiled bench bench-spark \
+.PHONY: help demo report test check format unit jobs soak live oracle fuzz-frames compiled bench bench-spark \
 	spark wheel lock upgrade clean
 .NOTPARALLEL:
 
@@ -62,6 +64,9 @@ live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
 oracle: $(STAMP)  ## Ask a Kafka and the gateway the same, at random (CASES=100000: how often).
 	ORACLE_CASES=$(CASES) $(PYTEST) -v tests/live/test_acl_oracle_decisions.py \
 		tests/live/test_acl_oracle_wire.py tests/live/test_policy_oracle.py
+
+fuzz-frames: $(STAMP)  ## Send a gateway frames that are almost right (FRAMES=200: of each API and version).
+	FUZZ_FRAMES=$(FRAMES) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/test_fuzz_frames.py
 
 compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
 	@$(BIN)/python -m devkit.compiled

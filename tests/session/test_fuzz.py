@@ -6,7 +6,6 @@ the client holds nothing of another namespace and no address.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from gateway.acls.standard import StandardAuthorizer
 from protocol.errors import ProtocolError
 from tests.session import samples
+from tests.session.mutations import KINDS, MOST_GROWN, Mutation, mutated, mutation
 from tests.session.pair import Pair, request_frame, response_frame, topic_id
 
 OWN = "team-a..orders"
@@ -26,42 +26,14 @@ ANSWERED_HERE = [
     pytest.param(*case, id=f"{case[0]}-v{case[1]}") for case in samples.decided(here=True)
 ]
 
-Mutation = Callable[[bytes], bytes]
-
-
-def framed(payload: bytes) -> bytes:
-    """The payload with the size that it has."""
-    return len(payload).to_bytes(4, "big") + payload
-
 
 @st.composite
 def mutations(draw: st.DrawFn) -> Mutation:
     """Something that goes wrong with a frame."""
     where = draw(st.floats(0, 1, exclude_max=True))
-    kind = draw(st.sampled_from(["flip", "byte", "cut", "shrink", "grow", "size", "number"]))
+    kind = draw(st.sampled_from(KINDS))
     value = draw(st.integers(0, 255))
-    more = draw(st.binary(max_size=12))
-
-    def mutate(frame: bytes) -> bytes:
-        payload = bytearray(frame[4:])
-        at = int(where * len(payload))
-        if kind == "flip":
-            payload[at] ^= 1 << (value % 8)
-        elif kind == "byte":
-            payload[at] = value
-        elif kind == "cut":
-            return framed(bytes(payload[:at]))
-        elif kind == "shrink":
-            del payload[at : at + 1 + value % 8]
-        elif kind == "grow":
-            payload[at:at] = more
-        elif kind == "size":
-            return (len(payload) + value - 128).to_bytes(4, "big", signed=True) + frame[4:]
-        else:
-            payload[at : at + 4] = (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff")[value % 2]
-        return framed(bytes(payload))
-
-    return mutate
+    return mutation(kind, where, value, draw(st.binary(max_size=MOST_GROWN)))
 
 
 def pieces(frame: bytes, cut: float) -> tuple[bytes, bytes]:
@@ -93,13 +65,6 @@ QUICK = settings(
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-
-
-def mutated(frame: bytes, mutate: list[Mutation]) -> bytes:
-    for one in mutate:
-        if len(frame) > 4:
-            frame = one(frame)
-    return frame
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)
