@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Listener
 from gateway.config.security import Unauthenticated
+from gateway.connections.guarding import guard
 from gateway.connections.places import Places
 from gateway.counts import Row
 from gateway.identity import Identity
@@ -107,7 +109,7 @@ class Admission:
     def close_logins(self, reason: str) -> None:
         """End all logins under way; their clients come back, to another gateway."""
         for login in list(self._logins):
-            login.close(reason, quietly=True)
+            guard(login, partial(login.close, reason, quietly=True))
 
     def count(self, listener: str, mechanism: str, result: str) -> None:
         """Count an authentication: ``accepted``, ``refused``, ``renewed`` or ``not renewed``."""
@@ -151,9 +153,9 @@ class Admission:
         for login, deadline in list(self._logins.items()):
             if deadline > now:
                 break  # in the order they came
-            login.close(TOO_LATE)
+            guard(login, partial(login.close, TOO_LATE))
         for connection in self.expired(time.time()):
-            self._revoke(connection, SESSION_EXPIRED)
+            guard(connection, partial(self._revoke, connection, SESSION_EXPIRED))
         if now - self._looked >= LOOK_SECONDS:
             self._looked = now
             if any([mechanisms.look_again() for mechanisms in self.sasl.values()]):

@@ -2,13 +2,14 @@
 
 Places are few (``unauthenticated.max_connections``), and whoever connects takes one. So that nobody
 locks the others out, one address has a share of them at most, and where there is none left the
-client that has been silent the longest gives way: those who mean to log in do it at once.
+client that has been silent the longest gives way: those who mean to log in do it at once. Where
+most have sent something it is the first of those, or a single byte of each would do for the crowd,
+and whoever has just come would be the only one to go.
 """
 
 from __future__ import annotations
 
 from ipaddress import IPv6Address, ip_address
-from itertools import chain
 from typing import Final, Protocol
 
 from gateway.config.security import Unauthenticated
@@ -32,7 +33,7 @@ class Unknown(Protocol):
 
 
 class _Line:
-    """Clients in the order in which they came, those that have sent something behind the others."""
+    """Clients in the order in which they came, apart by whether they have sent something."""
 
     __slots__ = ("silent", "speaking")
 
@@ -44,7 +45,8 @@ class _Line:
         return len(self.silent) + len(self.speaking)
 
     def first(self) -> Unknown | None:
-        return next(chain(self.silent, self.speaking), None)
+        most = self.silent if 2 * len(self.silent) >= len(self) else self.speaking
+        return next(iter(most), None)
 
     def spoke(self, client: Unknown) -> None:
         if client in self.silent:

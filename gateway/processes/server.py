@@ -150,7 +150,7 @@ class Server:
         self._listeners.stop()
         await self.admission.stop()
         for connection in list(self.connections):
-            connection.close("gateway stops", quietly=True)
+            guard(connection, partial(connection.close, "gateway stops", quietly=True))
         await self._jobs.stop()
         await self.policies.stop()
         await self.catalog.stop()

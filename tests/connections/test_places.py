@@ -49,6 +49,23 @@ def test_who_has_sent_something_stays_while_others_have_not() -> None:
     assert gone(first, third, fourth) == [True, False, False]
 
 
+def test_a_byte_does_not_buy_a_place_for_good() -> None:
+    """A crowd that sends one byte each, from many addresses: a newcomer has his time, too."""
+    here = places(10)
+    crowd = [Client(here, f"192.0.2.{number}") for number in range(10)]
+    for each in crowd:
+        here.spoke(each)
+    newcomer = Client(here, "198.51.100.1")
+    assert gone(newcomer, *crowd[:2]) == [False, True, False]
+    for number in range(10, 14):
+        here.spoke(Client(here, f"192.0.2.{number}"))
+    assert gone(newcomer) == [False]
+    here.spoke(newcomer)
+    for number in range(14, 18):
+        here.spoke(Client(here, f"192.0.2.{number}"))
+    assert gone(newcomer) == [False]
+
+
 def test_an_address_takes_no_more_than_its_share_of_the_others() -> None:
     here = places(4, 0.5)
     honest = [Client(here, f"192.0.2.{number}") for number in (2, 3)]

@@ -109,12 +109,20 @@ def close_reasons() -> set[str]:
         tree = ast.parse((GATEWAY / name).read_text())
         constants = dict(_constants(tree))
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in CALLS:
-                for argument in node.args[:2]:
+            if isinstance(node, ast.Call):
+                for argument in _given_to_a_call(node)[:2]:
                     found.update(texts(argument, constants))
             elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "reason":
                 found.update(texts(node.value, constants))
     return {text.partition(":")[0] for text in found}
+
+
+def _given_to_a_call(node: ast.Call) -> list[ast.expr]:
+    """The arguments of one of :data:`CALLS`, also of a ``partial`` of it."""
+    called, given = node.func, node.args
+    if ast.unparse(called) == "partial":
+        called, given = given[0], given[1:]
+    return given if ast.unparse(called).rpartition(".")[2] in CALLS else []
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:
