@@ -19,7 +19,7 @@ from devkit.gateway_process import GatewayProcess
 from tests.live.fuzzing import CASES, Fuzz, await_held, held, internal_errors
 from tests.live.wire import Wire
 
-FRAMES = int(os.environ.get("FUZZ_FRAMES", "4"))
+FRAMES = int(os.environ.get("FUZZ_FRAMES", "10"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 
 MORE_DESCRIPTORS = 20
