@@ -169,12 +169,14 @@ class Listeners:
         loop = asyncio.get_running_loop()
         task = loop.create_task(loop.connect_accepted_socket(lambda: protocol, accepted))
         self._connecting.add(task)
-        task.add_done_callback(self._connected)
+        task.add_done_callback(partial(self._connected, accepted))
 
-    def _connected(self, task: asyncio.Task[object]) -> None:
+    def _connected(self, accepted: socket.socket, task: asyncio.Task[object]) -> None:
         self._connecting.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.debug("a client was gone before its connection was made", exc_info=error)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        accepted.close()
+        log.debug("a client was gone before its connection was made", exc_info=error)
 
     def _node_outside(self, listener: str, node_id: int) -> None:
         self._outside[listener] = self._outside.get(listener, 0) + 1

@@ -72,7 +72,11 @@ class ConnectionQuota:
 
 class CountedSocket(socket.socket):
     """A client's socket, which gives its place back when its descriptor is closed: here, or by the
-    event loop, which then detaches it."""
+    event loop, which then detaches it.
+
+    uvloop holds a reference (``_io_refs``), and while it does ``close`` leaves the descriptor
+    alone: whoever hands a socket over may close it afterwards.
+    """
 
     __slots__ = ("_host", "_quota")
 
@@ -82,9 +86,10 @@ class CountedSocket(socket.socket):
         self._host = host
 
     def close(self) -> None:
-        """Close the descriptor."""
+        """Close the descriptor, unless an event loop has it."""
         super().close()
-        self._give_back()
+        if self.fileno() < 0:
+            self._give_back()
 
     def detach(self) -> int:
         """Leave the descriptor, which is closed, to whoever did it."""

@@ -80,7 +80,7 @@ class Handshake(asyncio.Protocol):
         self._address = address_text(peer)
         self.host = host_text(peer)
         self._done = False
-        self._accepted: socket.socket | None = None  # until the event loop owns it
+        self._accepted: socket.socket | None = None  # until TLS is there
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, accepted: socket.socket, seconds: float) -> None:
@@ -105,6 +105,7 @@ class Handshake(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """TLS is there. Nothing is read before this returns."""
         self._done = True
+        self._accepted = None
         self._gate.leave(self)
         encrypted = cast(asyncio.Transport, transport)
         connection = encrypted.get_extra_info("ssl_object")
@@ -149,7 +150,6 @@ class Handshake(asyncio.Protocol):
         context = self._tls.context_for(hello)
         HELLO.set(hello)
         ON_ALERT.set(partial(_send, accepted))
-        self._accepted = None
         await loop.connect_accepted_socket(
             lambda: self,
             accepted,

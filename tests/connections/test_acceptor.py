@@ -7,6 +7,7 @@ import resource
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -155,6 +156,33 @@ def test_what_takes_a_client_over_fails(run: Run) -> None:
             await quietly(client.reader.read())
             assert bound.refused == [(client.address, "internal error: RuntimeError")]
             await client.close()
+
+    run(test)
+
+
+def test_a_client_that_is_gone_before_its_connection_is_made(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its place is free again."""
+
+    async def gone(*_: object) -> None:
+        raise OSError("gone")
+
+    async def test() -> None:
+        async with limited(max_connections=1) as bound:
+            loop = asyncio.get_running_loop()
+            fails = SimpleNamespace(create_task=loop.create_task, connect_accepted_socket=gone)
+            with monkeypatch.context() as patch:
+                patch.setattr(
+                    "gateway.connections.listeners.asyncio.get_running_loop", lambda: fails
+                )
+                client = await bound.connect(None)
+                await quietly(client.reader.read())
+            other = await bound.connect(None)
+            assert await other.echo(b"x") == b"x"
+            bound.accepted = bound.accepted[1:]
+            for each in (client, other):
+                await each.close()
 
     run(test)
 

@@ -91,6 +91,19 @@ def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
     theirs.close()
 
 
+def test_a_socket_that_an_event_loop_has_keeps_its_place(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    here = quota()
+    here.take("192.0.2.1")
+    counted = CountedSocket(sockets[0], here, "192.0.2.1")
+    with counted.makefile("rb") as file:  # which holds it as uvloop does
+        counted.close()
+        sockets[1].send(b"x")
+        assert (here.count, file.read(1)) == (1, b"x")
+    assert here.count == 0
+
+
 @pytest.mark.parametrize("end", ["close", "detach"])
 def test_a_place_is_given_back_with_the_descriptor(
     sockets: tuple[socket.socket, socket.socket], end: str
