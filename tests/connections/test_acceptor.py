@@ -5,16 +5,24 @@ from __future__ import annotations
 import asyncio
 import resource
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gateway.connections.acceptor import RETRY_SECONDS, TOO_MANY_OF_ONE, descriptors_left
-from tests.connections.bound_listener import Bound, Client, Run, plain, quietly
+from tests.connections.bound_listener import Bound, Client, Run, plain, quietly, secure
+from tests.tls.pki import Pki
 from tests.waiting import eventually
+
+
+@pytest.fixture
+def pki(tmp_path: Path) -> Pki:
+    return Pki(tmp_path, "localhost")
 
 
 def limited(**limits: Any) -> Bound:
@@ -183,6 +191,44 @@ def test_a_client_that_is_gone_before_its_connection_is_made(
             bound.accepted = bound.accepted[1:]
             for each in (client, other):
                 await each.close()
+
+    run(test)
+
+
+RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER: a close resets the connection."""
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_every_place_is_given_back(run: Run, pki: Pki, encrypted: bool) -> None:
+    """Whatever becomes of clients."""
+
+    async def test() -> None:
+        async with Bound(secure(pki) if encrypted else plain(), max_seconds=1) as bound:
+            quota = bound.listeners._quotas["here"]
+            for sent in (b"", b"\x16", b"GET / HTTP/1.1\r\n\r\n", bytes(20_000)):
+                for linger in (None, RESET):
+                    client = await bound.connect(None)
+                    client.writer.write(sent)
+                    if linger is not None:
+                        raw = client.writer.get_extra_info("socket")
+                        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+                    await client.close()
+            context = pki.client() if encrypted else None
+            for ends_first in (False, True):
+                client = await bound.connect(context)
+                assert await client.echo(b"x") == b"x"
+                if ends_first:
+                    bound.accepted[-1].transport.close()
+                await client.close()
+            silent = await bound.connect(None)
+            await eventually(lambda: quota.count == 1, "the others have left")
+            if encrypted:
+                bound.listeners.stop()  # which ends handshakes
+            else:
+                await silent.close()
+            await eventually(lambda: quota.count == 0, "all have left")
+            await silent.close()
 
     run(test)
 
