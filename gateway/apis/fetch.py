@@ -26,6 +26,7 @@ from gateway.views.access import READ
 from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
+from protocol.pausing import FEW, paced
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -81,7 +82,7 @@ def request(
     if session is not None and epoch > 0:
         spelled, lead = session.spelled, session.lead
     edits: list[Edit] = []
-    for kind, at, stop, value in spans:
+    for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):
         if kind == TOPIC_NAME:
             found = to_read(value)
             if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
@@ -115,7 +116,8 @@ def response(
     if exchange.request is GONE:
         return edits  # the client gets nothing of it
     session_id = 0
-    for kind, at, stop, value in generic.response_spans(plan, buf, start, end):
+    spans = generic.response_spans(plan, buf, start, end)
+    for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):
         if kind == RECORDS:
             count_partition(exchange, flow, buf, stop, value)
         elif kind == TOPIC_NAME:

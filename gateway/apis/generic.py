@@ -10,7 +10,7 @@ from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
-from gateway.exchanges.plans import Plan
+from gateway.exchanges.plans import WALKED_AT_ONCE, Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import authorized_operations, group_lists, metadata, partial
 from gateway.rules.api_keys import ApiKey
@@ -21,6 +21,7 @@ from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.rules.restore import ResponseRenamer
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
+from protocol.pausing import eased, let_go
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -118,11 +119,13 @@ def restore(
             raise ProtocolError(f"{plan.name} response names what was not asked for") from None
         return restored_body(state, exchange, body)
     if not renamer.more:
+        let_go(spans)
         return renamer.edits
     edits = renamer.edits + endpoint_edits(spans, state.addresses, plan.flexible)
     edits += text_edits(spans, plan.flexible, TextFacts(renamer.shown, state.view))
     edits.sort()
-    sized = [(span[1], span[2], span[3]) for span in spans if span[0] == SIZED]
+    sized = [(span[1], span[2], span[3]) for span in eased(spans) if span[0] == SIZED]
+    let_go(spans)
     return splice(buf, start, end, edits, sized) if sized and edits else edits
 
 
@@ -145,7 +148,9 @@ def request_spans(
     client means, since they are decided in one go while everyone else waits.
     """
     spans: list[Span] = []
-    stop = plan.request_walk(buf, start, end, spans)
+    long = end - start > plan.small_request and end - start > WALKED_AT_ONCE
+    walk = plan.long_request_walk() if long else plan.request_walk
+    stop = walk(buf, start, end, spans)
     if stop != end:
         raise TrailingBytes(stop)
     if len(spans) > most:
@@ -156,7 +161,9 @@ def request_spans(
 def response_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
     """Walk a whole response body. Raises ProtocolError for bytes that go on after it."""
     spans: list[Span] = []
-    stop = plan.response_walk(buf, start, end, spans)
+    long = end - start > plan.small_response and end - start > WALKED_AT_ONCE
+    walk = plan.long_response_walk() if long else plan.response_walk
+    stop = walk(buf, start, end, spans)
     if stop != end:
         raise ProtocolError(
             f"{plan.name} v{plan.version} response has {end - stop} bytes after its end"

@@ -28,6 +28,7 @@ from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.views.denials import ACL_RULE
 from protocol.entities import Kind
+from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -137,7 +138,7 @@ def learn_ids(state: ConnectionState, spans: list[Span]) -> None:
     """Note the id behind each (flat) topic name of a response; an id stands after its name."""
     index = state.worker.cluster.index
     flat: bytes | None = None
-    for kind, _, _, value in spans:
+    for kind, _, _, value in eased(spans):
         if kind == TOPIC_NAME:
             flat = value
         elif kind == TOPIC_ID and flat and any(value):

@@ -22,6 +22,7 @@ from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.configs import Resource as ConfigResource
 from gateway.views.access import ALTER, CREATE, DELETE, DESCRIBE, Access
 from gateway.views.denials import as_asked, unnamed
+from protocol.pausing import paced
 
 DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
 ALTER_CONFIGS: Final = int(Operation.ALTER_CONFIGS)
@@ -158,7 +159,7 @@ def _contents(
     """By namespace, why one of the topics in it may not be deleted."""
     owner = access.view.snapshot.owner
     denied: dict[str, Denied] = {}
-    for flat in flats:
+    for flat in paced(list(flats)):
         namespace = owner(flat.decode(errors="replace")).namespace
         if namespace in namespaces and namespace not in denied:
             why = access.flat(DELETE, flat)

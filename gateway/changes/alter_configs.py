@@ -54,6 +54,7 @@ from gateway.rules.configs import Resource as ConfigResource
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
+from protocol.pausing import paced
 
 _ALTER: Final = "AlterConfigs"
 _INCREMENTAL: Final = "IncrementalAlterConfigs"
@@ -153,7 +154,7 @@ def _items(
     for resource in resources:
         operations = tuple(
             Operation(config.name, getattr(config, "config_operation", SET), config.value)
-            for config in resource.configs
+            for config in paced(resource.configs)
         )
         forbidden = denied.get((resource.resource_type, resource.resource_name.encode()))
         if forbidden is not None:

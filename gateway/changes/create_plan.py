@@ -17,6 +17,7 @@ from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPI
 from gateway.names import END_OF_NAMESPACE, MAX_FLAT_LENGTH, InvalidName, LogicalName, encode, fold
 from gateway.rules.access import check_creation
 from gateway.views.view import View
+from protocol.pausing import eased
 
 _MARK_LENGTH: Final = 9  # a dot and eight hex digits
 
@@ -77,7 +78,7 @@ def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Pla
     :class:`gateway.changes.refused.Refused`.
     """
     snapshot = view.snapshot
-    for config in asked.configs:
+    for config in eased(asked.configs):
         if is_virtual(config.name):
             raise refuse_on_topic(config.name)
     try:
@@ -90,7 +91,7 @@ def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Pla
     elif (captor := snapshot.captured_by(name)) is not None:
         raise _invalid(f"Topic '{asked.name}' would collide with names of namespace '{captor}'.")
     inherited = snapshot.effective_configs(name.namespace)
-    own = tuple(sorted({config.name for config in asked.configs})) if name.namespace else ()
+    own = tuple(sorted({config.name for config in eased(asked.configs)})) if name.namespace else ()
     if flat is None:
         flat = fresh_flat(snapshot, name, exists)
         entry = TopicEntry(flat, name, own_configs=own, creating=True, since=now)

@@ -56,7 +56,7 @@ async def create_namespace(
     await context.cluster.refresh()
     index = context.cluster.index
     listed = index.version
-    captured = captured_by(view.snapshot, tiers, index.names())
+    captured = captured_by(view.snapshot, tiers, list(index.names()))
     keys: dict[str, tuple[str, ...]] = dict.fromkeys(captured, ())
     if adopt and captured:
         dynamic = await read_dynamic(context, captured)
@@ -67,7 +67,7 @@ async def create_namespace(
     def made(snapshot: Snapshot) -> Sequence[Change]:
         newest = View(settings, snapshot)
         if index.version != listed:
-            check_capture(newest, creation, index.names())
+            check_capture(newest, creation, list(index.names()))
         changes = decide(access.over(newest), creation)
         check_growth(snapshot, arriving)
         check_limits(context, access.principal, snapshot, arriving, counted_at)

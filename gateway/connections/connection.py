@@ -22,7 +22,9 @@ from gateway.connections.lingering import TOO_MANY
 from gateway.connections.writing import WRITE_HIGH, write
 from gateway.exchanges.exchange import Exchange, Interlude, Refresh, Unanswerable, Work
 from gateway.peers import address_text, host_text
+from gateway.session.deciding import Deciding
 from gateway.session.session import Session
+from gateway.slices import InSlices, in_slices
 from protocol.errors import ProtocolError
 
 log = logging.getLogger(__name__)
@@ -41,6 +43,7 @@ class Connection(asyncio.Protocol):
         "_gone",
         "_hub",
         "_paused",
+        "_restoring",
         "_task",
         "_transport",
         "closing",
@@ -58,6 +61,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._broker: BrokerSide | None = None
         self._task: asyncio.Task[None] | None = None
+        self._restoring: asyncio.Task[None] | None = None
         self._early: bytes = b""
         self._gone = False
         self._paused = False
@@ -145,6 +149,9 @@ class Connection(asyncio.Protocol):
             self.close(f"broker sent what is not Kafka: {error}")
             return
         self._flush()
+        if self.session.restoring is not None and self._restoring is None:
+            self._restoring = self._hub.spawn(self._restore())
+            self._balance()
         if self._paused:
             self._balance()
         if self.closing:
@@ -215,6 +222,8 @@ class Connection(asyncio.Protocol):
             transport.close()
         if self._task is not None:
             self._task.cancel()
+        if self._restoring is not None:
+            self._restoring.cancel()
         if self._broker is not None:
             self._broker.close()
 
@@ -272,7 +281,7 @@ class Connection(asyncio.Protocol):
             else:
                 self._transport.resume_reading()
         if self._broker is not None:
-            self._broker.hold(self._client_full)
+            self._broker.hold(self._client_full or self._restoring is not None)
 
     async def _connect(self) -> None:
         try:
@@ -281,7 +290,26 @@ class Connection(asyncio.Protocol):
             self._task = None
             self.close(f"no broker connection: {error}")
 
-    async def _do(self, what: Refresh | Work | Interlude) -> None:
+    async def _restore(self) -> None:
+        """Restore long responses while others are served; the broker's next ones wait."""
+        try:
+            while (what := self.session.restoring) is not None:
+                await in_slices(self._hub.turns, what.slices)
+                self.session.restored()
+                self._flush()
+        except Unanswerable as error:
+            self.close(f"no answer fits: {error}")
+        except ProtocolError as error:
+            self.close(f"broker sent what is not Kafka: {error}")
+        except Exception:
+            log.exception("%s: a response could not be restored", self.client_address)
+            self.close("a response could not be restored")
+        self._restoring = None
+        self._balance()
+        if self.closing:
+            self._close_if_quiet()
+
+    async def _do(self, what: Refresh | Work | Interlude | Deciding) -> None:
         """What the session waits for, off the path of everyone else's requests."""
         body = await self._outcome(what)
         self._task = None
@@ -299,16 +327,18 @@ class Connection(asyncio.Protocol):
         if self.closing:
             self._close_if_quiet()
 
-    async def _outcome(self, what: Refresh | Work | Interlude) -> bytes | None:
+    async def _outcome(self, what: Refresh | Work | Interlude | Deciding) -> bytes | None:
         """The body of an answer, where there is one to give; what fails ends the connection."""
         try:
             if isinstance(what, Refresh):
                 await self._hub.refresh(what)
             elif isinstance(what, Interlude):
                 await what.run()
+            elif isinstance(what, Deciding):
+                await in_slices(self._hub.turns, what.slices)
             else:
                 ACTOR.set(self._actor())
-                return await what.run()
+                return await InSlices(self._hub.turns, what.run())
         except BrokerError as error:
             self._task = None
             self.close(f"no broker connection: {error}")

@@ -12,6 +12,7 @@ from gateway.cluster.cluster import Cluster
 from gateway.connections.lingering import Lingering
 from gateway.exchanges.exchange import Refresh
 from gateway.exchanges.worker_state import WorkerState
+from gateway.slices import Turns
 
 if TYPE_CHECKING:
     from gateway.connections.admission import Admission
@@ -56,6 +57,11 @@ class Hub(Protocol):
     @property
     def lingering(self) -> Lingering:
         """Connections that wait for a broker without their clients."""
+        ...
+
+    @property
+    def turns(self) -> Turns:
+        """Whose slice of long work is next."""
         ...
 
     @property

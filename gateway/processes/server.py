@@ -40,6 +40,7 @@ from gateway.node_ids import NodeIdRanges
 from gateway.processes.garbage import collecting_no_garbage
 from gateway.processes.worker_channel import WorkerReport
 from gateway.processes.worker_policies import WorkerPolicies
+from gateway.slices import Turns
 from gateway.tls.handshake import FULL
 from gateway.tls.identity import MECHANISM, identity_of
 from gateway.views.homes import view_settings
@@ -64,7 +65,10 @@ class Server:
         cluster = config.clusters[0]
         self.ranges = NodeIdRanges.parse(cluster.node_ids)
         security = BrokerSecurity(cluster.security)
-        self.cluster = Cluster(cluster.name, cluster.bootstrap_servers, security=security)
+        self.turns = Turns()
+        self.cluster = Cluster(
+            cluster.name, cluster.bootstrap_servers, security=security, turns=self.turns
+        )
         self.admin = BrokerAdmin(self.cluster)
         self.audit = open_audit(config, f"w{worker_id}", self.admin, security)
         self.catalog = catalog or ReplicatedCatalog(
@@ -180,6 +184,7 @@ class Server:
         Called once a second; sweeps out clients that never said anything, too.
         """
         self._sweep(monotonic())
+        self.state.regexes.expire()
         self._listeners.reload()
         self._broker_sessions.sweep(monotonic())
         flows = [flow for connection in self.busy for flow in connection.session.take_flows()]

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from gateway.names import decode
 from gateway.views.view import View
 from protocol.entities import Kind
+from protocol.pausing import eased, pause_point
 from protocol.primitives import compact_string, legacy_string
 from protocol.splice import Edit
 from protocol.walkers import Span
@@ -38,7 +39,7 @@ class TextFacts:
 def text_edits(spans: Sequence[Span], flexible: bool, facts: TextFacts) -> list[Edit]:
     """Edits for the error texts among ``spans``."""
     edits: list[Edit] = []
-    for kind, start, stop, text in spans:
+    for kind, start, stop, text in eased(spans):
         if kind == ERROR_TEXT and text:
             new = restored(text, facts)
             if new != text:
@@ -48,6 +49,7 @@ def text_edits(spans: Sequence[Span], flexible: bool, facts: TextFacts) -> list[
 
 def restored(text: bytes, facts: TextFacts) -> bytes:
     """The text in logical names. Addresses in it are withheld."""
+    pause_point()
     shown, prefix = facts.shown, facts.view.id_prefix
 
     def one(match: re.Match[bytes]) -> bytes:

@@ -16,6 +16,7 @@ from gateway.rules.needs import NOTHING, Needs
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from protocol.entities import Kind
+from protocol.pausing import FEW, paced
 from protocol.primitives import compact_string, legacy_bytes, legacy_string
 from protocol.splice import Edit
 from protocol.subscription import rewrite_assignment, rewrite_subscription
@@ -105,7 +106,7 @@ class RequestRenamer:
 
         ``protocol_type`` is the group's where no span says it.
         """
-        for kind, start, stop, value in spans:
+        for kind, start, stop, value in spans if len(spans) <= FEW else paced(spans):
             if value is None:
                 continue
             if kind == TOPIC_NAME:

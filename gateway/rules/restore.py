@@ -21,6 +21,7 @@ from gateway.rules.rename import (
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
 from protocol.entities import Kind
+from protocol.pausing import FEW, paced
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -80,7 +81,7 @@ class ResponseRenamer:
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
         """Decide each span, in order. ``protocol_type`` is the group's where no span says it."""
         moved = self._view.has_topic_ids
-        for kind, start, stop, value in spans:
+        for kind, start, stop, value in spans if len(spans) <= FEW else paced(spans):
             if value is None:
                 continue
             if kind == TOPIC_NAME:

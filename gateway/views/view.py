@@ -29,6 +29,7 @@ from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.topic_ids import TopicIndex
 from gateway.views import spelling
 from gateway.views.spelling import MAX_SPELLED, Spelling, ViewSettings, below
+from protocol.pausing import pause_point
 from protocol.primitives import compact_string, legacy_string
 
 __all__ = ["Spelling", "View", "ViewSettings"]
@@ -257,6 +258,7 @@ class View:
         return self.snapshot.missing_tier(name.namespace) is None
 
     def _resolve(self, spelled: bytes) -> Resolved | Denied:
+        pause_point()  # many new names in one request
         text = spelled.decode(errors="replace")
         snapshot = self.snapshot
         try:

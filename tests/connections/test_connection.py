@@ -19,6 +19,7 @@ from gateway.exchanges.exchange import Refresh, Unanswerable
 from gateway.identity import Identity
 from gateway.policies.tree import Policies
 from gateway.session.in_flight import MAX_IN_FLIGHT
+from gateway.slices import Turns
 from protocol import messages
 from tests.auth.logins import Accepts, authenticate, handshake
 from tests.connections.fake_transport import FakeTransport
@@ -38,6 +39,7 @@ class FakeServer:
         self.refreshed: list[Refresh] = []
         self.broker = FakeTransport()
         self.lingering = Lingering(most=1)
+        self.turns = Turns()
         self.entrance = SimpleNamespace(reauthenticated=self._reauthenticated)
         self.reauthenticated: list[tuple[Connection, bool]] = []
 

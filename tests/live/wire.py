@@ -38,13 +38,18 @@ class Wire:
     wait has a deadline."""
 
     def __init__(
-        self, address: str, *, receive_buffer: int | None = None, source: str | None = None
+        self,
+        address: str,
+        *,
+        receive_buffer: int | None = None,
+        source: str | None = None,
+        seconds: float = SECONDS,
     ) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if receive_buffer is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self._socket.settimeout(SECONDS)
+        self._socket.settimeout(seconds)
         if source is not None:
             self._socket.bind((source, 0))
         self._socket.connect((host, int(port)))
