@@ -19,8 +19,10 @@ from gateway.exchanges.state import ConnectionState
 from gateway.slices import Slices
 from protocol.splice import splice
 
-MAX_TRIES: Final = 5
-"""How often a request is decided again because the catalog has changed in the meantime."""
+MAX_TRIES: Final = 3
+"""How often a request is decided because the catalog has changed in the meantime. What was decided
+last counts then, as if it had been sent just before the change: where something changes every
+second, no listing would ever be answered."""
 
 FEW_EDITS: Final = 100
 """Edits of a request that are written to the broker one by one."""
@@ -54,17 +56,17 @@ class Deciding:
         return self.buf[self.position : self.end]
 
     def _decide(self) -> Outcome:
-        """Decide by one state of the catalog: what has changed meanwhile is decided again."""
-        for _ in range(MAX_TRIES):
+        """Decide by one state of the catalog; if it has changed meanwhile, decide again."""
+        for left in reversed(range(MAX_TRIES)):
             access, exchange = self.state.access, self.exchange
             end, outcome = self._once(exchange)
-            if self.state.access is access:
+            if self.state.access is access or not (left or self.state.view.closed):
                 return self._written(exchange, end, outcome)
             self.exchange = Exchange(
                 exchange.client_plan, exchange.correlation_id, exchange.arrived, exchange.size
             )
             self.exchange.refreshed = exchange.refreshed
-        raise Unanswerable("the catalog changes faster than a large request can be decided")
+        raise Unanswerable("the catalog is out of date by the time that a request is decided")
 
     def _once(self, exchange: Exchange) -> tuple[int, Outcome]:
         decide = exchange.plan.on_request

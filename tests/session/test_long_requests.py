@@ -11,6 +11,7 @@ import pytest
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.coverage import COVERAGE
+from gateway.session.deciding import MAX_TRIES, Deciding
 from protocol import messages
 from tests.session.long_requests import (
     TimedPair,
@@ -201,3 +202,25 @@ def test_a_catalog_that_changes_meanwhile_is_what_counts() -> None:
     pair.catalog_changed()
     pair.send(b"")
     assert b"team-a" not in pair.to_broker()
+
+
+def changing(pair: TimedPair) -> int:
+    """Send a long request while the catalog changes all the time; how many changes it took."""
+    names = tuple({"name": f"team-a:t{number}"} for number in range(MANY))
+    entity = request("Metadata", 4, "team-a:t", topic_id(1))
+    many = tuple(type(entity.topics[0])(**name) for name in names)
+    entity = type(entity)(**{**values(entity), "topics": many})
+    pair.session.client_data(request_frame("Metadata", 4, entity))
+    changes = 0
+    while isinstance(waiting := pair.session.waiting, Deciding):
+        while not waiting.slices.step():
+            pair.catalog_changed()
+            changes += 1
+        pair.session.resume()
+    return changes
+
+
+def test_a_catalog_that_changes_all_the_time_is_no_reason_not_to_answer() -> None:
+    pair = TimedPair(topics=[f"team-a..t{number}" for number in range(MANY)])
+    assert changing(pair) > MAX_TRIES
+    assert pair.to_broker().count(b"team-a..t") == MANY
