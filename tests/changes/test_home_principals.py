@@ -76,13 +76,13 @@ async def test_a_principal_has_one_home(world: World, gateway: FakeGateway) -> N
 async def test_it_is_described(gateway: FakeGateway) -> None:
     assert KEY not in await describe(gateway, "team-a:")
     await alter(gateway, "team-a:", change(SET, "User:eve,User:bob"))
-    assert (await describe(gateway, "team-a:"))[KEY] == ("User:bob,User:eve", 1)
-    assert (await describe(gateway, "team-a..", view=gateway.view(legal=True)))[KEY][1] == 1
+    assert (await describe(gateway, "team-a:"))[KEY] == ("User:bob,User:eve", 5)
+    assert (await describe(gateway, "team-a..", view=gateway.view(legal=True)))[KEY][1] == 5
     for other in ("team-b:", "team-a:sub:", "team-a:x", ":"):
         assert KEY not in await describe(gateway, other)
     (result,) = await describe_all(gateway, [(TOPIC, "team-a:", (KEY,))], documentation=True)
     (config,) = result.configs
-    assert (config.config_type, config.read_only) == (7, False)
+    assert (config.config_type, config.read_only) == (7, True)
     assert config.documentation.startswith("The principals whose home")
 
 

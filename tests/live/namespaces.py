@@ -112,7 +112,7 @@ def description(servers: str, name: str) -> Future[dict[str, ConfigEntry]]:
 def describe(servers: str, name: str) -> dict[str, tuple[str, int]]:
     """The configs of a topic or namespace: key to value and source."""
     entries = description(servers, name).result(clients.SECONDS)
-    return {key: (entry.value or "", _number(entry.source)) for key, entry in entries.items()}
+    return {key: (entry.value or "", source_of(entry)) for key, entry in entries.items()}
 
 
 def value_on_broker(kafka: KafkaCluster, topic: str, key: str) -> tuple[str, int]:
@@ -155,8 +155,9 @@ def made_at_the_broker(kafka: KafkaCluster, *topics: str) -> Iterator[None]:
         delete(kafka.bootstrap_servers, *left)
 
 
-def _number(source: object) -> int:
+def source_of(entry: ConfigEntry) -> int:
     """confluent-kafka tells a source as a number or as an enum, depending on where."""
+    source = entry.source
     return source if isinstance(source, int) else int(getattr(source, "value"))  # noqa: B009
 
 

@@ -12,7 +12,12 @@ from confluent_kafka import Consumer, TopicPartition
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
 from tests.live import clients, namespaces
-from tests.live.namespaces import INVALID_CONFIG, INVALID_TOPIC_EXCEPTION, OWN, TOPIC_ALREADY_EXISTS
+from tests.live.namespaces import (
+    DEFAULT,
+    INVALID_CONFIG,
+    INVALID_TOPIC_EXCEPTION,
+    TOPIC_ALREADY_EXISTS,
+)
 from tests.live.wire import Wire
 
 Names = Callable[[str], str]
@@ -36,7 +41,7 @@ def test_move_keeps_records_and_positions(
     namespaces.alter(admin, old, {"gateway.namespace": target})
     assert topics_on_broker() == before
     assert {name for name in clients.listed(colon) if topic in name} == {new}
-    assert namespaces.describe(colon, new)["gateway.namespace"] == (target, OWN)
+    assert namespaces.describe(colon, new)["gateway.namespace"] == (target, DEFAULT)
     assert _topic_id(colon, new) != topic_id
     assert _topic_id(kafka.bootstrap_servers, namespaces.flat(old)) == topic_id
     code, _ = namespaces.refusal(namespaces.description(colon, old))

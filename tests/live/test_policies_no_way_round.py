@@ -250,7 +250,8 @@ def test_release_to_the_default_namespace(servers: str, kafka: KafkaCluster, uni
     assert "set for the default namespace" in text
     with_four(kafka, name)  # it is in the default namespace, and has never been asked about
     namespaces.alter(servers, name, {"gateway.namespace": "free", "gateway.topic": f"{name}-2"})
-    text = refused(namespaces.alteration(servers, f"free:{name}-2", drop=["gateway.namespace"]))
+    release = {"gateway.release": "true"}
+    text = refused(namespaces.alteration(servers, f"free:{name}-2", release))
     assert "set for the default namespace" in text
     namespaces.delete(servers, f"free:{name}", f"free:{name}-2")
 
