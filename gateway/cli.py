@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gateway import exit_codes, version
 from gateway.checks.check import as_json, find_problems, find_warnings, plan, table
-from gateway.commands import acls, catalog, configs, explain, policies, topics
+from gateway.commands import acls, adopt_group, catalog, configs, explain, policies, topics
 from gateway.config.errors import ConfigError
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config, with_lines
@@ -147,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
     topics.add_parser(commands)
     configs.add_parser(commands)
     acls.add_parser(commands)
+    adopt_group.add_parser(commands)
     catalog.add_parser(commands)
     explain.add_parser(commands)
     policies.add_parser(commands)
