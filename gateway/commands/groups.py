@@ -36,6 +36,9 @@ _AT_ONCE: Final = 1_000
 """Partitions in one request: their records stay far below the 1 MiB of a coordinator's batch."""
 
 _BACKOFF: Final = 0.2
+_NEXT_STEPS: Final = {30: "; ask whoever manages the group's permissions"}
+"""What to do about an error: 30 is GROUP_AUTHORIZATION_FAILED."""
+
 _PASSING: Final = RETRIABLE | {_UNSTABLE_OFFSET_COMMIT}
 
 
@@ -161,7 +164,7 @@ class Groups:
             await asyncio.sleep(_BACKOFF)
         code = int(getattr(answer, "error_code", 0))
         if code:
-            raise CommandError(f"group '{group}': {name} is answered {error_name(code)}")
+            raise _refused(group, name, code)
         return answer
 
     async def _coordinator(self, group: str) -> GatewayClient:
@@ -176,8 +179,7 @@ class Groups:
             )
             found = answer.entity
             if found.error_code:
-                name = error_name(int(found.error_code))
-                raise CommandError(f"group '{group}': its coordinator is not found: {name}")
+                raise _refused(group, "FindCoordinatorRequest", int(found.error_code))
             self._coordinators[group] = self._client_at(Address(found.host, found.port))
         return self._coordinators[group]
 
@@ -218,6 +220,11 @@ class _Commit:
             "member_id": "",
         }
         return make(cls, {**head, "topics": topics})
+
+
+def _refused(group: str, name: str, code: int) -> CommandError:
+    step = _NEXT_STEPS.get(code, "")
+    return CommandError(f"group '{group}': {name} is answered {error_name(code)}{step}")
 
 
 def _every_group(cls: type) -> Any:

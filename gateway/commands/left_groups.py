@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.commands.admin import Admin
-from gateway.commands.adopt_group import left_behind
+from gateway.commands.carriage import left_behind
 from gateway.commands.failure import CommandError
 from gateway.commands.groups import Groups
 from gateway.commands.listed import ROOT

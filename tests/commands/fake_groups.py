@@ -24,17 +24,23 @@ class FakeGroups(FakeGateway):
         self.codes: dict[str, deque[int]] = {}
         self.refused: dict[Partition, int] = {}
         self.unstable: set[Partition] = set()
+        self.operations: int | None = None  # what DescribeCluster tells; None: it is not served
         self.committed: Callable[[], None] = lambda: None
 
     def handlers(self) -> dict[str, Handler]:
         """See FakeNamespaces."""
-        return super().handlers() | {
-            "FindCoordinator": self._find,
-            "ListGroups": self._list,
-            "Metadata": self._with_brokers,
-            "OffsetCommit": self._commit,
-            "OffsetFetch": self._fetch,
-        }
+        told = {"DescribeCluster": self._cluster} if self.operations is not None else {}
+        return (
+            super().handlers()
+            | told
+            | {
+                "FindCoordinator": self._find,
+                "ListGroups": self._list,
+                "Metadata": self._with_brokers,
+                "OffsetCommit": self._commit,
+                "OffsetFetch": self._fetch,
+            }
+        )
 
     def _code(self, api: str) -> int:
         codes = self.codes.get(api)
@@ -43,6 +49,10 @@ class FakeGroups(FakeGateway):
     def _find(self, request: Any, response: type) -> dict[str, object]:
         code = self._code("FindCoordinator")
         return {"error_code": code, "node_id": 0, "host": HOST, "port": self.port}
+
+    def _cluster(self, request: Any, response: type) -> dict[str, object]:
+        assert request.include_cluster_authorized_operations
+        return {"cluster_id": "c", "cluster_authorized_operations": self.operations}
 
     def _with_brokers(self, request: Any, response: type) -> dict[str, object]:
         broker = {"node_id": 0, "host": HOST, "port": self.port}

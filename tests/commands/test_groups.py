@@ -121,7 +121,7 @@ async def test_offsets_of_an_open_transaction() -> None:
     ("api", "told"),
     [
         ("OffsetFetch", "group 'app': OffsetFetchRequest is answered GROUP_AUTHORIZATION_FAILED"),
-        ("FindCoordinator", "coordinator is not found: GROUP_AUTHORIZATION_FAILED"),
+        ("FindCoordinator", "FindCoordinatorRequest is answered GROUP_AUTHORIZATION_FAILED; ask"),
     ],
 )
 async def test_what_is_denied(api: str, told: str) -> None:
