@@ -23,8 +23,12 @@ INSIDE = "127.0.0.1:9392"
 GROUP = "app"
 
 RECORDS = {"crm.calls": (3, 1670), "crm.mails": (1, 200)}
-"""How many partitions each topic has, and how many records each of them."""
+"""How many partitions each topic has, and how many records each of them when the application is
+stopped."""
+PARTITIONS = sum(partitions for partitions, _ in RECORDS.values())
 ALL = sum(partitions * records for partitions, records in RECORDS.values())
+LAST = 10
+"""How many of them each partition has got since the topics were adopted."""
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +69,11 @@ def read(servers: str, topics: list[str], count: int, protocol: str) -> list[tup
     return [(record.topic() or "", record.offset() or 0) for record in records]
 
 
+def offsets(topic: str, first: int) -> set[tuple[str, int]]:
+    """The topic with each offset of its last records."""
+    return {(topic, first + number) for number in range(LAST)}
+
+
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_the_page(kafka: KafkaCluster, moving: GatewayProcess, protocol: str) -> None:
     outside, inside = moving.bootstrap_servers("outside"), moving.bootstrap_servers("crm")
@@ -73,17 +82,22 @@ def test_the_page(kafka: KafkaCluster, moving: GatewayProcess, protocol: str) ->
     for topic, (partitions, _) in RECORDS.items():
         clients.create(kafka.bootstrap_servers, topic, partitions=partitions)
     clients.await_stored(kafka, *RECORDS)
-    produce(kafka, 0, {topic: records for topic, (_, records) in RECORDS.items()})
-    assert len(read(outside, [*RECORDS], ALL, protocol)) == ALL
+    produce(kafka, 0, {topic: records - LAST for topic, (_, records) in RECORDS.items()})
+    before = ALL - PARTITIONS * LAST
+    assert len(read(outside, [*RECORDS], before, protocol)) == before
 
     for step in guide.steps(PAGE):
         words = [addresses.get(word, word) for word in step.words]
+        if "--state" in words:
+            # It goes on by the aliases until it is stopped.
+            produce(kafka, before, dict.fromkeys(RECORDS, LAST))
+            found = read(outside, [*RECORDS], PARTITIONS * LAST, protocol)
+            assert {*found} == offsets("crm.calls", 1660) | offsets("crm.mails", 190)
         if "--undo" in words:
             # It runs at its new address, from where it was and from nowhere else.
-            produce(kafka, ALL, dict.fromkeys(RECORDS, 10))
-            found = read(inside, ["calls", "mails"], 40, protocol)
-            expected = {("calls", 1670 + n) for n in range(10)}
-            assert {*found} == expected | {("mails", 200 + n) for n in range(10)}
+            produce(kafka, ALL, dict.fromkeys(RECORDS, LAST))
+            found = read(inside, ["calls", "mails"], PARTITIONS * LAST, protocol)
+            assert {*found} == offsets("calls", 1670) | offsets("mails", 200)
         said = _run(words)
         assert said.status == step.status, f"{words}\n{said.out}\n{said.err}"
         printed = [" ".join(line.split()) for line in (said.out + said.err).splitlines()]
@@ -92,7 +106,7 @@ def test_the_page(kafka: KafkaCluster, moving: GatewayProcess, protocol: str) ->
             assert any(shown in one for one in printed), f"{shown!r} is not in\n{said}"
 
     produce(kafka, ALL, dict.fromkeys(RECORDS, 1))
-    assert len(read(outside, [*RECORDS], 4, protocol)) == 4
+    assert len(read(outside, [*RECORDS], PARTITIONS, protocol)) == PARTITIONS
     # Nothing stays, so that the page can be followed again.
     clients.done(clients.admin(kafka.bootstrap_servers).delete_topics([*RECORDS]))
     clients.await_gone(kafka, *RECORDS)
