@@ -41,6 +41,16 @@ async def test_by_prefix_and_in_its_plan() -> None:
         assert said.json["adopted"] == 1
 
 
+async def test_a_namespace_that_takes_in_topics() -> None:
+    async with FakeGroups().add("org:a") as gateway:
+        gateway.offsets["app"] = {Partition("org:a", 0): Position(5, 0, "")}
+        create = ("--create", "--namespace", "org", "--adopt-existing")
+        said = await topics(gateway, *create)
+        assert (said.status, said.out) == (0, "Created namespace org.\n")
+        assert said.err.startswith("kafka-gateway: warning: group 'app' has offsets on org:a; if")
+        assert said.err.endswith("kafka-gateway adopt --group app --home org\n")
+
+
 async def test_those_in_the_home_are_where_they_should_be() -> None:
     async with reading("crm..app") as gateway:
         assert (await topics(gateway, *ADOPT)).err == ""
