@@ -23,6 +23,7 @@ from gateway.catalog.entities import (
     PrincipalHome,
     ScramCredential,
     Seeds,
+    Signing,
     TopicEntry,
 )
 from gateway.names import DELIMITER
@@ -89,7 +90,7 @@ def resource_of(entity: Entity) -> str:
             return entity.principal
         case Gateway():
             return entity.gateway_id
-        case CatalogFormat() | Seeds():
+        case CatalogFormat() | Seeds() | Signing():
             return ""
 
 
@@ -167,6 +168,8 @@ def _state(entity: Entity | None) -> State | None:
             return {"format": entity.format, "software": entity.software}
         case CatalogFormat():
             return {"level": entity.level}
+        case Signing():
+            return {"key": entity.key}
         case _:
             assert entity is None, f"{type(entity)} is told as a list"
             return None

@@ -16,6 +16,7 @@ from gateway.catalog.entities import (
     PrincipalHome,
     Removal,
     Seeds,
+    Signing,
     key_of,
 )
 from gateway.catalog.snapshot import Snapshot
@@ -75,5 +76,7 @@ def entity_of(snapshot: Snapshot, key: Key) -> Entity | None:
             return Seeds(snapshot.seeded) if snapshot.seeded else None
         case "format":
             return CatalogFormat(snapshot.format)
+        case "signing":
+            return Signing(snapshot.signing) if snapshot.signing else None
         case _:
             raise ValueError(f"the catalog holds nothing of kind {kind!r}")

@@ -110,6 +110,19 @@ class CatalogFormat:
 
 
 @dataclass(frozen=True, slots=True)
+class Signing:
+    """Whether records of the catalog have to be signed: ``key`` is the id of the key that gateways
+    sign with from now on; empty: they sign nothing, and need not.
+
+    ``whole``: its decision holds everything that the catalog holds, all of it signed with that key,
+    and is all that counts of what was written until then.
+    """
+
+    key: str
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Seeds:
     """The namespaces of configuration files that were made once; a deleted one stays deleted."""
 
@@ -148,13 +161,14 @@ Entity = (
     | PrincipalHome
     | Gateway
     | CatalogFormat
+    | Signing
     | Seeds
 )
 
 Key = tuple[str, str]
 """Kind and identity of an entity: ``("namespace", "org:apache")``, ``("topic", flat name)``,
 ``("acl", pattern as text)``, ``("scram", "SCRAM-SHA-256/alice")``, ``("home", "User:alice")``,
-``("gateway", gateway id)``, ``("format", "")``, ``("seeds", "")``."""
+``("gateway", gateway id)``, ``("format", "")``, ``("signing", "")``, ``("seeds", "")``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,5 +200,7 @@ def key_of(change: Change) -> Key:
             return "gateway", change.gateway_id
         case CatalogFormat():
             return "format", ""
+        case Signing():
+            return "signing", ""
         case Seeds():
             return "seeds", ""

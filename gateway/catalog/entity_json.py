@@ -18,6 +18,7 @@ from gateway.catalog.entities import (
     PrincipalHome,
     ScramCredential,
     Seeds,
+    Signing,
     TopicEntry,
 )
 from gateway.names import LogicalName
@@ -53,6 +54,8 @@ def fields_of(entity: Entity) -> dict[str, Any]:
             return {"format": entity.format, "software": entity.software}
         case CatalogFormat():
             return {"level": entity.level}
+        case Signing():
+            return {"key": entity.key} | ({"whole": True} if entity.whole else {})
         case Seeds():
             return {"namespaces": sorted(entity.namespaces)}
 
@@ -177,6 +180,11 @@ def _format(identity: str, fields: dict[str, Any]) -> CatalogFormat:
     return CatalogFormat(_number(fields.pop("level")))
 
 
+def _signing(identity: str, fields: dict[str, Any]) -> Signing:
+    _nothing(identity)
+    return Signing(_text(fields.pop("key")), _flag(fields.pop("whole", False)))
+
+
 def _seeds(identity: str, fields: dict[str, Any]) -> Seeds:
     _nothing(identity)
     return Seeds(frozenset(_texts(fields.pop("namespaces"))))
@@ -190,6 +198,7 @@ _DECODERS: Final[Mapping[str, Callable[[str, dict[str, Any]], Entity]]] = {
     "home": _home,
     "gateway": _gateway,
     "format": _format,
+    "signing": _signing,
     "seeds": _seeds,
 }
 

@@ -24,6 +24,10 @@ class OutcomeUnknown(LogError):
     """Whether the transaction was committed is not known until the id has been taken again."""
 
 
+class Overtaken(LogError):
+    """Something else was written where the records were to stand: readers skip them."""
+
+
 class Fetched(NamedTuple):
     """Committed records in order, the offset to go on at, and the end of what is committed."""
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
+from gateway.counts import Row
 
 Decide = Callable[[Snapshot], Sequence[Change]]
 """What a change is made of, given the state it is made on: it may be asked several times, and
@@ -56,6 +57,15 @@ class Catalog(Protocol):
 
 class OwnedCatalog(Catalog, Protocol):
     """A catalog as whoever started it sees it."""
+
+    @property
+    def damaged(self) -> int:
+        """How many entities are not in its log as they should be."""
+        ...
+
+    def take_rows(self) -> Sequence[Row]:
+        """What was skipped of its log since the last call, for the metrics."""
+        ...
 
     async def start(self) -> None:
         """Read to the end, and follow from then on."""

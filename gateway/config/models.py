@@ -171,11 +171,15 @@ class CatalogSettings(_Model):
     """How this gateway uses the catalog that it shares with others.
 
     ``max_staleness``: seconds that what was last read of it holds. ``replication_factor``: of its
-    topic, when this gateway makes it; -1 is the brokers' default.
+    topic, when this gateway makes it; -1 is the brokers' default. ``security``: how brokers are
+    connected to for it, and for the topics of the audit log and the traffic log; None: as for all
+    else. ``key_file``: the keys that its records are signed with.
     """
 
     max_staleness: Annotated[float, Field(ge=1, le=86_400)] = 60.0
     replication_factor: Annotated[int, AfterValidator(_replication_factor)] = BROKERS_DEFAULT
+    security: ClusterSecurity | None = None
+    key_file: Directory | None = None
 
 
 class MetricsSettings(_Model):

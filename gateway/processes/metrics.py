@@ -88,6 +88,12 @@ COUNTERS: Mapping[str, Family] = {
         ("class_name", "reason"), "Calls of policy classes that failed, so that they refused"
     ),
     "policy_reloads": Family(("outcome",), "Reloads of policies, by SIGHUP"),
+    "catalog_skipped_records": Family(
+        ("reason",), "Records of the catalog's topic that no gateway wrote, once by each worker"
+    ),
+    "catalog_mended_records": Family(
+        (), "Records of the catalog written again because junk had replaced them"
+    ),
     "worker_restarts": Family((), "Workers started again after they had died"),
     "label_overflow": Family(("label",), "Increments counted under (other): too many label values"),
 }
@@ -124,6 +130,9 @@ GAUGES: Mapping[str, Gauge] = {
         min, "Whether every worker has read the catalog within catalog.max_staleness (0, 1)"
     ),
     "catalog_version": Gauge(min, "The oldest catalog version that a worker has"),
+    "catalog_damaged_records": Gauge(
+        max, "Records of the catalog in whose place there is junk, or nothing"
+    ),
     "topics": Gauge(max, "Topics of the cluster"),
     "audit_queued_events": Gauge(sum, "Events that wait for the audit log's files and topic"),
     "traffic_log_queued_records": Gauge(sum, "Records that wait to be written"),

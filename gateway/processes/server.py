@@ -16,7 +16,7 @@ from gateway.apis.table import prepare
 from gateway.audit.setup import open_audit
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.members import register, seed
-from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.catalog.setup import open_catalog, own_security
 from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
 from gateway.changes.background import background_jobs
 from gateway.changes.changes import NamespaceChanges
@@ -66,14 +66,11 @@ class Server:
         security = BrokerSecurity(cluster.security)
         self.cluster = Cluster(cluster.name, cluster.bootstrap_servers, security=security)
         self.admin = BrokerAdmin(self.cluster)
-        self.audit = open_audit(config, f"w{worker_id}", self.admin, security)
-        self.catalog = catalog or ReplicatedCatalog(
-            cluster.bootstrap_servers,
-            self.admin,
-            max_staleness=config.catalog.max_staleness,
-            replication_factor=config.catalog.replication_factor,
-            security=security,
-            observer=self.audit.catalog_changed,
+        own = own_security(config, security)
+        self.own_admin = BrokerAdmin(self.cluster, security=own)
+        self.audit = open_audit(config, f"w{worker_id}", self.own_admin, own)
+        self.catalog = catalog or open_catalog(
+            config, self.own_admin, own, self.audit.catalog_changed
         )
         self.policies = WorkerPolicies(config.policies, self.admin, self.cluster)
         context = Context(self.catalog, self.cluster, self.admin, judge=self.policies.judge)
@@ -154,6 +151,7 @@ class Server:
         await self.catalog.stop()
         await self.audit.stop()
         self.admin.close()
+        self.own_admin.close()
         await self.cluster.stop()
 
     async def drain(self, seconds: float) -> None:
@@ -210,12 +208,14 @@ class Server:
                 "topics": len(self.cluster.index.names()),
                 "cluster_reachable": int(self.cluster.reachable),
                 "catalog_fresh": int(self.catalog.fresh),
+                "catalog_damaged_records": self.catalog.damaged,
                 "audit_queued_events": self.audit.queued,
             },
             counters=counters,
             rows=[
                 *self.state.take_authorization_denials(),
                 *self.audit.take_rows(),
+                *self.catalog.take_rows(),
                 *self.admission.take_rows(),
                 *self.policies.take_rows(),
             ],

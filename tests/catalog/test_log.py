@@ -13,7 +13,8 @@ import pytest
 from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.entities import CatalogFormat, Namespace
 from gateway.catalog.log import Reader
-from gateway.catalog.records import FORMAT, Place, Record, UnreadableCatalog, encode
+from gateway.catalog.records import FORMAT, Record, UnreadableCatalog, encode
+from gateway.catalog.signatures import Place
 from gateway.catalog.source import CatalogUnavailable
 from tests.catalog import skipped_time
 from tests.catalog.fake_log import FakeLog, FakePartition
@@ -116,7 +117,9 @@ async def test_an_expected_decision_is_told_with_the_snapshot_that_holds_it() ->
         await reader.refresh()
         assert not expected.done()
         log.write(Namespace("b"), seq=2, decision="d2", after="d1")
-        assert set((await expected).namespaces) == {"a", "b"}
+        snapshot = await expected
+        assert snapshot is not None
+        assert set(snapshot.namespaces) == {"a", "b"}
 
 
 async def test_an_expected_decision_is_told_after_a_log_was_read_anew() -> None:
@@ -128,7 +131,9 @@ async def test_an_expected_decision_is_told_after_a_log_was_read_anew() -> None:
         expected = reader.expect("e1")
         log.write(Namespace("b"), seq=1, decision="e1")
         log.write(Namespace("c"), seq=2, decision="e2", after="e1")
-        assert set((await expected).namespaces) == {"b", "c"}
+        snapshot = await expected
+        assert snapshot is not None
+        assert set(snapshot.namespaces) == {"b", "c"}
 
 
 # -- a log that is not the one read so far ---------------------------------------------------------
@@ -155,6 +160,7 @@ async def test_a_log_without_its_older_records_is_read_anew() -> None:
         log.write(Namespace("b"), seq=2, decision="d2", after="d1")
         await reader.refresh()
         assert "b" in paths(reader)
+        log.next += 6
         log.start = log.next
         log.write(Namespace("c"), seq=9, decision="d9", after="d8")
         await reader.refresh()
@@ -238,13 +244,40 @@ async def test_a_newer_format_ends_freshness_for_good() -> None:
             await reader.refresh()
 
 
-async def test_a_record_that_makes_no_sense_is_not_skipped() -> None:
+async def test_a_record_that_makes_no_sense_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     log = FakeLog()
     async with reading(log) as reader:
         headers = encode(Namespace("a"), Place(1, 1, "d1", "")).headers
         log.append([Record(b"namespace/a", b"nonsense", headers)])
-        await eventually(lambda: not reader.fresh, "the end of freshness")
-        assert paths(reader) == set()
+        log.write(Namespace("b"), seq=1, decision="d1")
+        await reader.refresh()
+        assert paths(reader) == {"b"}
+        assert reader.fresh
+        assert reader.skipped.take_rows() == [("catalog_skipped_records", ("malformed",), 1)]
+        assert ("namespace", "a") in reader.damage
+    assert "holds what no gateway wrote" in caplog.text
+
+
+async def test_who_waits_for_a_decision_that_was_skipped_is_told() -> None:
+    log = FakeLog()
+    async with reading(log) as reader:
+        expected = reader.expect("d1")
+        log.append([encode(Namespace("a"), Place(1, 1, "d1", "", at=17))])
+        assert await expected is None
+
+
+async def test_junk_is_counted_once_however_often_it_is_read() -> None:
+    log = FakeLog()
+    log.write(Namespace("a"), seq=1, decision="d1")
+    async with reading(log) as reader:
+        log.append([Record(b"junk", b"junk", ())])
+        await reader.refresh()
+        # A record that follows another one than what was read: everything is read once more.
+        log.append([encode(Namespace("b"), Place(2, 2, "d2", "d9"))])
+        await reader.refresh()
+        assert paths(reader) == {"a"}
+        counted = {labels: count for _, labels, count in reader.skipped.take_rows()}
+        assert counted == {("malformed",): 1, ("out of sequence",): 1}
 
 
 async def test_it_does_not_start_with_an_unfit_topic() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from gateway.catalog.entities import Change, Namespace, Removal
 from gateway.catalog.log import Reader
+from gateway.catalog.records import Record
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.catalog.writer import Writer
@@ -339,3 +340,50 @@ async def test_stop_leaves_no_task() -> None:
     async with member(FakeLog()) as one:
         await one.writer.change(create("a"))
     assert asyncio.all_tasks() == before
+
+
+# -- something else writes to the topic ------------------------------------------------------------
+
+
+async def test_what_stands_elsewhere_than_it_was_meant_to_is_written_again() -> None:
+    """Junk that comes between reading and writing: nobody believes what stands behind it."""
+    log = FakeLog()
+    async with member(log) as one, member(log) as other:
+        await one.writer.change(create("a"))
+
+        async def junk() -> None:
+            log.before_commit = None
+            log.append([Record(b"junk", b"junk", ())])
+
+        log.before_commit = junk
+        snapshot = await one.writer.change(create("b"))
+        assert set(snapshot.namespaces) == {"a", "b"}
+        assert log.commits == 3
+        await other.reader.refresh()
+        assert other.reader.snapshot == one.reader.snapshot
+
+
+async def test_junk_stops_no_writer() -> None:
+    log = FakeLog()
+    async with member(log) as one, member(log) as other:
+        for number in range(10):
+            log.append([Record(b"namespace/a", b"junk", ())])
+            writer = (one, other)[number % 2].writer
+            await writer.change(create(f"n{number}"))
+        await one.reader.refresh()
+        await other.reader.refresh()
+        assert len(one.reader.snapshot.namespaces) == 10
+        assert other.reader.snapshot == one.reader.snapshot
+
+
+async def test_each_record_says_where_it_stands() -> None:
+    log = FakeLog()
+    async with member(log) as one:
+        for turn in range(3):
+            made = [Namespace(f"{turn}-{n}") for n in range(turn + 1)]
+            await one.writer.change(lambda _, made=made: made)  # type: ignore[misc]
+        found = [
+            (entry.offset, dict(entry.record.headers)) for entry in log.entries if entry.record
+        ]
+        assert [int(headers["at"] or b"") for _, headers in found] == [at for at, _ in found]
+        assert [int(headers["entities"] or b"") for _, headers in found] == [1, 3, 3, 6, 6, 6]

@@ -11,6 +11,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.changes.context import Context
 from gateway.cluster.link import ClusterUnreachable
+from gateway.counts import Row
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
@@ -76,9 +77,14 @@ class FakeCatalog:
         self.fresh = True
         self.lags = False
         self.down = False
+        self.damaged = 0
         self.step = step
         self._subscribers: list[Callable[[], None]] = []
         log.readers.append(self)
+
+    def take_rows(self) -> list[Row]:
+        """Nothing is ever skipped."""
+        return []
 
     def read(self) -> None:
         """To the end of the log."""

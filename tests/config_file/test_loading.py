@@ -87,7 +87,11 @@ namespaces: ["org:apache:kafka"]
 workers: 2
 socket.request.max.bytes: 2048
 drain_seconds: 1.5
-catalog: {max_staleness: 1, replication_factor: 32767}
+catalog:
+  max_staleness: 1
+  replication_factor: 32767
+  security: {protocol: SSL}
+  key_file: KEYS
 metrics: {host: 127.0.0.2, port: 9405, max_namespaces: 5}
 traffic_log:
   {enabled: false, directory: /log, window_seconds: 2, max_file_bytes: 5000, max_files: 3,
@@ -97,7 +101,9 @@ audit:
    max_queued_events: 100}
 """
     )
-    config = load(tmp_path, text)
+    keys = tmp_path / "keys"
+    keys.write_text(f"k1 {'11' * 32}\n")
+    config = load(tmp_path, text.replace("KEYS", str(keys)))
     listener = config.listeners[0]
     assert listener.model_dump() == {
         "name": "colon",
@@ -117,7 +123,10 @@ audit:
     }
     assert (config.gateway_id, config.workers, config.max_request_bytes) == ("gw-1", 2, 2048)
     assert config.drain_seconds == 1.5
-    assert config.catalog.model_dump() == {"max_staleness": 1, "replication_factor": 32_767}
+    assert (config.catalog.max_staleness, config.catalog.replication_factor) == (1, 32_767)
+    assert config.catalog.security is not None
+    assert config.catalog.security.protocol == "SSL"
+    assert config.catalog.key_file == keys
     assert config.metrics.model_dump() == {"host": "127.0.0.2", "port": 9405, "max_namespaces": 5}
     assert config.traffic_log.directory == Path("/log")
     assert config.audit.model_dump() == {
