@@ -55,13 +55,22 @@ class Catalog(Protocol):
         ...
 
 
-class OwnedCatalog(Catalog, Protocol):
-    """A catalog as whoever started it sees it."""
+class CheckedCatalog(Catalog, Protocol):
+    """A catalog that says how its log was found."""
+
+    @property
+    def skipped(self) -> int:
+        """How many records were skipped, as no gateway can have written them."""
+        ...
 
     @property
     def damaged(self) -> int:
         """How many entities are not in its log as they should be."""
         ...
+
+
+class OwnedCatalog(CheckedCatalog, Protocol):
+    """A catalog as whoever started it sees it."""
 
     def take_rows(self) -> Sequence[Row]:
         """What was skipped of its log since the last call, for the metrics."""

@@ -19,7 +19,7 @@ from gateway.catalog.catalog_topic import CATALOG_TOPIC, CatalogTopicError, chec
 from gateway.catalog.records import UnreadableCatalog
 from gateway.catalog.setup import open_catalog, own_security
 from gateway.catalog.signatures import KeyFileError
-from gateway.catalog.source import Catalog, CatalogUnavailable
+from gateway.catalog.source import CatalogUnavailable, CheckedCatalog
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.commands.failure import CommandError, Unavailable
@@ -39,7 +39,7 @@ class Backend:
 
     cluster: Cluster
     admin: BrokerAdmin
-    catalog: Catalog
+    catalog: CheckedCatalog
 
 
 @asynccontextmanager

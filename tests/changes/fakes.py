@@ -77,7 +77,7 @@ class FakeCatalog:
         self.fresh = True
         self.lags = False
         self.down = False
-        self.damaged = 0
+        self.damaged = self.skipped = 0
         self.step = step
         self._subscribers: list[Callable[[], None]] = []
         log.readers.append(self)

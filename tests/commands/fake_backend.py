@@ -27,6 +27,7 @@ class FakeCatalog:
         self.commits: list[int] = []
         self.before: dict[int, Callable[[], None]] = {}
         self.fails_at = -1
+        self.damaged = self.skipped = 0
 
     @property
     def fresh(self) -> bool:

@@ -3,7 +3,9 @@ does not reach the catalog."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from confluent_kafka.admin import (
 
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from devkit.ports import free_ports
 from gateway.catalog.catalog_topic import CATALOG_TOPIC
 from tests.docs import markdown
 from tests.live import clients, java_tools, namespaces
@@ -124,6 +127,59 @@ def test_who_serves_clients_reaches_nothing_of_it(
     producer = Producer(settings | {"transactional.id": CATALOG_TOPIC})
     with pytest.raises(KafkaException, match="TRANSACTIONAL_ID_AUTHORIZATION_FAILED"):
         producer.init_transactions(clients.SECONDS)
+
+
+def test_check_cluster_says_so(
+    brokers: SecuredBrokers, gateway: GatewayProcess, unique: Names, tmp_path: Path
+) -> None:
+    topic = f"org:{unique('hollow')}"
+    namespaces.create_topic(gateway.bootstrap_servers("all"), brokers.kafka, topic)
+    data = brokers.identity("SASL_PLAINTEXT")
+    own = gateway.plan.config["catalog"]["security"]
+    told = checked(tmp_path, gateway, data, own)
+    assert told["problems"] == []
+    found = told["cluster"]
+    assert found["clients_identity"] == {"operations": [], "transactional_id": False}
+    assert {"READ", "WRITE", "DESCRIBE_CONFIGS"} <= set(found["catalog_identity"]["operations"])
+    assert not {"DELETE", "ALTER"} & set(found["catalog_identity"]["operations"])
+    assert (found["catalog"]["signed_with"], found["catalog"]["skipped_records"]) == (None, 0)
+    # One replica is all that there is here.
+    (hollow,) = [line for line in told["warnings"] if "min.insync.replicas" in line]
+    assert "namespaces ask for acks=all" in hollow
+    assert topic in hollow
+    assert not any("clusters[0].security" in line for line in told["warnings"])
+    # One identity for everything.
+    told = checked(tmp_path, gateway, own, None)
+    (line,) = [line for line in told["warnings"] if "clusters[0].security" in line]
+    assert (
+        "may READ, WRITE __kafka_gateway_catalog; give the catalog an identity of its own" in line
+    )
+    # Nobody has given anything to alice.
+    alice = {**own, "sasl": {**own["sasl"], "username": "alice"}}
+    (brokers.directory / "alice").write_text("wonderland\n")
+    alice["sasl"]["password"] = {"file": str(brokers.directory / "alice")}
+    told = checked(tmp_path, gateway, data, alice)
+    assert told["ok"] is False
+    lines = [line for line in told["problems"] if "catalog.security: the catalog's" in line]
+    assert "identity may not READ, WRITE, DESCRIBE_CONFIGS __kafka_gateway_catalog" in lines[0]
+    assert "identity may not use the transactional id __kafka_gateway_catalog" in lines[1]
+    said = namespaces.attempt(
+        *("explain", "--config", str(gateway.config_path), "--name", topic, "--json")
+    )
+    assert "acks=all, which one replica alone answers" in json.loads(said.out)["warnings"][0]
+
+
+def checked(directory: Path, gateway: GatewayProcess, security: Any, own: Any) -> Any:
+    """What ``check --cluster`` says of the gateway's configuration, with these identities."""
+    config = json.loads(json.dumps(gateway.plan.config))
+    config["clusters"][0]["security"] = security
+    config["catalog"] = {} if own is None else {"security": own}
+    ports = free_ports(24)
+    config["metrics"]["port"] = ports[0]
+    config["listeners"][0] |= {"port": ports[1], "broker_base_port": ports[2]}
+    path = directory / "gateway.yaml"
+    path.write_text(json.dumps(config))
+    return json.loads(namespaces.attempt("check", "--cluster", "--json", str(path)).out)
 
 
 def produced(settings: Any, topic: str) -> str:
