@@ -63,17 +63,17 @@ class Damage:
             for key in absent[: len(absent) - MAX_ABSENT]:
                 del self._keys[key]
 
-    def changes(self, snapshot: Snapshot, most: int) -> Iterator[Change]:
+    def changes(self, snapshot: Snapshot, *, everything: bool = False) -> Iterator[Change]:
         """What to write so that ``snapshot`` is what later readers find.
 
-        An entity that it does not hold is removed only if it is known that there was none: else
-        another gateway may still have it.
+        An entity that it does not hold is removed only if it is known that there was none, or if
+        ``everything`` is to be mended: else another gateway may still have it.
         """
-        for key, known in list(self._keys.items())[:most]:
+        for key, known in list(self._keys.items()):
             entity = entity_of(snapshot, key)
             if entity is not None:
                 yield entity
-            elif known:
+            elif known or everything:
                 yield Removal(key)
 
     def unknown(self, snapshot: Snapshot) -> list[Key]:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 from typing import Final, Protocol
 
 from gateway.catalog.damage import Damage
@@ -103,9 +104,12 @@ class Mender:
                 return
 
 
-def mending(damage: Damage, snapshot: Snapshot) -> list[Change]:
-    """The next records to write so that a later reader finds what is in ``snapshot``."""
-    changes = list(damage.changes(snapshot, BATCH))
+def mending(damage: Damage, snapshot: Snapshot, *, everything: bool = False) -> list[Change]:
+    """The next records to write so that a later reader finds what is in ``snapshot``.
+
+    ``everything``: also where it is not known whether another gateway has what junk stands for.
+    """
+    changes = list(islice(damage.changes(snapshot, everything=everything), BATCH))
     if any(isinstance(change, Signing) and change.key for change in changes):
         # That the catalog is signed is said by a decision that holds all of it.
         return signed(snapshot, snapshot.signing)

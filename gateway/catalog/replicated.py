@@ -8,10 +8,11 @@ from typing import Final
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.catalog_topic import CATALOG_TOPIC, check_topic, ensure_topic
 from gateway.catalog.committed import Observer
+from gateway.catalog.entities import Change
 from gateway.catalog.kafka_partition import KafkaPartition
 from gateway.catalog.kafka_transactions import KafkaTransactions
 from gateway.catalog.log import Reader
-from gateway.catalog.mending import Mender
+from gateway.catalog.mending import Mender, mending
 from gateway.catalog.own_topic import Admin
 from gateway.catalog.partition import LogError, Partition, Transactions
 from gateway.catalog.signatures import KeyFile
@@ -137,6 +138,22 @@ class ReplicatedCatalog:
         after about ``change_seconds``, saying so where it is not known what became of it.
         """
         return await self._writer.change(decide)
+
+    async def mend(self) -> int:
+        """Write again, or remove, all that junk stands for, as what is known is all that there is;
+        returns how many records. Raises CatalogUnavailable."""
+        mended, written = 0, 1
+
+        def decide(snapshot: Snapshot) -> Sequence[Change]:
+            nonlocal written
+            changes = mending(self._reader.damage, snapshot, everything=True)
+            written = len(changes)
+            return changes
+
+        while written:
+            await self.change(decide)
+            mended += written
+        return mended
 
     async def _check(self) -> None:
         assert self._admin is not None

@@ -20,6 +20,7 @@ LOG_SECONDS: Final = 60.0
 
 _MAX_SHOWN: Final = 5
 _MAX_KEY: Final = 100
+_MAX_TEXT: Final = 200
 
 
 class SkipLog:
@@ -37,7 +38,7 @@ class SkipLog:
         self.total = 0
         """Records skipped so far."""
         self.lost = 0
-        """Entities that were missing when the log was read from its beginning."""
+        """Entities that were missing when the log was last read from its beginning."""
 
     def note(self, skipped: Sequence[Skipped]) -> None:
         """Count these records, and log them unless others were logged just now."""
@@ -58,7 +59,7 @@ class SkipLog:
             one.offset,
             (one.key or b"")[:_MAX_KEY],
             one.reason,
-            one.text,
+            _shown(one.text),
         )
         self._not_told = 0
 
@@ -83,3 +84,8 @@ class SkipLog:
         """What was skipped since the last call, for the metrics."""
         counts, self._counts = self._counts, Counter()
         return [("catalog_skipped_records", (reason,), count) for reason, count in counts.items()]
+
+
+def _shown(text: str) -> str:
+    """A text that somebody else may have a part in: on one line, and not too long."""
+    return text.encode("unicode_escape").decode()[:_MAX_TEXT]

@@ -68,6 +68,10 @@ class CheckedCatalog(Catalog, Protocol):
         """How many entities are not in its log as they should be."""
         ...
 
+    async def mend(self) -> int:
+        """Write again, or remove, all that junk stands for; returns how many records."""
+        ...
+
 
 class OwnedCatalog(CheckedCatalog, Protocol):
     """A catalog as whoever started it sees it."""

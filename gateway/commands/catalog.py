@@ -31,7 +31,7 @@ from gateway.commands.catalog_file import (
 from gateway.commands.catalog_import import commit
 from gateway.commands.catalog_judge import judged
 from gateway.commands.catalog_shown import as_json, shown
-from gateway.commands.catalog_sign import sign
+from gateway.commands.catalog_sign import mend, sign
 from gateway.commands.failure import CommandError
 from gateway.commands.progress import Progress
 from gateway.commands.running import run
@@ -48,6 +48,8 @@ examples:
   kafka-gateway catalog status --config gateway.yaml
   kafka-gateway catalog upgrade --config gateway.yaml --format 1
   kafka-gateway catalog forget --config gateway.yaml --gateway gateway-2
+  kafka-gateway catalog mend --config gateway.yaml
+  kafka-gateway catalog mend --config gateway.yaml
   kafka-gateway catalog sign --config gateway.yaml
   kafka-gateway catalog sign --config gateway.yaml --off
 
@@ -94,6 +96,7 @@ def add_parser(commands: _Parsers) -> None:
     add("--format", type=int, required=True, metavar="N", help="it cannot be lowered again")
     add = _add(inner, "forget", _forget, "a gateway that is gone for good").add_argument
     add("--gateway", required=True, metavar="ID", help="its gateway_id")
+    _add(inner, "mend", mend, "write again, or remove, what junk stands for in its topic")
     add = _add(
         inner, "sign", sign, "sign all of it, with catalog.key_file's first key"
     ).add_argument

@@ -1,4 +1,5 @@
-"""``catalog sign``: everything in the catalog is signed from now on, or nothing needs to be."""
+"""``catalog sign``: everything in the catalog is signed from now on, or nothing needs to be; and
+``catalog mend``: what junk stands for in its topic is written again, or removed."""
 
 from __future__ import annotations
 
@@ -30,6 +31,14 @@ async def sign(config: Config, options: argparse.Namespace) -> int:
             snapshot = await found.catalog.change(sign_all(key.key_id))
     entities = counted(snapshot.size, "entity", "entities")
     print(f"The catalog is signed with key {key.key_id}: {entities}, version {snapshot.version:,}.")
+    return 0
+
+
+async def mend(config: Config, options: argparse.Namespace) -> int:
+    """Write again what the catalog holds, and remove what it does not hold."""
+    async with operator.backend(config, read_only=False) as found, Progress("mending"):
+        mended = await found.catalog.mend()
+    print(f"{counted(mended, 'record')} written in place of junk.")
     return 0
 
 

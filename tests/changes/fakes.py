@@ -93,6 +93,11 @@ class FakeCatalog:
             for changed in self._subscribers:
                 changed()
 
+    async def mend(self) -> int:
+        """What there is to mend is mended."""
+        mended, self.damaged = self.damaged, 0
+        return mended
+
     def subscribe(self, changed: Callable[[], None]) -> None:
         self._subscribers.append(changed)
 

@@ -33,6 +33,11 @@ class FakeCatalog:
     def fresh(self) -> bool:
         return True
 
+    async def mend(self) -> int:
+        """What there is to mend is mended."""
+        mended, self.damaged = self.damaged, 0
+        return mended
+
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Nobody is told: whoever changes it is the one who looks at it."""
 

@@ -67,3 +67,13 @@ def test_without_keys(
     assert cli.main(["catalog", "sign", "--config", str(write(tmp_path))]) == exit_codes.FAILED
     assert "has no catalog.key_file; give all gateways the same" in capsys.readouterr().err
     assert made.opened == []
+
+
+def test_what_junk_stands_for_is_mended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = backend(monkeypatch)
+    made.catalog.damaged = 3
+    assert cli.main(["catalog", "mend", "--config", str(write(tmp_path))]) == exit_codes.OK
+    assert capsys.readouterr().out == "3 records written in place of junk.\n"
+    assert made.opened == ["to write"]
