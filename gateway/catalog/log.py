@@ -10,6 +10,7 @@ from typing import Final
 
 from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.damage import Damage
+from gateway.catalog.expected import Expected
 from gateway.catalog.freshness import Freshness
 from gateway.catalog.partition import Fetched, LogError, OffsetOutOfRange, Partition
 from gateway.catalog.records import UnreadableCatalog
@@ -71,8 +72,7 @@ class Reader:
         self._failures = 0
         self._task: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()
-        self._seen: list[str] = []
-        self._expected: dict[str, asyncio.Future[Snapshot | None]] = {}
+        self._expected = Expected()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -145,10 +145,7 @@ class Reader:
     def expect(self, decision: str) -> asyncio.Future[Snapshot | None]:
         """The first snapshot that holds this decision, once it is read; None: a record of it was
         skipped. Cancel it to forget it."""
-        future: asyncio.Future[Snapshot | None] = asyncio.get_running_loop().create_future()
-        self._expected[decision] = future
-        future.add_done_callback(lambda _: self._expected.pop(decision, None))
-        return future
+        return self._expected.add(decision)
 
     # -- following the log ----------------------------------------------------------------------
 
@@ -195,7 +192,7 @@ class Reader:
             seen += self._replay.reach_end()
             if first:
                 self._note_end()
-        self._seen += [decision for decision in seen if decision in self._expected]
+        self._expected.see(seen)
         changed = self._replay.at_end and self._replay.snapshot is not self._snapshot
         if changed:
             self._snapshot, self._decision = self._replay.snapshot, self._replay.decision
@@ -203,7 +200,7 @@ class Reader:
         if flipped:
             log.info("the catalog is up to date at version %d", self._snapshot.version)
         if self._replay.at_end:
-            self._tell_expected()
+            self._expected.tell(self._snapshot)
         if changed or flipped:
             self._announce()
         self._moved.set()
@@ -217,19 +214,9 @@ class Reader:
         skipped = self._replay.take_skipped()
         if skipped:
             self.skipped.note(skipped)
-        for one in skipped:
-            future = self._expected.get(one.decision)
-            if future is not None and not future.done():
-                future.set_result(None)
+            self._expected.skip(skipped)
         if self._replay.damage:
             self.damaged.set()
-
-    def _tell_expected(self) -> None:
-        for decision in self._seen:
-            future = self._expected.get(decision)
-            if future is not None and not future.done():
-                future.set_result(self._snapshot)
-        self._seen = []
 
     def _start_over(self, reason: Exception) -> None:
         if self._replay.at_end:

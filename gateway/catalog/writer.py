@@ -13,12 +13,19 @@ import logging
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.catalog.actor import ACTOR
 from gateway.catalog.batch import Batch, Waiting
 from gateway.catalog.committed import Observer
-from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown, Overtaken, Transactions
+from gateway.catalog.partition import (
+    Fenced,
+    LogError,
+    LogReader,
+    OutcomeUnknown,
+    Overtaken,
+    Transactions,
+)
 from gateway.catalog.signatures import KeyFile
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
@@ -42,33 +49,6 @@ _UNKNOWN = (
     "The catalog cannot be written now: {}; it is not known whether the change was made, look"
     " before you try again.".format
 )
-
-
-class LogReader(Protocol):
-    """What the writer needs of the reader (gateway/catalog/log.py)."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The newest state that was read."""
-        ...
-
-    @property
-    def decision(self) -> str:
-        """The newest decision in it."""
-        ...
-
-    @property
-    def position(self) -> int:
-        """The offset of the next record."""
-        ...
-
-    async def refresh(self) -> None:
-        """Read to the end; raises CatalogUnavailable."""
-        ...
-
-    def expect(self, decision: str) -> asyncio.Future[Snapshot | None]:
-        """The snapshot that holds the decision, once it is read; None if it was skipped."""
-        ...
 
 
 class Writer:
