@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gateway.acl_model import pattern_of
@@ -49,9 +49,14 @@ def committed(actor: Actor, state: Snapshot, changes: Sequence[Change]) -> Itera
     for version, change in enumerate(changes, state.version + 1):
         key = key_of(change)
         before = seen[key] if key in seen else entity_of(state, key)
-        after = seen[key] = None if isinstance(change, Removal) else change
+        after = seen[key] = None if isinstance(change, Removal) else _lasting(change)
         if before != after:
             yield Committed(actor, key, before, after, version)
+
+
+def _lasting(entity: Entity) -> Entity:
+    """An entity without what it only says of the decision that it is in."""
+    return replace(entity, whole=False) if isinstance(entity, Signing) else entity
 
 
 def entity_of(snapshot: Snapshot, key: Key) -> Entity | None:

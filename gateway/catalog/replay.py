@@ -252,6 +252,9 @@ class Replay:
             self._strict = self._keys is not None
             self._signed = []
             self._newer = None
+            if not self.at_end:
+                # Signed with a key that was in use before: all of that is replaced now.
+                self._skipped = [one for one in self._skipped if one.reason != UNKNOWN_KEY]
 
     def _forget_unsigned(self) -> None:
         """The catalog is signed, and the record that began it is not there any more."""
