@@ -19,8 +19,8 @@ MAIN_KINDS: Final = frozenset({"namespace", "topic", "acl", "home", "seeds", "fo
 SECRET_KINDS: Final = frozenset({"scram"})
 """Kinds that hold secrets, which never stand in the main file."""
 
-RUNTIME_KINDS: Final = frozenset({"gateway"})
-"""What is true of running gateways only: not written at all."""
+RUNTIME_KINDS: Final = frozenset({"gateway", "signing"})
+"""What is true of running gateways, and of one topic, only: not written at all."""
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MILLISECOND = datetime.timedelta(milliseconds=1)
