@@ -20,8 +20,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from gateway.counts import DEFAULT_NAMESPACE, OTHER, Labels, Row
-from gateway.flows import LATENCY_BUCKETS, NO_TOPIC
+from gateway.counts import DEFAULT_NAMESPACE, METRIC_BUCKETS, OTHER, Labels, Row
+from gateway.flows import NO_TOPIC
 from gateway.kafka_names import UNKNOWN, api_name, error_name
 from gateway.processes.worker_channel import State
 
@@ -172,7 +172,7 @@ class Metrics(Collector):
                     self.count(name, labels, count)
             elif name in HISTOGRAMS:
                 values = self._values(HISTOGRAMS[name], labels, sum(count))
-                sums = self._buckets[name].setdefault(values, [0] * LATENCY_BUCKETS)
+                sums = self._buckets[name].setdefault(values, [0] * METRIC_BUCKETS)
                 for index, more in enumerate(count):
                     sums[index] += more
 
@@ -273,7 +273,7 @@ def estimated_sum(buckets: list[int]) -> float:
 
 
 def _shown_buckets() -> range:
-    return range(_FIRST_BUCKET, LATENCY_BUCKETS - 1)
+    return range(_FIRST_BUCKET, METRIC_BUCKETS - 1)
 
 
 _SHOWN: Mapping[str, Callable[[str | int], str]] = {

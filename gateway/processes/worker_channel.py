@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias, cast
 
-from gateway.counts import Counts, Row
-from gateway.flows import LATENCY_BUCKETS, Denial, Flow, PolicyEvent
+from gateway.counts import METRIC_BUCKETS, Counts, Row
+from gateway.flows import Denial, Flow, PolicyEvent
 
 MAX_LINE = 1024 * 1024
 """Bytes of the longest line that is read."""
@@ -134,7 +134,7 @@ def _row(row: object) -> Row:
         case [str(family), list(labels), int(count)] if _are_labels(labels):
             return family, tuple(labels), count
         case [str(family), list(labels), list(buckets)] if _are_labels(labels):
-            if len(buckets) == LATENCY_BUCKETS and all(isinstance(n, int) for n in buckets):
+            if len(buckets) == METRIC_BUCKETS and all(isinstance(n, int) for n in buckets):
                 return family, tuple(labels), buckets
     raise ValueError("a row that is no count")
 

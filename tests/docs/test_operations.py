@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from gateway.auth.mechanisms import USER_IS_GONE
 from gateway.connections.lingering import TOO_MANY
-from gateway.flows import LATENCY_BUCKETS
+from gateway.counts import METRIC_BUCKETS
 from gateway.processes.metrics import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES, Metrics
 from gateway.processes.worker_channel import State
 from tests.docs import markdown
@@ -45,7 +45,7 @@ def exposed() -> dict[str, tuple[str, set[str]]]:
     metrics = Metrics("1", max_namespaces=10)
     for name, family in COUNTERS.items():
         metrics.count(name, tuple("1" for _ in family.labels))
-    metrics.add((name, ("1",), [1] * LATENCY_BUCKETS) for name in HISTOGRAMS)
+    metrics.add((name, ("1",), [1] * METRIC_BUCKETS) for name in HISTOGRAMS)
     gauges = dict.fromkeys([*GAUGES, *WORKER_GAUGES], 1)
     metrics.set_state(0, State({"colon": 1}, gauges))
     found = {}

@@ -26,7 +26,7 @@ from gateway.processes.metrics import (
 from gateway.processes.server import Server
 from gateway.processes.worker_channel import State
 from tests.config import config_samples
-from tests.gateway.flow_samples import buckets, flow, source
+from tests.gateway.flow_samples import flow, metric_buckets, of_metric, source
 
 
 @pytest.fixture
@@ -115,7 +115,9 @@ def test_every_other_label_is_bounded(metrics: Metrics) -> None:
 
 
 def test_latency_in_seconds(metrics: Metrics) -> None:
-    metrics.add(rows(flow(led=4, gateway_us=buckets(b0=1, b6=2, b25=1), broker_us=buckets(b10=4))))
+    metrics.add(
+        rows(flow(led=4, gateway_us=of_metric(b0=1, b6=2, b25=1), broker_us=of_metric(b10=4)))
+    )
     labels = {"api": "Produce"}
 
     def below(seconds: float | str) -> float | None:
@@ -132,7 +134,7 @@ def test_latency_in_seconds(metrics: Metrics) -> None:
 
 def test_the_estimated_sum_is_within_a_half_of_the_true_one() -> None:
     for microseconds in (1, 2, 3, 100, 127, 128, 5_000, 1_000_000):
-        made = buckets(**{f"b{microseconds.bit_length()}": 10})
+        made = metric_buckets(**{f"b{microseconds.bit_length()}": 10})
         assert 0.5 <= estimated_sum(made) / (10 * microseconds / 1e6) <= 1.5
 
 
@@ -150,7 +152,7 @@ def test_an_idle_gateway_shows_zeros(metrics: Metrics) -> None:
 
 
 def test_both_formats_can_be_read(metrics: Metrics) -> None:
-    metrics.add(rows(flow(led=1, gateway_us=buckets(b4=1), broker_us=buckets(b4=1))))
+    metrics.add(rows(flow(led=1, gateway_us=of_metric(b4=1), broker_us=of_metric(b4=1))))
     metrics.add(rows(counters={"connections": {"colon": 1}}))
     metrics.set_state(0, State({"colon": 1}, dict.fromkeys(GAUGES, 1)))
     registry = CollectorRegistry()
@@ -164,7 +166,7 @@ def test_both_formats_can_be_read(metrics: Metrics) -> None:
 
 
 def test_families_that_are_not_known_are_left_out(metrics: Metrics) -> None:
-    metrics.add([("no such", ("a",), 1), ("no such", ("a",), buckets())])
+    metrics.add([("no such", ("a",), 1), ("no such", ("a",), metric_buckets())])
     metrics.set_state(0, State({}, {"no such": 1}))
     assert "no such" not in generate_latest(_registry(metrics)).decode()
 
@@ -190,7 +192,7 @@ def test_the_documentation_has_every_metric(metrics: Metrics) -> None:
             if "api" not in family.labels
         ]
     )
-    metrics.add(rows(flow(led=1, records=1, errors={3: 1}, gateway_us=buckets(b4=1))))
+    metrics.add(rows(flow(led=1, records=1, errors={3: 1}, gateway_us=of_metric(b4=1))))
     text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     documented = {}
     for line in text.splitlines():

@@ -26,14 +26,14 @@ from gateway.processes.worker_channel import (
     increments,
     receive_config,
 )
-from tests.gateway.flow_samples import buckets, flow
+from tests.gateway.flow_samples import flow, metric_buckets
 from tests.waiting import eventually
 
 MESSAGES: list[Message] = [
     Ready(),
     Failed("cannot listen: é\nx"),
     State({"colon": 2}, {"topics": 3, "cpu_seconds": 0.5}),
-    Increments([("requests", ("team-a", 0, 9), 5), ("broker_seconds", (1,), buckets(b3=1))]),
+    Increments([("requests", ("team-a", 0, 9), 5), ("broker_seconds", (1,), metric_buckets(b3=1))]),
     Prepared(3),
     Prepared(4, "'acme:Naming' cannot be loaded"),
 ]
