@@ -109,6 +109,7 @@ $(STAMP): $(LOCK_STAMP) pyproject.toml
 
 $(SPARK_STAMP): $(STAMP) requirements/spark.txt
 	$(PIP) --require-hashes --no-build-isolation -r requirements/spark.txt
+	@$(BIN)/python -m devkit.spark_scripts
 	@touch $@
 
 $(PIP_COMPILE):

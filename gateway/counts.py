@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import compress
 from typing import TypeAlias
 
-from gateway.flows import LATENCY_STEPS, NO_TOPIC, Flow, FlowSource, weak_labels
+from gateway.flows import LATENCY_BUCKETS, LATENCY_STEPS, NO_TOPIC, Flow, FlowSource, weak_labels
 
 Labels: TypeAlias = tuple[str | int, ...]
 Row: TypeAlias = tuple[str, Labels, int | list[int]]
@@ -23,6 +23,9 @@ DEFAULT_NAMESPACE = "(default)"
 METRIC_BUCKETS = 26
 """Buckets of a histogram in the metrics, one for each power of two: index i counts the requests
 that took less than 2**i us, and no less than 2**(i-1); the last one all from 2**24 us up."""
+
+_METRIC_BUCKET = tuple(-(-index // LATENCY_STEPS) for index in range(LATENCY_BUCKETS))
+"""By the index of a flow's bucket: that of the metrics' bucket which it is a part of."""
 
 NONE = NO_TOPIC
 """The label of a client that says nothing of itself."""
@@ -115,4 +118,4 @@ class Counts:
         if sums is None:
             sums = self._histograms[key] = [0] * METRIC_BUCKETS
         for index in compress(range(len(counts)), counts):  # those that are not 0
-            sums[(index + LATENCY_STEPS - 1) // LATENCY_STEPS] += counts[index]
+            sums[_METRIC_BUCKET[index]] += counts[index]

@@ -61,8 +61,9 @@ def metric_buckets(**counts: int) -> list[int]:
 
 def of_metric(**counts: int) -> list[int]:
     """A flow's histogram that the metrics show as :func:`metric_buckets` of the same."""
-    last = {f"b{LATENCY_STEPS * int(name[1:])}": count for name, count in counts.items()}
-    return _filled(LATENCY_STEPS * METRIC_BUCKETS, last)
+    last = LATENCY_BUCKETS - 1
+    numbers = {name: min(LATENCY_STEPS * int(name[1:]), last) for name in counts}
+    return _filled(LATENCY_BUCKETS, {f"b{numbers[name]}": n for name, n in counts.items()})
 
 
 def _filled(length: int, counts: Mapping[str, int]) -> list[int]:
