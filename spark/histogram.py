@@ -46,25 +46,30 @@ PERCENTILES: Final = (("p50", 500), ("p95", 950), ("p99", 990), ("p999", 999))
 _LAST: Final = BUCKETS - 1
 
 
-def counted(quarters: str, log2: str) -> Column:
-    """What a record's histogram has counted: an array of structs (last, width, count): so many
-    requests in ``width`` buckets, of which ``last`` is the last one.
+def counted(records: DataFrame, keys: Sequence[str], quarters: str, log2: str) -> DataFrame:
+    """What the histograms of records have counted, added up by ``keys``: these, and last, width and
+    count: so many requests in ``width`` buckets, of which ``last`` is the last one.
 
-    ``quarters`` and ``log2`` are the columns of both versions; what a record lacks is null.
+    ``quarters`` and ``log2`` are the columns of both versions; what a record lacks is null. Each
+    is exploded by itself: functions over arrays would be interpreted, for every record.
     """
-    newest = F.transform(
-        F.map_entries(quarters),
-        lambda entry: F.struct(
-            F.least(entry["key"].try_cast("int"), F.lit(_LAST)).alias("last"),
-            F.lit(1).alias("width"),
-            entry["value"].alias("count"),
-        ),
-    )
-    earlier = F.transform(F.col(log2), _of_earlier)
-    nothing = F.array().cast("array<struct<last:int,width:int,count:bigint>>")
-    found = F.concat(F.coalesce(newest, nothing), F.coalesce(earlier, nothing))
-    # A key that is no number is nothing that a gateway writes; a count of 0 is no row for anybody.
-    return F.filter(found, lambda one: (one["last"] >= 0) & (one["count"] > 0))
+    bucket = F.least(F.col("bucket").try_cast("int"), F.lit(_LAST))
+    newest = _added(records.select(*keys, F.explode(quarters).alias("bucket", "count")), keys)
+    earlier = _added(records.select(*keys, F.posexplode(log2).alias("bucket", "count")), keys)
+    is_last = F.col("bucket") >= EARLIER_BUCKETS - 1
+    own = F.when(is_last, _LAST).otherwise(F.col("bucket") * STEPS)
+    width = F.when(is_last | (F.col("bucket") == 0), 1).otherwise(STEPS)
+    found = newest.select(
+        *keys, bucket.alias("last"), F.lit(1).alias("width"), "count"
+    ).unionByName(earlier.select(*keys, own.alias("last"), width.alias("width"), "count"))
+    # A key that is no number is nothing that a gateway writes.
+    return found.where(F.col("last") >= 0)
+
+
+def _added(exploded: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Each task adds up what it has read before anything is sent."""
+    seen = exploded.where(F.col("count") > 0)
+    return seen.groupBy(*keys, "bucket").agg(F.sum("count").alias("count"))
 
 
 def spread(last: Column, width: Column, count: Column) -> Column:
@@ -123,13 +128,3 @@ def _percentile(thousandths: int) -> Column:
         .otherwise(F.round(F.pow(F.lit(2.0), (bucket - 1 + inside) / STEPS)))
     )
     return F.when((below < rank) & (rank <= below + count), value).cast("long")
-
-
-def _of_earlier(count: Column, index: Column) -> Column:
-    """An entry of a histogram of version 1: the first and the last bucket are the same ones."""
-    is_last = index >= EARLIER_BUCKETS - 1
-    return F.struct(
-        F.when(is_last, _LAST).otherwise(index * STEPS).alias("last"),
-        F.when(is_last | (index == 0), 1).otherwise(STEPS).alias("width"),
-        count.alias("count"),
-    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -53,23 +54,15 @@ def latency(records: DataFrame) -> DataFrame:
 def _by_api(records: DataFrame) -> DataFrame:
     """What histograms have counted, of each namespace and API: see :func:`histogram.counted`.
 
-    Each task adds up what it has read before anything is sent: a namespace with most of the
-    records costs no task more than others.
+    Sums are made before anything is sent: a namespace with most of the records costs no task more
+    than others.
     """
-    sides = F.concat(*(_with_side(side, *columns) for side, columns in SIDES.items()))
-    return (
-        records.where((F.col("kind") == "flow") & (F.col("led_requests") > 0))
-        .select("namespace", "api", F.inline(sides))
-        .groupBy("namespace", "api", "side", "one.last", "one.width")
-        .agg(F.sum("one.count").alias("count"))
+    flows = records.where((F.col("kind") == "flow") & (F.col("led_requests") > 0))
+    sides = (
+        histogram.counted(flows, ("namespace", "api"), *columns).withColumn("side", F.lit(side))
+        for side, columns in SIDES.items()
     )
-
-
-def _with_side(side: str, quarters: str, log2: str) -> Column:
-    return F.transform(
-        histogram.counted(quarters, log2),
-        lambda one: F.struct(F.lit(side).alias("side"), one.alias("one")),
-    )
+    return reduce(DataFrame.unionByName, sides)
 
 
 def _level(namespace: Column, api: Column) -> Column:

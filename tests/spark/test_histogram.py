@@ -58,7 +58,7 @@ def percentiles(spark: SparkSession, sets: Sequence[Sequence[Record]]) -> list[l
     rows = [{"at": at} | record for at, records in enumerate(sets) for record in records]
     typed = "array<struct<at int, quarters map<string,bigint>, log2 array<bigint>>>"
     given = spark.range(1).select(F.inline(F.from_json(F.lit(json.dumps(rows)), typed)))
-    one = given.select("at", F.inline(histogram.counted("quarters", "log2")))
+    one = histogram.counted(given, ["at"], "quarters", "log2")
     buckets = one.select(
         "at", F.inline(histogram.spread(F.col("last"), F.col("width"), F.col("count")))
     )
