@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import itemgetter
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -138,7 +139,7 @@ WORKER_GAUGES: Mapping[str, str] = {
 class Metrics(Collector):
     """The sums of all workers, as prometheus_client collects them.
 
-    ``now`` is a monotonic clock, in seconds.
+    ``now`` is the clock by which workers date their reports, in seconds.
     """
 
     def __init__(
@@ -152,7 +153,7 @@ class Metrics(Collector):
         self._buckets: dict[str, dict[tuple[str, ...], list[int]]] = {
             name: {} for name in HISTOGRAMS
         }
-        self._states: dict[int, tuple[float, State]] = {}
+        self._states: dict[int, State] = {}
         for name, family in COUNTERS.items():
             if not family.labels:
                 self.count(name, (), 0)
@@ -178,7 +179,7 @@ class Metrics(Collector):
 
     def set_state(self, worker_id: int, state: State) -> None:
         """How things stand in a worker now."""
-        self._states[worker_id] = (self._now(), state)
+        self._states[worker_id] = state
 
     def forget_state(self, worker_id: int) -> None:
         """A worker has ended; what it counted stays."""
@@ -186,7 +187,7 @@ class Metrics(Collector):
 
     def gauge(self, name: str) -> float | None:
         """A gauge of :data:`GAUGES`, merged; None while no worker has told it."""
-        told = [state.gauges[name] for _, state in self._states.values() if name in state.gauges]
+        told = [state.gauges[name] for state in self._states.values() if name in state.gauges]
         return GAUGES[name].merge(told) if told else None
 
     def collect(self) -> Iterator[Metric]:
@@ -213,7 +214,7 @@ class Metrics(Collector):
             if value is not None:
                 yield GaugeMetricFamily(_PREFIX + name, gauge.help, value=value)
         connections: dict[str, int] = {}
-        for _, state in self._states.values():
+        for state in self._states.values():
             for listener, count in state.connections.items():
                 connections[listener] = connections.get(listener, 0) + count
         open_now = GaugeMetricFamily(
@@ -227,15 +228,16 @@ class Metrics(Collector):
     def _collect_workers(self) -> Iterator[Metric]:
         age = GaugeMetricFamily(
             f"{_PREFIX}worker_report_age_seconds",
-            "Time since the worker's last report, which comes every second",
+            "Age of what the worker reported last, which it does every second",
             labels=["worker"],
         )
-        for worker_id, (told_at, _) in sorted(self._states.items()):
-            age.add_metric([str(worker_id)], self._now() - told_at)
+        states = sorted(self._states.items(), key=itemgetter(0))
+        for worker_id, state in states:
+            age.add_metric([str(worker_id)], self._now() - state.made_at)
         yield age
         for name, text in WORKER_GAUGES.items():
             family = GaugeMetricFamily(f"{_PREFIX}worker_{name}", text, labels=["worker"])
-            for worker_id, (_, state) in sorted(self._states.items()):
+            for worker_id, state in states:
                 if name in state.gauges:
                     family.add_metric([str(worker_id)], state.gauges[name])
             yield family

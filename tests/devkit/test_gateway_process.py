@@ -14,6 +14,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayError, GatewayProcess
 from devkit.ports import free_port, free_ports
+from tests.live.wire import Wire
 
 pytestmark = pytest.mark.live
 
@@ -40,6 +41,16 @@ def test_it_serves_and_stops_clean(gateway: GatewayProcess) -> None:
         assert directory.is_dir()
     assert not psutil.pid_exists(pid)
     assert not directory.exists()
+
+
+def test_fresh_metrics_have_all_that_was_before(gateway: GatewayProcess) -> None:
+    with gateway:
+        for count in range(1, 4):
+            with Wire(gateway.bootstrap_servers("colon")) as wire:
+                wire.ask("Metadata", 4, topics=[], allow_auto_topic_creation=False)
+            lines = gateway.fresh_metrics().splitlines()
+            (line,) = (one for one in lines if 'requests_total{api="Metadata"' in one)
+            assert float(line.rpartition(" ")[2]) == count
 
 
 def test_it_is_killed_and_started_again_on_the_same_ports(gateway: GatewayProcess) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -32,7 +33,7 @@ from tests.waiting import eventually
 MESSAGES: list[Message] = [
     Ready(),
     Failed("cannot listen: é\nx"),
-    State({"colon": 2}, {"topics": 3, "cpu_seconds": 0.5}),
+    State({"colon": 2}, {"topics": 3, "cpu_seconds": 0.5}, 12.5),
     Increments([("requests", ("team-a", 0, 9), 5), ("broker_seconds", (1,), buckets(b3=1))]),
     Prepared(3),
     Prepared(4, "'acme:Naming' cannot be loaded"),
@@ -56,7 +57,9 @@ def test_messages_survive(message: Message) -> None:
         b"{}",
         b'{"ready": false}',
         b'{"failed": 1}',
-        b'{"connections": {}, "gauges": {"a": "b"}}',
+        b'{"connections": {}, "gauges": {"a": "b"}, "made_at": 1.0}',
+        b'{"connections": {}, "gauges": {}}',
+        b'{"connections": {}, "gauges": {}, "made_at": "now"}',
         b'{"rows": [["requests", ["a"]]]}',
         b'{"rows": [["requests", [null], 1]]}',
         b'{"rows": [["requests", ["a"], [1, 2]]]}',
@@ -136,16 +139,21 @@ def report(requests: int) -> WorkerReport:
 async def test_what_a_worker_tells() -> None:
     async with channel() as (opened, supervisor):
         opened.send(Ready())
-        opened.report(report(3))
-        opened.report(WorkerReport())
+        began = time.monotonic()
+        first, second = report(3), WorkerReport()
+        opened.report(first)
+        opened.report(second)
         await opened.close()
         told = [message async for message in supervisor.messages()]
-    assert told[:2] == [Ready(), State({"colon": 1}, {"topics": 2})]
-    assert isinstance(told[2], Increments)
-    assert ("requests", ("team-a", 0, 9), 3) in told[2].rows
-    assert ("closes", ("client closed",), 3) in told[2].rows
-    assert ("audit_dropped", ("file", "queue full"), 3) in told[2].rows
-    assert told[3:] == [State({}, {})]
+    assert told[0] == Ready()
+    assert isinstance(told[1], Increments)
+    assert ("requests", ("team-a", 0, 9), 3) in told[1].rows
+    assert ("closes", ("client closed",), 3) in told[1].rows
+    assert ("audit_dropped", ("file", "queue full"), 3) in told[1].rows
+    # What a state says has been counted by then; it is as old as what it says.
+    states = [State({"colon": 1}, {"topics": 2}, first.made_at), State({}, {}, second.made_at)]
+    assert told[2:] == states
+    assert began <= first.made_at <= second.made_at <= time.monotonic()
     assert supervisor.closed.is_set()
 
 
