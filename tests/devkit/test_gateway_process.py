@@ -60,7 +60,7 @@ def test_it_is_killed_and_started_again_on_the_same_ports(gateway: GatewayProces
         assert len(processes) == 2
         plan = gateway.plan
         gateway.kill()
-        gone, alive = psutil.wait_procs(processes, timeout=5)
+        gone, alive = psutil.wait_procs(processes, timeout=60)
         assert (len(gone), alive) == (2, [])
         gateway.start_again()
         assert gateway.plan == plan

@@ -91,7 +91,7 @@ def run(command: str) -> subprocess.CompletedProcess[str]:
     assert words[0] == "python"
     arguments = [sys.executable, *words[1:]]
     return subprocess.run(
-        arguments, cwd=markdown.ROOT, capture_output=True, text=True, timeout=60, check=False
+        arguments, cwd=markdown.ROOT, capture_output=True, text=True, timeout=240, check=False
     )
 
 

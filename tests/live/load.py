@@ -22,7 +22,7 @@ PARTITIONS = 2
 Name = Callable[[], str]
 """The topic's name as a client knows it now; asked again whenever the client starts afresh."""
 
-PATIENT_MS = 60_000
+PATIENT_MS = 240_000
 HASTY_MS = 1_500
 """``message.timeout.ms`` of clients that nothing may disturb, and of those that give up soon."""
 

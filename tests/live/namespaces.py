@@ -196,7 +196,7 @@ def alone(*args: str, stdin: str = "") -> Said:
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=clients.SECONDS,
         check=False,
     )
     return Said(ended.returncode, ended.stdout, ended.stderr)

@@ -103,7 +103,7 @@ class KafkaAuthorizer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=120)
 
 
 def our_answers(

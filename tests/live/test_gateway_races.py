@@ -112,7 +112,6 @@ def _at_once(
             future.result()
 
 
-@pytest.mark.timeout(240)
 def test_a_contested_name_is_won_by_one(
     gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names
 ) -> None:
@@ -136,7 +135,6 @@ def test_a_contested_name_is_won_by_one(
     clients.await_stored(kafka, *(namespaces.flat(name) for name in names[1::2]))
 
 
-@pytest.mark.timeout(240)
 def test_a_thousand_changes_leave_nothing_half_made(
     gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names
 ) -> None:

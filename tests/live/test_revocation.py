@@ -148,7 +148,6 @@ class Scene:
 # -- ACLs -------------------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(240)
 def test_acls_that_are_deleted(servers: str, topic: str) -> None:
     """The same clients go on when they get their rights back, but for the transactional one and
     the member of a KIP-848 group, to which librdkafka says that it is over."""
@@ -170,7 +169,6 @@ def test_acls_that_are_deleted(servers: str, topic: str) -> None:
             client.await_times(20)
 
 
-@pytest.mark.timeout(240)
 def test_a_deny_that_is_added(servers: str, topic: str) -> None:
     """On the topic alone: members stay members, and go on when it is taken back."""
     with ExitStack() as stack:
@@ -191,7 +189,6 @@ def test_a_deny_that_is_added(servers: str, topic: str) -> None:
 # -- users and tokens -------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(240)
 def test_a_user_who_is_deleted(servers: str, topic: str) -> None:
     """The SCRAM credential is gone: connections are closed, and no login succeeds any more."""
     admin = authorized.admin(servers)
@@ -209,7 +206,6 @@ def test_a_user_who_is_deleted(servers: str, topic: str) -> None:
         _await_refused_logins(scene)
 
 
-@pytest.mark.timeout(240)
 def test_a_token_that_expires(servers: str, topic: str) -> None:
     """Its issuer gives no other one."""
     expires = int(time.time()) + TOKEN_SECONDS

@@ -210,7 +210,7 @@ class Teller:
         servers = self._gateway.bootstrap_servers("colon")
         count = ["500", "java-producer", "java-consumer"]
         args = [servers, "team-a:java", str(traffic_work.PARTITIONS), *count]
-        ended = java.run_java("ByteTotals", args, seconds=90, classes=classes)
+        ended = java.run_java("ByteTotals", args, seconds=240, classes=classes)
         assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
         self.story.java = [json.loads(line) for line in ended.lines]
         producer, consumer = self.story.java

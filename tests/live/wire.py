@@ -17,7 +17,7 @@ from protocol.headers import (
 )
 from protocol.schema import api_key_of
 
-SECONDS = 20.0
+SECONDS = 120.0
 
 
 class ConnectionEnded(Exception):

@@ -171,7 +171,7 @@ async def test_lines_of_the_supervisor() -> None:
 async def test_the_end_of_the_supervisor_is_seen() -> None:
     async with channel() as (opened, supervisor):
         supervisor.end.close()
-        await asyncio.wait_for(supervisor.closed.wait(), 10)
+        await asyncio.wait_for(supervisor.closed.wait(), 120)
         opened.report(report(1))  # is of no use, and no harm
         opened.send(Ready())
 

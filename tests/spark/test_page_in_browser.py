@@ -21,9 +21,6 @@ from tests.spark.report_rows import ABOUT, hostile, sample
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 2'>"
 
 
-pytestmark = pytest.mark.timeout(300)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _browser_is_here() -> None:
     """Fetched once, in the first test's time."""
