@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -17,6 +16,7 @@ from gateway.catalog.records import FORMAT, Place, Record, UnreadableCatalog, en
 from gateway.catalog.source import CatalogUnavailable
 from tests.catalog import skipped_time
 from tests.catalog.fake_log import FakeLog, FakePartition
+from tests.catalog.skipped_time import skipping
 from tests.waiting import eventually
 
 
@@ -59,12 +59,13 @@ async def test_it_starts_with_all_there_is() -> None:
         assert reader.fresh
 
 
+@skipping
 async def test_an_empty_log_is_read_at_once() -> None:
-    began = time.monotonic()
+    began = asyncio.get_running_loop().time()
     async with reading(FakeLog()) as reader:
         assert reader.snapshot.version == 0
         assert reader.fresh
-        assert time.monotonic() - began < 0.3
+        assert asyncio.get_running_loop().time() - began < 0.3
 
 
 async def test_what_is_committed_is_seen_and_told_once_a_fetch() -> None:
@@ -187,7 +188,7 @@ async def test_a_log_that_was_compacted_behind_a_reader_is_read_anew() -> None:
             log.write(Namespace("b", value), seq=seq, decision=f"d{seq}", after=f"d{seq - 1}")
         log.compact()
         log.down = False
-        await eventually(lambda: "b" in paths(reader), "what was missed", 10)
+        await eventually(lambda: "b" in paths(reader), "what was missed")
         assert reader.snapshot.namespaces["b"].configs == {"retention.ms": "7"}
         assert paths(reader) == {"a", "b"}
 
@@ -264,6 +265,7 @@ async def test_it_does_not_start_without_a_broker() -> None:
         await reader.start(0.2)
 
 
+@skipping
 async def test_it_starts_when_a_broker_comes_up() -> None:
     log = FakeLog()
     log.down = True
@@ -297,7 +299,7 @@ def test_without_a_broker_the_snapshot_stays_and_gets_old(
             await eventually(lambda: told == [False], "the end of freshness")
             assert paths(reader) == {"a"}
             log.down = False
-            await eventually(lambda: told == [False, True], "freshness", 10)
+            await eventually(lambda: told == [False, True], "freshness")
 
     skipped_time.run(a_broker_is_lost)
     assert caplog.text.count("is out of date") == 1
@@ -331,17 +333,19 @@ async def test_a_stopped_reader_is_not_fresh_and_keeps_its_snapshot() -> None:
         await reader.refresh()
 
 
+@skipping
 async def test_a_refresh_fails_at_once_while_nobody_answers() -> None:
     log = FakeLog()
     async with reading(log) as reader:
         log.down = True
         await eventually(lambda: not_readable(reader), "that it is noticed")
-        began = time.monotonic()
+        began = asyncio.get_running_loop().time()
         with pytest.raises(CatalogUnavailable, match="a broker does not answer"):
             await reader.refresh()
-        assert time.monotonic() - began < 1.0
+        assert asyncio.get_running_loop().time() - began < 1.0
 
 
+@skipping
 async def test_a_refresh_outlives_a_hiccup() -> None:
     log = FakeLog()
     async with reading(log) as reader:

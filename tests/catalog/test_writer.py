@@ -15,6 +15,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.catalog.writer import Writer
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
+from tests.catalog.skipped_time import skipping
 from tests.waiting import eventually
 
 
@@ -126,6 +127,7 @@ async def test_who_hears_of_another_writer_takes_the_id_again() -> None:
         assert len(other.reader.snapshot.namespaces) == 6
 
 
+@skipping
 async def test_an_idle_writer_lets_go() -> None:
     log = FakeLog()
     async with member(log, idle_seconds=0.05) as one:
@@ -199,6 +201,7 @@ async def test_an_error_is_for_its_own_caller() -> None:
         assert isinstance(results[1], Snapshot)
 
 
+@skipping
 async def test_a_caller_that_is_gone_is_forgotten() -> None:
     log = FakeLog()
     async with member(log) as one:
@@ -207,7 +210,7 @@ async def test_a_caller_that_is_gone_is_forgotten() -> None:
         await asyncio.sleep(0.05)
         gone.cancel()
         log.down = False
-        await eventually(lambda: not one.reader._is_lost, "that a broker answers", 10)
+        await eventually(lambda: not one.reader._is_lost, "that a broker answers")
         await one.writer.change(create("b"))
         assert set(one.reader.snapshot.namespaces) == {"b"}
 
@@ -248,6 +251,7 @@ async def test_another_ones_record_of_that_number_is_not_taken_for_success() -> 
         assert one.reader.snapshot.namespaces["a"].configs == {"owner": "other"}
 
 
+@skipping
 async def test_an_outcome_that_stays_unknown_is_told_so() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:
@@ -262,6 +266,7 @@ async def test_an_outcome_that_stays_unknown_is_told_so() -> None:
         log.before_commit, log.down = None, False
 
 
+@skipping
 async def test_what_cannot_be_written_in_time_is_refused_with_nothing_changed() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:
@@ -272,11 +277,12 @@ async def test_what_cannot_be_written_in_time_is_refused_with_nothing_changed() 
         ):
             await one.writer.change(create("a"))
         log.down = False
-        await eventually(lambda: not one.reader._is_lost, "that a broker answers", 10)
+        await eventually(lambda: not one.reader._is_lost, "that a broker answers")
         await one.writer.change(create("b"))
         assert set(one.reader.snapshot.namespaces) == {"b"}
 
 
+@skipping
 async def test_who_is_always_fenced_is_told_so() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:
@@ -290,6 +296,7 @@ async def test_who_is_always_fenced_is_told_so() -> None:
         assert log.commits == 0
 
 
+@skipping
 async def test_an_unreadable_catalog_is_not_written() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:

@@ -16,7 +16,7 @@ from gateway.config.models import Address
 from tests.commands.fake_gateway import HOST, FakeGateway, drop_after, drop_before
 
 
-async def create(gateway: FakeGateway, timeout: float = 10) -> Any:
+async def create(gateway: FakeGateway, timeout: float = 120) -> Any:
     client = GatewayClient([Address(HOST, gateway.port)], timeout=timeout)
     try:
         return await Admin(client).create("org:")
@@ -82,8 +82,8 @@ async def test_who_never_answered_is_not_waited_for() -> None:
     port = free_port()
     started = time.monotonic()
     with pytest.raises(Unavailable) as caught:
-        await Admin(GatewayClient([Address(HOST, port)], timeout=60)).topics()
-    assert time.monotonic() - started < 10
+        await Admin(GatewayClient([Address(HOST, port)], timeout=600)).topics()
+    assert time.monotonic() - started < 120
     assert f"{HOST}:{port}: cannot connect: Connection refused; see that" in str(caught.value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -124,17 +123,37 @@ def test_one_that_was_not_let_in_takes_no_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("quick")
-async def test_a_login_takes_its_time_and_no_more(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path, max_seconds=0.2)
+async def test_a_login_takes_its_time_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, swept = 100.0, 0
+
+    def sweeping() -> float:
+        nonlocal swept
+        swept += 1
+        return NOW
+
+    async def sweep_twice() -> None:
+        wanted = swept + 2
+        await eventually(lambda: swept >= wanted, "two sweeps")
+
+    # The first is the logins' clock; the other one is looked at once in each sweep.
+    clock = SimpleNamespace(monotonic=lambda: now, time=sweeping)
+    monkeypatch.setattr(admission, "time", clock)
+    sasl = Sasl(tmp_path, max_seconds=2)
     early, late = FakeLogin(sasl), FakeLogin(sasl)
     sasl.admission.start()
-    began = time.monotonic()
     assert sasl.admission.arrived(early.connection, 0)
-    await asyncio.sleep(0.05)
+    now = 101.0
     assert sasl.admission.arrived(late.connection, 0)
+    now = 101.9
+    await sweep_twice()
+    assert early.reasons == []
+    now = 102.0
     await eventually(lambda: early.reasons, "the end of the first")
-    assert time.monotonic() - began >= 0.2
+    await sweep_twice()
     assert late.reasons == []
+    now = 103.0
     await eventually(lambda: late.reasons, "the end of the second")
     await sasl.admission.stop()
     assert early.reasons == late.reasons == [TOO_LATE]

@@ -55,7 +55,7 @@ def test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing(serving: ManagedProce
     assert "team-a:orders 1" in aiokafka
     assert "Topic: team-a..orders" in topics
     psutil.Process(serving.command_pid).send_signal(signal.SIGINT)
-    wait_until(lambda: not serving.running, "the end of the demo", 30)
+    wait_until(lambda: not serving.running, "the end of the demo", 120)
     assert serving.returncode == 0, serving.tail()
     assert not [process for process in family if process.is_running()]
 

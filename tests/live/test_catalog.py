@@ -96,7 +96,7 @@ async def no_task_left() -> AsyncIterator[None]:
     """Whatever is started within is ended within."""
     before = asyncio.all_tasks()
     yield
-    await eventually(lambda: asyncio.all_tasks() == before, "the end of every task", 5)
+    await eventually(lambda: asyncio.all_tasks() == before, "the end of every task")
 
 
 async def test_what_is_written_survives_a_restart(
@@ -285,7 +285,7 @@ async def test_without_a_broker_the_last_state_stays_until_it_is_too_old() -> No
             await asyncio.to_thread(kafka.kill_broker, 1)
             assert catalog.fresh
             changing = asyncio.create_task(catalog.change(create("b")))
-            await eventually(lambda: not catalog.fresh, "the end of freshness", 10)
+            await eventually(lambda: not catalog.fresh, "the end of freshness")
             assert told == [False]
             assert set(catalog.snapshot.namespaces) == {"a"}
             with pytest.raises(CatalogUnavailable, match="cannot be read now"):
@@ -294,7 +294,7 @@ async def test_without_a_broker_the_last_state_stays_until_it_is_too_old() -> No
                 await changing
             assert "127.0.0.1" not in str(raised.value)
             await asyncio.to_thread(kafka.restart_broker, 1)
-            await eventually(lambda: catalog.fresh, "freshness", 20)
+            await eventually(lambda: catalog.fresh, "freshness")
             assert told == [False, True]
             assert set((await catalog.change(create("c"))).namespaces) == {"a", "c"}
 

@@ -168,7 +168,7 @@ def test_traffic_log(gateway: GatewayProcess, directory: Path) -> None:
 
 
 def _await_status(gateway: GatewayProcess, status: int) -> None:
-    wait_until(lambda: gateway.get("/readyz")[0] == status, f"{status} from /readyz", 30)
+    wait_until(lambda: gateway.get("/readyz")[0] == status, f"{status} from /readyz", 120)
 
 
 def _records(directory: Path) -> list[dict[str, Any]]:

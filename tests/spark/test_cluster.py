@@ -130,7 +130,7 @@ def _ended(cluster: SparkCluster) -> list[Application]:
         found = cluster.applications()
         return [] if any(one.state == "RUNNING" for one in found) else found
 
-    return wait_until(ended, "the end of the applications", 30)
+    return wait_until(ended, "the end of the applications", 120)
 
 
 def test_every_job_has_an_answer(of_files: Mapping[str, Found]) -> None:
