@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from typing import Any, TypeAlias
 
 import pytest
@@ -12,6 +12,7 @@ import uvloop
 from hypothesis import settings
 
 from devkit import ports
+from tests.pace import Pace
 
 # A loaded machine is no bug, and a failure that nobody can repeat is worth little.
 settings.register_profile("project", deadline=None, derandomize=True, print_blob=True)
@@ -58,6 +59,13 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"no test may be skipped: {report.longrepr}"
     return report
+
+
+@pytest.fixture
+def pace() -> Iterator[Pace]:
+    """Watches the machine while the test runs, and stretches its bounds on time."""
+    with Pace() as watched:
+        yield watched
 
 
 @pytest.fixture(params=[uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])

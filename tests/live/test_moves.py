@@ -14,6 +14,7 @@ from devkit.waiting import wait_until
 from tests.live import clients, namespaces
 from tests.live.namespaces import INVALID_CONFIG, INVALID_TOPIC_EXCEPTION, OWN, TOPIC_ALREADY_EXISTS
 from tests.live.wire import Wire
+from tests.pace import slowness
 
 Names = Callable[[str], str]
 Stored = Callable[[], set[str]]
@@ -72,7 +73,8 @@ def test_an_alias_keeps_the_old_name_for_a_while(
     namespaces.create(admin, f"{source}:", f"{target}:")
     namespaces.create_topic(colon, kafka, old)
     clients.produce(colon, old, ["one"])
-    until = datetime.now(UTC) + timedelta(seconds=10)
+    lasts = 10 * slowness()
+    until = datetime.now(UTC) + timedelta(seconds=lasts)
     move = {
         "gateway.namespace": target,
         "gateway.alias.until": until.strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -91,7 +93,7 @@ def test_an_alias_keeps_the_old_name_for_a_while(
     def expired() -> bool:
         return namespaces.description(colon, old).exception(clients.SECONDS) is not None
 
-    wait_until(expired, f"the end of the alias {old}", clients.SECONDS, poll=0.2)
+    wait_until(expired, f"the end of the alias {old}", lasts + clients.SECONDS, poll=0.2)
     assert time.time() >= until.timestamp() - 1
     assert clients.consume(colon, new, 3, unique("readers")) == ["one", "two", "three"]
 

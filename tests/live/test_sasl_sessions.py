@@ -16,11 +16,12 @@ from tests.live import clients, sasl
 from tests.live.sasl import MECHANISMS, PASSWORDS, SHORT_SECONDS, SecuredGateway, count
 from tests.live.test_sasl_clients import java_config, properties
 from tests.live.wire import Wire
+from tests.pace import Pace
 
 Names = Callable[[str], str]
 
 AT_ONCE = 1.0
-"""Seconds within which a right that has ended stops what it allowed."""
+"""Seconds, on an idle machine, within which a right that has ended stops what it allowed."""
 
 ILLEGAL_SASL_STATE = 34
 SASL_AUTHENTICATION_FAILED = 58
@@ -93,12 +94,14 @@ def inside(servers: str, mechanism: str, user: str = "alice", **claims: int) -> 
         yield wire
 
 
-def test_a_session_ends_without_it(secured: SecuredGateway) -> None:
+def test_a_session_ends_without_it(secured: SecuredGateway, pace: Pace) -> None:
     def check(mechanism: str) -> None:
         with Wire(secured.short) as wire:
+            began = time.monotonic()
             told = sasl.log_in(wire, mechanism, exp=int(time.time()) + 60)
             assert told.session_lifetime.total_seconds() == SHORT_SECONDS
-            assert SHORT_SECONDS - 0.5 < sasl.seconds_to_end(wire) < SHORT_SECONDS + AT_ONCE
+            assert sasl.seconds_to_end(wire) < SHORT_SECONDS + pace.stretched(AT_ONCE)
+            assert time.monotonic() - began > SHORT_SECONDS
 
     clients.together(check, MECHANISMS)
 
@@ -117,10 +120,10 @@ def test_a_session_is_prolonged(secured: SecuredGateway) -> None:
     clients.together(check, MECHANISMS)
 
 
-def test_beginning_to_prove_it_is_no_proof(secured: SecuredGateway) -> None:
+def test_beginning_to_prove_it_is_no_proof(secured: SecuredGateway, pace: Pace) -> None:
     with inside(secured.short, "PLAIN") as wire:
         wire.ask("SaslHandshake", 1, mechanism="PLAIN")
-        assert sasl.seconds_to_end(wire) < SHORT_SECONDS + AT_ONCE
+        assert sasl.seconds_to_end(wire) < SHORT_SECONDS + pace.stretched(AT_ONCE)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +135,7 @@ def test_beginning_to_prove_it_is_no_proof(secured: SecuredGateway) -> None:
     ],
 )
 def test_a_session_stays_whose_it_is(
-    secured: SecuredGateway, mechanism: str, user: str, told: str
+    secured: SecuredGateway, pace: Pace, mechanism: str, user: str, told: str
 ) -> None:
     with inside(secured.sasl, "PLAIN") as wire:
         wire.ask("SaslHandshake", 1, mechanism=mechanism)
@@ -140,7 +143,7 @@ def test_a_session_stays_whose_it_is(
         assert int(answer.error_code) == SASL_AUTHENTICATION_FAILED
         assert told in answer.error_message
         address = wire.local_address
-        assert sasl.seconds_to_end(wire) < AT_ONCE
+        assert sasl.seconds_to_end(wire) < pace.stretched(AT_ONCE)
     secured.process.wait_for_log(f"{address} on sasl: re-authentication failed: ")
 
 
@@ -157,20 +160,20 @@ def test_where_nobody_is_asked(secured: SecuredGateway) -> None:
 # -- rights that end --------------------------------------------------------------------------
 
 
-def test_a_token_that_ends(secured: SecuredGateway) -> None:
-    ends = int(time.time()) + 3
+def test_a_token_that_ends(secured: SecuredGateway, pace: Pace) -> None:
+    ends = int(time.time()) + 6
     with inside(secured.sasl, "OAUTHBEARER", exp=ends) as wire:
         wire.wait_for_end()
-        assert ends - 0.1 < time.time() < ends + AT_ONCE
+        assert ends - 0.1 < time.time() < ends + pace.stretched(AT_ONCE)
 
 
-def test_a_scram_user_who_is_deleted(secured: SecuredGateway, unique: Names) -> None:
+def test_a_scram_user_who_is_deleted(secured: SecuredGateway, unique: Names, pace: Pace) -> None:
     user = unique("carol")
     sasl.set_password(secured.open, user, user)
     with inside(secured.sasl, "SCRAM-SHA-256", user) as wire:
         sasl.delete_user(secured.open, user)
         address = wire.local_address
-        assert sasl.seconds_to_end(wire) < AT_ONCE
+        assert sasl.seconds_to_end(wire) < pace.stretched(AT_ONCE)
     with Wire(secured.sasl) as wire:
         assert sasl.log_in(wire, "SCRAM-SHA-256", user).error_code
     secured.process.wait_for_log(f"{address} on sasl: user is gone")
@@ -186,12 +189,12 @@ def test_a_changed_password_ends_no_session(secured: SecuredGateway, unique: Nam
         assert sasl.is_served(wire)
 
 
-def test_a_plain_user_whose_file_is_gone(secured: SecuredGateway) -> None:
+def test_a_plain_user_whose_file_is_gone(secured: SecuredGateway, pace: Pace) -> None:
     file = secured.directory / "bob"
     with inside(secured.sasl, "PLAIN", "bob") as bob, inside(secured.sasl, "PLAIN") as alice:
         try:
             file.unlink()
-            assert sasl.seconds_to_end(bob) < AT_ONCE
+            assert sasl.seconds_to_end(bob) < pace.stretched(AT_ONCE)
             with Wire(secured.sasl) as wire:
                 assert sasl.log_in(wire, "PLAIN", "bob").error_code
             assert sasl.is_served(alice)
