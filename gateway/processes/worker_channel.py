@@ -239,15 +239,20 @@ class WorkerChannel(asyncio.Protocol):
         self._counts.add_rows(report.rows)
         if self._transport is None or self.full:
             return
-        for message in increments(self._counts.take()):
-            self._transport.write(encode_message(message))
+        self._send_counts(self._transport)
         # Last, so that /metrics never shows a state without the counts that led to it.
         state = State(report.connections, report.gauges, report.made_at)
         self._transport.write(encode_message(state))
 
+    def _send_counts(self, transport: asyncio.WriteTransport) -> None:
+        for message in increments(self._counts.take()):
+            transport.write(encode_message(message))
+
     async def close(self) -> None:
-        """Send what is left, for :data:`CLOSE_SECONDS` at most."""
+        """Send what is left, also what waits for a supervisor that does not read yet, for
+        :data:`CLOSE_SECONDS` at most."""
         if self._transport is None:
             return
+        self._send_counts(self._transport)
         self._transport.close()
         await asyncio.wait([self._lost], timeout=CLOSE_SECONDS)

@@ -41,7 +41,7 @@ def test_once_ends_after_the_tour() -> None:
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[ManagedProcess]:
     with ManagedProcess("demo", _DEMO, tmp_path / "log", cwd=PROJECT_ROOT) as demo:
-        wait_until(lambda: _ended(demo) or "Serving until" in demo.tail(), "the demo", 90)
+        wait_until(lambda: _ended(demo) or "Serving until" in demo.tail(), "the demo", 400)
         yield demo
 
 
@@ -66,7 +66,7 @@ def _paste(line: str) -> str:
         capture_output=True,
         text=True,
         cwd=PROJECT_ROOT,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"

@@ -200,6 +200,26 @@ async def test_counts_wait_for_a_supervisor_that_does_not_read(
     assert total == sent + 1_000
 
 
+async def test_a_worker_that_ends_sends_what_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_channel, "WRITE_HIGH", 1_000)
+    async with channel() as (opened, supervisor):
+        sent = 1
+        opened.report(report(1))
+        while not opened.full:
+            opened.report(report(1))
+            sent += 1
+        opened.report(report(7))
+        closing = asyncio.create_task(opened.close())
+        rows = [
+            row
+            async for message in supervisor.messages()
+            if isinstance(message, Increments)
+            for row in message.rows
+        ]
+        await closing
+    assert sum(row[2] for row in rows if row[0] == "requests") == sent + 7  # type: ignore[misc]
+
+
 async def test_closing_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_channel, "CLOSE_SECONDS", 0.01)
     async with channel() as (opened, supervisor):
