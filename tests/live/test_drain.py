@@ -63,7 +63,7 @@ def test_the_drain_is_bounded(kafka: KafkaCluster, unique: Names) -> None:
         clients.create(servers, topic)
         clients.await_stored(kafka, topic.replace(":", ".."))
         with Wire(clients.leader_address(servers, topic)) as wire:
-            wire.send(request_frame(FETCH, 4, by_hand.long_poll(topic, 30.0), 5, 1))
+            wire.send(request_frame(FETCH, 4, by_hand.long_poll(topic, 600.0), 5, 1))
             with Wire(servers) as other:
                 assert other.exchange(METADATA, 4, _ALL_BY_NONE)
             gateway.stop()  # which fails unless it ends with 0 in time
