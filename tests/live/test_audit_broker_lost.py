@@ -68,7 +68,9 @@ def test_clients_go_on_and_drops_are_counted(world: World) -> None:
     wait_until(lambda: world.has_in_files(10), "the first events", clients.SECONDS)
     world.kafka.kill_broker(2)
     # Until then clients are sent to it in vain, as without a gateway.
-    wait_until(lambda: world.kafka.live_brokers() == {1}, "that the cluster notices", clients.SECONDS)
+    wait_until(
+        lambda: world.kafka.live_brokers() == {1}, "that the cluster notices", clients.SECONDS
+    )
     alice = audited.admin(servers, ALICE)
     # Ten times more than may wait, and nobody notices.
     everything = 10

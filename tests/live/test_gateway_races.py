@@ -41,7 +41,7 @@ NONE = 0
 TOPIC = 2
 """A resource type of DescribeConfigs (KIP-133)."""
 
-TIMEOUT = timedelta(seconds=30)
+TIMEOUT = timedelta(seconds=60)
 
 # What each kind of change may be answered besides "done", with so many at the same names.
 ALLOWED = {

@@ -21,7 +21,7 @@ Names = Callable[[str], str]
 Stored = Callable[[], set[str]]
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
-TIMEOUT = timedelta(seconds=20)
+TIMEOUT = timedelta(seconds=60)
 
 
 # -- create and list --------------------------------------------------------------------------
