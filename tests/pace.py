@@ -1,7 +1,8 @@
 """Bounds on time that hold on a busy machine, and still are bounds.
 
 What takes a second alone takes three where three others want the same processor. So a bound is
-stretched by what the machine made of short pieces of work meanwhile; on an idle one it is as it is.
+stretched by what the machine made of short pieces of work meanwhile: by how much longer they took
+on the whole, and by the longest that one of them had to wait. On an idle machine it is as it is.
 """
 
 from __future__ import annotations
@@ -16,29 +17,38 @@ _WORK_SECONDS = 0.02
 _PAUSE_SECONDS = 0.2
 
 
-def slowness() -> float:
-    """How many times longer work takes now than on a machine that does nothing else; at least 1."""
+def worked() -> tuple[float, float]:
+    """Do a short piece of work; the seconds that it took, and those of a processor in them."""
     began, began_working = time.perf_counter(), time.thread_time()
-    while (worked := time.thread_time() - began_working) < _WORK_SECONDS:
+    while (working := time.thread_time() - began_working) < _WORK_SECONDS:
         pass
-    return max(1.0, (time.perf_counter() - began) / worked)
+    return max(time.perf_counter() - began, working), working
 
 
 class Pace:
     """Watches how slow the machine is, for as long as the body of its ``with`` takes."""
 
     def __init__(self) -> None:
-        self.worst = 1.0
+        self._took = self._working = self._longest_wait = 0.0
         self._ended = threading.Event()
         self._watching = threading.Thread(target=self._watch, name="pace", daemon=True)
 
+    def look(self) -> None:
+        """Do a piece of work now, and note how long it took."""
+        took, working = worked()
+        self._took += took
+        self._working += working
+        self._longest_wait = max(self._longest_wait, took - working)
+
     def stretched(self, seconds: float) -> float:
-        """So many seconds of an idle machine, at the slowest that this one has been."""
-        return seconds * self.worst
+        """So many seconds of an idle machine, as this one has been so far."""
+        if not self._working:
+            return seconds
+        return seconds * self._took / self._working + self._longest_wait
 
     def _watch(self) -> None:
         while not self._ended.is_set():
-            self.worst = max(self.worst, slowness())
+            self.look()
             self._ended.wait(_PAUSE_SECONDS)
 
     def __enter__(self) -> Self:

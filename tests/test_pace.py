@@ -9,7 +9,7 @@ import pytest
 
 from devkit.waiting import wait_until
 from tests import pace
-from tests.pace import Pace, slowness
+from tests.pace import Pace, worked
 
 
 def clocks(monkeypatch: pytest.MonkeyPatch, share: float) -> None:
@@ -30,12 +30,14 @@ def test_work_takes_longer_the_smaller_its_share_is(
     monkeypatch: pytest.MonkeyPatch, share: float, times: float
 ) -> None:
     clocks(monkeypatch, share)
-    assert slowness() == pytest.approx(times, rel=0.1)
+    took, working = worked()
+    assert took / working == pytest.approx(times, rel=0.1)
 
 
 def test_a_clock_that_is_coarse_makes_no_bound_narrower(monkeypatch: pytest.MonkeyPatch) -> None:
     clocks(monkeypatch, 1.5)
-    assert slowness() == 1.0
+    took, working = worked()
+    assert took == working
 
 
 def test_others_that_work_are_noticed() -> None:
@@ -50,22 +52,38 @@ def test_others_that_work_are_noticed() -> None:
     for other in others:
         other.start()
     try:
-        assert slowness() > 1.5
+        took, working = worked()
+        assert took > 1.5 * working
     finally:
         ended.set()
         for other in others:
             other.join()
 
 
-def test_the_slowest_moment_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    left = [1.5, 4.0, 2.0]
+def test_a_bound_is_stretched_by_the_average_and_the_longest_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left = [(1.0, 1.0), (1.0, 1.0), (7.0, 1.0)]
+    monkeypatch.setattr(pace, "worked", lambda: left.pop(0))
+    looked = Pace()
+    assert looked.stretched(2.0) == 2.0
+    looked.look()
+    looked.look()
+    assert looked.stretched(2.0) == 2.0
+    looked.look()
+    assert looked.stretched(2.0) == 2.0 * 3.0 + 6.0
 
-    def found() -> float:
-        return left.pop(0) if left else 1.0
 
-    monkeypatch.setattr(pace, "slowness", found)
+def test_it_looks_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = 0
+
+    def look() -> tuple[float, float]:
+        nonlocal looks
+        looks += 1
+        return 2.0, 1.0
+
+    monkeypatch.setattr(pace, "worked", look)
     monkeypatch.setattr(pace, "_PAUSE_SECONDS", 0.001)
     with Pace() as watched:
-        wait_until(lambda: not left, "all samples", 120)
-    assert watched.stretched(3.0) == 12.0
-    assert Pace().stretched(3.0) == 3.0
+        wait_until(lambda: looks > 2, "three looks", 120)
+    assert watched.stretched(3.0) == 3.0 * 2.0 + 1.0

@@ -14,7 +14,7 @@ from devkit.waiting import wait_until
 from tests.live import clients, namespaces
 from tests.live.namespaces import INVALID_CONFIG, INVALID_TOPIC_EXCEPTION, OWN, TOPIC_ALREADY_EXISTS
 from tests.live.wire import Wire
-from tests.pace import slowness
+from tests.pace import Pace
 
 Names = Callable[[str], str]
 Stored = Callable[[], set[str]]
@@ -66,14 +66,14 @@ def test_move_keeps_records_and_positions(
 
 
 def test_an_alias_keeps_the_old_name_for_a_while(
-    admin: str, colon: str, kafka: KafkaCluster, unique: Names
+    admin: str, colon: str, kafka: KafkaCluster, unique: Names, pace: Pace
 ) -> None:
     source, target, topic = unique("from"), unique("to"), unique("orders")
     old, new = f"{source}:{topic}", f"{target}:{topic}"
     namespaces.create(admin, f"{source}:", f"{target}:")
     namespaces.create_topic(colon, kafka, old)
     clients.produce(colon, old, ["one"])
-    lasts = 10 * slowness()
+    lasts = pace.stretched(10)
     until = datetime.now(UTC) + timedelta(seconds=lasts)
     move = {
         "gateway.namespace": target,
