@@ -155,7 +155,7 @@ def test_librdkafka_with_acks_0_is_written_with_all(
     (last,) = clients.produce(shorthanded, BARE, ["x"], acks="1")
     assert last.offset() == (first.offset() or 0) + 2
 
-    before = Scrape(short.metrics())
+    before = Scrape(short.fresh_metrics())
     assert errors(shorthanded, RAISED, acks="0") == [], "it asks for no answer"
     short.wait_for_log(
         "no answer fits: Produce with acks=0, sent on as acks=all, failed with NOT_ENOUGH_REPLICAS"
