@@ -65,7 +65,7 @@ def _send_until(producer: Producer, topic: str, condition: Callable[[], bool]) -
 
 
 def test_a_java_client_goes_on(secured: SecuredGateway, unique: Names, tmp_path: Path) -> None:
-    """Ten seconds long, which are three sessions."""
+    """Twenty seconds long, which are three sessions."""
     topic = unique("orders")
     clients.create(secured.open, f"team-a:{topic}")
     options = [f"-D{name}={value}" for name, value in properties(tmp_path).items()]
@@ -75,9 +75,9 @@ def test_a_java_client_goes_on(secured: SecuredGateway, unique: Names, tmp_path:
         renewed = results(secured, "renewed", mechanism)
         arguments = ["--bootstrap-server", secured.short, "--command-config", str(config)]
         arguments += ["--topic", topic, "--record-size", "10"]
-        arguments += ["--num-records", "100", "--throughput", "10"]
+        arguments += ["--num-records", "200", "--throughput", "10"]
         ended = java.run_java(java.PRODUCER_PERFORMANCE, arguments, options=options)
-        assert "100 records sent" in ended.stdout, ended.stderr
+        assert "200 records sent" in ended.stdout, ended.stderr
         assert "Exception" not in ended.stderr
         wait_until(
             lambda: results(secured, "renewed", mechanism) >= renewed + 2, "both", clients.SECONDS
