@@ -9,13 +9,19 @@ from typing import Any, TypeAlias
 
 import pytest
 import uvloop
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from devkit import ports
 from tests.pace import Pace
 
 # A loaded machine is no bug, and a failure that nobody can repeat is worth little.
-settings.register_profile("project", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile(
+    "project",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("project")
 
 Test: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
