@@ -14,12 +14,16 @@ LOCK_FLAGS := --quiet --generate-hashes --strip-extras --allow-unsafe --no-heade
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 CASES ?= 100000
+REQUESTS ?= 1000000
+SEED ?= $(shell date +%s)
 PAGE ?= report.html
 KILLS ?= 10
+FRAMES ?= 200
+TRIES ?= 200
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test check format unit jobs soak live oracle compiled bench bench-spark \
-	spark wheel lock upgrade clean
+.PHONY: help demo report test check format unit jobs soak live oracle fuzz fuzz-frames planted \
+	compiled bench bench-spark spark wheel lock upgrade clean
 .NOTPARALLEL:
 
 help:  ## Show this list.
@@ -62,6 +66,15 @@ live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
 oracle: $(STAMP)  ## Ask a Kafka and the gateway the same, at random (CASES=100000: how often).
 	ORACLE_CASES=$(CASES) $(PYTEST) -v tests/live/test_acl_oracle_decisions.py \
 		tests/live/test_acl_oracle_wire.py tests/live/test_policy_oracle.py
+
+fuzz-frames: $(STAMP)  ## Send a gateway frames that are almost right (FRAMES=200: of each API and version).
+	FUZZ_FRAMES=$(FRAMES) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/test_fuzz_frames.py
+
+fuzz: $(STAMP)  ## Ask a Kafka and the gateway any API at random (REQUESTS=1000000, SEED=...).
+	FUZZ_REQUESTS=$(REQUESTS) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/test_differential_fuzz.py
+
+planted: $(STAMP)  ## Try to plant topics in new namespaces (TRIES=200: how often, each way).
+	PLANTED_TRIES=$(TRIES) $(PYTEST) -v tests/live/test_planted_topics.py
 
 compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
 	@$(BIN)/python -m devkit.compiled
@@ -109,6 +122,7 @@ $(STAMP): $(LOCK_STAMP) pyproject.toml
 
 $(SPARK_STAMP): $(STAMP) requirements/spark.txt
 	$(PIP) --require-hashes --no-build-isolation -r requirements/spark.txt
+	@$(BIN)/python -m devkit.spark_scripts
 	@touch $@
 
 $(PIP_COMPILE):

@@ -18,7 +18,7 @@ from devkit.paths import cache_dir
 _SOURCES = Path(__file__).parent / "load"
 _SHARED = ("wire.h", "wire.c")
 _OPTIONS = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror")
-_SPARE_SECONDS = 30.0
+_SPARE_SECONDS = 120.0
 
 
 class GeneratorError(Exception):

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark import schema
-from spark.histogram import BUCKETS
+from spark.histogram import STEPS
 
 HOT: Final = "org:apache:kafka"
 """The namespace that has most of the records."""
@@ -167,8 +167,8 @@ def _flow() -> dict[str, Column]:
         "weak_producers": nobody,
         "errors": nobody,
         "denials": nobody,
-        "gateway_us_log2": _histogram(F.col("bits")),
-        "broker_us_log2": _histogram(F.col("bits") + 4),
+        "gateway_us_quarters": _histogram(F.col("bits")),
+        "broker_us_quarters": _histogram(F.col("bits") + 4),
     }
     return {name: F.when(F.col("kind") == "flow", value) for name, value in columns.items()}
 
@@ -202,11 +202,11 @@ def _logical() -> Column:
 
 def _histogram(bits: Column) -> Column:
     """``n`` requests around 2^bits us: most of them in one bucket, the rest one and two later."""
-    n, none = F.col("n"), F.lit(0).cast("long")
+    n, first = F.col("n"), bits * STEPS
     later, latest = F.floor(n * 3 / 10), F.floor(n / 20)
-    counted = F.array(n - later - latest, later, latest)
-    return F.concat(
-        F.array_repeat(none, bits), counted, F.array_repeat(none, F.lit(BUCKETS - 3) - bits)
+    buckets = F.array(*(first + more for more in range(3)))
+    return F.map_from_arrays(
+        buckets.cast("array<string>"), F.array(n - later - latest, later, latest)
     )
 
 

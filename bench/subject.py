@@ -34,7 +34,7 @@ _BULK_RECORDS: Final = 960
 _BULK_VALUE: Final = 1024
 _SMALL_VALUE: Final = 100
 
-_TOPIC_SECONDS: Final = 30.0
+_TOPIC_SECONDS: Final = 120.0
 # How much of a response the generators keep (RESPONSE_KEPT in wire.h).
 _KEPT: Final = 512
 

@@ -28,7 +28,7 @@ from bench.wire import Outcome, Plan, Say, run
 from devkit.certificates import Authority, Credentials
 
 _HANDSHAKES: Final = 300
-_SECONDS: Final = 10.0
+_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)

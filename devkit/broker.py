@@ -30,7 +30,10 @@ from devkit.waiting import DeadlineError, progress, wait_until
 KAFKA_VERSION = BrokerProgram().version
 
 _CONTROLLER_ID = 1
-_START_SECONDS = 60.0
+# Long, since machines are busy; a process that has ended is not waited for.
+_START_SECONDS = 240.0
+_STOP_SECONDS = 120.0
+_ASK_SECONDS = 60.0
 _START_TRIES = 3
 _PORT_TAKEN = "Address already in use"
 
@@ -115,7 +118,7 @@ class KafkaCluster:
         """Stop a broker as an operator does: it hands its leaderships over, then ends."""
         self._refuse_controller(node_id)
         with progress(f"stopping broker {node_id}"):
-            self._processes.pop(node_id).terminate(seconds=30)
+            self._processes.pop(node_id).terminate(seconds=_STOP_SECONDS)
 
     def kill_broker(self, node_id: int) -> None:
         """End a broker with no warning, as ``kill -9`` does."""
@@ -126,7 +129,7 @@ class KafkaCluster:
         """Start a stopped broker again, or stop and start it, with its data and its port."""
         if node_id in self._processes:
             # The controller's own clean stop waits for a quorum that it takes part in.
-            self._processes.pop(node_id).terminate(seconds=30)
+            self._processes.pop(node_id).terminate(seconds=_STOP_SECONDS)
         with progress(f"restarting broker {node_id}"):
             self._launch(self._plans[node_id])
             self._await_node(self._plans[node_id])
@@ -170,12 +173,12 @@ class KafkaCluster:
 
     def topics(self, *, internal: bool = False) -> set[str]:
         """The flat names that the brokers store, without Kafka's own unless ``internal``."""
-        names = set(self.admin().list_topics(timeout=30).topics)
+        names = set(self.admin().list_topics(timeout=_ASK_SECONDS).topics)
         return names if internal else {name for name in names if not name.startswith("__")}
 
     def live_brokers(self) -> set[int]:
         """The node ids that the cluster's metadata names."""
-        return set(self.admin().list_topics(timeout=30).brokers)
+        return set(self.admin().list_topics(timeout=_ASK_SECONDS).brokers)
 
     # --- inside ---
 

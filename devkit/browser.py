@@ -22,7 +22,7 @@ import aiohttp
 from devkit.chromium import chromium
 from devkit.process import ManagedProcess
 
-_SECONDS: Final = 60.0
+_SECONDS: Final = 240.0
 _PORT_FILE: Final = "DevToolsActivePort"
 _LARGEST: Final = 256 * 2**20
 

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -19,10 +20,14 @@ from devkit.gateway_config import GatewayPlan, Listener, plan_gateway
 from devkit.process import ManagedProcess, ProcessError
 from devkit.waiting import DeadlineError, progress, wait_until
 
-_START_SECONDS = 60.0
-_STOP_SECONDS = 30.0
-_LOG_SECONDS = 30.0
+# Long, since machines are busy; a process that has ended is not waited for.
+_START_SECONDS = 240.0
+_STOP_SECONDS = 120.0
+_LOG_SECONDS = 120.0
+_REPORT_SECONDS = 120.0
+_ANSWER_SECONDS = 60.0
 _START_TRIES = 3
+_REPORT_AGE = "kafka_gateway_worker_report_age_seconds{"
 _PORT_TAKEN = ("Address already in use", "address already in use")
 
 
@@ -164,9 +169,25 @@ class GatewayProcess:
         """What /metrics answers now."""
         return self.get("/metrics")[1]
 
+    def fresh_metrics(self) -> str:
+        """What /metrics answers when each worker has reported after this call: all is in it that
+        was counted before. Raises DeadlineError."""
+        since = time.monotonic()
+
+        def fresh() -> str:
+            asked = time.monotonic()
+            text = self.metrics()
+            lines = (line for line in text.splitlines() if line.startswith(_REPORT_AGE))
+            ages = [float(line.rpartition(" ")[2]) for line in lines]
+            return text if max(ages, default=0.0) <= asked - since else ""
+
+        return wait_until(fresh, "a report of every worker", _REPORT_SECONDS)
+
     def get(self, path: str) -> tuple[int, str]:
         """The status and the body that its HTTP port answers. Raises OSError if it does not."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.plan.metrics_port, timeout=5)
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.plan.metrics_port, timeout=_ANSWER_SECONDS
+        )
         try:
             connection.request("GET", path)
             response = connection.getresponse()

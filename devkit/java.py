@@ -122,7 +122,7 @@ def run_java(
     args: Sequence[str] = (),
     *,
     stdin: str = "",
-    seconds: float = 60.0,
+    seconds: float = 240.0,
     classes: Path | None = None,
     options: Sequence[str] = (),
 ) -> JavaResult:

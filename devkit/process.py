@@ -15,7 +15,7 @@ from devkit import guard
 from devkit.waiting import wait_until
 
 _TAIL_BYTES = 16_384
-_GUARD_SECONDS = 10.0
+_GUARD_SECONDS = 60.0
 
 
 class ProcessError(Exception):
@@ -77,7 +77,7 @@ class ManagedProcess:
         """Whether the command still runs."""
         return self._process.poll() is None
 
-    def terminate(self, seconds: float = 20.0) -> int:
+    def terminate(self, seconds: float = 60.0) -> int:
         """Send SIGTERM and wait; returns the exit status. After ``seconds`` it is killed.
 
         Raises ProcessError if it had to be killed, with the end of its output.

@@ -31,7 +31,7 @@ from devkit.paths import PROJECT_ROOT
 from devkit.waiting import DeadlineError, progress, wait_until
 
 POLICIES: Final = {"everywhere": {"partitions": {"max": 6}}}
-_SECONDS: Final = 60.0
+_SECONDS: Final = 240.0
 
 
 class TrafficError(Exception):

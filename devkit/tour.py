@@ -16,7 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from devkit.waiting import progress, wait_until
 
-_SECONDS = 30.0
+_SECONDS = 120.0
 
 
 class TourError(Exception):

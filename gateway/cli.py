@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import logging
 import os
 import sys
@@ -11,7 +12,9 @@ from pathlib import Path
 
 from gateway import exit_codes, version
 from gateway.checks.check import as_json, find_problems, find_warnings, plan, table
-from gateway.commands import acls, catalog, configs, explain, policies, topics
+from gateway.checks.cluster import look
+from gateway.commands import acls, adopt_group, catalog, configs, explain, policies, topics
+from gateway.commands.told import table as told_table
 from gateway.config.errors import ConfigError
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config, with_lines
@@ -43,6 +46,7 @@ _CHECK_EXAMPLES = """\
 examples:
   kafka-gateway check gateway.yaml
   kafka-gateway check gateway.yaml --json
+  kafka-gateway check --cluster gateway.yaml
 """
 
 _EXAMPLES = """\
@@ -84,15 +88,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     config, path = load_config(options.config), options.config
+    found = asyncio.run(look(config)) if options.cluster else None
     problems = find_problems(config)
+    warnings = find_warnings(config, of_cluster=found is not None)
+    if found is not None:
+        problems += found.problems
+        warnings += found.warnings
     told = str(with_lines(path, problems)).splitlines()
-    warned = [
-        f"warning: {line}" for line in str(with_lines(path, find_warnings(config))).splitlines()
-    ]
+    warned = [f"warning: {line}" for line in str(with_lines(path, warnings)).splitlines()]
     if options.json:
-        print(as_json(problems, told, plan(config), warned), end="")
+        cluster = None if found is None else found.as_json()
+        print(as_json(problems, told, plan(config), warned, cluster), end="")
     elif not problems:
         print(table(plan(config)), end="")
+        if found is not None:
+            print(f"\n{told_table(found.rows())}")
     for line in [*told, *warned]:
         print(line, file=sys.stderr)
     return exit_codes.FAILED if problems else exit_codes.OK
@@ -143,10 +153,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     check.add_argument("config", type=Path, metavar="FILE", help="YAML file")
     check.add_argument("--json", action="store_true", help="print JSON")
+    check.add_argument(
+        "--cluster",
+        action="store_true",
+        help="ask the cluster, too: rights there, the catalog, topics; nothing is changed",
+    )
     check.set_defaults(run=_check)
     topics.add_parser(commands)
     configs.add_parser(commands)
     acls.add_parser(commands)
+    adopt_group.add_parser(commands)
     catalog.add_parser(commands)
     explain.add_parser(commands)
     policies.add_parser(commands)

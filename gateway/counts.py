@@ -7,9 +7,10 @@ A counter is a family name with label values, raw as the flows have them (API ke
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import TypeAlias
 
-from gateway.flows import LATENCY_BUCKETS, NO_TOPIC, Flow, FlowSource, weak_labels
+from gateway.flows import LATENCY_BUCKETS, LATENCY_STEPS, NO_TOPIC, Flow, FlowSource, weak_labels
 
 Labels: TypeAlias = tuple[str | int, ...]
 Row: TypeAlias = tuple[str, Labels, int | list[int]]
@@ -18,6 +19,13 @@ Row: TypeAlias = tuple[str, Labels, int | list[int]]
 DEFAULT_NAMESPACE = "(default)"
 """The label of the default namespace: an empty label would be none at all."""
 
+
+METRIC_BUCKETS = 26
+"""Buckets of a histogram in the metrics, one for each power of two: index i counts the requests
+that took less than 2**i us, and no less than 2**(i-1); the last one all from 2**24 us up."""
+
+_METRIC_BUCKET = tuple(-(-index // LATENCY_STEPS) for index in range(LATENCY_BUCKETS))
+"""By the index of a flow's bucket: that of the metrics' bucket which it is a part of."""
 
 NONE = NO_TOPIC
 """The label of a client that says nothing of itself."""
@@ -108,7 +116,6 @@ class Counts:
         key: tuple[str, Labels] = (family, (api,))
         sums = self._histograms.get(key)
         if sums is None:
-            sums = self._histograms[key] = [0] * LATENCY_BUCKETS
-        for index, count in enumerate(counts):
-            if count:
-                sums[index] += count
+            sums = self._histograms[key] = [0] * METRIC_BUCKETS
+        for index in compress(range(len(counts)), counts):  # those that are not 0
+            sums[_METRIC_BUCKET[index]] += counts[index]

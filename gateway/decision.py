@@ -7,7 +7,9 @@ What no rule has decided is denied.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from gateway.error_codes import INVALID_TOPIC_EXCEPTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Denied:
     the response has a field for it, and the log always. ``rule`` names the rule that decided.
     What is denied by ACLs also says for the audit log which ``operation`` on which ``resource``
     (type and logical name), and ``because`` of which ACL, or for want of one.
+    ``illegal``: no topic can ever have this name here, which most APIs answer as any other name
+    that is not there, and some as :meth:`told` does.
     """
 
     code: int
@@ -48,3 +52,9 @@ class Denied:
     operation: str = ""
     resource: str = ""
     because: str = ""
+    illegal: bool = False
+
+    def told(self) -> Denied:
+        """As APIs that describe or configure topics answer it: INVALID_TOPIC_EXCEPTION for an
+        illegal name (KRaftMetadataCache, ConfigHelper), which clients do not ask for again."""
+        return replace(self, code=INVALID_TOPIC_EXCEPTION) if self.illegal else self

@@ -12,9 +12,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-LATENCY_BUCKETS: Final = 26
-"""Latency histograms are log2: index i counts the requests whose microseconds have bit length i,
-so bucket i ends below 2**i us; the last one takes everything from about 33 s up."""
+LATENCY_STEPS: Final = 4
+"""Buckets of a latency histogram for each power of two."""
+
+LATENCY_BUCKETS: Final = 98
+"""Index i of a latency histogram counts the requests that took less than 2**(i/4) us, and no less
+than bucket i - 1 ends at: i is the bit length of their microseconds to the fourth power. Bucket 0
+is all below 1 us, the last one everything from 2**24 us (16.8 s) up. A histogram is only as long
+as what it has counted needs: see :mod:`gateway.exchanges.meter`."""
+
+_GATEWAY_AT_FIRST: Final = 40
+_BROKER_AT_FIRST: Final = 56
+"""How long histograms begin: up to 0.9 ms and 14 ms, what most requests take. Zeros for all buckets
+would cost more than a flow of a few requests does."""
 
 NO_TOPIC: Final = "(none)"
 """The namespace label of a request that names no topic."""
@@ -39,12 +49,12 @@ class FlowSource:
 class Flow:
     """Counts since the last collection, for one (source, api, version, topic).
 
-    ``requests`` counts every request that named this topic, ``led`` those in which it came first:
-    a request with three topics is three ``requests`` and one ``led``. Bytes are record bytes, and
-    of the topic that came first all the rest of the frame besides, so that they add up to what
-    passed; ``bytes_in`` is from the client. ``records``, ``batches``, ``idempotent`` and
-    ``transactional`` are of what brokers took of Produce requests, ``records_out`` and
-    ``batches_out`` of what Fetch responses brought.
+    ``led`` counts the requests that named this topic first, ``followed`` those that named it after
+    another one: a request with three topics is ``led`` once and ``followed`` twice. Bytes are
+    record bytes, and of the topic that came first all the rest of the frame besides, so that they
+    add up to what passed; ``bytes_in`` is from the client. ``records``, ``batches``,
+    ``idempotent`` and ``transactional`` are of what brokers took of Produce requests,
+    ``records_out`` and ``batches_out`` of what Fetch responses brought.
     ``errors`` maps a Kafka error code to how often the broker (or the gateway) answered it,
     ``denials`` a rule's name to how often it denied. ``weak`` counts Produce requests that ask for
     less than the strongest guarantee (KIP-679), by weakness and decision as
@@ -66,6 +76,7 @@ class Flow:
         "denials",
         "errors",
         "flat",
+        "followed",
         "gateway_us",
         "idempotent",
         "led",
@@ -74,7 +85,6 @@ class Flow:
         "partitions",
         "records",
         "records_out",
-        "requests",
         "source",
         "transactional",
         "version",
@@ -99,8 +109,8 @@ class Flow:
         self._reset()
 
     def _reset(self) -> None:
-        self.requests = 0
         self.led = 0
+        self.followed = 0
         self.partitions = 0
         self.bytes_in = 0
         self.bytes_out = 0
@@ -116,13 +126,18 @@ class Flow:
         self.errors: dict[int, int] = {}
         self.denials: dict[str, int] = {}
         self.weak: dict[str, int] = {}
-        self.gateway_us = [0] * LATENCY_BUCKETS
-        self.broker_us = [0] * LATENCY_BUCKETS
+        self.gateway_us = [0] * _GATEWAY_AT_FIRST
+        self.broker_us = [0] * _BROKER_AT_FIRST
+
+    @property
+    def requests(self) -> int:
+        """How many requests named this topic."""
+        return self.led + self.followed
 
     @property
     def empty(self) -> bool:
         """Whether nothing has been counted."""
-        counted = self.requests or self.led or self.partitions or self.bytes_in or self.bytes_out
+        counted = self.led or self.followed or self.partitions or self.bytes_in or self.bytes_out
         acks = self.acks0 or self.acks1 or self.acks_all
         return not (counted or acks or self.errors or self.denials or self.weak)
 
@@ -131,8 +146,8 @@ class Flow:
         taken = Flow(
             self.source, self.api_key, self.version, self.namespace, self.logical, self.flat
         )
-        taken.requests = self.requests
         taken.led = self.led
+        taken.followed = self.followed
         taken.partitions = self.partitions
         taken.bytes_in = self.bytes_in
         taken.bytes_out = self.bytes_out

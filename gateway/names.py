@@ -40,6 +40,11 @@ class InvalidName(ValueError):
     """A name that no namespace and no Kafka can hold; the text says why, for the client."""
 
 
+class NoTopicHere(InvalidName):
+    """A name that is legal, and no topic's in this view: another may reach one by it, or what it
+    names is a namespace, there or not."""
+
+
 class LogicalName(NamedTuple):
     """A namespace (tier path, ``""`` for the default one) and the topic in it."""
 
@@ -132,6 +137,12 @@ def decode(flat: str) -> LogicalName:
     if not TOPIC.match(rest) or rest in {".", ".."}:
         return LogicalName("", flat)
     return LogicalName(namespace, rest)
+
+
+def may_be_captured(topic: str) -> bool:
+    """Whether the namespace of such names that is created one day could take this name of the
+    default namespace."""
+    return fold(topic).find(fold(END_OF_NAMESPACE)) > 0
 
 
 def fold(flat: str) -> str:

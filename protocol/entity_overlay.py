@@ -61,6 +61,7 @@ OVERLAY: Final[dict[str, dict[str, Kind]]] = {
         "session_id": Kind.SESSION_ID,
         "session_epoch": Kind.SESSION_EPOCH,
     },
+    "MetadataRequest": {"allow_auto_topic_creation": Kind.AUTO_CREATION},
     "ListOffsetsRequest": {"replica_id": Kind.REPLICA_ID},
     "OffsetForLeaderEpochRequest": {"replica_id": Kind.REPLICA_ID},
     "FetchResponse": {"session_id": Kind.SESSION_ID, **_NODE_ENDPOINTS},

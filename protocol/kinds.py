@@ -65,5 +65,8 @@ class Kind(IntEnum):
     PLAIN = 28
     """Nothing a rule looks at; never emitted."""
 
+    AUTO_CREATION = 29
+    """bool; whether the topics that a Metadata request names may be created by it."""
+
 
 ALL_KINDS: Final = frozenset(Kind) - {Kind.PLAIN}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from struct import error as StructError
 from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
@@ -19,7 +19,9 @@ from kio.serial.errors import SerialError
 from kio.static.primitive import Records, TZAware
 from kio.static.protocol import Entity
 
+from protocol import long_messages
 from protocol.errors import ProtocolError
+from protocol.pausing import may_pause
 from protocol.schema import StructSpec, field_type, message_class, message_spec
 from protocol.unknown_tags import without_unknown_tags
 from protocol.walkers import Walker, validator
@@ -47,6 +49,10 @@ _ZEROS: Final[Mapping[str, object]] = {
 }
 
 
+LONG: Final = 16 * 1024
+"""Bytes of a body that is read in pieces where work may pause: kio takes up to 5 ms for as many."""
+
+
 class _Reader(NamedTuple):
     walk: Walker
     read: Callable[[bytes, int], tuple[Any, int]]
@@ -61,15 +67,18 @@ def parse(message: str, version: int, body: bytes) -> Any:
     UTF-8, a time out of range).
     """
     reader = _reader(message, version)
+    long = len(body) > LONG and may_pause()
+    walk = validator(message, version, paced=True) if long else reader.walk
     # Walked first, because this bounds every count before anything is made of it.
-    end = reader.walk(body, 0, len(body), [])
+    end = walk(body, 0, len(body), [])
     if end != len(body):
         raise ProtocolError(f"{message} v{version} has {len(body) - end} bytes after its end")
+    read = partial(long_messages.read, message, version) if long else partial(_read, reader)
     try:
         try:
-            entity, _ = reader.read(body, 0)
+            entity = read(body)
         except KeyError:  # kio's way to say that it does not know a tag
-            entity, _ = reader.read(without_unknown_tags(body, reader.spec), 0)
+            entity = read(without_unknown_tags(body, reader.spec))
     except (SerialError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise ProtocolError(f"{message} v{version} cannot be read: {error}") from error
     return entity
@@ -79,7 +88,10 @@ def write(entity: Entity) -> bytes:
     """The body that holds ``entity``. Raises ProtocolError for values that do not fit it."""
     out = BytesIO()
     try:
-        entity_writer(type(entity))(out, entity)
+        if may_pause():
+            long_messages.write(entity, out)
+        else:
+            entity_writer(type(entity))(out, entity)
     except (SerialError, StructError, ArithmeticError, UnicodeError) as error:
         raise ProtocolError(f"{type(entity).__name__} cannot be written: {error}") from error
     return out.getvalue()
@@ -93,6 +105,10 @@ def build(cls: type[_E], **values: object) -> _E:
     that ``cls`` does not have.
     """
     return cls(**{**_zeros(cls), **values})
+
+
+def _read(reader: _Reader, body: bytes) -> Any:
+    return reader.read(body, 0)[0]
 
 
 @cache

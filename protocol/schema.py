@@ -139,6 +139,12 @@ def message_spec(name: str, version: int) -> MessageSpec:
     return MessageSpec(name, version, _struct(message_class(name, version), ""))
 
 
+@cache
+def struct_spec(cls: type[Entity]) -> StructSpec:
+    """The spec of a message's or a struct's class."""
+    return _struct(cls, "")
+
+
 def field_type(annotation: object) -> tuple[Any, bool, bool]:
     """What a field's resolved annotation says: (type of the field or of its elements, whether
     the field may be null, whether it is an array)."""

@@ -7,20 +7,26 @@ fixed-size fields costs one addition, which the next length's own addition often
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from typing import Final
 
 from protocol.kinds import Kind
+
+PAUSE_MASK: Final = 127
+"""A paced loop pauses at each index that has none of these bits."""
 
 
 class Source:
     """``end`` names the variable that holds where the bytes end: the body's end, or that of the
     tagged field whose content is being walked. ``structs`` collects the ``struct`` formats used:
-    format -> name of its ``unpack_from``; functions of one module share it."""
+    format -> name of its ``unpack_from``; functions of one module share it. The loops of one that
+    is ``paced`` have pause points (``protocol.pausing``)."""
 
-    def __init__(self, structs: dict[str, str]) -> None:
+    def __init__(self, structs: dict[str, str], paced: bool = False) -> None:
         self.lines: list[str] = []
         self.end = "end"
         self._structs = structs
+        self._paced = paced
         self._indent = 2
         self._ahead = 0
         self._checked = False
@@ -41,12 +47,17 @@ class Source:
         self._indent -= 1
         self._checked = checked and self._checked
 
-    def loop(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def loop(self) -> Iterator[None]:
         """A block that is done ``n`` times. The number gets a name of its own, since the lines
         inside change ``n`` and compiled code looks at the end of a range again each time."""
-        times = f"n_{self._indent}"
+        times, turn = f"n_{self._indent}", f"i_{self._indent}" if self._paced else "_"
         self.line(f"{times} = n")
-        return self.block(f"for _ in range({times}):")
+        with self.block(f"for {turn} in range({times}):"):
+            if self._paced:
+                self.line(f"if not {turn} & {PAUSE_MASK}:")
+                self.line("    pause_point()")
+            yield
 
     def at(self, distance: int = 0) -> str:
         """The expression for the present position, or for one ``distance`` bytes further."""

@@ -6,8 +6,11 @@ fields around it; frames are the caller's.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 
+from protocol.pausing import FEW, paced
 from protocol.primitives import write_uvarint
 
 Edit = tuple[int, int, bytes]
@@ -30,7 +33,7 @@ def splice(
         edits = sorted([*edits, *_size_edits(edits, sized)])
     parts: list[bytes] = []
     pos = start
-    for at, stop, new in edits:
+    for at, stop, new in edits if len(edits) <= FEW else paced(edits):
         parts.append(buf[pos:at])
         parts.append(new)
         pos = stop
@@ -41,13 +44,19 @@ def splice(
 def _size_edits(edits: Sequence[Edit], sized: Sequence[tuple[int, int, int]]) -> list[Edit]:
     """The edits of the sizes themselves. Innermost fields come first, since a size that grows by
     a byte makes the fields around it grow too."""
+    at = [start for start, _, _ in edits]
+    longer = list(accumulate((len(new) - (stop - start) for start, stop, new in edits), initial=0))
     found: list[Edit] = []
-    for size_at, content, content_end in sorted(sized, reverse=True):
-        change = sum(
-            len(new) - (stop - at)
-            for at, stop, new in [*edits, *found]
-            if content <= at and stop <= content_end
-        )
+    # By how much the sizes in and before a field have grown; all in it are found before it.
+    inner: list[tuple[int, int]] = []
+    for size_at, content, content_end in paced(sorted(sized, reverse=True)):
+        grown = 0
+        while inner and inner[-1][0] < content_end:
+            grown += inner.pop()[1]
+        change = longer[bisect_left(at, content_end)] - longer[bisect_left(at, content)] + grown
         if change:
-            found.append((size_at, content, write_uvarint(content_end - content + change)))
+            new = write_uvarint(content_end - content + change)
+            found.append((size_at, content, new))
+            grown += len(new) - (content - size_at)
+        inner.append((size_at, grown))
     return found

@@ -7,10 +7,14 @@ as lengths go; whoever slices or emits checks the returned position against ``en
 
 from __future__ import annotations
 
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from protocol.errors import ProtocolError, TruncatedError
+from protocol.pausing import pause_point
 from protocol.primitives import read_uvarint
+
+PAUSE_MASK: Final = 1023
+"""Tagged fields are passed so many, and one, between two pause points."""
 
 
 def refuse_length(length: int, path: str) -> NoReturn:
@@ -39,6 +43,8 @@ def skip_tags(buf: bytes, pos: int, end: int) -> int:
     """
     count, pos = read_uvarint(buf, pos, end)
     while count:
+        if not count & PAUSE_MASK:
+            pause_point()
         _, pos = read_uvarint(buf, pos, end)
         size, pos = read_uvarint(buf, pos, end)
         pos += size

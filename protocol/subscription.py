@@ -13,6 +13,7 @@ from struct import error as StructError
 from typing import Final
 
 from protocol.errors import ProtocolError, TruncatedError
+from protocol.pausing import paced
 from protocol.primitives import legacy_string
 
 Rename = Callable[[bytes], bytes | None]
@@ -89,7 +90,7 @@ def _topics(data: bytes, pos: int, rename: Rename, out: list[bytes], with_partit
     if count < 0:
         raise ProtocolError(f"an array of topics has a count of {count}")
     kept: list[bytes] = []
-    for _ in range(count):
+    for _ in paced(range(count)):
         name, rest = _string(data, pos)
         pos = _skip_partitions(data, rest) if with_partitions else rest
         new = rename(name)

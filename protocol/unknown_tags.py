@@ -10,6 +10,7 @@ from struct import Struct
 from typing import Final
 
 from protocol.layout import SIZES
+from protocol.pausing import paced
 from protocol.primitives import read_uvarint, write_uvarint
 from protocol.schema import FieldSpec, StructSpec
 
@@ -43,7 +44,7 @@ class _Copy:
         known = {field.tag: field for field in spec.tagged}
         kept: list[bytes] = []
         count, pos = read_uvarint(self._buf, pos, len(self._buf))
-        for _ in range(count):
+        for _ in paced(range(count)):
             tag, pos = read_uvarint(self._buf, pos, len(self._buf))
             size, pos = read_uvarint(self._buf, pos, len(self._buf))
             field = known.get(tag)
@@ -62,7 +63,7 @@ class _Copy:
         start = pos
         count, pos = self._length(pos, _INT32, flexible)
         parts = [self._buf[start:pos]]
-        for _ in range(count):
+        for _ in paced(range(count)):
             part, pos = self._one(pos, field, False, flexible)
             parts.append(part)
         return b"".join(parts), pos

@@ -24,6 +24,7 @@ from protocol import steps
 from protocol.codegen import Generator
 from protocol.entities import ALL_KINDS, Kind
 from protocol.errors import ProtocolError, TruncatedError
+from protocol.pausing import pause_point
 from protocol.prebuilt import PREBUILT
 from protocol.primitives import read_uvarint
 from protocol.schema import FieldSpec, StructSpec, message_spec
@@ -42,6 +43,7 @@ _GLOBALS = {
     "TruncatedError": TruncatedError,
     "compact": steps.compact,
     "nullable_compact": steps.nullable_compact,
+    "pause_point": pause_point,
     "read_uvarint": read_uvarint,
     "refuse_length": steps.refuse_length,
     "skip_tags": steps.skip_tags,
@@ -70,28 +72,53 @@ class Segments:
 
 
 @cache
-def walker(message: str, version: int, kinds: frozenset[Kind], whole: bool = False) -> Walker:
-    """The walker of a message's body; a ``whole`` one looks at the content of every known tagged
-    field, as a broker does, and raises ProtocolError where it is not as long as its size says.
+def walker(
+    message: str,
+    version: int,
+    kinds: frozenset[Kind],
+    *,
+    whole: bool = False,
+    paced: bool = False,
+) -> Walker:
+    """The walker of a message's body.
+
+    A ``whole`` one looks at the content of every known tagged field, as a broker does, and raises
+    ProtocolError where it is not as long as its size says. One that is ``paced`` is for long
+    messages, and has pause points (``protocol.pausing``).
 
     Raises ProtocolError for an unknown message or version."""
-    walk: Walker = _compile(walker_source(message, version, kinds, whole), message, version)["walk"]
+    source = walker_source(message, version, kinds, whole, paced)
+    walk: Walker = _compile(source, message, version)["walk"]
     return walk
 
 
 @cache
-def validator(message: str, version: int) -> Walker:
+def validator(message: str, version: int, *, paced: bool = False) -> Walker:
     """A whole walker that emits nothing, for bytes that a reader which trusts lengths and counts
     is to follow."""
-    return walker(message, version, frozenset(), whole=True)
+    return walker(message, version, frozenset(), whole=True, paced=paced)
+
+
+def struct_walker(message: str, version: int, spec: StructSpec) -> Walker:
+    """A walker of one struct in a message, which only finds its end."""
+    structs: dict[str, str] = {}
+    source = Source(structs, paced=True)
+    Generator(message, frozenset(), source).struct(spec)
+    text = _module(structs, [source.function("walk")], message)
+    walk: Walker = _compile(text, message, version)["walk"]
+    return walk
 
 
 def walker_source(
-    message: str, version: int, kinds: frozenset[Kind] = ALL_KINDS, whole: bool = False
+    message: str,
+    version: int,
+    kinds: frozenset[Kind] = ALL_KINDS,
+    whole: bool = False,
+    paced: bool = False,
 ) -> str:
     """The source that ``walker`` compiles."""
     structs: dict[str, str] = {}
-    source = Source(structs)
+    source = Source(structs, paced)
     Generator(message, kinds, source, whole).struct(message_spec(message, version).body)
     return _module(structs, [source.function("walk")], message)
 

@@ -12,24 +12,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, MapType, StructType
 
 from spark import inputs, records
 from spark.failures import FAILURES, failed
+from spark.output import FORMATS, Output
+from spark.progress import Progress
 from spark.session import make_session
+from spark.sizing import is_small
+from spark.sources import SourceError
 
-FORMATS: Final = ("parquet", "json", "csv")
 SHOWN_ROWS: Final = 20
-
-# As RFC 4180 has it, which every spreadsheet reads: a quote in a value is doubled, and spaces at
-# its ends belong to it.
-_CSV: Final = {
-    "header": "true",
-    "escape": '"',
-    "ignoreLeadingWhiteSpace": "false",
-    "ignoreTrailingWhiteSpace": "false",
-}
 
 Tables = Mapping[str, DataFrame]
 Job = Callable[[DataFrame, argparse.Namespace], Tables]
@@ -48,11 +40,15 @@ class Command:
 def run(command: Command, argv: Sequence[str] | None = None) -> int:
     """Run a job as a command; returns its exit status. What a user can mend is one line."""
     options = parse(command, argv)
+    progress = Progress(command.name, quiet=options.quiet)
     try:
+        progress.step("starting Spark")
         spark = session(f"kafka-gateway {command.name}", options)
+        progress.step(f"reading {', '.join(options.input)}")
         found = command.tables(read_records(spark, options), options)
-        for name, table in found.items():
-            finish(name, table, options)
+        write(spark, found, options, progress)
+        if not options.quiet:
+            _show(spark, found, options)
     except FAILURES as error:
         return failed(command.name, error)
     return 0
@@ -62,9 +58,18 @@ def parse(command: Command, argv: Sequence[str] | None = None) -> argparse.Names
     """The arguments of a job, with those that all jobs have."""
     parser = argparse.ArgumentParser(f"spark.{command.name}", description=command.description)
     add_input(parser)
-    parser.add_argument("--output", metavar="DIR", help="write each table to DIR/TABLE, anew")
+    parser.add_argument(
+        "--output",
+        metavar="DIR",
+        help="write each table to DIR/TABLE, in the place of what is there once all are made",
+    )
     parser.add_argument("--format", choices=FORMATS, default="parquet", help="of the output")
-    parser.add_argument("--quiet", action="store_true", help="print no tables")
+    parser.add_argument("--quiet", action="store_true", help="print no tables, and no progress")
+    parser.add_argument(
+        "--allow-empty",
+        action="store_true",
+        help="go on where there is no record: tables of an earlier run become empty",
+    )
     parser.add_argument(
         "--from", dest="from_ms", metavar="TIME", type=time_ms, help="records from this time on"
     )
@@ -102,25 +107,43 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 def session(name: str, options: argparse.Namespace) -> SparkSession:
     """The session that the arguments ask for. Raises SetupError."""
     kafka = any(source.startswith("kafka://") for source in options.input)
-    return make_session(name, master=options.master, kafka=kafka)
+    small = is_small(options.input)
+    return make_session(name, master=options.master, kafka=kafka, small=small)
 
 
 def read_records(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
     """The records of all inputs, between the times asked for: the schema's columns, ``late``,
-    ``date``. Raises SourceError and TableError; what cannot be read is told on stderr."""
+    ``date``. What cannot be read is told on stderr.
+
+    Raises SourceError and TableError; SourceError also where there is no record, unless that is
+    allowed: an input that is gone would make an earlier run's tables empty.
+    """
     found = inputs.read(spark, options.input, dict(options.kafka_option))
-    return records.between(found, options.from_ms, options.to_ms)
+    found = records.between(found, options.from_ms, options.to_ms)
+    if not options.allow_empty and found.isEmpty():
+        when = "" if options.from_ms is options.to_ms is None else " in this time"
+        raise SourceError(
+            f"{', '.join(options.input)}: no record is there{when}, so nothing was made, and what "
+            "an earlier run made stays; --allow-empty makes tables without rows"
+        )
+    return found
 
 
-def finish(name: str, table: DataFrame, options: argparse.Namespace) -> None:
-    """Write a table where the arguments say, and print its beginning unless they say not to."""
+def write(
+    spark: SparkSession, found: Tables, options: argparse.Namespace, progress: Progress
+) -> None:
+    """Write the tables where the arguments say, if they do. Raises OutputError."""
     if options.output:
-        target = f"{options.output.rstrip('/')}/{name}"
-        writer = (_flat(table) if options.format == "csv" else table).write.mode("overwrite")
-        if options.format == "csv":
-            writer = writer.options(**_CSV)
-        writer.format(options.format).save(target)
-    if not options.quiet:
+        output = Output(spark, options.output, options.format)
+        numbers = {name: number for number, name in enumerate(found, 1)}
+        output.write(found, lambda name: progress.step(f"{name} ({numbers[name]} of {len(found)})"))
+
+
+def _show(spark: SparkSession, found: Tables, options: argparse.Namespace) -> None:
+    """Print the beginning of each table: as it was written, where that need not be made again."""
+    for name, table in found.items():
+        if options.output and options.format == "parquet":
+            table = spark.read.parquet(f"{options.output.rstrip('/')}/{name}")
         print(f"{name}:")
         table.show(SHOWN_ROWS, truncate=60)
 
@@ -151,16 +174,3 @@ def _key_value(text: str) -> tuple[str, str]:
     if not key or not equals:
         raise argparse.ArgumentTypeError(f"{text}: not like KEY=VALUE")
     return key, value
-
-
-def _flat(table: DataFrame) -> DataFrame:
-    """With what CSV has no form for, such as lists, as JSON."""
-    nested = (ArrayType, MapType, StructType)
-    return table.select(
-        *(
-            F.to_json(field.name).alias(field.name)
-            if isinstance(field.dataType, nested)
-            else F.col(field.name)
-            for field in table.schema.fields
-        )
-    )

@@ -15,11 +15,12 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from spark.output import OutputError
 from spark.session import SetupError
 from spark.sources import SourceError
 from spark.table import TableError
 
-OWN: Final = (SetupError, SourceError, TableError)
+OWN: Final = (OutputError, SetupError, SourceError, TableError)
 FAILURES: Final = (*OWN, PySparkException, Py4JJavaError)
 """What a command catches, and gives to :func:`failed`."""
 

@@ -150,6 +150,14 @@ class FileSystem:
         system, made = self._system(path)
         system.delete(made, True)
 
+    def rename(self, source: str, target: str) -> bool:
+        """Move a file or directory to where nothing is; False if it was not moved."""
+        system, made = self._system(source)
+        # HDFS would move a directory into one that is there already.
+        if system.exists(self._path(target)):
+            return False
+        return bool(system.rename(made, self._path(target)))
+
     def gzip_error(self, path: str) -> str | None:
         """What is wrong with a gzip file; None if all of it can be read, or if it is gone.
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -17,22 +18,28 @@ from pyspark.sql import functions as F
 
 from spark import tiers
 from spark.arguments import Command, Tables, run
+from spark.described_topics import hollow_topics
+from spark.local_rows import local_rows
 
 _NOT_IDEMPOTENT: Final = ("not_idempotent_observed", "not_idempotent_refused")
 """Keys of ``weak_producers``."""
 
 
-def guarantees(records: DataFrame) -> DataFrame:
+def guarantees(records: DataFrame, hollow: Mapping[str, bool] | None = None) -> DataFrame:
     """Every producer of every namespace.
 
     Columns: namespace, principal, client_id, software (name and version), acks_0, acks_1, acks_all
     (Produce requests), not_idempotent (batches without a producer id), batches, records,
     records_per_batch (null without batches), breaks_acks and breaks_idempotence (whether requiring
     it would refuse some of what it sent), last_ms (when it produced last: the start of a window).
+
+    ``hollow`` says of topics, by their logical or their stored names, whether one replica is enough
+    for acks=all; hollow_acks_all counts the requests with acks=all to such topics, null where
+    nothing is known of any topic that they went to.
     """
     weak_acks = F.col("acks_0") + F.col("acks_1") > 0
     return (
-        records.where((F.col("kind") == "flow") & (F.col("api") == "Produce"))
+        _with_hollow(records.where((F.col("kind") == "flow") & (F.col("api") == "Produce")), hollow)
         .groupBy(
             tiers.label(F.col("namespace")).alias("namespace"),
             "principal",
@@ -43,6 +50,9 @@ def guarantees(records: DataFrame) -> DataFrame:
             *(_sum(name) for name in ("acks_0", "acks_1", "acks_all", "batches", "records")),
             _sum("idempotent"),
             _weak_requests().alias("weak_requests"),
+            F.sum(
+                F.when(F.col("hollow"), F.col("acks_all")).otherwise(F.col("hollow").cast("long"))
+            ).alias("hollow_acks_all"),
             F.max("time_ms").alias("last_ms"),
         )
         .where(F.col("acks_0") + F.col("acks_1") + F.col("acks_all") + F.col("batches") > 0)
@@ -55,6 +65,7 @@ def guarantees(records: DataFrame) -> DataFrame:
             "acks_0",
             "acks_1",
             "acks_all",
+            "hollow_acks_all",
             "not_idempotent",
             "batches",
             "records",
@@ -68,6 +79,21 @@ def guarantees(records: DataFrame) -> DataFrame:
             "last_ms",
         )
     )
+
+
+def _with_hollow(produced: DataFrame, hollow: Mapping[str, bool] | None) -> DataFrame:
+    """With the column ``hollow``: whether one replica of the topic is enough for acks=all; null
+    where nobody knows."""
+    if not hollow:
+        return produced.withColumn("hollow", F.lit(None).cast("boolean"))
+    found = []
+    for name in ("logical_topic", "flat_topic"):
+        rows = [{name: topic, f"hollow_{name}": value} for topic, value in hollow.items()]
+        structure = f"{name} string, hollow_{name} boolean"
+        known = local_rows(produced.sparkSession, structure, rows)
+        produced = produced.join(F.broadcast(known), name, "left")
+        found.append(F.col(f"hollow_{name}"))
+    return produced.withColumn("hollow", F.coalesce(*found))
 
 
 def software() -> Column:
@@ -89,11 +115,23 @@ def _sum(column: str) -> Column:
 
 
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
-    """The tables of the job, by name."""
-    return {"guarantees": guarantees(records)}
+    """The tables of the job, by name. Raises SourceError."""
+    path = options.described_topics
+    return {"guarantees": guarantees(records, None if path is None else hollow_topics(path))}
 
 
-COMMAND: Final = Command("guarantees", "what requiring KIP-679 would break", tables)
+def options(parser: argparse.ArgumentParser) -> None:
+    """Arguments of its own."""
+    parser.add_argument(
+        "--described-topics",
+        metavar="FILE",
+        type=Path,
+        help="what kafka-topics --describe prints: whose acks=all goes to topics where one replica "
+        "is enough (min.insync.replicas=1)",
+    )
+
+
+COMMAND: Final = Command("guarantees", "what requiring KIP-679 would break", tables, options)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

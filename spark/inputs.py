@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from spark import records, sources
@@ -22,6 +22,16 @@ _TRIES: Final = 5
 """How often files are read that vanish meanwhile; a gateway compresses one in a moment."""
 
 _WILDCARDS: Final = "*?[{"
+
+_SHOWN_BAD: Final = 10
+"""Lines that are no records whose places are told."""
+
+_SHOWN_SIGNS: Final = 60
+"""How much of each is shown."""
+
+_ENDS: Final = (sources.PLAIN, sources.COMPRESSED)
+_MOST_BYTES: Final = "spark.sql.files.maxPartitionBytes"
+_FEWEST_PARTITIONS: Final = "spark.sql.files.minPartitionNum"
 
 
 def read(spark: SparkSession, inputs: Sequence[str], kafka: Mapping[str, str]) -> DataFrame:
@@ -123,7 +133,52 @@ def _checked(parsed: DataFrame) -> DataFrame:
         raise
     for reason, count in counted:
         _tell(f"{count} lines are no records: {reason}")
+    if counted:
+        for place in _places(parsed):
+            _tell(f"  {place}")
     return records.good(parsed)
+
+
+def _places(parsed: DataFrame) -> Iterator[str]:
+    """Where the first lines are that are no records: :data:`_SHOWN_BAD` of them."""
+    columns = ("source", "reason", F.xxhash64("line").alias("hash"), "line")
+    bad = records.bad(parsed).orderBy("source").select(*columns).limit(_SHOWN_BAD).collect()
+    files = sorted({one.source for one in bad if one.source.endswith(_ENDS)})
+    numbers = _numbers(parsed.sparkSession, files, {one.hash for one in bad}) if files else {}
+    for one in sorted(bad, key=lambda one: (one.source, numbers.get((one.source, one.hash), [0]))):
+        known = numbers.get((one.source, one.hash), [])
+        place = f", line {known.pop(0)}" if known else ""
+        yield f"{one.source}{place}: {one.reason}: {one.line[:_SHOWN_SIGNS]!r}"
+
+
+def _numbers(
+    spark: SparkSession, files: Sequence[str], hashes: Collection[int]
+) -> dict[tuple[str, int], list[int]]:
+    """The numbers of the lines of these files that have one of these hashes, from 1 on."""
+    whole = {_MOST_BYTES: str(2**40), _FEWEST_PARTITIONS: "1"}
+    before = {key: spark.conf.get(key) for key in whole}
+    for key, value in whole.items():
+        spark.conf.set(key, value)
+    try:
+        # No file is in two partitions now, so in a file these ids rise from line to line.
+        lines = sources.read_files(spark, files, torn=True, missing=True)
+        in_order = Window.partitionBy("source").orderBy("place")
+        found = (
+            lines.withColumn("place", F.monotonically_increasing_id())
+            .withColumn("number", F.row_number().over(in_order))
+            .select("source", F.xxhash64("line").alias("hash"), "number")
+            .where(F.col("hash").isin(*hashes))
+            .orderBy("source", "number")
+            .limit(_SHOWN_BAD * len(files))
+            .collect()
+        )
+    finally:
+        for key, earlier in before.items():
+            spark.conf.set(key, earlier or whole[key])
+    numbers: dict[tuple[str, int], list[int]] = {}
+    for one in found:
+        numbers.setdefault((one.source, one.hash), []).append(one.number)
+    return numbers
 
 
 def _tell(text: str) -> None:

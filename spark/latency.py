@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -17,10 +18,13 @@ from pyspark.sql import functions as F
 from spark import histogram, tiers
 from spark.arguments import Command, Tables, run
 
-SIDES: Final = {"gateway": "gateway_us_log2", "broker": "broker_us_log2"}
-"""Whose time it is, and the column of its histograms."""
+SIDES: Final = {
+    "gateway": ("gateway_us_quarters", "gateway_us_log2"),
+    "broker": ("broker_us_quarters", "broker_us_log2"),
+}
+"""Whose time it is, and the columns of its histograms, in records of version 2 and of version 1."""
 
-_BUCKETS: Final = "buckets"
+_KEYS: Final = ("namespace", "api", "side")
 
 
 def latency(records: DataFrame) -> DataFrame:
@@ -31,43 +35,34 @@ def latency(records: DataFrame) -> DataFrame:
     histogram itself). A request counts for the topic that it names first. Without requests there
     is no row.
     """
-    merged = _by_api(records)
-    by_level = F.array(
-        _level(tiers.label(F.col("namespace")), F.col("api")),
-        _level(F.lit(tiers.ALL), F.col("api")),
-        _level(F.lit(tiers.ALL), F.lit(tiers.ALL)),
+    namespace, api = tiers.label(F.col("namespace")), F.col("api")
+    every = F.lit(tiers.ALL)
+    by_level = F.array(_level(namespace, api), _level(every, api), _level(every, every))
+    buckets = histogram.spread(F.col("last"), F.col("width"), F.col("count"))
+    merged = (
+        _by_api(records)
+        .select(F.explode(by_level).alias("level"), "side", "last", "width", "count")
+        .select("level.*", "side", F.inline(buckets))
+        # The sums, and what is made of them, all need the rows of one key together: one shuffle.
+        .repartition(*_KEYS)
+        .groupBy(*_KEYS, "bucket")
+        .agg(F.sum("count").alias("count"))
     )
-    every_bucket = [one for column in SIDES.values() for one in histogram.added(column)]
-    levels = merged.withColumn("level", F.explode(by_level)).groupBy("level").agg(*every_bucket)
-    sides = F.array(
-        *(
-            F.struct(F.lit(side).alias("side"), histogram.gathered(column).alias(_BUCKETS))
-            for side, column in SIDES.items()
-        )
-    )
-    rows = levels.select("level.*", F.explode(sides).alias("one")).select(
-        "namespace", "api", "one.*", histogram.total(F.col(f"one.{_BUCKETS}")).alias("requests")
-    )
-    return rows.where(F.col("requests") > 0).select(
-        "namespace",
-        "api",
-        "side",
-        *(
-            histogram.percentile(F.col(_BUCKETS), thousandths).alias(name)
-            for name, thousandths in histogram.PERCENTILES
-        ),
-        "requests",
-        _BUCKETS,
-    )
+    return histogram.percentiles(merged, _KEYS)
 
 
 def _by_api(records: DataFrame) -> DataFrame:
-    """The histograms of each namespace and API, a column a bucket."""
-    return (
-        records.where((F.col("kind") == "flow") & (F.col("led_requests") > 0))
-        .groupBy("namespace", "api")
-        .agg(*(one for column in SIDES.values() for one in histogram.bucket_sums(column)))
+    """What histograms have counted, of each namespace and API: see :func:`histogram.counted`.
+
+    Sums are made before anything is sent: a namespace with most of the records costs no task more
+    than others.
+    """
+    flows = records.where((F.col("kind") == "flow") & (F.col("led_requests") > 0))
+    sides = (
+        histogram.counted(flows, ("namespace", "api"), *columns).withColumn("side", F.lit(side))
+        for side, columns in SIDES.items()
     )
+    return reduce(DataFrame.unionByName, sides)
 
 
 def _level(namespace: Column, api: Column) -> Column:

@@ -63,7 +63,8 @@ class About:
 
 
 def page(tables: Mapping[str, Table], totals: Row, about: About) -> str:
-    """The page. ``tables`` are by name (``sections.SECTIONS``); one that is missing is empty.
+    """The page. ``tables`` are by name (``sections.SECTIONS``); of one that is missing the section
+    says that nobody asked for it, or that it is empty.
 
     Raises ValueError for a table that no section shows, and for a row with a key that is no column
     of its table: a figure that is silently left out is worse than no page.
@@ -83,16 +84,17 @@ def page(tables: Mapping[str, Table], totals: Row, about: About) -> str:
             "columns": [asdict(column) for column in TOTALS],
             "row": _cells("totals", totals, TOTALS),
         },
-        "sections": [
-            _section(section, tables.get(section.table, Table((), 0))) for section in SECTIONS
-        ],
+        "sections": [_section(section, tables.get(section.table)) for section in SECTIONS],
     }
     return _assemble(about.title, data)
 
 
-def _section(section: Section, table: Table) -> dict[str, Any]:
+def _section(section: Section, table: Table | None) -> dict[str, Any]:
+    empty = section.absent if table is None and section.absent else section.empty
+    table = table or Table((), 0)
     return {
         **asdict(section),
+        "empty": empty,
         "rows": [_cells(section.table, row, section.columns) for row in table.rows],
         "total": table.total,
     }

@@ -10,18 +10,21 @@ import argparse
 import datetime as dt
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pyspark import StorageLevel
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
 from spark import access, guarantees, latency, page, policies, replication, tiers, usage
-from spark.arguments import Command, Tables, finish, parse, positive, read_records, session
+from spark.arguments import Command, Tables, parse, positive, read_records, session
+from spark.arguments import write as write_tables
 from spark.failures import FAILURES, failed
 from spark.page import About, Row, Table
+from spark.progress import Progress
 from spark.sections import SECTIONS
 from spark.sources import SourceError
 
@@ -29,8 +32,18 @@ OUTERMOST: Final = 6
 """Namespaces that the chart over time tells apart; as many as there are colours, less one."""
 
 OTHERS: Final = "(others)"
-HOURLY_MS: Final = 3 * usage.DAY_MS
-"""A time that is no longer than this is shown by the hour, a longer one by the day."""
+_SECOND: Final = 1_000
+_MINUTE: Final = 60 * _SECOND
+PERIODS_MS: Final = (
+    *(seconds * _SECOND for seconds in (1, 5, 10, 30)),
+    *(minutes * _MINUTE for minutes in (1, 5, 15, 30)),
+    *(hours * usage.HOUR_MS for hours in (1, 3, 6, 12)),
+    *(days * usage.DAY_MS for days in (1, 7, 28)),
+)
+"""How long a bar of the chart over time may be."""
+
+MOST_PERIODS: Final = 92
+"""Bars of the chart over time at most: an hour has its minutes, a quarter of a year its days."""
 
 _VOLUME: Final = ("bytes_in", "bytes_out", "records_in", "records_out", "requests")
 
@@ -54,7 +67,55 @@ _FIRST: Final[Mapping[str, Callable[[], list[Column]]]] = {
 """Which rows of a table come first; to the last key, so that a page comes out the same again."""
 
 
-def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What one look at all records tells: the figures that the page begins with, from when to when
+    the records are (None: there are none), and the longest window (ms)."""
+
+    totals: Row
+    first: dt.datetime | None
+    last: dt.datetime | None
+    window_ms: int
+
+    @property
+    def period_ms(self) -> int:
+        """The length of a bar over time: the shortest one that gives few enough of them, and no
+        less than a window, whose records all have the time of its start."""
+        span = dt.timedelta(0)
+        if self.first is not None and self.last is not None:
+            span = self.last - self.first
+        for length in PERIODS_MS:
+            if length >= self.window_ms and span / MOST_PERIODS <= dt.timedelta(
+                milliseconds=length
+            ):
+                return length
+        return PERIODS_MS[-1]
+
+
+def facts(records: DataFrame) -> Facts:
+    """Those of the records, read once. Those of used ACLs are from before, too, and are left out of
+    the times: see :func:`spark.records.between`."""
+    is_flow, is_acl = F.col("kind") == "flow", F.col("kind") == "acl"
+    topic = F.when(F.col("logical_topic") != access.OTHER, F.col("logical_topic"))
+    end = F.col("time_ms") + F.coalesce(F.col("window_ms"), F.lit(0))
+    named = {"namespaces": F.col("namespace"), "topics": topic, "clients": F.col("client_id")}
+    found = _first_row(
+        records.agg(
+            *(_sum(name) for name in ("bytes_in", "bytes_out", "records_out")),
+            _sum("records").alias("records_in"),
+            _sum("led_requests").alias("requests"),
+            *(F.count_distinct(F.when(is_flow, one)).alias(name) for name, one in named.items()),
+            F.count_if(F.col("kind") == "denial").alias("denials"),
+            F.min(F.when(~is_acl, F.col("time_ms"))).alias("first_ms"),
+            F.max(F.when(~is_acl, end)).alias("last_ms"),
+            F.coalesce(F.max("window_ms"), F.lit(0)).alias("window_ms"),
+        )
+    ).asDict()
+    first, last, window = (found.pop(name) for name in ("first_ms", "last_ms", "window_ms"))
+    return Facts(found, _time(first), _time(last), window)
+
+
+def tables(records: DataFrame, options: argparse.Namespace, period_ms: int) -> Tables:
     """The tables of the page's sections, by name; those of the jobs are as the jobs give them."""
     clients = usage.per_client(records).persist(StorageLevel.DISK_ONLY)
     by_jobs = {
@@ -64,13 +125,13 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
         **policies.tables(records, options),
         **replication.tables(records, options),
     }
-    shown = {section.table for section in SECTIONS}
-    return {
+    made = {
         "namespaces": namespaces(clients),
-        "over_time": over_time(clients, _period_ms(records)),
+        "over_time": over_time(records, period_ms),
         "clients": client_totals(clients),
-        **{name: table for name, table in by_jobs.items() if name in shown},
+        **by_jobs,
     }
+    return {one.table: made[one.table] for one in SECTIONS if one.table in made}
 
 
 def namespaces(clients: DataFrame) -> DataFrame:
@@ -78,61 +139,69 @@ def namespaces(clients: DataFrame) -> DataFrame:
     return _summed(usage.by_tier(clients, usage.DAY_MS), "tier")
 
 
-def over_time(clients: DataFrame, length_ms: int) -> DataFrame:
+def over_time(records: DataFrame, length_ms: int) -> DataFrame:
     """What the outermost tiers used in each period; all but the largest ones are ``(others)``."""
-    outermost = usage.by_tier(clients, length_ms).where(tiers.depth(F.col("tier")) == 1)
-    largest = _summed(outermost, "tier").orderBy(_moved().desc(), "tier").limit(OUTERMOST)
-    kept = [row["tier"] for row in largest.collect()]
-    tier = F.when(F.col("tier").isin(kept), F.col("tier")).otherwise(OTHERS)
-    return _summed(outermost.withColumn("tier", tier), "period", "tier")
+    time = F.col("time_ms")
+    volume = {"records_in": "records", "requests": "led_requests"}
+    outermost = (
+        records.where(F.col("kind") == "flow")
+        .groupBy(
+            F.timestamp_millis(time - F.pmod(time, F.lit(length_ms))).alias("period"),
+            F.substring_index(tiers.label(F.col("namespace")), tiers.DELIMITER, 1).alias("tier"),
+        )
+        .agg(*(_sum(volume.get(name, name)).alias(name) for name in _VOLUME))
+    )
+    # The largest of all tiers, without asking for them first: what is ranked are sums, a few rows.
+    moved = F.sum(_moved()).over(Window.partitionBy("tier"))
+    place = F.dense_rank().over(Window.orderBy(F.desc("moved"), "tier"))
+    shown = F.when(place <= OUTERMOST, F.col("tier")).otherwise(OTHERS)
+    ranked = outermost.withColumn("moved", moved).withColumn("shown", shown)
+    return _summed(ranked.drop("tier").withColumnRenamed("shown", "tier"), "period", "tier")
 
 
 def client_totals(clients: DataFrame) -> DataFrame:
     """What every principal and client id used over all namespaces."""
-    everything = usage.by_tier(clients, usage.DAY_MS).where(F.col("tier") == tiers.ALL)
-    return _summed(everything, "principal", "client_id")
+    return _summed(clients, "principal", "client_id")
 
 
-def totals(records: DataFrame) -> Row:
-    """The figures that the page begins with."""
-    flows = records.where(F.col("kind") == "flow")
-    topic = F.when(F.col("logical_topic") != access.OTHER, F.col("logical_topic"))
-    found = flows.agg(
-        *(_sum(name) for name in ("bytes_in", "bytes_out", "records_out")),
-        _sum("records").alias("records_in"),
-        _sum("led_requests").alias("requests"),
-        F.count_distinct("namespace").alias("namespaces"),
-        F.count_distinct(topic).alias("topics"),
-        F.count_distinct("client_id").alias("clients"),
-    )
-    denials = records.where(F.col("kind") == "denial").count()
-    return {**_first_row(found).asDict(), "denials": denials}
-
-
-def collected(found: Tables, limit: int = page.DEFAULT_LIMIT) -> dict[str, Table]:
-    """The rows that the page shows, and how many there are in all."""
+def collected(
+    found: Tables,
+    limit: int = page.DEFAULT_LIMIT,
+    collecting: Callable[[str], None] = lambda _name: None,
+) -> dict[str, Table]:
+    """The rows that the page shows, and how many there are in all. ``collecting`` is called with
+    each table's name first."""
     columns = {section.table: [one.key for one in section.columns] for section in SECTIONS}
-    return {
-        name: _collect(table.orderBy(*_FIRST[name]()).select(*columns[name]), limit)
-        for name, table in found.items()
-    }
+    rows = {}
+    for name, table in found.items():
+        collecting(name)
+        rows[name] = _collect(table.orderBy(*_FIRST[name]()).select(*columns[name]), limit)
+    return rows
 
 
-def make(records: DataFrame, options: argparse.Namespace, now: dt.datetime) -> str:
-    """The page. ``now`` is what it says when it was made. Raises SourceError."""
-    found = tables(records, options)
-    if options.output:
-        # They are printed by their own jobs: here only their files are wanted.
-        for name, table in found.items():
-            finish(name, table, argparse.Namespace(**{**vars(options), "quiet": True}))
-    first, last = _span(records)
-    about = About(", ".join(options.input), now, first, last, options.title)
-    return page.page(collected(found, options.rows), totals(records), about)
+def make(
+    records: DataFrame, options: argparse.Namespace, now: dt.datetime, progress: Progress
+) -> str:
+    """The page. ``now`` is what it says when it was made. Raises SourceError and OutputError."""
+    progress.step("the figures of all records")
+    known = facts(records)
+    found = tables(records, options, known.period_ms)
+    write_tables(records.sparkSession, found, options, progress)
+    titles = {section.table: section.title for section in SECTIONS}
+    numbers = {name: number for number, name in enumerate(found, 1)}
+    rows = collected(
+        found,
+        options.rows,
+        lambda name: progress.step(f"{titles[name]} ({numbers[name]} of {len(found)})"),
+    )
+    about = About(", ".join(options.input), now, known.first, known.last, options.title)
+    return page.page(rows, known.totals, about)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     """Arguments of its own, and those of the jobs that it asks."""
     access.options(parser)
+    guarantees.options(parser)
     replication.options(parser)
     parser.add_argument(
         "--page",
@@ -151,15 +220,18 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-COMMAND: Final = Command("report", "all of it as one HTML page", tables, options)
+COMMAND: Final = Command("report", "all of it as one HTML page", lambda _r, _o: {}, options)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The job as a command; returns its exit status. What a user can mend is one line."""
     arguments = parse(COMMAND, argv)
+    progress = Progress("report", quiet=arguments.quiet)
     try:
+        progress.step("starting Spark")
         spark = session("kafka-gateway report", arguments)
-        text = make(read_records(spark, arguments), arguments, dt.datetime.now(dt.UTC))
+        progress.step(f"reading {', '.join(arguments.input)}")
+        text = make(read_records(spark, arguments), arguments, dt.datetime.now(dt.UTC), progress)
         write(arguments.page, text)
     except FAILURES as error:
         return failed("report", error)
@@ -184,23 +256,6 @@ def _collect(table: DataFrame, limit: int) -> Table:
     # Counting costs a second pass, so only what is too long is counted.
     total = table.count() if len(rows) > limit else len(rows)
     return Table(rows[:limit], total)
-
-
-def _period_ms(records: DataFrame) -> int:
-    first, last = _span(records)
-    if first is None or last is None:
-        return usage.HOUR_MS
-    is_short = last - first <= dt.timedelta(milliseconds=HOURLY_MS)
-    return usage.HOUR_MS if is_short else usage.DAY_MS
-
-
-def _span(records: DataFrame) -> tuple[dt.datetime | None, dt.datetime | None]:
-    """From when to when the records are; None and None if there are none. Those of used ACLs are
-    from before, too: see :func:`spark.records.between`."""
-    end = F.col("time_ms") + F.coalesce(F.col("window_ms"), F.lit(0))
-    asked = records.where(F.col("kind") != "acl")
-    row = _first_row(asked.agg(F.min("time_ms").alias("first"), F.max(end).alias("last")))
-    return _time(row["first"]), _time(row["last"])
 
 
 def _time(ms: int | None) -> dt.datetime | None:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 """The newest version that the jobs know; newer records may have columns that they ignore."""
 
 ColumnType = Literal["string", "integer", "long", "array<long>", "map<string,long>"]
 
-COLUMNS: Final[tuple[tuple[str, ColumnType], ...]] = (
+_NEWEST: Final[tuple[tuple[str, ColumnType], ...]] = (
     ("kind", "string"),
     ("schema_version", "integer"),
     ("id", "string"),
@@ -54,8 +54,8 @@ COLUMNS: Final[tuple[tuple[str, ColumnType], ...]] = (
     ("weak_producers", "map<string,long>"),
     ("errors", "map<string,long>"),
     ("denials", "map<string,long>"),
-    ("gateway_us_log2", "array<long>"),
-    ("broker_us_log2", "array<long>"),
+    ("gateway_us_quarters", "map<string,long>"),
+    ("broker_us_quarters", "map<string,long>"),
     ("rule", "string"),
     ("error_code", "integer"),
     ("error", "string"),
@@ -72,6 +72,16 @@ COLUMNS: Final[tuple[tuple[str, ColumnType], ...]] = (
     ("limit", "long"),
     ("acl", "string"),
 )
+
+EARLIER: Final[tuple[tuple[str, ColumnType], ...]] = (
+    ("gateway_us_log2", "array<long>"),
+    ("broker_us_log2", "array<long>"),
+)
+"""What only records of version 1 have, in the place of the ``quarters``."""
+
+COLUMNS: Final = (*_NEWEST, *EARLIER)
+"""Names and types of all columns: those of :data:`SCHEMA_VERSION`, in the gateway's order, and
+those of earlier versions."""
 
 _NESTED: Final[dict[str, dict[str, Any]]] = {
     "array<long>": {"type": "array", "elementType": "long", "containsNull": False},

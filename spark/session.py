@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -68,6 +69,15 @@ _ANYWHERE: Final = {
 _SUBMITTED: Final = {"spark.log.level": "ERROR"}
 _LOG4J: Final = Path(__file__).parent / "assets" / "log4j2.properties"
 
+# A few records: most of the processor time would go into compiling what runs once, and into
+# planning for partitions that are empty.
+_SMALL: Final = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+}
+_SMALL_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 # A laptop's own name often resolves to nothing, or to an address that a firewall closes.
 _LOOPBACK: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
@@ -77,13 +87,19 @@ class SetupError(Exception):
 
 
 def make_session(
-    job: str, *, master: str | None = None, kafka: bool = False, conf: Mapping[str, str] = {}
+    job: str,
+    *,
+    master: str | None = None,
+    kafka: bool = False,
+    small: bool = False,
+    conf: Mapping[str, str] = {},
 ) -> SparkSession:
     """A session for ``job``, or the one that there is already.
 
     ``master`` is Spark's (``local[4]``, ``spark://host:7077``); without it, and without one from
-    ``spark-submit``, all cores of this machine are used. ``kafka`` adds the connector. ``conf`` is
-    stronger than the settings here. Raises SetupError.
+    ``spark-submit``, all cores of this machine are used. ``kafka`` adds the connector. ``small``
+    chooses what is fast on little input, where this process starts Java and all tasks run in it.
+    ``conf`` is stronger than the settings here. Raises SetupError.
     """
     submitted = _is_submitted()
     if not submitted:
@@ -96,7 +112,10 @@ def make_session(
     builder = SparkSession.builder.appName(job)
     chosen = master or given.get("spark.master", None) or "local[*]"
     builder = builder.master(chosen)
-    settings = _ANYWHERE | (_SUBMITTED if submitted else _started_here())
+    small = small and not submitted and chosen.startswith("local")
+    settings = _ANYWHERE | (_SUBMITTED if submitted else _started_here(small=small))
+    if small:
+        settings |= _SMALL
     if _is_on_this_machine(chosen):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= _LOOPBACK
@@ -161,9 +180,14 @@ def _given() -> SparkConf:
     return SparkConf()
 
 
-def _started_here() -> dict[str, str]:
+def _started_here(*, small: bool) -> dict[str, str]:
     """Settings of a JVM that this process starts."""
-    return {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"}
+    options = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
+    if small:
+        options = f"{options} {_SMALL_JAVA}"
+    # A bar of Spark's own tells how far the tasks of a long step are.
+    bar = str(sys.stderr.isatty()).lower()
+    return {"spark.driver.extraJavaOptions": options, "spark.ui.showConsoleProgress": bar}
 
 
 def _is_on_this_machine(master: str) -> bool:

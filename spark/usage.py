@@ -191,12 +191,15 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def write_csv(table: DataFrame, path: Path) -> None:
-    """One CSV file on the driver's disk, with a line of names. Raises SourceError."""
+    """One CSV file on the driver's disk, with a line of names, whole or not at all. Raises
+    SourceError."""
+    unfinished = path.with_name(f"{path.name}.part")
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
+        with unfinished.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file)
             writer.writerow(table.columns)
             writer.writerows(table.toLocalIterator())
+        unfinished.replace(path)
     except OSError as error:
         raise SourceError(f"{path}: cannot be written: {error}") from error
 

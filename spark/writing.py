@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F
 
 from spark import records
-from spark.table import REASON, Counts, DataFile, Table
+from spark.table import REASON, Counts, DataFile, Table, TableError
+
+_OBSERVED_SECONDS: Final = 60.0
+"""What was counted comes within moments of the write's end, by an event, unless Spark drops it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,24 @@ def write_rows(table: Table, rows: DataFrame) -> Written:
         *(F.count_if(F.col(REASON) == reason).alias(reason) for reason in records.REASONS),
     )
     files = table.write(observed)
-    got = seen.get
+    got = _observed(seen)
     quarantined = {reason: got[reason] for reason in records.REASONS if got[reason]}
     return Written(files, Counts(got["records"], got["late"], quarantined), got["newest_ms"])
+
+
+def _observed(seen: Observation) -> dict[str, Any]:
+    """What Spark has counted. Raises TableError if it does not come.
+
+    A driver with too much to do drops events, and ``Observation.get`` would wait for ever. The
+    files that were written count nowhere then: the batch is made again.
+    """
+    got: list[dict[str, Any]] = []
+    asking = threading.Thread(target=lambda: got.append(seen.get), daemon=True)
+    asking.start()
+    asking.join(_OBSERVED_SECONDS)
+    if not got:
+        raise TableError(
+            "Spark did not say what it has written: its driver is overloaded and has dropped the "
+            "event. Nothing was committed; start again"
+        )
+    return got[0]

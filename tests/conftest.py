@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from typing import Any, TypeAlias
 
 import pytest
 import uvloop
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from devkit import ports
+from tests.pace import Pace
 
 # A loaded machine is no bug, and a failure that nobody can repeat is worth little.
-settings.register_profile("project", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile(
+    "project",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("project")
 
 Test: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
@@ -23,6 +30,7 @@ LONGEST = (
     "tests/devkit/test_compiled.py",
     "tests/scenarios/test_scenarios.py",
     "tests/live/test_move_crash.py",
+    "tests/live/test_differential_fuzz.py",
     "tests/live/test_acl_oracle_wire.py",
     "tests/live/test_move_under_load.py",
     "tests/live/test_access_table.py",
@@ -58,6 +66,13 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"no test may be skipped: {report.longrepr}"
     return report
+
+
+@pytest.fixture
+def pace() -> Iterator[Pace]:
+    """Watches the machine while the test runs, and stretches its bounds on time."""
+    with Pace() as watched:
+        yield watched
 
 
 @pytest.fixture(params=[uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])

@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 _POLL_SECONDS = 0.01
 
 
-async def eventually(condition: Callable[[], Value], what: str, seconds: float = 20.0) -> Value:
+async def eventually(condition: Callable[[], Value], what: str, seconds: float = 120.0) -> Value:
     """What ``condition`` answers once that is true; fails, saying ``what``, after ``seconds``."""
     try:
         async with asyncio.timeout(seconds):

@@ -11,7 +11,7 @@ from devkit.ports import free_port
 from devkit.process import ManagedProcess
 from devkit.waiting import DeadlineError, wait_until
 
-_START_SECONDS = 10.0
+_START_SECONDS = 60.0
 
 # Debian's defaults, one thread; timeouts are long, so that idle connections stay.
 _CONFIG = """\

@@ -10,8 +10,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from gateway.acl_model import (
+    ANY_USER,
+    WILDCARD,
     AclBinding,
     Operation,
     PatternType,
@@ -21,8 +24,16 @@ from gateway.acl_model import (
     ResourceType,
     resource,
 )
-from gateway.acls.patterns import namespace_of, namespace_resource
+from gateway.acls.grants import canonical_host
+from gateway.acls.patterns import covers, namespace_of, namespace_resource
 from gateway.catalog.snapshot import Snapshot
+from gateway.foreign_text import shown_text
+
+_MAX_RULE: Final = 8_000
+"""Characters that are shown of why something is allowed or not."""
+
+_PROBE: Final = "hardcode"
+"""The name that Kafka's default asks for first, in the hope that nobody has such a resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +61,9 @@ class Verdict:
 
     @property
     def rule(self) -> str:
-        """What has decided: an ACL in words, or what stands for one."""
-        return str(self.because)
+        """What has decided: an ACL in words, or what stands for one. Safe to show, whoever wrote
+        the authorizer."""
+        return shown_text(self.because, _MAX_RULE) or "the authorizer gives no reason"
 
 
 class Authorizer(ABC):
@@ -100,16 +112,44 @@ class Authorizer(ABC):
     ) -> Verdict:
         """Whether ``operation`` is allowed on at least one resource of a type (KIP-679).
 
-        This is the KIP's default: each ALLOW is tried on its own pattern's name, and no ACL at
-        all means no. Authorizers that know better, or that allow without ACLs, override it.
+        This is the default of Kafka's interface (``Authorizer.authorizeByResourceType``), which
+        goes by :meth:`acls` alone: an ALLOW for the principal or ``User:*``, from its host or any,
+        of the operation or ALL, counts unless a DENY for them covers all that it covers. Where a
+        name that nobody uses is allowed, as a super user's are, no ACL is looked at.
+
+        Authorizers that know better override it.
         """
-        for kind in (PatternType.LITERAL, PatternType.PREFIXED):
-            matching = AclFilter(
-                resource_type, pattern_type=kind, principal=principal, permission=Permission.ALLOW
-            )
-            for binding in self.acls(matching):
-                named = resource(resource_type, binding.pattern.name)
-                verdict = self.authorize(principal, host, operation, named)
-                if verdict.allowed:
-                    return verdict
-        return Verdict(False, f"no ACL allows {operation.name} on any {resource_type.name}")
+        verdict = self.authorize(principal, host, operation, resource(resource_type, _PROBE))
+        if verdict.allowed:
+            return verdict
+        denied = Verdict(False, f"no ACL allows {operation.name} on any {resource_type.name}")
+        found = [
+            one
+            for one in self.acls(AclFilter(resource_type))
+            if one.pattern.pattern_type in (PatternType.LITERAL, PatternType.PREFIXED)
+            and one.entry.principal in (principal, ANY_USER)
+            and canonical_host(one.entry.host) in (canonical_host(host), WILDCARD)
+            and one.entry.operation in (operation, Operation.ALL)
+        ]
+        denies = [one for one in found if one.entry.permission is Permission.DENY]
+        for one in denies:
+            if one.pattern.pattern_type is PatternType.LITERAL and one.pattern.name == WILDCARD:
+                return Verdict(False, one)
+        dominant = [one.pattern for one in denies]
+        for one in found:
+            if one.entry.permission is Permission.ALLOW and not _is_dominated(one, dominant):
+                return Verdict(True, one)
+        return denied
+
+
+def _is_dominated(allow: AclBinding, denies: Iterable[ResourcePattern]) -> bool:
+    """Whether one of the patterns that are denied covers all that an ALLOW's pattern does; LITERAL
+    ``*`` is not among them. A shorter prefix does, and of a LITERAL name the name itself."""
+    literal = allow.pattern.pattern_type is PatternType.LITERAL
+    if literal and allow.pattern.name == WILDCARD:
+        return False
+    return any(
+        covers(deny, allow.pattern.type, allow.pattern.name)
+        and (literal or deny.pattern_type is PatternType.PREFIXED)
+        for deny in denies
+    )

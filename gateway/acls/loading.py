@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from gateway.acls.authorizer import Authorizer
 from gateway.config.security import Authorization
+from gateway.foreign_text import MAX_SHOWN, shown_text
 
 
 class AuthorizerError(Exception):
@@ -27,7 +28,8 @@ def load_authorizer(
     try:
         made = getattr(importlib.import_module(module), name)()
     except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise AuthorizerError(f"authorizer.class.name '{dotted}' cannot be made: {error}") from None
+        why = shown_text(error, MAX_SHOWN)
+        raise AuthorizerError(f"authorizer.class.name '{dotted}' cannot be made: {why}") from None
     if not isinstance(made, Authorizer):
         raise AuthorizerError(
             f"authorizer.class.name '{dotted}' is no gateway.acls.authorizer.Authorizer"
@@ -42,5 +44,5 @@ def load_authorizer(
             changed,
         )
     except ValueError as error:
-        raise AuthorizerError(f"authorization: {error}") from None
+        raise AuthorizerError(f"authorization: {shown_text(error, MAX_SHOWN)}") from None
     return made

@@ -15,6 +15,7 @@ from gateway.apis.own_changes import (
 )
 from gateway.changes import admin_rights
 from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import configs
@@ -26,6 +27,15 @@ from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
 DESCRIBE = "DescribeConfigs"
+
+_DEFAULT_TOPICS = Denied(INVALID_REQUEST, "Default topic resources are not allowed.", "names")
+NO_NAME = {
+    DESCRIBE: Denied(INVALID_TOPIC_EXCEPTION, "The topic name is empty.", "names"),
+    "AlterConfigs": _DEFAULT_TOPICS,
+    "IncrementalAlterConfigs": _DEFAULT_TOPICS,
+}
+"""As a broker answers for a topic without a name; to change its configs would be to change the
+defaults of all topics, which are no topic's (ConfigResource)."""
 
 RESOURCE_TYPE = int(Kind.RESOURCE_TYPE)
 RESOURCE_NAME = int(Kind.RESOURCE_NAME)
@@ -58,9 +68,10 @@ def request(
         for kind, _, _, value in _as_topics(spans)
     ):
         refused = name_refusals(state, _as_topics(spans))
+        refused = {name: why.told() for name, why in refused.items()}
         done_by = _config_change(state, plan.name)
         return change(state, exchange, done_by, body, refused)
-    denied, aliases = _resource_refusals(state, spans)
+    denied, aliases = _resource_refusals(state, spans, NO_NAME[plan.name])
     refusals = Refusals(topics={name: why for (_, name), why in denied.items()})
     again = generic.look_again(exchange, refusals)
     if again is not None:
@@ -95,7 +106,7 @@ def _config_change(state: ConnectionState, api: str) -> Change:
 
 
 def _resource_refusals(
-    state: ConnectionState, spans: list[Span]
+    state: ConnectionState, spans: list[Span], no_name: Denied
 ) -> tuple[dict[configs.Resource, Denied], dict[configs.Resource, configs.Resource]]:
     denied: dict[configs.Resource, Denied] = {}
     aliases: dict[configs.Resource, configs.Resource] = {}
@@ -106,9 +117,9 @@ def _resource_refusals(
             resource_type = value
         elif kind == RESOURCE_NAME:
             why = check_resource(resource_type, value.decode(errors="replace"))
-            found = why or state.view.resolve(value)
+            found = why or (state.view.resolve(value) if value else no_name)
             if isinstance(found, Denied):
-                denied[resource_type, value] = found
+                denied[resource_type, value] = found.told()
                 continue
             spelled = first.setdefault(found.flat, value)
             if spelled != value:

@@ -48,6 +48,7 @@ def consumer_group_heartbeat(
         state.listing,
         scope=state.view.settings.scope,
         reach=lambda name: _flat_of(state, name),
+        meaning=(state.view.snapshot.version, state.view.closed),
     )
     if isinstance(outcome, heartbeat.Answer):
         return Answer(outcome.body)

@@ -13,6 +13,7 @@ from gateway.flows import Denial, Flow
 from gateway.names import DELIMITER
 from gateway.rules.rename import Refusals
 from protocol.entities import Kind
+from protocol.pausing import eased, paced
 from protocol.records import batch_facts, is_older_format
 from protocol.walkers import Span
 
@@ -23,6 +24,9 @@ PRODUCE: Final = 0
 TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
 TOPIC_ID: Final = int(Kind.TOPIC_ID)
 ERROR_CODE: Final = int(Kind.ERROR_CODE)
+
+BEING_CREATED: Final = "being_created"
+"""The rule of a topic that is answered as missing until it is created: no denial."""
 
 MAX_SHOWN: Final = 300
 """Bytes of a denied name that are logged."""
@@ -35,11 +39,13 @@ def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals)
     """Count and log what was denied: an event each for the traffic log, and a line for the log
     when a connection asks for it first, since clients ask again and again."""
     plan = exchange.plan
-    flow = state.flow(plan.api_key, plan.version, b"")
     for items in (refusals.topics, refusals.ids):
-        for resource, denied in items.items():
-            flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
+        for resource, denied in paced(items.items()):
+            flow = state.flow(plan.api_key, plan.version, b"")  # it may be another after a pause
             flow.errors[denied.code] = flow.errors.get(denied.code, 0) + 1
+            if denied.rule == BEING_CREATED:
+                continue
+            flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
             shown = _shown(resource)
             event = Denial(
                 state.source,
@@ -105,7 +111,7 @@ def count_batches(
     others: dict[Flow, None] = {}
     parts: list[Part] = []
     idempotent = True
-    for flat, start, stop in batches:
+    for flat, start, stop in eased(batches):
         flow = state.flow(PRODUCE, version, flat)
         if lead is None:
             lead = flow

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from gateway.apis import generic
 from gateway.apis.counting import note_denials
@@ -16,10 +17,11 @@ from gateway.apis.own_changes import (
     without_topics,
 )
 from gateway.changes import admin_rights
+from gateway.changes.twins import are_alike, contradiction
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
-from gateway.names import DELIMITER, END_OF_NAMESPACE, fold
+from gateway.names import DELIMITER, may_be_captured
 from gateway.rules import create_topics_configs, create_topics_legacy, partial
 from gateway.rules.access import check_creation
 from gateway.rules.rename import Refusals
@@ -58,7 +60,8 @@ def request(
     ):
         denied = {name: why for name in names if (why := _creation_refusal(state, name))}
         return change(state, exchange, state.worker.changes.create_topics, body, denied)
-    refusals = _creation_refusals(state, names)
+    left_over = set(names)
+    refusals = _creation_refusals(state, [t for t in asked.topics if t.name.encode() in left_over])
     again = generic.look_again(exchange, refusals)
     if again is not None:
         return again
@@ -98,7 +101,7 @@ def _hide_configs(state: ConnectionState, exchange: Exchange) -> None:
 
 def _may_be_captured(name: bytes) -> bool:
     """Whether a namespace that another gateway makes at this moment could take the topic."""
-    return fold(name.decode(errors="replace")).find(fold(END_OF_NAMESPACE)) > 0
+    return may_be_captured(name.decode(errors="replace"))
 
 
 def _creation_refusal(state: ConnectionState, name: bytes) -> Denied | None:
@@ -106,17 +109,27 @@ def _creation_refusal(state: ConnectionState, name: bytes) -> Denied | None:
     return None if text.endswith(DELIMITER) else check_creation(state.view, text)
 
 
-def _creation_refusals(state: ConnectionState, names: list[bytes]) -> Refusals:
+def _creation_refusals(state: ConnectionState, topics: Sequence[Any]) -> Refusals:
     refusals = Refusals()
-    first: dict[bytes, bytes] = {}
-    for name in names:
-        denied = check_creation(state.view, name.decode(errors="replace"))
+    firsts: dict[bytes, Any] = {}
+    for topic in topics:
+        name = topic.name.encode()
+        denied = check_creation(state.view, topic.name)
         if denied is not None:
             refusals.topics[name] = denied
             continue
         found = state.view.resolve(name)
         assert not isinstance(found, Denied)
-        spelled = first.setdefault(found.flat, name)
-        if spelled != name:
+        first = firsts.setdefault(found.flat, topic)
+        if first.name == topic.name:
+            continue
+        spelled = first.name.encode()
+        if are_alike(first, topic) and spelled not in refusals.topics:
             refusals.aliases[name] = spelled
+            continue
+        alike = [twin for twin, one in refusals.aliases.items() if one == spelled]
+        for twin in alike:
+            del refusals.aliases[twin]
+        why = contradiction(first.name, topic.name)
+        refusals.topics |= dict.fromkeys([spelled, name, *alike], why)
     return refusals

@@ -1,9 +1,10 @@
 """Fetch (API 1): sessions belong to their connection, record bytes pass (KIP-227).
 
 A broker serves any session to whoever names its id, so an id that was not given to this
-connection never reaches it. A full fetch with a denied partition is sent without a session and
-its errors are put before the broker's topics; an incremental one is told that its session is
-gone, and comes back as a full one.
+connection never reaches it: an incremental fetch with one is answered as by a broker that does not
+know it, a full one (epoch 0 or -1), which only ends a session, is forwarded without the id. A full
+fetch with a denied partition is sent without a session and its errors are put before the broker's
+topics; an incremental one gets FETCH_SESSION_ID_NOT_FOUND, and comes back as a full one.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.apis import generic
-from gateway.apis.counting import note_denials
+from gateway.apis.counting import count_errors, note_denials
 from gateway.decision import Denied
-from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
+from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
@@ -21,11 +22,12 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.error_response import error_response
 from gateway.rules.nested import make
-from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, wire_string
+from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
 from gateway.views.access import READ
 from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
+from protocol.pausing import FEW, paced
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -40,7 +42,14 @@ RECORDS: Final = int(Kind.RECORDS)
 
 FETCH: Final = 1
 
+INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
+"""A full fetch, which ends the session that it names; the first of them opens a new one."""
+
+_NO_SESSION: Final = bytes(4)
+
+NO_NAME: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The topic name is empty.", "names")
+"""As a broker answers a Fetch of an empty name, which is a topic's nowhere."""
 
 GONE: Final = object()
 """Marks an exchange whose client is told that its session is gone: it must not be opened again by
@@ -73,15 +82,17 @@ def request(
     to_read, flexible = state.access.to_read, plan.flexible
     session_id, epoch = _session_of(spans)
     session = state.fetch_session(session_id)
+    edits: list[Edit] = []
     if session_id and (session is None or len(session.spelled) > SESSION_NAMES):
-        state.fetch_session_closed(session_id)
-        return _session_gone(state, exchange, buf[start:end])
+        if not _is_full(epoch):
+            state.fetch_session_closed(session_id)
+            return _session_gone(state, exchange, buf[start:end])
+        edits = _without_session(spans) if session is None else edits
     spelled: dict[bytes, bytes] = {}
     lead = b""
     if session is not None and epoch > 0:
         spelled, lead = session.spelled, session.lead
-    edits: list[Edit] = []
-    for kind, at, stop, value in spans:
+    for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):
         if kind == TOPIC_NAME:
             found = to_read(value)
             if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
@@ -96,11 +107,9 @@ def request(
             lead = lead or owned
     exchange.spelled = spelled
     exchange.flow = state.flow(FETCH, plan.version, lead)
-    if session is not None and epoch == FINAL_EPOCH:
+    if session is not None and _is_full(epoch):
         state.fetch_session_closed(session_id)
-    if _streams(exchange, spelled):
-        return edits
-    return sorted(edits + _smaller(spans))
+    return edits if _streams(exchange, spelled) else sorted(edits + _smaller(spans))
 
 
 def response(
@@ -115,7 +124,8 @@ def response(
     if exchange.request is GONE:
         return edits  # the client gets nothing of it
     session_id = 0
-    for kind, at, stop, value in generic.response_spans(plan, buf, start, end):
+    spans = generic.response_spans(plan, buf, start, end)
+    for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):
         if kind == RECORDS:
             count_partition(exchange, flow, buf, stop, value)
         elif kind == TOPIC_NAME:
@@ -153,6 +163,7 @@ def recheck(state: ConnectionState, exchange: Exchange) -> None:
     def gone(_: bytes) -> bytes:
         if version < FIRST_WITH_SESSIONS:
             raise Unanswerable("a topic of a Fetch in flight was moved or deleted")
+        count_errors(exchange, [FETCH_SESSION_ID_NOT_FOUND])
         response = messages.message_class("FetchResponse", version)
         return messages.write(make(response, {"error_code": FETCH_SESSION_ID_NOT_FOUND}))
 
@@ -168,6 +179,19 @@ def _session_of(spans: list[Span]) -> tuple[int, int]:
         elif kind == SESSION_EPOCH:
             return session_id, value
     return session_id, epoch
+
+
+def _is_full(epoch: int) -> bool:
+    """Whether a fetch is about the partitions that it names alone (FetchMetadata.isFull): any
+    other epoch is a later one of a session, or wrong."""
+    return epoch in (INITIAL_EPOCH, FINAL_EPOCH)
+
+
+def _without_session(spans: list[Span]) -> list[Edit]:
+    for kind, start, stop, _ in spans:
+        if kind == SESSION_ID:
+            return [(start, stop, _NO_SESSION)]
+    return []
 
 
 def _streams(exchange: Exchange, spelled: dict[bytes, bytes]) -> bool:
@@ -205,6 +229,7 @@ def _smaller(spans: list[Span]) -> list[tuple[int, int, bytes]]:
 def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
     plan = exchange.plan
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    count_errors(exchange, [FETCH_SESSION_ID_NOT_FOUND])
     return Answer(error_response(1, plan.version, body, FETCH_SESSION_ID_NOT_FOUND))
 
 
@@ -221,17 +246,17 @@ def _refuse(
         else:
             renamer.spelled = dict(session.spelled)
     renamer.add(spans)
-    refusals, body = renamer.refusals, buf[start:end]
-    assert refusals is not None
+    refusals, body = renamer.refusals or Refusals(), buf[start:end]
+    if any(kind == TOPIC_NAME and not value for kind, _, _, value in spans):
+        refusals.topics[b""] = NO_NAME
     exchange.flow = state.flow(FETCH, exchange.plan.version, next(iter(renamer.spelled), b""))
     again = generic.look_again(exchange, refusals)
     if again is not None:
         return again
     note_denials(state, exchange, refusals)
-    if session is not None:
-        state.fetch_session_closed(session_id)
-        if epoch > 0:
-            return _session_gone(state, exchange, body)
+    state.fetch_session_closed(session_id)
+    if not _is_full(epoch):
+        return _session_gone(state, exchange, body)
     plan = exchange.plan
     split = partial.split(1, plan.version, body, refusals.topics, refusals.aliases)
     errors = partial.merge(split.kept, None)

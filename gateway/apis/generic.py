@@ -10,7 +10,7 @@ from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
-from gateway.exchanges.plans import Plan
+from gateway.exchanges.plans import WALKED_AT_ONCE, Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import authorized_operations, group_lists, metadata, partial
 from gateway.rules.api_keys import ApiKey
@@ -21,6 +21,7 @@ from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.rules.restore import ResponseRenamer
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
+from protocol.pausing import eased, let_go
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -118,11 +119,14 @@ def restore(
             raise ProtocolError(f"{plan.name} response names what was not asked for") from None
         return restored_body(state, exchange, body)
     if not renamer.more:
+        let_go(spans)
         return renamer.edits
     edits = renamer.edits + endpoint_edits(spans, state.addresses, plan.flexible)
-    edits += text_edits(spans, plan.flexible, TextFacts(renamer.shown, state.view))
+    facts = TextFacts(renamer.told, state.view, exchange.spelled or {})
+    edits += text_edits(spans, plan.flexible, facts)
     edits.sort()
-    sized = [(span[1], span[2], span[3]) for span in spans if span[0] == SIZED]
+    sized = [(span[1], span[2], span[3]) for span in eased(spans) if span[0] == SIZED]
+    let_go(spans)
     return splice(buf, start, end, edits, sized) if sized and edits else edits
 
 
@@ -145,7 +149,9 @@ def request_spans(
     client means, since they are decided in one go while everyone else waits.
     """
     spans: list[Span] = []
-    stop = plan.request_walk(buf, start, end, spans)
+    long = end - start > plan.small_request and end - start > WALKED_AT_ONCE
+    walk = plan.long_request_walk() if long else plan.request_walk
+    stop = walk(buf, start, end, spans)
     if stop != end:
         raise TrailingBytes(stop)
     if len(spans) > most:
@@ -156,7 +162,9 @@ def request_spans(
 def response_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
     """Walk a whole response body. Raises ProtocolError for bytes that go on after it."""
     spans: list[Span] = []
-    stop = plan.response_walk(buf, start, end, spans)
+    long = end - start > plan.small_response and end - start > WALKED_AT_ONCE
+    walk = plan.long_response_walk() if long else plan.response_walk
+    stop = walk(buf, start, end, spans)
     if stop != end:
         raise ProtocolError(
             f"{plan.name} v{plan.version} response has {end - stop} bytes after its end"
@@ -178,8 +186,6 @@ def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
 def refuse(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals) -> Outcome:
     """Forward what may be, keep the errors of the rest for the response; first look again at
     the cluster or the catalog when that could change the decision."""
-    if refusals.poses_as_replica:
-        return refuse_replica(state, exchange, body)
     again = look_again(exchange, refusals)
     if again is not None:
         return again
@@ -265,7 +271,7 @@ def as_forward(exchange: Exchange, body: bytes, outcome: Outcome) -> Outcome:
 
 
 def refuse_replica(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
-    """Refuse a request that asks as a broker's replica would: it could move the high watermark."""
+    """Reject a Fetch of a broker's replica: it could move the high watermark."""
     note_denials(state, exchange, Refusals(ids={b"replica_id": NO_REPLICA}))
     return answer_error(exchange, body, NO_REPLICA)
 

@@ -3,31 +3,25 @@
 Namespaces that a request names, or that its listener lists, are answered here, among the topics;
 the broker is asked for the rest.
 
-No topic of a namespace is created by being asked for, so only those that exist are asked of the
-broker. Versions 0 to 3 of Metadata cannot forbid auto-creation, so of other names, too, they
-forward only those that are known to exist; later ones leave it to the request. Where there are
-policies no topic that they may have a say in is created without them being asked
+What a request lets the broker create is created by the gateway where the broker must not
 (``auto_creation``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from gateway.apis import auto_creation, generic
 from gateway.apis.counting import count_topics
 from gateway.decision import Denied
-from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.names import flat_prefix
 from gateway.rules import describe_topic_partitions, metadata, namespace_listing, partial
-from gateway.rules.access import check_creation
 from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.rename import Refusals, RequestRenamer
-from gateway.views.denials import ACL_RULE
 from protocol.entities import Kind
+from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -48,10 +42,11 @@ def request(
     What names no namespace takes no other way than it did without them.
     """
     spans = generic.request_spans(exchange.plan, buf, start, end)
-    if state.worker.judge.policies.judges:
-        body = auto_creation.forbidding(state, exchange, _names(spans), buf[start:end])
-        if body is not None:
-            return generic.as_forward(exchange, body, request(state, exchange, body, 0, len(body)))
+    version = exchange.plan.version
+    allowed = auto_creation.is_allowed(version, spans)
+    if allowed and auto_creation.is_ours(state, version, _names(spans), buf[start:end]):
+        body = auto_creation.forbidding(exchange, buf, start, end, spans)
+        return generic.as_forward(exchange, body, request(state, exchange, body, 0, len(body)))
     generic.tell_allowed_operations(state, exchange, buf[start:end])
     if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in spans):
         return _without_names(state, exchange, buf[start:end])
@@ -61,7 +56,7 @@ def request(
             return outcome
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
-    again = _guard_creation(state, exchange, renamer, buf[start:end])
+    again = _guard_creation(state, exchange, renamer, allowed=allowed)
     if again is not None:
         return again
     count_topics(state, exchange)
@@ -137,7 +132,7 @@ def learn_ids(state: ConnectionState, spans: list[Span]) -> None:
     """Note the id behind each (flat) topic name of a response; an id stands after its name."""
     index = state.worker.cluster.index
     flat: bytes | None = None
-    for kind, _, _, value in spans:
+    for kind, _, _, value in eased(spans):
         if kind == TOPIC_NAME:
             flat = value
         elif kind == TOPIC_ID and flat and any(value):
@@ -193,12 +188,14 @@ def _describe(
 ) -> Outcome:
     """Describe topics by name, and among them namespaces (name to tier path), page by page."""
     version, view = exchange.plan.version, state.view
+
+    def place(name: str) -> str | None:
+        return namespace_listing.place(view, name)
+
+    body = describe_topic_partitions.with_cursor_among(version, body, names, place)
     if namespaces:
         page = describe_topic_partitions.page(version, body)
         prefixes = {name: flat_prefix(path) for name, path in namespaces.items()}
-
-        def place(name: str) -> str | None:
-            return namespace_listing.place(view, name)
 
         exchange.then(
             lambda answer: describe_topic_partitions.add_namespaces(
@@ -225,43 +222,25 @@ def _ask(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
 
 
 def _guard_creation(
-    state: ConnectionState, exchange: Exchange, renamer: RequestRenamer, body: bytes
+    state: ConnectionState, exchange: Exchange, renamer: RequestRenamer, *, allowed: bool
 ) -> Refresh | None:
-    """Refuse names that the broker might create and should not, or not for this client; look at
-    the cluster first.
-
-    A topic of a namespace is made by CreateTopics alone: the broker would make it without the
-    configs it inherits, and under a name that a topic was just moved away from.
-    """
+    """Refuse names that the broker might create (``allowed``) and should not, or not for this
+    client; look at the cluster first. What the gateway creates instead is begun."""
     index = state.worker.cluster.index
-    old = exchange.plan.version < metadata.FORBIDS_AUTO_CREATION
+    refused: dict[bytes, Denied] = {}
     for flat, spelled in renamer.spelled.items():
         if index.exists(flat):
             continue
         text = spelled.decode(errors="replace")
-        denied = check_creation(state.view, text)
-        in_namespace = bool(state.view.snapshot.owner(flat.decode()).namespace)
-        if denied is None and not in_namespace:
-            denied = _may_not_create(state, exchange, flat, body)
-            if denied is None and not old:
-                continue
+        denied = auto_creation.why_not_created(state, exchange, flat, text, allowed=allowed)
+        if denied is None:
+            continue
         if not exchange.refreshed:
             return Refresh.TOPICS
+        refused[spelled] = denied
+    if refused:
+        auto_creation.begin(state, refused)
         if renamer.refusals is None:
             renamer.refusals = Refusals()
-        if denied is None:
-            denied = Denied(0, f"Topic '{text}' does not exist.", "auto_creation")
-        if denied.rule != ACL_RULE:
-            denied = replace(denied, code=UNKNOWN_TOPIC_OR_PARTITION)
-        renamer.refusals.topics[spelled] = denied
+        renamer.refusals.topics |= refused
     return None
-
-
-def _may_not_create(
-    state: ConnectionState, exchange: Exchange, flat: bytes, body: bytes
-) -> Denied | None:
-    """Why a client that lets the broker create what it asks for may not have this topic created."""
-    denied = state.access.creation(state.access.flat_resource(flat))
-    if denied is None or not metadata.allows_auto_creation(exchange.plan.version, body):
-        return None
-    return denied

@@ -8,6 +8,7 @@ as it is now: what another worker has just moved is not to be deleted under its 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -104,14 +105,12 @@ def change(
         answered = await change(state.access, plan.version, body)
         answer = answered.body
         spans = generic.response_spans(plan, answer, 0, len(answer))
-        codes = [span[3] for span in spans if span[0] == ERROR_CODE]
+        codes = Counter(span[3] for span in spans if span[0] == ERROR_CODE)
         denied = {name: why for name, why in refused.items() if why.code in codes}
         denied |= {name.encode(): why for name, why in answered.denied.items()}
         note_denials(state, exchange, Refusals(topics=denied))
-        for why in denied.values():
-            if why.code in codes:
-                codes.remove(why.code)  # it was counted with the denial
-        count_errors(exchange, codes)
+        codes -= Counter(why.code for why in denied.values())  # counted with the denials
+        count_errors(exchange, list(codes.elements()))
         return answer
 
     return Work(run)

@@ -23,6 +23,7 @@ from gateway.rules.rename import wire_string
 from gateway.views.access import WRITE
 from protocol.entities import Kind
 from protocol.errors import ProtocolError, TruncatedError
+from protocol.pausing import FEW, paced
 from protocol.records import BATCH_HEADER_SIZE, batch_facts
 from protocol.splice import Edit
 from protocol.walkers import Span
@@ -103,7 +104,7 @@ def response(
     spans = generic.response_spans(plan, buf, start, end)
     spelled = exchange.spelled or {}
     edits: list[Edit] = []
-    for kind, at, stop, value in spans:
+    for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):
         if kind == TOPIC_NAME and value in spelled:
             shown = spelled[value]
             if shown != value:
@@ -148,7 +149,7 @@ def _rename(
     batches: list[tuple[bytes, int, int]] = []
     flat = b""
     acks, acks_at, guarantee = ACKS_ALL, 0, 0
-    for kind, start, stop, value in spans:
+    for kind, start, stop, value in spans if len(spans) <= FEW else paced(spans):
         if kind == TOPIC_NAME:
             found = to_write(value)
             if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
@@ -199,9 +200,14 @@ def _by_one_name(
 ) -> bool:
     """Whether every topic whose batches have sequence numbers, or have yet to arrive and may have,
     goes by the name or id it was produced to before."""
+    by_flat: dict[bytes, list[tuple[int, int]]] | None = None
     for flat, value in called.items():
         if state.produced_as(flat, value) != value:
-            mine = [(start, stop) for topic, start, stop in batches if topic == flat]
+            if by_flat is None:
+                by_flat = {}
+                for topic, start, stop in batches:
+                    by_flat.setdefault(topic, []).append((start, stop))
+            mine = by_flat.get(flat, ())
             facts = [batch_facts(buf, start, min(end, stop)) for start, stop in mine]
             if any(fact is None or fact[1] for fact in facts):
                 return False

@@ -13,6 +13,7 @@ from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.views.access import WRITE
 from gateway.views.denials import ACL_RULE
 from protocol.entities import Kind
+from protocol.pausing import eased
 from protocol.records import batch_facts
 from protocol.splice import splice
 from protocol.walkers import Span
@@ -79,7 +80,7 @@ def transactional_denial(
         return None
     named: bytes | None = None
     transactional = False
-    for kind, _, stop, value in spans:
+    for kind, _, stop, value in eased(spans):
         if kind == TRANSACTIONAL_ID:
             named = value
         elif kind == RECORDS:
@@ -98,7 +99,7 @@ def _numbered(buf: bytes, end: int, spans: list[Span]) -> set[bytes]:
     """The names and ids of topics whose batches have sequence numbers, or may have."""
     numbered: set[bytes] = set()
     topic = b""
-    for kind, _, stop, value in spans:
+    for kind, _, stop, value in eased(spans):
         if kind in (TOPIC_NAME, TOPIC_ID):
             topic = value
         elif kind == RECORDS:

@@ -23,6 +23,7 @@ from gateway.catalog.entities import (
     PrincipalHome,
     ScramCredential,
     Seeds,
+    Signing,
     TopicEntry,
 )
 from gateway.names import DELIMITER
@@ -89,7 +90,7 @@ def resource_of(entity: Entity) -> str:
             return entity.principal
         case Gateway():
             return entity.gateway_id
-        case CatalogFormat() | Seeds():
+        case CatalogFormat() | Seeds() | Signing():
             return ""
 
 
@@ -143,6 +144,7 @@ def _state(entity: Entity | None) -> State | None:
                 "deleting": entity.deleting,
                 "apply": list(entity.apply),
                 "apply_since": entity.apply_since,
+                "settings": dict(entity.settings),
             }
         case TopicEntry():
             aliases = [
@@ -167,6 +169,8 @@ def _state(entity: Entity | None) -> State | None:
             return {"format": entity.format, "software": entity.software}
         case CatalogFormat():
             return {"level": entity.level}
+        case Signing():
+            return {"key": entity.key}
         case _:
             assert entity is None, f"{type(entity)} is told as a list"
             return None

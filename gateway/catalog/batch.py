@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 
 from gateway.catalog.actor import GATEWAY, Actor
 from gateway.catalog.committed import Committed, committed
-from gateway.catalog.entities import CatalogFormat, Change
-from gateway.catalog.records import Place, Record, encode, level_of
+from gateway.catalog.entities import CatalogFormat, Change, Signing
+from gateway.catalog.records import Record, encode, level_of
+from gateway.catalog.signatures import KeyFile, Place, SigningKey
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import Decide
+from gateway.catalog.source import CatalogUnavailable, Decide
 
 
 @dataclass(eq=False, slots=True)
@@ -44,11 +45,14 @@ class Waiting:
 class Batch:
     """What one transaction is to hold, and what is answered once it is committed.
 
+    ``at`` is the offset that its first record is to have, ``keys`` what records are signed with.
     ``written``: whether it was; None: that is not known.
     """
 
     draft: Snapshot
     after: str
+    at: int
+    keys: KeyFile | None = None
     records: list[Record] = field(default_factory=list)
     decisions: list[tuple[Waiting, str]] = field(default_factory=list)
     committed: list[Committed] = field(default_factory=list)
@@ -61,6 +65,7 @@ class Batch:
         try:
             changes = waiting.decide(self.draft)
             self._check_levels(changes)
+            keys = self._keys_of(changes)
         except Exception as error:  # noqa: BLE001 - it goes to whoever asked
             self.refusals.append((waiting, error))
             return
@@ -70,12 +75,14 @@ class Batch:
         decision = secrets.token_hex(8)
         first = self.draft.version + 1
         last = self.draft.version + len(changes)
-        for seq, change in enumerate(changes, first):
+        before, self.draft = self.draft, self.draft.apply(changes, last)
+        for seq, (change, key) in enumerate(zip(changes, keys, strict=True), first):
             after = decision if seq > first else self.after
-            self.records.append(encode(change, Place(seq, last, decision, after)))
+            at = self.at + len(self.records)
+            place = Place(seq, last, decision, after, at, self.draft.size)
+            self.records.append(encode(change, place, key, strict=bool(before.signing)))
         # Now, as keeping every state in between would take a lot of memory.
-        self.committed.extend(committed(waiting.actor, self.draft, changes))
-        self.draft = self.draft.apply(changes, last)
+        self.committed.extend(committed(waiting.actor, before, changes))
         self.after = decision
         self.decisions.append((waiting, decision))
         waiting.in_hand = True
@@ -87,11 +94,48 @@ class Batch:
             if level_of(change) > level and not isinstance(change, CatalogFormat):
                 raise ValueError(f"{change} needs a newer format of the catalog than {level}")
 
+    def _keys_of(self, changes: Sequence[Change]) -> list[SigningKey | None]:
+        """The key that each is signed with: the catalog's, or the one that is to be from now on.
+
+        What announces another one is signed with the one before, which all gateways have. Raises
+        CatalogUnavailable.
+        """
+        now, then = self.draft.signing, self.draft.signing
+        for change in changes:
+            if isinstance(change, Signing):
+                then = change.key or now
+        if not then:
+            return [None] * len(changes)
+        first = self._key(now or then)
+        return [first, *[self._key(then)] * (len(changes) - 1)] if changes else []
+
+    def _key(self, key_id: str) -> SigningKey:
+        key = None if self.keys is None else self.keys.get(key_id)
+        if key is None:
+            raise CatalogUnavailable(
+                f"The catalog is signed with key '{key_id}', which this gateway's"
+                " catalog.key_file does not hold."
+            )
+        return key
+
     def let_go(self) -> None:
         """None of it was written."""
         self.written = False
         for waiting, _ in self.decisions:
             waiting.in_hand = False
+
+    def skipped(self, results: Sequence[Snapshot | None]) -> None:
+        """Something else wrote to the topic meanwhile, so that readers skip what stands where it
+        was not meant to: all from the first decision on that has no snapshot in ``results``."""
+        taken = 0
+        for (waiting, _), snapshot in zip(self.decisions, results, strict=True):
+            if snapshot is None:
+                waiting.in_hand = False
+            else:
+                waiting.settle(snapshot)
+                taken = snapshot.version
+        self.committed = [one for one in self.committed if one.version <= taken]
+        self.written = bool(self.committed)
 
     def settle(self, snapshot: Snapshot) -> None:
         """Answer everyone: what was decided is in ``snapshot``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gateway.acl_model import pattern_of
@@ -16,6 +16,7 @@ from gateway.catalog.entities import (
     PrincipalHome,
     Removal,
     Seeds,
+    Signing,
     key_of,
 )
 from gateway.catalog.snapshot import Snapshot
@@ -48,9 +49,14 @@ def committed(actor: Actor, state: Snapshot, changes: Sequence[Change]) -> Itera
     for version, change in enumerate(changes, state.version + 1):
         key = key_of(change)
         before = seen[key] if key in seen else entity_of(state, key)
-        after = seen[key] = None if isinstance(change, Removal) else change
+        after = seen[key] = None if isinstance(change, Removal) else _lasting(change)
         if before != after:
             yield Committed(actor, key, before, after, version)
+
+
+def _lasting(entity: Entity) -> Entity:
+    """An entity without what it only says of the decision that it is in."""
+    return replace(entity, whole=False) if isinstance(entity, Signing) else entity
 
 
 def entity_of(snapshot: Snapshot, key: Key) -> Entity | None:
@@ -75,5 +81,7 @@ def entity_of(snapshot: Snapshot, key: Key) -> Entity | None:
             return Seeds(snapshot.seeded) if snapshot.seeded else None
         case "format":
             return CatalogFormat(snapshot.format)
+        case "signing":
+            return Signing(snapshot.signing) if snapshot.signing else None
         case _:
             raise ValueError(f"the catalog holds nothing of kind {kind!r}")

@@ -23,7 +23,8 @@ class Namespace:
     ``configs`` are its own topic configs, inherited by what is below. ``deleting`` is the time at
     which it was marked for deletion, together with all below it; None while it is in use.
     ``apply`` holds the config keys whose latest change has yet to reach the topics below, as of
-    ``apply_since``.
+    ``apply_since``. ``settings`` are inherited likewise, but are the gateway's own: no broker knows
+    them.
     """
 
     path: str
@@ -31,6 +32,7 @@ class Namespace:
     deleting: int | None = None
     apply: tuple[str, ...] = ()
     apply_since: int = 0
+    settings: Mapping[str, str] = field(default_factory=lambda: NO_CONFIGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,19 @@ class CatalogFormat:
 
 
 @dataclass(frozen=True, slots=True)
+class Signing:
+    """Whether records of the catalog have to be signed: ``key`` is the id of the key that gateways
+    sign with from now on; empty: they sign nothing, and need not.
+
+    ``whole``: its decision holds everything that the catalog holds, all of it signed with that key,
+    and is all that counts of what was written until then.
+    """
+
+    key: str
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Seeds:
     """The namespaces of configuration files that were made once; a deleted one stays deleted."""
 
@@ -148,13 +163,14 @@ Entity = (
     | PrincipalHome
     | Gateway
     | CatalogFormat
+    | Signing
     | Seeds
 )
 
 Key = tuple[str, str]
 """Kind and identity of an entity: ``("namespace", "org:apache")``, ``("topic", flat name)``,
 ``("acl", pattern as text)``, ``("scram", "SCRAM-SHA-256/alice")``, ``("home", "User:alice")``,
-``("gateway", gateway id)``, ``("format", "")``, ``("seeds", "")``."""
+``("gateway", gateway id)``, ``("format", "")``, ``("signing", "")``, ``("seeds", "")``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,5 +202,7 @@ def key_of(change: Change) -> Key:
             return "gateway", change.gateway_id
         case CatalogFormat():
             return "format", ""
+        case Signing():
+            return "signing", ""
         case Seeds():
             return "seeds", ""

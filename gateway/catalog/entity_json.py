@@ -18,6 +18,7 @@ from gateway.catalog.entities import (
     PrincipalHome,
     ScramCredential,
     Seeds,
+    Signing,
     TopicEntry,
 )
 from gateway.names import LogicalName
@@ -34,6 +35,7 @@ def fields_of(entity: Entity) -> dict[str, Any]:
                 "configs": dict(entity.configs),
                 "apply": list(entity.apply),
                 "apply_since": entity.apply_since,
+                "settings": dict(entity.settings),
             }
             return deleting | {name: value for name, value in fields.items() if value}
         case TopicEntry():
@@ -53,6 +55,8 @@ def fields_of(entity: Entity) -> dict[str, Any]:
             return {"format": entity.format, "software": entity.software}
         case CatalogFormat():
             return {"level": entity.level}
+        case Signing():
+            return {"key": entity.key} | ({"whole": True} if entity.whole else {})
         case Seeds():
             return {"namespaces": sorted(entity.namespaces)}
 
@@ -95,7 +99,7 @@ def entity_of(kind: str, identity: str, fields: dict[str, Any]) -> Entity:
 
 
 def _namespace(path: str, fields: dict[str, Any]) -> Namespace:
-    configs = fields.pop("configs", None)
+    configs, settings = fields.pop("configs", None), fields.pop("settings", None)
     deleting = fields.pop("deleting", None)
     return Namespace(
         path,
@@ -103,6 +107,7 @@ def _namespace(path: str, fields: dict[str, Any]) -> Namespace:
         None if deleting is None else _number(deleting),
         _texts(fields.pop("apply", ())),
         _number(fields.pop("apply_since", 0)),
+        NO_CONFIGS if settings is None else MappingProxyType(_text_map(settings)),
     )
 
 
@@ -177,6 +182,11 @@ def _format(identity: str, fields: dict[str, Any]) -> CatalogFormat:
     return CatalogFormat(_number(fields.pop("level")))
 
 
+def _signing(identity: str, fields: dict[str, Any]) -> Signing:
+    _nothing(identity)
+    return Signing(_text(fields.pop("key")), _flag(fields.pop("whole", False)))
+
+
 def _seeds(identity: str, fields: dict[str, Any]) -> Seeds:
     _nothing(identity)
     return Seeds(frozenset(_texts(fields.pop("namespaces"))))
@@ -190,6 +200,7 @@ _DECODERS: Final[Mapping[str, Callable[[str, dict[str, Any]], Entity]]] = {
     "home": _home,
     "gateway": _gateway,
     "format": _format,
+    "signing": _signing,
     "seeds": _seeds,
 }
 

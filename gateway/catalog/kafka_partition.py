@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 from aiokafka.errors import OffsetOutOfRangeError
@@ -21,7 +21,8 @@ from gateway.catalog.kafka_connections import (
     error_name,
 )
 from gateway.catalog.partition import Fetched, LogError, OffsetOutOfRange
-from gateway.catalog.records import Record
+from gateway.catalog.record_batches import batches, salvaged
+from gateway.catalog.records import Headers, Record
 
 FETCH_BYTES: Final = 256 * 1024
 """At most so much in one fetch (a larger batch comes alone): 20 ms of work for the event loop."""
@@ -62,7 +63,7 @@ class KafkaPartition:
         aborted = more[-1] if isinstance(more[-1], list) or more[-1] is None else more[-2]
         found = PartitionRecords(
             self._topic_partition,
-            MemoryRecords(data),
+            _Batches(data),
             aborted,
             offset,
             None,
@@ -70,7 +71,7 @@ class KafkaPartition:
             True,
             READ_COMMITTED,
         )
-        records = [Record(record.key, record.value, record.headers) for record in found]
+        records = [Record(one.key, one.value, one.headers, one.offset) for one in found]
         return Fetched(records, found.next_fetch_offset, end)
 
     async def beginning(self) -> int:
@@ -106,3 +107,57 @@ class KafkaPartition:
         if code:
             self._connections.forget_leader()
             raise LogError(f"a broker refuses to read it ({error_name(code)})")
+
+
+class _Readable(NamedTuple):
+    """What PartitionRecords wants of a record."""
+
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+    offset: int
+    timestamp: int = 0
+    timestamp_type: int = 0
+    checksum: None = None
+
+
+class _Batches:
+    """The batches of a fetch, as PartitionRecords wants them."""
+
+    def __init__(self, data: bytes) -> None:
+        self._rest = batches(bytes(data))
+        self._next = next(self._rest, None)
+
+    def has_next(self) -> bool:
+        return self._next is not None
+
+    def next_batch(self) -> _Batch:
+        assert self._next is not None
+        batch = _Batch(self._next)
+        self._next = next(self._rest, None)
+        return batch
+
+
+class _Batch:
+    """A batch whose records can be read, also where aiokafka refuses them as a whole."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        # One of an older format is wrapped as well.
+        self._batch: Any = MemoryRecords(data).next_batch()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._batch, name)
+
+    def __next__(self) -> Any:
+        return next(self._batch)
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            records = [
+                _Readable(one.key, one.value, one.headers, one.offset) for one in self._batch
+            ]
+        # Whatever it is: the broker stored it, and it stands before all that comes later.
+        except Exception:  # noqa: BLE001 - a name that is no text, a codec that is not there
+            records = [_Readable(*record) for record in salvaged(self._data)]
+        return iter(records)

@@ -9,11 +9,15 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from gateway.catalog.catalog_topic import CatalogTopicError
+from gateway.catalog.damage import Damage
+from gateway.catalog.expected import Expected
 from gateway.catalog.freshness import Freshness
 from gateway.catalog.partition import Fetched, LogError, OffsetOutOfRange, Partition
 from gateway.catalog.records import UnreadableCatalog
 from gateway.catalog.replay import BrokenSequence, Replay
 from gateway.catalog.shared_refresh import SharedRefresh
+from gateway.catalog.signatures import KeyFile
+from gateway.catalog.skipped import SkipLog
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
 
@@ -44,9 +48,10 @@ class Reader:
         max_staleness: float,
         check: Callable[[], Awaitable[None]] | None = None,
         refresh_seconds: float = REFRESH_SECONDS,
+        keys: KeyFile | None = None,
     ) -> None:
         """Times are seconds. ``check`` is awaited before a log is read from its beginning: it
-        raises CatalogTopicError if that is not fit for a catalog."""
+        raises CatalogTopicError if that is not fit for a catalog. ``keys`` verify signatures."""
         self._partition = partition
         self._check = check
         self._refresh_seconds = refresh_seconds
@@ -55,8 +60,11 @@ class Reader:
         self._subscribers: list[Callable[[], None]] = []
         self._snapshot = Snapshot()
         self._decision = ""
-        self._replay = Replay()
+        self._keys = keys
+        self._replay = Replay(keys)
         self._offset: int | None = None
+        self.skipped = SkipLog()
+        self.damaged = asyncio.Event()
         self._freshness = Freshness(max_staleness, self._expired)
         self._refresh = SharedRefresh(self._read_to_end, _MIN_REFRESH_INTERVAL)
         self._unreadable: UnreadableCatalog | None = None
@@ -64,8 +72,7 @@ class Reader:
         self._failures = 0
         self._task: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()
-        self._seen: list[str] = []
-        self._expected: dict[str, asyncio.Future[Snapshot]] = {}
+        self._expected = Expected()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -76,6 +83,16 @@ class Reader:
     def decision(self) -> str:
         """The newest decision in ``snapshot``; empty if it has none."""
         return self._decision
+
+    @property
+    def position(self) -> int:
+        """The offset at which the next record is looked for; all before it is in ``snapshot``."""
+        return self._offset or 0
+
+    @property
+    def damage(self) -> Damage:
+        """The keys whose newest record is junk; ``damaged`` is set when there are more."""
+        return self._replay.damage if self._replay.at_end else Damage()
 
     @property
     def fresh(self) -> bool:
@@ -125,12 +142,10 @@ class Reader:
             raise self._unavailable()
         await self._refresh.ask()
 
-    def expect(self, decision: str) -> asyncio.Future[Snapshot]:
-        """The first snapshot that holds this decision, once it is read. Cancel it to forget it."""
-        future = asyncio.get_running_loop().create_future()
-        self._expected[decision] = future
-        future.add_done_callback(lambda _: self._expected.pop(decision, None))
-        return future
+    def expect(self, decision: str) -> asyncio.Future[Snapshot | None]:
+        """The first snapshot that holds this decision, once it is read; None: a record of it was
+        skipped. Cancel it to forget it."""
+        return self._expected.add(decision)
 
     # -- following the log ----------------------------------------------------------------------
 
@@ -171,14 +186,13 @@ class Reader:
         self._set_failure(None)
         self._offset = fetched.next
         at_end = fetched.next >= fetched.end
+        self._note_skipped()
         if at_end:
             first = not self._replay.at_end
             seen += self._replay.reach_end()
             if first:
-                log.info(
-                    "the catalog is read to its end, at version %d", self._replay.snapshot.version
-                )
-        self._seen += [decision for decision in seen if decision in self._expected]
+                self._note_end()
+        self._expected.see(seen)
         changed = self._replay.at_end and self._replay.snapshot is not self._snapshot
         if changed:
             self._snapshot, self._decision = self._replay.snapshot, self._replay.decision
@@ -186,24 +200,35 @@ class Reader:
         if flipped:
             log.info("the catalog is up to date at version %d", self._snapshot.version)
         if self._replay.at_end:
-            self._tell_expected()
+            self._expected.tell(self._snapshot)
         if changed or flipped:
             self._announce()
         self._moved.set()
 
-    def _tell_expected(self) -> None:
-        for decision in self._seen:
-            future = self._expected.get(decision)
-            if future is not None and not future.done():
-                future.set_result(self._snapshot)
-        self._seen = []
+    def _note_end(self) -> None:
+        replay = self._replay
+        log.info("the catalog is read to its end, at version %d", replay.snapshot.version)
+        self.skipped.note_lost(replay.missing, replay.damage.unknown(replay.snapshot))
+
+    def _note_skipped(self) -> None:
+        skipped = self._replay.take_skipped()
+        if skipped:
+            self.skipped.note(skipped)
+            self._expected.skip(skipped)
+        if self._replay.damage:
+            self.damaged.set()
 
     def _start_over(self, reason: Exception) -> None:
         if self._replay.at_end:
             log.warning(
                 "the catalog's log is not the one read so far (%s): reading it anew", reason
             )
-        self._replay = Replay()
+        damage = None
+        if isinstance(reason, OffsetOutOfRange):
+            self.skipped.forget()
+        elif self._replay.at_end and self._offset is not None:
+            damage = Damage(self._replay.damage, self._offset)
+        self._replay = Replay(self._keys, damage)
         self._offset = None
 
     def _give_up(self, error: UnreadableCatalog) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from gateway.catalog.records import Record
+from gateway.catalog.snapshot import Snapshot
 
 
 class LogError(Exception):
@@ -22,6 +24,10 @@ class Fenced(LogError):
 
 class OutcomeUnknown(LogError):
     """Whether the transaction was committed is not known until the id has been taken again."""
+
+
+class Overtaken(LogError):
+    """Something else was written where the records were to stand: readers skip them."""
 
 
 class Fetched(NamedTuple):
@@ -75,4 +81,31 @@ class Transactions(Protocol):
 
     async def close(self) -> None:
         """Let go of the id, and close the connections."""
+        ...
+
+
+class LogReader(Protocol):
+    """What the writer needs of the reader (gateway/catalog/log.py)."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The newest state that was read."""
+        ...
+
+    @property
+    def decision(self) -> str:
+        """The newest decision in it."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """The offset of the next record."""
+        ...
+
+    async def refresh(self) -> None:
+        """Read to the end; raises CatalogUnavailable."""
+        ...
+
+    def expect(self, decision: str) -> asyncio.Future[Snapshot | None]:
+        """The snapshot that holds the decision, once it is read; None if it was skipped."""
         ...

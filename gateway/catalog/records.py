@@ -1,7 +1,8 @@
 """What the records of the catalog's topic hold: entities as JSON under readable keys.
 
 A record is one entity, or a tombstone for one that is no more. Its headers say where it stands
-in the life of the catalog, so that a reader notices a log that is not the one it has read so far.
+in the life of the catalog, so that a reader notices a log that is not the one it has read so far,
+and a record that no gateway wrote where it is.
 """
 
 from __future__ import annotations
@@ -12,11 +13,18 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from gateway.acl_model import pattern_of
-from gateway.catalog.entities import CatalogFormat, Change, Removal, key_of
+from gateway.catalog.entities import CatalogFormat, Change, Key, Removal, key_of
 from gateway.catalog.entity_json import entity_of, fields_of
+from gateway.catalog.signatures import NOWHERE, Place, Signature, SigningKey
 
-FORMAT: Final = 1
-"""The newest catalog format that this software reads and writes."""
+FORMAT: Final = 2
+"""The newest catalog format that this software reads and writes.
+
+From format 2 on every record says which offset it was written for, and the catalog can be signed.
+"""
+
+PLACED_FORMAT: Final = 2
+"""The format from which on a record that does not say its offset is junk."""
 
 LEVELS: Final[Mapping[str, int]] = MappingProxyType(
     {
@@ -28,9 +36,17 @@ LEVELS: Final[Mapping[str, int]] = MappingProxyType(
         "gateway": 1,
         "format": 1,
         "seeds": 1,
+        "signing": 2,
     }
 )
 """Kind of record -> the format that a reader needs for it."""
+
+MALFORMED: Final = "malformed"
+"""The reason of a record whose key, headers or value cannot be read."""
+
+_MAX_NUMBER: Final = 2**63 - 1
+_MAX_DIGITS: Final = 19
+_MAX_DECISION: Final = 64
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -39,26 +55,24 @@ class UnreadableCatalog(Exception):
     """The catalog holds what this software cannot read; the text says what to do."""
 
 
+class Junk(Exception):
+    """A record that no gateway wrote where it stands. ``reason`` is its label in metrics."""
+
+    def __init__(self, reason: str, text: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
 class Record(NamedTuple):
-    """A record as the broker keeps it; ``value`` is None for a tombstone."""
+    """A record as the broker keeps it; ``value`` is None for a tombstone.
+
+    ``offset`` is where it stands in the log; -1 for one that is yet to be written.
+    """
 
     key: bytes | None
     value: bytes | None
     headers: Headers
-
-
-class Place(NamedTuple):
-    """Where a record stands.
-
-    ``seq`` grows by 1 with every record over the life of the catalog and is the catalog's version
-    after it. ``decision`` is a random text that all records of one decision share, ``last`` the
-    ``seq`` of the last of them, ``after`` the decision before (empty: none).
-    """
-
-    seq: int
-    last: int
-    decision: str
-    after: str
+    offset: int = NOWHERE
 
 
 def level_of(change: Change) -> int:
@@ -66,12 +80,33 @@ def level_of(change: Change) -> int:
     return LEVELS[key_of(change)[0]]
 
 
-def encode(change: Change, place: Place) -> Record:
-    """The record for a change."""
-    kind, identity = key_of(change)
-    key = f"{kind}/{identity}" if identity else kind
-    headers = [(name, str(value).encode()) for name, value in place._asdict().items()]
-    return Record(key.encode(), encode_value(change), headers)
+def record_key(key: Key) -> bytes:
+    """The key of the records of an entity."""
+    kind, identity = key
+    return (f"{kind}/{identity}" if identity else kind).encode()
+
+
+def entity_key(key: bytes | None) -> Key | None:
+    """The key of the entity that a record's key stands for; None where it stands for none."""
+    try:
+        kind, _, identity = (key or b"").decode().partition("/")
+        if kind == "acl":
+            pattern_of(identity)
+    except ValueError:
+        return None
+    return (kind, identity) if kind in LEVELS else None
+
+
+def encode(
+    change: Change, place: Place, key: SigningKey | None = None, *, strict: bool = False
+) -> Record:
+    """The record for a change, signed with ``key`` if there is one; ``strict``: in a catalog in
+    which nothing counts that is not signed."""
+    name, value = record_key(key_of(change)), encode_value(change)
+    headers = place.headers()
+    if key is not None:
+        headers += Signature.of(key, name, value, place, strict=strict).headers()
+    return Record(name, value, headers)
 
 
 def encode_value(change: Change) -> bytes | None:
@@ -82,11 +117,21 @@ def encode_value(change: Change) -> bytes | None:
 
 
 def decode(record: Record) -> tuple[Change, Place]:
-    """The change that a record is, and where it stands. Raises UnreadableCatalog."""
+    """The change that a record is, and where it stands. Raises Junk and UnreadableCatalog."""
+    return change_of(record), place_of(record)
+
+
+def change_of(record: Record) -> Change:
+    """The change that a record is.
+
+    Raises Junk where it makes no sense, and UnreadableCatalog for what only a newer gateway could
+    write: a kind that is not known, a format that is too new.
+    """
     try:
         key = (record.key or b"").decode()
-        place = _place(record.headers)
         kind, _, identity = key.partition("/")
+        if not kind:
+            raise ValueError("it has no key")
         if kind not in LEVELS:
             raise UnreadableCatalog(
                 f"the catalog holds a record of a kind that this gateway does not know"
@@ -95,23 +140,45 @@ def decode(record: Record) -> tuple[Change, Place]:
         if record.value is None:
             if kind == "acl":
                 pattern_of(identity)
-            return Removal((kind, identity)), place
+            return Removal((kind, identity))
         entity = entity_of(kind, identity, json.loads(record.value.decode()))
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UnreadableCatalog(
-            f"the catalog's record {record.key!r} makes no sense ({error}): either a newer gateway"
-            " wrote it, and this one is to be upgraded, or something else writes to the catalog's"
-            " topic"
-        ) from None
+    # JSON that is nested too deep is a RecursionError.
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise Junk(MALFORMED, f"it makes no sense ({error})") from None
     if isinstance(entity, CatalogFormat) and entity.level > FORMAT:
         raise UnreadableCatalog(
             f"the catalog has format {entity.level} and this gateway reads formats up to"
             f" {FORMAT}: upgrade this gateway"
         )
-    return entity, place
+    return entity
 
 
-def _place(headers: Headers) -> Place:
-    found = dict(headers)
-    seq, last, decision, after = (found[name] or b"" for name in Place._fields)
-    return Place(int(seq), int(last), decision.decode(), after.decode())
+def place_of(record: Record) -> Place:
+    """Where a record says that it stands. Raises Junk where it does not say so."""
+    found = dict(record.headers)
+    try:
+        seq, last = _number(found["seq"]), _number(found["last"])
+        decision, after = _decision(found["decision"]), _decision(found["after"])
+        at = _number(found["at"]) if "at" in found else NOWHERE
+        entities = _number(found["entities"]) if "entities" in found else NOWHERE
+        if not (1 <= seq <= last and decision):
+            raise ValueError(f"record {seq} of a decision that ends with {last}")
+    except (ValueError, KeyError) as error:
+        raise Junk(MALFORMED, f"its headers say no place in the catalog ({error})") from None
+    return Place(seq, last, decision, after, at, entities)
+
+
+def _number(value: bytes | None) -> int:
+    if value is None or not value.isdigit() or len(value) > _MAX_DIGITS:
+        raise ValueError(f"{value!r} is no number")
+    number = int(value)
+    if number > _MAX_NUMBER:
+        raise ValueError(f"{number} is too large")
+    return number
+
+
+def _decision(value: bytes | None) -> str:
+    text = (value or b"").decode()
+    if len(text) > _MAX_DECISION:
+        raise ValueError("a decision's name is too long")
+    return text

@@ -1,16 +1,47 @@
-"""Records in, snapshots out: how the log becomes the state that a process decides by."""
+"""Records in, snapshots out: how the log becomes the state that a process decides by.
+
+A record that no gateway can have written where it stands is junk: it is skipped, and changes
+nothing. What is junk follows from the log alone, so that all readers come to the same state,
+whether they read a record when it was written or years later in a compacted log.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import IntEnum
+from typing import Final
 
-from gateway.catalog.entities import Change
-from gateway.catalog.records import Place, Record, UnreadableCatalog, decode
+from gateway.catalog.damage import Damage, Skipped
+from gateway.catalog.entities import CatalogFormat, Change, Signing
+from gateway.catalog.records import (
+    PLACED_FORMAT,
+    Junk,
+    Record,
+    UnreadableCatalog,
+    change_of,
+    place_of,
+)
+from gateway.catalog.signatures import NOWHERE, KeyFile, Place, Signature
 from gateway.catalog.snapshot import Snapshot
+
+MISPLACED: Final = "misplaced"
+OUT_OF_SEQUENCE: Final = "out of sequence"
+UNSIGNED: Final = "unsigned"
+FORGED: Final = "forged"
+UNKNOWN_KEY: Final = "unknown key"
 
 
 class BrokenSequence(Exception):
     """The records read so far and the next one are not of one log; the text says why."""
+
+
+class _Rank(IntEnum):
+    """How much a record proves of its place. What proves more is never out of sequence because of
+    what proves less."""
+
+    LOOSE = 0
+    PLACED = 1
+    SIGNED = 2
 
 
 class Replay:
@@ -23,12 +54,31 @@ class Replay:
     A decision is shown whole or not at all, also where a fetch ends in the midst of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keys: KeyFile | None = None, damage: Damage | None = None) -> None:
+        """``keys`` are what signatures are verified with; None: they are not looked at.
+        ``damage`` is where what junk has replaced is kept."""
         self.snapshot = Snapshot()
         self.at_end = False
+        self.damage = Damage() if damage is None else damage
+        self.missing = 0
+        """Entities that the newest record says there are, and that were not found at the end."""
+        self._keys = keys
+        self._skipped: list[Skipped] = []
         self._seq = 0
+        self._offset = NOWHERE
+        self._rank = _Rank.LOOSE
+        self._highest = [0] * len(_Rank)
+        self._entities = NOWHERE
         self._decision = ""
         self._held: list[Change] = []
+        self._format = 1
+        self._strict = False
+        self._newer: UnreadableCatalog | None = None
+        # Of a catalog that is not signed as a whole (yet): what is signed all the same.
+        self._signed: list[Change] = []
+        self._base = self.snapshot
+        self._ready: list[Change] = []
+        self._version = 0
 
     @property
     def decision(self) -> str:
@@ -43,50 +93,206 @@ class Replay:
     def take(self, records: Iterable[Record]) -> list[str]:
         """Apply records in their order; the decisions that are shown whole from now on.
 
-        Raises BrokenSequence, and UnreadableCatalog; nothing is applied then.
+        Raises BrokenSequence, and UnreadableCatalog; nothing is shown then, and nothing more can
+        be taken.
         """
-        ready: list[Change] = []
+        if self._keys is not None:
+            self._keys.refresh()
         done: list[str] = []
-        version = self.snapshot.version
-        seq, decision, held = self._seq, self._decision, list(self._held)
         for record in records:
-            change, place = decode(record)
-            self._check(place, seq, decision)
-            if held and place.decision != decision:
-                # Its last record was compacted away.
-                ready += held
-                done.append(decision)
-                version = seq
-                held = []
-            held.append(change)
-            if place.seq >= place.last:
-                ready += held
-                done.append(place.decision)
-                version = place.seq
-                held = []
-            seq, decision = place.seq, place.decision
-        self._seq, self._decision, self._held = seq, decision, held
-        if ready:
-            self.snapshot = self.snapshot.apply(ready, version)
+            try:
+                self._accept(record, done)
+            except Junk as junk:
+                self._skip(record, junk)
+        self._show()
+        if self.at_end:
+            self._check_key()
         return done
 
     def reach_end(self) -> list[str]:
-        """All that is committed was given: what was held back is whole, as transactions are."""
-        self.at_end = True
-        if not self._held:
-            return []
-        self.snapshot = self.snapshot.apply(self._held, self._seq)
-        self._held = []
-        return [self._decision]
+        """All that is committed was given: what was held back is whole, as transactions are.
 
-    def _check(self, place: Place, seq: int, decision: str) -> None:
-        if not self.at_end:
-            if place.seq <= seq:
-                raise UnreadableCatalog(
-                    f"the catalog's record {place.seq} comes after record {seq}: something else"
-                    " than gateways writes to its topic"
-                )
-        elif place.seq != seq + 1:
-            raise BrokenSequence(f"record {place.seq} comes after record {seq}")
-        elif decision not in (place.decision, place.after):
+        Raises UnreadableCatalog.
+        """
+        done: list[str] = []
+        if self._held:
+            self._finish(done)
+            self._show()
+        if self._newer is not None:
+            raise self._newer
+        self._check_key()
+        if not self.at_end and self._entities != NOWHERE:
+            self.missing = max(0, self._entities - self.snapshot.size)
+        self.at_end = True
+        return done
+
+    def take_skipped(self) -> list[Skipped]:
+        """The records that were skipped since the last call."""
+        skipped, self._skipped = self._skipped, []
+        return skipped
+
+    # -- one record -------------------------------------------------------------------------------
+
+    def _accept(self, record: Record, done: list[str]) -> None:
+        """Raises Junk, BrokenSequence and UnreadableCatalog."""
+        place = place_of(record)
+        rank, strict = self._rank_of(record, place)
+        change: Change | None = None
+        newer: UnreadableCatalog | None = None
+        try:
+            change = change_of(record)
+        except UnreadableCatalog as error:
+            newer = error
+        except Junk as junk:
+            if rank is not _Rank.SIGNED:
+                raise
+            newer = UnreadableCatalog(
+                f"the catalog's signed record {record.key!r} cannot be read ({junk}): a newer"
+                " gateway wrote it, so upgrade this one"
+            )
+        self._check_sequence(record, place, rank)
+        if strict and not self._strict:
+            self._forget_unsigned()
+        if change is None:
+            self._refuse(newer)
+            return
+        self._check_signing(change, rank)
+        self._apply(change, record, place, rank, done)
+
+    def _rank_of(self, record: Record, place: Place) -> tuple[_Rank, bool]:
+        """What a record proves, and whether by that all others have to be signed. Raises Junk."""
+        if place.at != record.offset and NOWHERE not in (place.at, record.offset):
+            raise Junk(MISPLACED, f"it was written for offset {place.at}")
+        signature = None if self._keys is None else Signature.found(record.headers)
+        key = None
+        if signature is not None and self._keys is not None:
+            key = self._keys.get(signature.key_id)
+        if signature is None or key is None:
+            if self._strict and signature is None:
+                raise Junk(UNSIGNED, "it is not signed")
+            if self._strict:
+                raise Junk(UNKNOWN_KEY, "catalog.key_file does not hold the key it is signed with")
+            if place.at == NOWHERE and self._format >= PLACED_FORMAT:
+                raise Junk(MISPLACED, "it does not say which offset it was written for")
+            return (_Rank.LOOSE if place.at == NOWHERE else _Rank.PLACED), False
+        if not signature.holds(key, record.key, record.value, place):
+            raise Junk(FORGED, f"key '{key.key_id}' has not signed it")
+        if place.at == NOWHERE:
+            raise Junk(MISPLACED, "it does not say which offset it was written for")
+        return _Rank.SIGNED, signature.strict
+
+    def _check_sequence(self, record: Record, place: Place, rank: _Rank) -> None:
+        """Raises Junk and, once the end was reached, BrokenSequence."""
+        follows = self._decision in (place.decision, place.after)
+        step = place.seq - self._seq
+        if self.at_end and step == 1 and follows:
+            return
+        told = f"it is record {place.seq}, and follows {self._seq}"
+        if rank is _Rank.LOOSE and not self._has_room(record, step):
+            raise Junk(OUT_OF_SEQUENCE, told)
+        if self.at_end and step == 1:
             raise BrokenSequence(f"record {place.seq} follows another one than what was read")
+        if self.at_end:
+            raise BrokenSequence(f"record {place.seq} comes after record {self._seq}")
+        if place.seq <= max(self._highest[rank:]):
+            raise Junk(OUT_OF_SEQUENCE, told)
+        if step == 1 and self._decision and rank <= self._rank and not follows:
+            raise Junk(OUT_OF_SEQUENCE, f"record {self._seq} is not what it was written after")
+
+    def _has_room(self, record: Record, step: int) -> bool:
+        """Whether there can have been so many records since the last one, each at an offset."""
+        # Where none says its offset the log may be a copy, made of what was left of another one.
+        native = self.at_end or any(self._highest[_Rank.PLACED :])
+        if not native or NOWHERE in (record.offset, self._offset):
+            return True
+        return step <= record.offset - self._offset
+
+    def _check_signing(self, change: Change, rank: _Rank) -> None:
+        """That the catalog is signed from now on is believed of nobody who cannot sign, if that
+        can be told. Raises Junk."""
+        if self._keys is None or rank is _Rank.SIGNED or not isinstance(change, Signing):
+            return
+        if change.key and self._keys.get(change.key) is not None:
+            raise Junk(UNSIGNED, "it is not signed")
+
+    def _apply(
+        self, change: Change, record: Record, place: Place, rank: _Rank, done: list[str]
+    ) -> None:
+        if self._held and place.decision != self._decision:
+            # Its last record was compacted away.
+            self._finish(done)
+        self._held.append(change)
+        if rank is _Rank.SIGNED and not self._strict:
+            self._signed.append(change)
+        self._seq, self._decision, self._entities = place.seq, place.decision, place.entities
+        self._offset, self._rank = record.offset, rank
+        self._highest[rank] = place.seq
+        self.damage.heal(change)
+        if place.seq >= place.last:
+            self._finish(done)
+
+    def _finish(self, done: list[str]) -> None:
+        """The decision whose records are held is whole."""
+        for change in self._held:
+            if isinstance(change, CatalogFormat):
+                self._format = change.level
+            elif isinstance(change, Signing):
+                self._follow_signing(change)
+        self._ready += self._held
+        self._held = []
+        self._version = self._seq
+        done.append(self._decision)
+
+    def _follow_signing(self, signing: Signing) -> None:
+        if not signing.key:
+            self._strict = False
+        elif signing.whole:
+            # What its decision does not hold does not count any more.
+            self._base, self._ready = Snapshot(), []
+            self._strict = self._keys is not None
+            self._signed = []
+            self._newer = None
+            if not self.at_end:
+                # Signed with a key that was in use before: all of that is replaced now.
+                self._skipped = [one for one in self._skipped if one.reason != UNKNOWN_KEY]
+
+    def _forget_unsigned(self) -> None:
+        """The catalog is signed, and the record that began it is not there any more."""
+        self._base, self._ready, self._held = Snapshot(), self._signed, []
+        self._version = self._seq
+        self._strict, self._signed, self._newer = True, [], None
+
+    def _refuse(self, newer: UnreadableCatalog | None) -> None:
+        """Raises it; before the end was reached only then, as what comes may say that the record
+        counts for nothing."""
+        assert newer is not None
+        if self.at_end:
+            raise newer
+        self._newer = self._newer or newer
+
+    def _skip(self, record: Record, junk: Junk) -> None:
+        decision = dict(record.headers).get("decision") or b""
+        self._skipped.append(
+            Skipped(
+                record.offset, record.key, junk.reason, str(junk), decision.decode(errors="replace")
+            )
+        )
+        self.damage.add(record.key, record.offset, known=self.at_end)
+
+    # -- what is shown ----------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        if self._ready or self._base is not self.snapshot:
+            self.snapshot = self._base.apply(self._ready, self._version)
+            self._ready = []
+        self._base = self.snapshot
+        self.damage.bound(self.snapshot)
+
+    def _check_key(self) -> None:
+        key_id = self.snapshot.signing
+        if key_id and (self._keys is None or self._keys.get(key_id) is None):
+            held = "there is no catalog.key_file" if self._keys is None else "it does not hold it"
+            raise UnreadableCatalog(
+                f"the catalog is signed with key '{key_id}', and {held}: give this gateway a"
+                " catalog.key_file with that key, as the others have"
+            )

@@ -8,14 +8,18 @@ from typing import Final
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.catalog_topic import CATALOG_TOPIC, check_topic, ensure_topic
 from gateway.catalog.committed import Observer
+from gateway.catalog.entities import Change
 from gateway.catalog.kafka_partition import KafkaPartition
 from gateway.catalog.kafka_transactions import KafkaTransactions
 from gateway.catalog.log import Reader
+from gateway.catalog.mending import Mender, mending
 from gateway.catalog.own_topic import Admin
 from gateway.catalog.partition import LogError, Partition, Transactions
+from gateway.catalog.signatures import KeyFile
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.catalog.writer import CHANGE_SECONDS, Writer
+from gateway.counts import Row
 
 START_SECONDS: Final = 30.0
 
@@ -38,15 +42,17 @@ class ReplicatedCatalog:
         partition: Partition | None = None,
         transactions: Transactions | None = None,
         observer: Observer | None = None,
+        keys: KeyFile | None = None,
     ) -> None:
         """``admin`` makes and checks the topic; a tool that only reads has none.
 
         Times are seconds; ``replication_factor`` -1 is the broker's default. ``security`` is how
         brokers are connected to.
         ``partition`` and ``transactions`` take the place of a real cluster. ``observer`` is told
-        of every change that this process commits.
+        of every change that this process commits. ``keys`` are what records are signed with.
         """
         self._admin = admin
+        self._keys = keys
         self._topic = topic
         self._replication_factor = replication_factor
         self._start_seconds = start_seconds
@@ -54,28 +60,36 @@ class ReplicatedCatalog:
             partition or KafkaPartition(bootstrap_servers, topic, security),
             max_staleness=max_staleness,
             check=None if admin is None else self._check,
+            keys=keys,
         )
         self._writer = Writer(
             self._reader,
             transactions or KafkaTransactions(bootstrap_servers, topic, transactional_id, security),
             change_seconds=change_seconds,
             observer=observer,
+            keys=keys,
         )
+        self._mender = Mender(self._reader, self._writer.change)
 
     async def start(self, *, read_only: bool = False) -> None:
         """Read to the end, and follow the log from then on.
 
         The topic is made if it is missing, and checked, unless this is ``read_only``: then
-        nothing is ever written. Raises CatalogTopicError, UnreadableCatalog, CatalogUnavailable.
+        nothing is ever written. Raises CatalogTopicError, KeyFileError, UnreadableCatalog,
+        CatalogUnavailable.
         """
+        if self._keys is not None:
+            self._keys.load()
         if self._admin is not None and not read_only:
             await ensure_topic(self._admin, self._topic, self._replication_factor)
         await self._reader.start(self._start_seconds)
         if not read_only:
             self._writer.start()
+            self._mender.start()
 
     async def stop(self) -> None:
         """End what is being written, refuse the rest, stop reading. The snapshot stays."""
+        await self._mender.stop()
         await self._writer.stop()
         await self._reader.stop()
 
@@ -88,6 +102,23 @@ class ReplicatedCatalog:
     def fresh(self) -> bool:
         """Whether it was last read to the end less than ``max_staleness`` ago."""
         return self._reader.fresh
+
+    @property
+    def skipped(self) -> int:
+        """How many records were skipped, as no gateway can have written them."""
+        return self._reader.skipped.total
+
+    @property
+    def damaged(self) -> int:
+        """How many entities are not in the log as they should be: junk stands in their place, or
+        they were missing when it was read from its beginning."""
+        return len(self._reader.damage) + self._reader.skipped.lost
+
+    def take_rows(self) -> list[Row]:
+        """What was skipped and mended since the last call, for the metrics."""
+        mended, self._mender.mended = self._mender.mended, 0
+        rows = self._reader.skipped.take_rows()
+        return [*rows, ("catalog_mended_records", (), mended)] if mended else rows
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Call ``changed`` on the event loop whenever ``snapshot`` or ``fresh`` has changed."""
@@ -107,6 +138,22 @@ class ReplicatedCatalog:
         after about ``change_seconds``, saying so where it is not known what became of it.
         """
         return await self._writer.change(decide)
+
+    async def mend(self) -> int:
+        """Write again, or remove, all that junk stands for, as what is known is all that there is;
+        returns how many records. Raises CatalogUnavailable."""
+        mended, written = 0, 1
+
+        def decide(snapshot: Snapshot) -> Sequence[Change]:
+            nonlocal written
+            changes = mending(self._reader.damage, snapshot, everything=True)
+            written = len(changes)
+            return changes
+
+        while written:
+            await self.change(decide)
+            mended += written
+        return mended
 
     async def _check(self) -> None:
         assert self._admin is not None

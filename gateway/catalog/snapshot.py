@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from gateway.catalog.entities import (
     Removal,
     ScramCredential,
     Seeds,
+    Signing,
     TopicEntry,
     key_of,
 )
@@ -43,7 +44,8 @@ class Snapshot:
     the default namespace (``""``) left out; ``topics`` the topics whose flat name does not say
     everything, by flat name. A flat name that is held there is reachable by the names of its
     entry and by no other. ``acls`` go by pattern, ``scram`` credentials by mechanism and user,
-    ``homes`` by principal. A new state is made by :meth:`apply`, never by changing one.
+    ``homes`` by principal. ``signing`` is the id of the key that records are signed with; empty:
+    they need not be. A new state is made by :meth:`apply`, never by changing one.
     """
 
     version: int = 0
@@ -55,6 +57,7 @@ class Snapshot:
     homes: Mapping[str, str] = field(default_factory=dict)
     gateways: Mapping[str, Gateway] = field(default_factory=dict)
     seeded: frozenset[str] = frozenset()
+    signing: str = ""
     _by_name: Mapping[LogicalName, str] = field(default_factory=dict, repr=False, compare=False)
     _by_id: Mapping[bytes, tuple[str, LogicalName]] = field(
         default_factory=dict, repr=False, compare=False
@@ -86,6 +89,8 @@ class Snapshot:
     def entities(self) -> Iterator[Entity]:
         """Everything it holds, in an order in which it can be applied."""
         yield CatalogFormat(self.format)
+        if self.signing:
+            yield Signing(self.signing)
         if self.seeded:
             yield Seeds(self.seeded)
         yield from self.gateways.values()
@@ -94,6 +99,12 @@ class Snapshot:
         yield from self.acls.values()
         yield from self.scram.values()
         yield from (PrincipalHome(*home) for home in self.homes.items())
+
+    @property
+    def size(self) -> int:
+        """How many entities it holds, without those that are about the catalog itself."""
+        names = len(self.namespaces) + len(self.topics) + len(self.homes) + len(self.gateways)
+        return names + len(self.acls) + len(self.scram) + bool(self.seeded)
 
     # -- namespaces -----------------------------------------------------------------------------
 
@@ -126,11 +137,20 @@ class Snapshot:
     def effective_configs(self, namespace: str) -> dict[str, tuple[str, str]]:
         """The configs that a topic in ``namespace`` inherits: key to (value, the tier it is set
         on), the innermost tier that sets a key winning (KIP-37: Namespace Configs)."""
+        return self._inherited(namespace, lambda tier: tier.configs)
+
+    def effective_settings(self, namespace: str) -> dict[str, tuple[str, str]]:
+        """The same of the gateway's own settings."""
+        return self._inherited(namespace, lambda tier: tier.settings)
+
+    def _inherited(
+        self, namespace: str, of: Callable[[Namespace], Mapping[str, str]]
+    ) -> dict[str, tuple[str, str]]:
         effective: dict[str, tuple[str, str]] = {}
         for tier in parents(namespace):
             found = self.namespaces.get(tier)
             if found is not None:
-                effective |= {key: (value, tier) for key, value in found.configs.items()}
+                effective |= {key: (value, tier) for key, value in of(found).items()}
         return effective
 
     def captured_by(self, name: LogicalName) -> str | None:
@@ -238,6 +258,8 @@ class _Draft:
                 self._values["seeded"] = (
                     entity.namespaces if isinstance(entity, Seeds) else frozenset()
                 )
+            case "signing":
+                self._values["signing"] = entity.key if isinstance(entity, Signing) else ""
             case "format":
                 self._values["format"] = entity.level if isinstance(entity, CatalogFormat) else 1
             case _:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
+from gateway.counts import Row
 
 Decide = Callable[[Snapshot], Sequence[Change]]
 """What a change is made of, given the state it is made on: it may be asked several times, and
@@ -54,8 +55,30 @@ class Catalog(Protocol):
         ...
 
 
-class OwnedCatalog(Catalog, Protocol):
+class CheckedCatalog(Catalog, Protocol):
+    """A catalog that says how its log was found."""
+
+    @property
+    def skipped(self) -> int:
+        """How many records were skipped, as no gateway can have written them."""
+        ...
+
+    @property
+    def damaged(self) -> int:
+        """How many entities are not in its log as they should be."""
+        ...
+
+    async def mend(self) -> int:
+        """Write again, or remove, all that junk stands for; returns how many records."""
+        ...
+
+
+class OwnedCatalog(CheckedCatalog, Protocol):
     """A catalog as whoever started it sees it."""
+
+    def take_rows(self) -> Sequence[Row]:
+        """What was skipped of its log since the last call, for the metrics."""
+        ...
 
     async def start(self) -> None:
         """Read to the end, and follow from then on."""

@@ -13,12 +13,20 @@ import logging
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.catalog.actor import ACTOR
 from gateway.catalog.batch import Batch, Waiting
 from gateway.catalog.committed import Observer
-from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown, Transactions
+from gateway.catalog.partition import (
+    Fenced,
+    LogError,
+    LogReader,
+    OutcomeUnknown,
+    Overtaken,
+    Transactions,
+)
+from gateway.catalog.signatures import KeyFile
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 
@@ -43,28 +51,6 @@ _UNKNOWN = (
 )
 
 
-class LogReader(Protocol):
-    """What the writer needs of the reader (gateway/catalog/log.py)."""
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The newest state that was read."""
-        ...
-
-    @property
-    def decision(self) -> str:
-        """The newest decision in it."""
-        ...
-
-    async def refresh(self) -> None:
-        """Read to the end; raises CatalogUnavailable."""
-        ...
-
-    def expect(self, decision: str) -> asyncio.Future[Snapshot]:
-        """The snapshot that holds the decision, once it is read."""
-        ...
-
-
 class Writer:
     """The process's writer. All of it belongs to one event loop."""
 
@@ -76,10 +62,13 @@ class Writer:
         change_seconds: float = CHANGE_SECONDS,
         idle_seconds: float = IDLE_SECONDS,
         observer: Observer | None = None,
+        keys: KeyFile | None = None,
     ) -> None:
-        """``observer`` is told of everything that this process commits."""
+        """``observer`` is told of everything that this process commits. ``keys`` are what records
+        are signed with, once the catalog says so."""
         self._reader = reader
         self._observer = observer
+        self._keys = keys
         self._transactions = transactions
         self._change_seconds = change_seconds
         self._idle_seconds = idle_seconds
@@ -194,7 +183,8 @@ class Writer:
             self._holds = True
             await self._reader.refresh()
             self._newest = self._reader.decision
-        batch = Batch(self._reader.snapshot, self._reader.decision)
+        reader = self._reader
+        batch = Batch(reader.snapshot, reader.decision, reader.position, self._keys)
         await _decide(batch, queue)
         if not batch.records:
             batch.settle(batch.draft)
@@ -207,7 +197,9 @@ class Writer:
                 future.cancel()
             self._tell(batch)
 
-    async def _commit(self, batch: Batch, expected: Sequence[asyncio.Future[Snapshot]]) -> None:
+    async def _commit(
+        self, batch: Batch, expected: Sequence[asyncio.Future[Snapshot | None]]
+    ) -> None:
         try:
             await self._transactions.commit(batch.records)
         except OutcomeUnknown as error:
@@ -222,7 +214,12 @@ class Writer:
         done, _ = await asyncio.wait([expected[-1]], timeout=_READ_BACK_SECONDS)
         if not done:
             log.warning("version %d of the catalog is not read back", batch.draft.version)
-        batch.settle(expected[-1].result() if done else batch.draft)
+            batch.settle(batch.draft)
+        elif (snapshot := expected[-1].result()) is not None:
+            batch.settle(snapshot)
+        else:
+            batch.skipped([_result(future) for future in expected])
+            raise Overtaken("something else than gateways writes to its topic")
 
     def _tell(self, batch: Batch) -> None:
         """Tell the observer what was committed, or may have been."""
@@ -236,7 +233,7 @@ class Writer:
             log.exception("telling of a change of the catalog failed")
 
     async def _find_out(
-        self, batch: Batch, expected: asyncio.Future[Snapshot], error: OutcomeUnknown
+        self, batch: Batch, expected: asyncio.Future[Snapshot | None], error: OutcomeUnknown
     ) -> bool:
         """Whether the transaction was committed after all.
 
@@ -258,8 +255,14 @@ class Writer:
                 continue
             if not expected.done():
                 batch.let_go()
+            # One that was skipped is seen to by the caller.
             return expected.done()
         return False
+
+
+def _result(future: asyncio.Future[Snapshot | None]) -> Snapshot | None:
+    """The snapshot that holds a decision; None: it was skipped, or is not read yet."""
+    return future.result() if future.done() else None
 
 
 async def _decide(batch: Batch, queue: Sequence[Waiting]) -> None:

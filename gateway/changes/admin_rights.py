@@ -12,9 +12,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gateway.acl_model import Operation, Resource, ResourceType
-from gateway.changes.topic_configs import DELETE as DELETE_CONFIG
-from gateway.changes.topic_configs import SET
-from gateway.changes.virtual_configs import ADOPT, NAMESPACE, PREFIX, PRINCIPALS, TOPIC
+from gateway.changes.virtual_configs import (
+    ADOPT,
+    NAMESPACE,
+    PREFIX,
+    PRINCIPALS,
+    RELEASE,
+    TOPIC,
+)
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, InvalidName, parents
@@ -22,6 +27,7 @@ from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.configs import Resource as ConfigResource
 from gateway.views.access import ALTER, CREATE, DELETE, DESCRIBE, Access
 from gateway.views.denials import as_asked, unnamed
+from protocol.pausing import paced
 
 DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
 ALTER_CONFIGS: Final = int(Operation.ALTER_CONFIGS)
@@ -158,7 +164,7 @@ def _contents(
     """By namespace, why one of the topics in it may not be deleted."""
     owner = access.view.snapshot.owner
     denied: dict[str, Denied] = {}
-    for flat in flats:
+    for flat in paced(list(flats)):
         namespace = owner(flat.decode(errors="replace")).namespace
         if namespace in namespaces and namespace not in denied:
             why = access.flat(DELETE, flat)
@@ -185,7 +191,7 @@ def _configs(
     named = access.topic_resource(name)
     if named is None:
         return None
-    if named.name and NAMESPACE in virtual:
+    if named.name and not virtual.keys().isdisjoint((NAMESPACE, RELEASE)):
         return move(access, name, named, _target(access, name, named, virtual))
     if PRINCIPALS in virtual and (why := access.cluster(ALTER)) is not None:
         return why
@@ -202,14 +208,13 @@ def _target(
     access: Access, name: bytes, topic: Resource, virtual: Mapping[str, Any]
 ) -> Resource | None:
     """What a topic is to become: moved, or released to what its flat name says."""
-    where = virtual[NAMESPACE]
-    if getattr(where, "config_operation", SET) == DELETE_CONFIG:
+    if RELEASE in virtual:
         found = access.view.resolve(name)
         if isinstance(found, Denied):
             return None
         released = access.view.snapshot.spelled(found.flat.decode())
         return Resource(ResourceType.TOPIC, released.namespace, released.topic)
-    renamed = virtual.get(TOPIC)
+    where, renamed = virtual[NAMESPACE], virtual.get(TOPIC)
     last = (None if renamed is None else renamed.value) or topic.name
     if where.value == DELIMITER:
         return Resource(ResourceType.TOPIC, "", last)

@@ -22,6 +22,7 @@ from gateway.changes.home_principals import (
     principals_of,
 )
 from gateway.changes.move_topics import move_topic
+from gateway.changes.namespace_settings import change_settings, is_setting
 from gateway.changes.policy_texts import called
 from gateway.changes.refused import Refused, unavailable
 from gateway.changes.resources import (
@@ -54,6 +55,7 @@ from gateway.rules.configs import Resource as ConfigResource
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
+from protocol.pausing import paced
 
 _ALTER: Final = "AlterConfigs"
 _INCREMENTAL: Final = "IncrementalAlterConfigs"
@@ -153,7 +155,7 @@ def _items(
     for resource in resources:
         operations = tuple(
             Operation(config.name, getattr(config, "config_operation", SET), config.value)
-            for config in resource.configs
+            for config in paced(resource.configs)
         )
         forbidden = denied.get((resource.resource_type, resource.resource_name.encode()))
         if forbidden is not None:
@@ -266,9 +268,12 @@ async def _namespace(asked: _Request, namespace: NamespaceResource, item: _Item)
     present = Operation(PRINCIPALS, SET, principals_of(asked.view.snapshot, namespace.path))
     if asked.whole:
         item.operations = tuple(one for one in item.operations if one != present)
+    settings = _taken_settings(asked, namespace.path, item)
     for one in item.operations:
         if is_virtual(one.key):
             raise refuse_on_namespace(one.key)
+    # What is wrong with them is said before anything is done.
+    await change_settings(asked.context, namespace.path, settings, validate_only=True)
 
     def operations(own: Mapping[str, str]) -> Sequence[Operation]:
         if not asked.whole:
@@ -276,9 +281,24 @@ async def _namespace(asked: _Request, namespace: NamespaceResource, item: _Item)
         given = {one.key for one in item.operations}
         return [*item.operations, *(Operation(key, DELETE) for key in own if key not in given)]
 
-    await alter_namespace(
-        asked.context, namespace.path, operations, asked.validate_only, asked.access
-    )
+    if item.operations or asked.whole or not settings:
+        await alter_namespace(
+            asked.context, namespace.path, operations, asked.validate_only, asked.access
+        )
+    if settings and not asked.validate_only:
+        await change_settings(asked.context, namespace.path, settings)
+
+
+def _taken_settings(asked: _Request, path: str, item: _Item) -> list[Operation]:
+    """The operations that are about settings, which are taken out of the item's; where the whole
+    is given what is not named falls back."""
+    settings = [one for one in item.operations if is_setting(one.key)]
+    item.operations = tuple(one for one in item.operations if not is_setting(one.key))
+    namespace = asked.view.snapshot.namespaces.get(path)
+    if asked.whole and namespace is not None:
+        given = {one.key for one in settings}
+        settings += [Operation(key, DELETE) for key in namespace.settings if key not in given]
+    return settings
 
 
 async def _moved(asked: _Request, topic: TopicResource, moves: Move | Release) -> None:

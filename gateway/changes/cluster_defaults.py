@@ -61,7 +61,7 @@ async def cluster_defaults(
 
 def _some_topics(context: Context) -> Sequence[str]:
     """The gateway's own topics first: nobody deletes them meanwhile."""
-    names = (name.decode() for name in context.cluster.index.names())
+    names = (name.decode() for name in list(context.cluster.index.names()))
     return sorted(names, key=lambda name: (not name.startswith(RESERVED_PREFIX), name))[:_TRIES]
 
 

@@ -12,6 +12,7 @@ from gateway.changes.topic_configs import OWN
 from gateway.decision import Denied
 from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
+from protocol.pausing import eased
 
 Answer = Denied | Mapping[str, str] | Any
 """What is said of one item: why it is refused, a namespace's own configs, or the broker's entry
@@ -50,10 +51,10 @@ def _broker_topic(cls: type, planned: Planned) -> Any:
         )
         for one in asked.assignments
     )
-    set_here = {config.name for config in asked.configs}
+    set_here = {config.name for config in eased(asked.configs)}
     inherited = [(k, v) for k, (v, _) in planned.inherited.items() if k not in set_here]
     # As they came, twice if they are there twice: the broker looks at each.
-    own = [(config.name, config.value) for config in asked.configs]
+    own = [(config.name, config.value) for config in eased(asked.configs)]
     configs = tuple(
         make(config_class, {"name": key, "value": value}) for key, value in inherited + own
     )

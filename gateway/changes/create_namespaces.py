@@ -7,7 +7,7 @@ What exists under its flat names already would belong to it from then on: such t
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gateway.acl_model import Resource, ResourceType
@@ -37,12 +37,13 @@ NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """What is asked for. ``configs`` are the namespace's own, validated; ``captured`` the flat
-    names that :func:`captured_by` found, with the config keys that are set on each topic; ``now``
-    is in milliseconds since the epoch."""
+    """What is asked for. ``configs`` and ``settings`` are the namespace's own, validated;
+    ``captured`` the flat names that :func:`captured_by` found, with the config keys that are set on
+    each topic; ``now`` is in milliseconds since the epoch."""
 
     path: str
     configs: Mapping[str, str]
+    settings: Mapping[str, str]
     captured: Mapping[str, tuple[str, ...]]
     adopt: bool
     now: int
@@ -78,15 +79,16 @@ def check(view: View, path: str) -> list[str]:
 def captured_by(snapshot: Snapshot, tiers: Collection[str], flats: Iterable[bytes]) -> list[str]:
     """The existing topics that would be these tiers', or fold into their flat names, sorted.
 
-    A topic that has an entry keeps its name, whatever namespaces there are.
+    A topic that has an entry keeps its name, whatever namespaces there are; but for one that was
+    made a moment ago, whose entry is there because not every listing tells of it yet.
     """
     prefixes = tuple(fold(flat_prefix(tier)) for tier in tiers)
-    names = (flat.decode() for flat in flats)
-    return sorted(
-        flat
-        for flat in names
-        if fold(flat).startswith(prefixes) and flat not in snapshot.topics and not is_reserved(flat)
-    )
+    held = snapshot.topics
+    names = {
+        name for flat in flats if (name := flat.decode()) not in held and not is_reserved(name)
+    }
+    names |= {flat for flat, entry in held.items() if is_new(entry) and not entry.creating}
+    return sorted(flat for flat in names if fold(flat).startswith(prefixes))
 
 
 def decide(access: Access, creation: Creation) -> list[Change]:
@@ -101,9 +103,13 @@ def decide(access: Access, creation: Creation) -> list[Change]:
     captured = captured_by(view.snapshot, tiers, [flat.encode() for flat in creation.captured])
     if captured and not creation.adopt:
         raise _captures(access, creation.path, captured)
+    if any(flat not in creation.captured for flat in captured):
+        raise _made_meanwhile()
     entries = [entry for flat in captured if (entry := _adopted(access, tiers, creation, flat))]
     made = [
-        Namespace(tier, creation.configs) if tier == creation.path else Namespace(tier)
+        Namespace(tier, creation.configs, settings=creation.settings)
+        if tier == creation.path
+        else Namespace(tier)
         for tier in tiers
     ]
     return carrying(view.snapshot, [*made, *entries], _renamed(view, captured, entries))
@@ -123,7 +129,14 @@ def check_capture(view: View, creation: Creation, flats: Iterable[bytes]) -> Non
     tiers = check(view, creation.path)
     found = captured_by(view.snapshot, tiers, flats)
     if any(flat not in creation.captured for flat in found):
-        raise Refused(REQUEST_TIMED_OUT, "Topics were made in the meantime; try again.")
+        raise _made_meanwhile()
+
+
+def is_new(entry: TopicEntry) -> bool:
+    """Whether an entry says of a topic of the default namespace no more than that it is being made,
+    or was made a moment ago."""
+    name, plain = LogicalName("", entry.flat), replace(entry, creating=False, since=0, counted=0)
+    return bool(entry.creating or entry.counted) and plain == TopicEntry(entry.flat, name)
 
 
 def shown(view: View, path: str) -> str:
@@ -155,13 +168,15 @@ def _adopted(
             "does not see; whoever sees them can adopt them."
         )
     own = tuple(sorted(creation.captured[flat]))
-    name = decode(flat)
-    if name.namespace in tiers:
-        return TopicEntry(flat, name, own_configs=own, since=creation.now) if own else None
+    held = view.snapshot.topics.get(flat)
+    counted = 0 if held is None else held.counted
+    entry = TopicEntry(flat, decode(flat), own_configs=own, since=creation.now, counted=counted)
+    if entry.name.namespace in tiers:
+        return entry if own or counted else None
     name = _folded_name(access, tiers, flat)
     if view.snapshot.entry_of(name) is not None:
         raise _invalid(f"Topic '{_spelled(access, flat)}' cannot be adopted: '{name}' is taken.")
-    return TopicEntry(flat, name, own_configs=own, since=creation.now)
+    return replace(entry, name=name)
 
 
 def _renamed(
@@ -192,9 +207,16 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
     and names in the default namespace that topics were moved to."""
     view = access.view
     prefixes = tuple(fold(flat_prefix(tier)) for tier in tiers)
-    taken = [
-        name for name in view.snapshot.default_names() if fold(name.topic).startswith(prefixes)
-    ]
+    snapshot = view.snapshot
+    taken = [name for name in snapshot.default_names() if fold(name.topic).startswith(prefixes)]
+    entries = {name: snapshot.entry_of(name) for name in taken}
+    if any(entry is not None and is_new(entry) and entry.creating for entry in entries.values()):
+        raise Refused(
+            REQUEST_TIMED_OUT,
+            f"A topic is being created whose name would be in namespace '{shown(view, path)}'; try"
+            " again.",
+        )
+    taken = [name for name, entry in entries.items() if entry is None or not is_new(entry)]
     if not taken:
         return
     inside = not view.settings.home or view.settings.escape
@@ -212,6 +234,10 @@ def _may_describe(access: Access, name: LogicalName) -> bool:
     main = name if entry is None else entry.name
     named = Resource(ResourceType.TOPIC, main.namespace, main.topic)
     return access.denial(DESCRIBE, named) is None
+
+
+def _made_meanwhile() -> Refused:
+    return Refused(REQUEST_TIMED_OUT, "Topics were made in the meantime; try again.")
 
 
 def _captures(access: Access, path: str, captured: Collection[str]) -> Refused:

@@ -14,9 +14,16 @@ from gateway.changes.refused import Refused
 from gateway.changes.virtual_configs import is_virtual, refuse_on_topic
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
-from gateway.names import END_OF_NAMESPACE, MAX_FLAT_LENGTH, InvalidName, LogicalName, encode, fold
-from gateway.rules.access import check_creation
+from gateway.names import (
+    MAX_FLAT_LENGTH,
+    InvalidName,
+    LogicalName,
+    encode,
+    may_be_captured,
+)
+from gateway.rules.access import check_creation, collision
 from gateway.views.view import View
+from protocol.pausing import eased
 
 _MARK_LENGTH: Final = 9  # a dot and eight hex digits
 
@@ -62,12 +69,14 @@ class Planned:
     @property
     def needs_check(self) -> bool:
         """Whether the catalog has a say in whether it may exist."""
-        return bool(self.name.namespace) or self.entry is not None or may_be_captured(self.flat)
+        return bool(self.name.namespace) or self.entry is not None
 
-
-def may_be_captured(flat: str) -> bool:
-    """Whether a namespace that comes could take this name of the default namespace."""
-    return fold(flat).find(fold(END_OF_NAMESPACE)) > 0
+    @property
+    def partitions(self) -> int:
+        """How many partitions it gets at least."""
+        if self.resolved is not None:
+            return self.resolved[0]
+        return max(1, len(self.asked.assignments), int(self.asked.num_partitions))
 
 
 def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Planned:
@@ -77,7 +86,7 @@ def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Pla
     :class:`gateway.changes.refused.Refused`.
     """
     snapshot = view.snapshot
-    for config in asked.configs:
+    for config in eased(asked.configs):
         if is_virtual(config.name):
             raise refuse_on_topic(config.name)
     try:
@@ -87,16 +96,20 @@ def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Pla
         raise _invalid(f"{error}.") from None
     if flat is not None or snapshot.missing_tier(name.namespace) is not None:
         _refuse(check_creation(view, asked.name))
-    elif (captor := snapshot.captured_by(name)) is not None:
-        raise _invalid(f"Topic '{asked.name}' would collide with names of namespace '{captor}'.")
+    elif snapshot.captured_by(name) is not None:
+        _refuse(collision(asked.name))
     inherited = snapshot.effective_configs(name.namespace)
-    own = tuple(sorted({config.name for config in asked.configs})) if name.namespace else ()
+    own = tuple(sorted({config.name for config in eased(asked.configs)})) if name.namespace else ()
     if flat is None:
         flat = fresh_flat(snapshot, name, exists)
         entry = TopicEntry(flat, name, own_configs=own, creating=True, since=now)
         return Planned(asked, name, flat, inherited, own, entry, reserve=True)
     held = snapshot.topics.get(flat)
     _check_held(asked.name, name, held, now)
+    if not name.namespace and may_be_captured(flat):
+        # Who creates the namespace meanwhile has listed the cluster before this topic is in it.
+        entry = TopicEntry(flat, name, creating=True, since=now)
+        return Planned(asked, name, flat, inherited, own, entry, reserve=True, before=held)
     return Planned(asked, name, flat, inherited, own, held, reserve=False)
 
 
@@ -158,7 +171,8 @@ def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
         _check_tiers(snapshot, planned)
         there = snapshot.flat_of(planned.name)
         lost = held is None and planned.reserve and there is None
-        captured = held is None and snapshot.captured_by(planned.name) is not None
+        ours = held is None or held == planned.entry
+        captured = ours and snapshot.captured_by(planned.name) is not None
         if captured or (there != planned.flat and not lost):
             raise _changed(planned)
         if held is None and planned.reserve and planned.entry is not None and planned.entry.counted:
@@ -185,6 +199,9 @@ def _wanted(
     # A namespace's configs that changed meanwhile have missed it.
     stale = _is_stale(snapshot, planned)
     counted = planned.entry.counted if planned.entry is not None and planned.reserve else 0
+    if not planned.name.namespace and may_be_captured(planned.flat):
+        # It stands in the way of a namespace until every listing tells of it.
+        counted = max(counted, planned.partitions)
     if not (planned.own or stale or counted or planned.flat != encode(planned.name)):
         return None
     return TopicEntry(

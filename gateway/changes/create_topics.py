@@ -25,6 +25,7 @@ from gateway.changes.judged_topics import judge
 from gateway.changes.namespace_creation import create_namespace
 from gateway.changes.refused import Refused, unavailable
 from gateway.changes.reservations import commit, drop_reservations, reserve, take_back
+from gateway.changes.twins import are_alike, contradiction, have_like_configs
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT
 from gateway.names import DELIMITER, InvalidName, LogicalName
@@ -74,8 +75,7 @@ async def create_topics(context: Context, access: Access, version: int, body: by
 
 
 async def _create_namespaces(creation: Creation) -> None:
-    first: dict[str, str] = {}
-    wanted: list[tuple[Any, str]] = []
+    wanted: dict[str, Any] = {}
     for asked in creation.request.topics:
         if not asked.name.endswith(DELIMITER) or asked.name in creation.answers:
             continue
@@ -86,13 +86,15 @@ async def _create_namespaces(creation: Creation) -> None:
             creation.deny(asked.name, why)
             continue
         assert path is not None
-        if first.setdefault(path, asked.name) != asked.name:
-            creation.twins[asked.name] = first[path]
-        else:
-            wanted.append((asked, path))
+        first = wanted.setdefault(path, asked)
+        if first is not asked:
+            _note_twin(creation, first, asked, alike=have_like_configs(first, asked))
+    open_ones = [
+        (asked, path) for path, asked in wanted.items() if asked.name not in creation.answers
+    ]
     # They wait for one transaction together, and are decided in the order they are asked for.
-    for start in range(0, len(wanted), AT_ONCE):
-        together = wanted[start : start + AT_ONCE]
+    for start in range(0, len(open_ones), AT_ONCE):
+        together = open_ones[start : start + AT_ONCE]
         await asyncio.gather(*(_create_namespace(creation, *each) for each in together))
 
 
@@ -116,7 +118,7 @@ async def _create_namespace(creation: Creation, asked: Any, path: str) -> None:
 def _plan(creation: Creation) -> None:
     """Decide where every topic goes, by the view's snapshot."""
     index, now = creation.context.cluster.index, creation.context.clock()
-    first: dict[LogicalName, str] = {}
+    firsts: dict[LogicalName, Any] = {}
     for asked in creation.request.topics:
         spelled = asked.name
         if spelled in creation.answers or spelled in creation.twins:
@@ -126,10 +128,22 @@ def _plan(creation: Creation) -> None:
         except Refused as refused:
             creation.deny(spelled, refused.why)
             continue
-        if first.setdefault(planned.name, spelled) == spelled:
+        first = firsts.setdefault(planned.name, asked)
+        if first is asked:
             creation.planned[spelled] = planned
         else:
-            creation.twins[spelled] = first[planned.name]
+            _note_twin(creation, first, asked, alike=are_alike(first, asked))
+
+
+def _note_twin(creation: Creation, first: Any, second: Any, *, alike: bool) -> None:
+    if alike and first.name not in creation.answers:
+        creation.twins[second.name] = first.name
+        return
+    why = contradiction(first.name, second.name)
+    for name in (first.name, *(two for two, one in creation.twins.items() if one == first.name)):
+        creation.deny(name, why)
+        creation.twins.pop(name, None)
+    creation.deny(second.name, why)
 
 
 async def _settle(creation: Creation, made: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from gateway.changes.topic_configs import adjust_created
 from gateway.decision import Denied
 from gateway.rules.error_text import TextFacts, restored
 from gateway.rules.nested import changed
-from gateway.views.access import Access
+from gateway.views.access import DESCRIBE, Access
 from gateway.views.view import View
 
 NEWEST: Final = 7
@@ -101,7 +101,7 @@ async def ask_broker(
         spelled = spellings[result.name]
         left.pop(spelled)
         if result.error_code:
-            message = _restored(creation.view, spellings, result.error_message)
+            message = _restored(creation.access, spellings, result.error_message)
             creation.answers[spelled] = Denied(int(result.error_code), message, "broker")
         else:
             taken[spelled] = result
@@ -110,13 +110,17 @@ async def ask_broker(
     return taken
 
 
-def _restored(view: View, spellings: Mapping[str, str], text: str | None) -> str:
-    """The broker's text in the names of the client."""
+def _restored(access: Access, spellings: Mapping[str, str], text: str | None) -> str:
+    """The broker's text in the names of the client. Other topics that it names are told to who may
+    describe them."""
+    view = access.view
+    asked = {flat.encode(): spelled.encode() for flat, spelled in spellings.items()}
 
     def shown(flat: bytes) -> bytes | None:
-        spelled = spellings.get(flat.decode(errors="replace"))
-        return view.spell(flat) if spelled is None else spelled.encode()
+        if flat in asked:
+            return asked[flat]
+        return None if access.flat(DESCRIBE, flat) else view.spell(flat)
 
     if not text:
         return "The broker refuses it."
-    return restored(text.encode(), TextFacts(shown, view)).decode()
+    return restored(text.encode(), TextFacts(shown, view, asked)).decode()

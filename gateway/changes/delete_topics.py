@@ -232,7 +232,8 @@ async def _delete_topics(context: Context, deletion: _Deletion, timeout: timedel
             deletion.deny(asked, unavailable(error))
         return
     spelled = {flat: asked.name for asked, flat in deletion.topics.items()}
-    facts = TextFacts(lambda flat: _shown(view, spelled, flat), view)
+    asked_for = {flat.encode() for flat in spelled}
+    facts = TextFacts(lambda flat: _shown(view, spelled, flat), view, asked_for)
     for asked, flat in deletion.topics.items():
         deletion.answers[asked] = _answer(view, asked, flat, outcomes[flat], facts)
     await _remove_entries(context, before, outcomes)

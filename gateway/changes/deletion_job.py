@@ -105,7 +105,7 @@ class NamespaceDeletion:
 def topics_below(context: Context, path: str) -> list[str]:
     """The flat names of the topics in a namespace and below it, sorted, by the index."""
     snapshot = context.catalog.snapshot
-    names = (flat.decode() for flat in context.cluster.index.names())
+    names = (flat.decode() for flat in list(context.cluster.index.names()))
     return sorted(flat for flat in names if is_in(snapshot.owner(flat).namespace, path))
 
 

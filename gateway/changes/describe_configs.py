@@ -2,7 +2,7 @@
 
 A topic's own configs are DYNAMIC_TOPIC_CONFIG, which is what stock tools show by default, those
 of its namespaces DYNAMIC_DEFAULT_BROKER_CONFIG. A namespace is described as a topic in it would
-be.
+be. What the gateway tells of both, ``gateway.*``, are read-only defaults.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ from gateway.changes.resources import (
     without_virtual,
 )
 from gateway.changes.topic_configs import (
-    DEFAULT,
-    OWN,
     adjust_described,
     describe,
     inherited,
@@ -179,7 +177,7 @@ def _topic_result(asked: _Request, resource: Any, topic: TopicResource, answer: 
     told = [rebuilt(asked.shape, config) for config in configs]
     path = relative_path(asked.view, namespace) if namespace else None
     if path is not None:
-        told.append(virtual(asked.shape, NAMESPACE, path, OWN, read_only=False))
+        told.append(virtual(asked.shape, NAMESPACE, path))
     # A topic that an alias reaches out of a home does not tell where it is.
     if path is not None or not namespace:
         told += _policies(asked, namespace, always=bool(namespace))
@@ -219,17 +217,18 @@ def _facts(asked: _Request, path: str) -> Iterator[Any]:
     access = asked.access
     below = [p for p in tree.children.get(path, ()) if access.namespace(DESCRIBE, p) is None]
     shown = [told for p in below if (told := relative_path(asked.view, p)) is not None]
-    yield virtual(asked.shape, NAMESPACES, ",".join(shown), DEFAULT)
+    yield virtual(asked.shape, NAMESPACES, ",".join(shown))
     if access.namespace(DESCRIBE, path) is None:  # which counts for all topics in it
-        yield virtual(asked.shape, TOPICS, str(tree.topics[path]), DEFAULT, config_type=_INT_TYPE)
+        yield virtual(asked.shape, TOPICS, str(tree.topics[path]), config_type=_INT_TYPE)
     # Users are the cluster's, as in DescribeUserScramCredentials.
     principals = principals_of(snapshot, path) if path and not access.cluster(DESCRIBE) else ""
     if principals:
-        yield virtual(
-            asked.shape, PRINCIPALS, principals, OWN, read_only=False, config_type=LIST_TYPE
-        )
+        yield virtual(asked.shape, PRINCIPALS, principals, config_type=LIST_TYPE)
+    for key, (value, _) in sorted(snapshot.effective_settings(path).items()):
+        kind = _BOOLEAN_TYPE if value in ("true", "false") else _INT_TYPE
+        yield virtual(asked.shape, key, value, config_type=kind)
     if not snapshot.deleting().isdisjoint(parents(path)):
-        yield virtual(asked.shape, DELETING, "true", DEFAULT, config_type=_BOOLEAN_TYPE)
+        yield virtual(asked.shape, DELETING, "true", config_type=_BOOLEAN_TYPE)
     yield from _policies(asked, path, always=True)
 
 
@@ -241,4 +240,4 @@ def _policies(asked: _Request, namespace: str, *, always: bool) -> Iterator[Any]
         found = asked.policies[namespace] = (anything_set(applying), told_text.text(applying))
     any_set, text = found
     if always or any_set:
-        yield virtual(asked.shape, POLICIES, text, DEFAULT)
+        yield virtual(asked.shape, POLICIES, text)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.changes.cluster_defaults import STRING_TYPE, Default
-from gateway.changes.topic_configs import INHERITED, OWN
+from gateway.changes.topic_configs import DEFAULT, INHERITED, OWN
 from gateway.changes.virtual_configs import DOCUMENTATION
 from gateway.decision import Denied
 from gateway.rules.nested import element_class, make
@@ -67,24 +67,19 @@ def layered(shape: Shape, default: Default, own: str | None, above: str | None) 
     return make(cls, values)
 
 
-def virtual(
-    shape: Shape,
-    key: str,
-    value: str,
-    source: int,
-    *,
-    read_only: bool = True,
-    config_type: int = STRING_TYPE,
-) -> Any:
-    """A config that the gateway makes up; ``key`` is one of DOCUMENTATION."""
+def virtual(shape: Shape, key: str, value: str, *, config_type: int = STRING_TYPE) -> Any:
+    """A config that the gateway makes up; ``key`` is one of DOCUMENTATION.
+
+    All of them are read-only defaults (``gateway.changes.virtual_configs`` tells why).
+    """
     cls = element_class(shape.result_class, "configs")
     synonym_class = element_class(cls, "synonyms")
-    synonym = make(synonym_class, {"name": key, "value": value, "source": source})
+    synonym = make(synonym_class, {"name": key, "value": value, "source": DEFAULT})
     values: dict[str, object] = {
         "name": key,
         "value": value,
-        "read_only": read_only,
-        "config_source": source,
+        "read_only": True,
+        "config_source": DEFAULT,
         "synonyms": (synonym,) if shape.synonyms else (),
         "config_type": config_type,
         "documentation": DOCUMENTATION[key] if shape.documentation else None,

@@ -31,7 +31,10 @@ MAX_BYTES: Final = 1_024
 MAX_PRINCIPALS: Final = 10_000
 """Principals in one request."""
 
-_NEXT: Final = re.compile(r",\s*(?=[A-Za-z][A-Za-z0-9_-]*:)")
+_KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+"""The type of a principal, before its colon."""
+
+_NEXT: Final = re.compile(rf",\s*(?={_KIND.pattern}:)")
 """A comma inside of a name, as certificates' subjects have them, is followed by no type."""
 
 
@@ -87,12 +90,14 @@ def read_principals(value: str | None) -> frozenset[str]:
     items = (item.strip(", \t") for item in _NEXT.split(value or ""))
     found = frozenset(item for item in items if item)
     for principal in found:
-        kind, colon, name = principal.partition(DELIMITER)
-        if not (kind and colon and name) or _LOOSE.search(principal):
+        kind, _, name = principal.partition(DELIMITER)
+        if not (_KIND.fullmatch(kind) and name) or _LOOSE.search(principal):
+            # kafka-configs takes a list in brackets, and takes them off before it sends it.
+            brackets = ", without brackets" if principal.startswith("[") else ""
             raise Refused(
                 INVALID_CONFIG,
-                f"'{PRINCIPALS}' is a list like User:alice,User:bob, and '{principal}' is no"
-                " principal.",
+                f"'{PRINCIPALS}' is a list like User:alice,User:bob{brackets}, and '{principal}' is"
+                " no principal.",
             )
         if len(principal.encode()) > MAX_BYTES:
             text = f"A principal of '{PRINCIPALS}' is longer than {MAX_BYTES:,} bytes."

@@ -144,8 +144,8 @@ def check_target(
     if captor is not None:
         raise Refused(
             INVALID_TOPIC_EXCEPTION,
-            f"Topic '{target}' would collide with names of namespace '{captor}', since Kafka does"
-            " not tell '.' from '_'.",
+            f"Topic '{target}' would collide with names of a namespace, since Kafka does not tell"
+            " '.' from '_'.",
             "collision",
         )
     _check_free(snapshot, flat, target, exists)

@@ -20,11 +20,13 @@ from gateway.changes.create_namespaces import (
 from gateway.changes.judged_configs import refused_namespace
 from gateway.changes.judged_moves import Arrival, check_growth, check_limits, judge
 from gateway.changes.namespace_configs import split_virtual, validate
+from gateway.changes.namespace_settings import is_setting, read_setting
 from gateway.changes.policy_texts import called, shown_topic
 from gateway.changes.refused import Refused
+from gateway.changes.reservations import LISTING_HOLDS
 from gateway.changes.topic_configs import read_dynamic
 from gateway.changes.virtual_configs import read_adopt
-from gateway.error_codes import INVALID_CONFIG
+from gateway.error_codes import INVALID_CONFIG, REQUEST_TIMED_OUT
 from gateway.views.access import Access
 from gateway.views.view import View
 
@@ -41,7 +43,7 @@ async def create_namespace(
     settings = access.view.settings
     view = View(settings, context.catalog.snapshot)
     tiers = check(view, path)
-    configs, adopt = _configs(asked)
+    configs, own_settings, adopt = _configs(asked)
     if configs:
         inherited = view.snapshot.effective_configs(path)
         values = {key: value for key, (value, _) in inherited.items()}
@@ -56,18 +58,21 @@ async def create_namespace(
     await context.cluster.refresh()
     index = context.cluster.index
     listed = index.version
-    captured = captured_by(view.snapshot, tiers, index.names())
+    captured = captured_by(view.snapshot, tiers, list(index.names()))
     keys: dict[str, tuple[str, ...]] = dict.fromkeys(captured, ())
     if adopt and captured:
         dynamic = await read_dynamic(context, captured)
         keys = {flat: tuple(set_there) for flat, set_there in dynamic.items()}
-    creation = Creation(path, configs, keys, adopt, context.clock())
+    creation = Creation(path, configs, own_settings, keys, adopt, context.clock())
     arriving = await _judged(context, access.over(view), tiers, creation)
 
     def made(snapshot: Snapshot) -> Sequence[Change]:
+        if context.clock() - counted_at > LISTING_HOLDS:
+            text = "It took too long until the namespace could be created; try again."
+            raise Refused(REQUEST_TIMED_OUT, text, "unavailable")
         newest = View(settings, snapshot)
         if index.version != listed:
-            check_capture(newest, creation, index.names())
+            check_capture(newest, creation, list(index.names()))
         changes = decide(access.over(newest), creation)
         check_growth(snapshot, arriving)
         check_limits(context, access.principal, snapshot, arriving, counted_at)
@@ -77,7 +82,7 @@ async def create_namespace(
         made(context.catalog.snapshot)
     else:
         await context.catalog.change(made)
-    return configs
+    return configs | own_settings
 
 
 async def _judged(
@@ -97,12 +102,15 @@ async def _judged(
     return [(one, len(facts[one.flat].replicas) if one.flat in facts else 0) for one in arrivals]
 
 
-def _configs(asked: Any) -> tuple[dict[str, str], bool]:
-    """The namespace's own configs, and whether topics are to be adopted."""
+def _configs(asked: Any) -> tuple[dict[str, str], dict[str, str], bool]:
+    """The namespace's own configs and settings, and whether topics are to be adopted."""
     broker, virtual = split_virtual({config.name: config.value for config in asked.configs})
     configs: dict[str, str] = {}
     for key, value in broker.items():
         if value is None:
             raise Refused(INVALID_CONFIG, f"Config '{key}' has no value.")
         configs[key] = value
-    return configs, read_adopt(virtual)
+    settings = {
+        key: read_setting(key, virtual.pop(key)) for key in list(virtual) if is_setting(key)
+    }
+    return configs, settings, read_adopt(virtual)

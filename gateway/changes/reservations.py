@@ -149,12 +149,17 @@ async def take_back(context: Context, ids: Mapping[str, bytes | None]) -> None:
 
 
 async def drop_reservations(context: Context, planned: Iterable[Planned]) -> None:
-    """Remove the entries of topics that were not made; those that stay are removed in time."""
-    entries = [each.entry for each in planned if each.reserve and each.entry is not None]
+    """Remove the entries of topics that were not made; those that stay are removed in time. Of a
+    topic that had been made before there is its former entry again."""
+    former = {each.entry: each.before for each in planned if each.reserve and each.entry}
 
     def present(snapshot: Snapshot) -> list[Change]:
         held = snapshot.topics
-        return [Removal(key_of(entry)) for entry in entries if held.get(entry.flat) == entry]
+        return [
+            Removal(key_of(entry)) if before is None or before.creating else before
+            for entry, before in former.items()
+            if held.get(entry.flat) == entry
+        ]
 
     if not present(context.catalog.snapshot):
         return

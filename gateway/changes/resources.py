@@ -59,7 +59,9 @@ def resource_named(view: View, resource_type: int, name: str) -> Resource:
     if path is not None:
         return NamespaceResource(name, path)
     found = view.resolve(name.encode())
-    return found if isinstance(found, Denied) else TopicResource(name, found.flat.decode())
+    if isinstance(found, Denied):
+        return found.told()
+    return TopicResource(name, found.flat.decode())
 
 
 def moved_out(view: View, name: str, flat: str) -> Denied | None:
@@ -97,7 +99,8 @@ def in_logical_names(view: View, denied: Denied, topic: TopicResource | None = N
             return topic.name.encode()
         return view.spell(flat)
 
-    text = restored(denied.message.encode(), TextFacts(shown, view)).decode()
+    asked = () if topic is None else (topic.flat.encode(),)
+    text = restored(denied.message.encode(), TextFacts(shown, view, asked)).decode()
     return Denied(denied.code, text, denied.rule)
 
 

@@ -39,6 +39,6 @@ def _grow(snapshot: Snapshot, index: TopicIndex) -> Tree:
     children: defaultdict[str, list[str]] = defaultdict(list)
     for path in sorted(snapshot.namespaces):
         children[path.rpartition(DELIMITER)[0]].append(path)
-    names = (flat.decode() for flat in index.names())
+    names = (flat.decode() for flat in list(index.names()))
     owners = (snapshot.owner(flat).namespace for flat in names if not is_reserved(flat))
     return Tree(dict(children), Counter(owners))

@@ -1,6 +1,9 @@
 """The virtual configs ``gateway.*``: how stock tools move topics and look into namespaces.
 
-No broker knows them, and they never reach one.
+No broker knows them, and they never reach one. All of them are described as read-only defaults,
+whatever can be done by setting them: tools that synchronize configs copy every dynamic one to
+another cluster (MirrorMaker 2), or delete those that they have not set themselves (Strimzi's Topic
+Operator). So what a tool may do without knowing these keys changes nothing, DELETE included.
 """
 
 from __future__ import annotations
@@ -21,20 +24,24 @@ PREFIX: Final = "gateway."
 NAMESPACE: Final = "gateway.namespace"
 TOPIC: Final = "gateway.topic"
 ALIAS_UNTIL: Final = "gateway.alias.until"
+RELEASE: Final = "gateway.release"
 ADOPT: Final = "gateway.adopt"
 PRINCIPALS: Final = "gateway.principals"
 NAMESPACES: Final = "gateway.namespaces"
 TOPICS: Final = "gateway.topics"
 DELETING: Final = "gateway.deleting"
 POLICIES: Final = "gateway.policies"
+AUTO_CREATE: Final = "gateway.auto.create.topics.enable"
+NUM_PARTITIONS: Final = "gateway.num.partitions"
 
 DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
     {
         NAMESPACE: "The namespace that the topic is in. IncrementalAlterConfigs SET moves the"
-        " topic, without copying a record; DELETE gives it back to the default namespace under"
-        " the name that the cluster stores it by.",
+        " topic, without copying a record.",
         TOPIC: "The topic's name in the namespace that it is moved to.",
         ALIAS_UNTIL: "Until when the former name of a moved topic goes on working.",
+        RELEASE: "IncrementalAlterConfigs SET to true gives the topic back to the default"
+        " namespace, under the name that the cluster stores it by.",
         ADOPT: "Whether a namespace takes in the existing topics that its name captures.",
         PRINCIPALS: "The principals whose home the namespace is: bare names are in it, and they"
         " reach nothing outside. IncrementalAlterConfigs SET, DELETE, APPEND and SUBTRACT.",
@@ -43,11 +50,16 @@ DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
         DELETING: "The namespace is being deleted.",
         POLICIES: "Which policies apply to topics here, the producer guarantee too, and where each"
         " is set.",
+        AUTO_CREATE: "Whether a topic of the namespace is created when a client asks for it by"
+        " Metadata; where nothing is set it is as auto.create.topics.enable of the brokers says.",
+        NUM_PARTITIONS: "How many partitions such a topic gets; where nothing is set, as many as"
+        " num.partitions of the brokers says.",
     }
 )
 """THE table: every key there is, and what it is for."""
 
-_TO_MOVE: Final = frozenset({NAMESPACE, TOPIC, ALIAS_UNTIL})
+_TO_MOVE: Final = frozenset({NAMESPACE, TOPIC, ALIAS_UNTIL, RELEASE})
+_OF_NAMESPACES: Final = frozenset({PRINCIPALS, AUTO_CREATE, NUM_PARTITIONS})
 _READ_ONLY: Final = frozenset({NAMESPACES, TOPICS, DELETING, POLICIES})
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,15}\Z")
 
@@ -92,15 +104,11 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
     by_key = {one.key: one for one in virtual}
     if len(by_key) != len(virtual):
         raise Refused(INVALID_REQUEST, "A config key is in the request twice.")
+    if RELEASE in by_key:
+        return _read_release(by_key)
     where = by_key.get(NAMESPACE)
     if where is None:
         raise Refused(INVALID_CONFIG, f"'{virtual[0].key}' is set along with '{NAMESPACE}' only.")
-    if where.operation == DELETE:
-        if len(virtual) > 1:
-            raise Refused(
-                INVALID_CONFIG, f"'{NAMESPACE}' is deleted alone, without other '{PREFIX}' keys."
-            )
-        return Release()
     namespace = where.value or ""
     if namespace.endswith(DELIMITER) and namespace != DELIMITER:
         raise Refused(
@@ -117,13 +125,14 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
 
 def refuse_on_topic(key: str) -> Refused:
     """The error for a virtual key that CreateTopics or AlterConfigs puts on a topic."""
-    if key == PRINCIPALS:
+    if key in _OF_NAMESPACES:
         return _of_namespaces(key)
     if key == POLICIES:
         return _read_only(key)
     return Refused(
         INVALID_CONFIG,
-        f"'{key}' cannot be set here; IncrementalAlterConfigs of '{NAMESPACE}' moves a topic.",
+        f"'{key}' cannot be set here; IncrementalAlterConfigs of '{NAMESPACE}' moves a topic, of"
+        f" '{RELEASE}' it releases one.",
     )
 
 
@@ -197,15 +206,30 @@ def _of_namespaces(key: str) -> Refused:
     return Refused(INVALID_CONFIG, f"'{key}' is a config of namespaces; a topic has none.")
 
 
+def _read_release(by_key: Mapping[str, Operation]) -> Release:
+    if len(by_key) > 1:
+        raise Refused(INVALID_CONFIG, f"'{RELEASE}' is set alone, without other '{PREFIX}' keys.")
+    value = by_key[RELEASE].value
+    if (value or "").strip().lower() != "true":
+        raise Refused(INVALID_CONFIG, f"'{RELEASE}' can be set to 'true' only, not to '{value}'.")
+    return Release()
+
+
 def _check_movable(one: Operation) -> None:
     if one.key in _READ_ONLY:
         raise _read_only(one.key)
     if one.key == ADOPT:
         raise Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
-    if one.key == PRINCIPALS:
+    if one.key in _OF_NAMESPACES:
         raise _of_namespaces(one.key)
     if one.key not in _TO_MOVE:
         raise unknown(one.key)
-    allowed = (SET, DELETE) if one.key == NAMESPACE else (SET,)
-    if one.operation not in allowed:
+    if one.operation == DELETE and one.key == NAMESPACE:
+        # It released the topic once, and tools sent it that delete every config they do not know.
+        raise Refused(
+            INVALID_CONFIG,
+            f"'{NAMESPACE}' cannot be deleted: a topic is always in a namespace. To give the topic"
+            f" its flat name in the default namespace back, set '{RELEASE}' to 'true'.",
+        )
+    if one.operation != SET:
         raise Refused(INVALID_CONFIG, f"'{one.key}' is no list, and is set at a move only.")

@@ -1,14 +1,15 @@
 """``kafka-gateway check FILE``: would this configuration work on this machine?
 
 The file's own mistakes are found by ``load_config``. This resolves every name in it, binds every
-port, reads every certificate and loads every policy class. Nothing is connected to.
+port, reads every certificate and loads every policy class. Nothing is connected to, unless it is
+asked for (``checks/cluster.py``).
 """
 
 from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from gateway.checks.certificates import (
     certificate_warnings,
 )
 from gateway.checks.exposure import exposures
+from gateway.checks.homes import homes_not_seeded
 from gateway.checks.policies import policy_problems
 from gateway.checks.port_probe import probe
 from gateway.config.errors import Key, Problem
@@ -59,9 +61,15 @@ def find_problems(config: Config) -> list[Problem]:
     ]
 
 
-def find_warnings(config: Config) -> list[Problem]:
-    """What works now, and should be looked at all the same."""
-    return [*certificate_warnings(config), *_unresolved_names(config), *_exposed(config)]
+def find_warnings(config: Config, *, of_cluster: bool = False) -> list[Problem]:
+    """What works now, and should be looked at all the same. ``of_cluster``: the cluster is asked
+    as well, and knows better what namespaces there are."""
+    return [
+        *certificate_warnings(config),
+        *_unresolved_names(config),
+        *_exposed(config),
+        *(() if of_cluster else homes_not_seeded(config)),
+    ]
 
 
 def plan(config: Config) -> list[ListenerPlan]:
@@ -105,14 +113,18 @@ def as_json(
     told: Sequence[str],
     plans: Sequence[ListenerPlan],
     warnings: Sequence[str] = (),
+    cluster: Mapping[str, object] | None = None,
 ) -> str:
-    """The same for programs. ``told`` are the problems as lines, ``warnings`` likewise."""
-    content = {
+    """The same for programs. ``told`` are the problems as lines, ``warnings`` likewise; ``cluster``
+    is what it says, if it was asked."""
+    content: dict[str, object] = {
         "ok": not problems,
         "problems": list(told),
         "warnings": list(warnings),
         "listeners": [_plan_as_json(one) for one in plans],
     }
+    if cluster is not None:
+        content["cluster"] = dict(cluster)
     return json.dumps(content, indent=2) + "\n"
 
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
+from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.client import BrokerConnection, BrokerError
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
@@ -32,8 +33,16 @@ Make = Callable[[type], Any]
 class BrokerAdmin:
     """Asks the cluster's controller, or whoever forwards to it. All of it belongs to one loop."""
 
-    def __init__(self, cluster: Cluster, *, timeout: float = ASK_TIMEOUT) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        timeout: float = ASK_TIMEOUT,
+        security: BrokerSecurity | None = None,
+    ) -> None:
+        """``security`` is who it asks as; None: as the cluster is asked for everything else."""
         self._cluster = cluster
+        self._security = security or cluster.security
         self._timeout = timeout
         self._free: list[ClusterLink] = []
         self._turns = asyncio.Semaphore(MAX_CONNECTIONS)
@@ -79,7 +88,7 @@ class BrokerAdmin:
             self._cluster.name,
             self._cluster.bootstrap_servers,
             timeout=self._timeout,
-            security=self._cluster.security,
+            security=self._security,
         )
 
     def _in_order(self) -> list[tuple[str, int]]:

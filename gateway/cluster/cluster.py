@@ -11,6 +11,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -18,6 +19,7 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.client import BrokerConnection, BrokerError
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from gateway.cluster.listing import Address, Listing, ListingReader, all_topics_request
+from gateway.slices import Slices, Turns, in_slices
 from gateway.topic_ids import TopicIndex
 from protocol.errors import ProtocolError
 
@@ -55,11 +57,12 @@ class Cluster:
         min_refresh_interval: float = 0.05,
         start_timeout: float = 30.0,
         settle_time: float = 1.0,
+        turns: Turns | None = None,
     ) -> None:
         """``name`` is the configuration's; ``security`` is how its brokers are connected to, for
         everyone who does. All times are seconds; ``request_timeout`` is for
         each step with one broker (connecting, ApiVersions, Metadata), ``settle_time`` is
-        TopicIndex's."""
+        TopicIndex's. ``turns`` are those that the reading of long listings takes."""
         if not bootstrap_servers:
             raise ValueError(f"cluster {name!r} has no bootstrap servers")
         self.name = name
@@ -77,6 +80,7 @@ class Cluster:
         self._min_refresh_interval = min_refresh_interval
         self._start_timeout = start_timeout
         self._reader = ListingReader()
+        self._slices = turns or Turns()
         self._link = ClusterLink(
             name, bootstrap_servers, timeout=request_timeout, security=self.security
         )
@@ -203,7 +207,8 @@ class Cluster:
         mark = self.index.mark()
         body = await connection.exchange("MetadataRequest", version, all_topics_request(version))
         try:
-            listing = self._reader.read(version, body)
+            reading = Slices(partial(self._reader.read, version, body))
+            listing = await in_slices(self._slices, reading)
         except ProtocolError as error:
             raise BrokerError(f"its Metadata v{version} makes no sense: {error}") from None
         self._check(listing)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from protocol import messages
+from protocol.pausing import paced
 from protocol.primitives import compact_string, legacy_string
 
 Address = tuple[str, int]
@@ -52,7 +53,7 @@ def read_listing(version: int, body: bytes) -> Listing:
     response = messages.parse("MetadataResponse", version, body)
     there = [
         (topic.name.encode(), topic)
-        for topic in response.topics
+        for topic in paced(response.topics)
         if topic.name is not None and int(topic.error_code) not in _NO_SUCH_TOPIC
     ]
     return Listing(
@@ -61,8 +62,10 @@ def read_listing(version: int, body: bytes) -> Listing:
         brokers={
             int(broker.node_id): (broker.host, int(broker.port)) for broker in response.brokers
         },
-        topics=[(name, _id_bytes(getattr(topic, "topic_id", None))) for name, topic in there],
-        partitions={name: len(topic.partitions) for name, topic in there},
+        topics=[
+            (name, _id_bytes(getattr(topic, "topic_id", None))) for name, topic in paced(there)
+        ],
+        partitions={name: len(topic.partitions) for name, topic in paced(there)},
     )
 
 

@@ -6,6 +6,7 @@ import argparse
 
 from gateway.commands.admin import Admin
 from gateway.commands.failure import CommandError, UsageError
+from gateway.commands.left_groups import groups_left, warn
 from gateway.commands.listed import Name, is_default, namespace_argument, sent, topic_argument
 from gateway.commands.moving import ADOPT, Step, move_all, release_topic
 from gateway.commands.namespaces import require_namespace, topics_by_namespace
@@ -22,7 +23,8 @@ from gateway.commands.told import (
 
 
 async def adopt(admin: Admin, options: argparse.Namespace) -> int:
-    """Exit status 1 if a topic was not adopted; the others are adopted all the same.
+    """Exit status 1 if a topic was not adopted; the others are adopted all the same. Groups that
+    would begin anew in the namespace, where it is a home, are warned of.
 
     ``--prefix`` shows what it would do first, and does nothing where a name is taken.
     """
@@ -36,7 +38,7 @@ async def adopt(admin: Admin, options: argparse.Namespace) -> int:
                 raise UsageError(f"{shown} goes with --prefix; --validate-only goes with --topic")
         name = topic_argument(options.topic, None)
         step = Step(name, sent(name), Name(target, options.as_name or name.topic))
-        return await move_all(admin, [step], ADOPT, options)
+        return await _adopted(admin, [step], target, options)
     if options.as_name is not None:
         raise UsageError("--as is the name of one topic: give --topic instead of --prefix")
     return await _by_prefix(admin, options, target)
@@ -61,16 +63,27 @@ async def _by_prefix(admin: Admin, options: argparse.Namespace, target: str) -> 
             f"nothing was adopted: no topic of the default namespace begins with "
             f"'{options.prefix}'; see what there is: kafka-gateway topics --list"
         )
-    return await _agreed(admin, steps, options)
+    return await _agreed(admin, steps, target, options)
 
 
-async def _agreed(admin: Admin, steps: list[Step], options: argparse.Namespace) -> int:
+async def _adopted(
+    admin: Admin, steps: list[Step], target: str, options: argparse.Namespace
+) -> int:
+    """Looks for groups first, while the topics have the names that are known here."""
+    left = await groups_left(admin, [step.written for step in steps], target)
+    status = await move_all(admin, steps, ADOPT, options)
+    warn(left, target, options)
+    return status
+
+
+async def _agreed(admin: Admin, steps: list[Step], target: str, options: argparse.Namespace) -> int:
     plan = [{"from": str(step.source), "to": str(step.target)} for step in steps]
     if not options.json:
         print(table([("topic", "becomes"), *((row["from"], row["to"]) for row in plan)]))
     if options.dry_run:
         if options.json:
             print_json({"plan": plan})
+        warn(await groups_left(admin, [step.written for step in steps], target), target, options)
         return 0
     agreed = confirmed(f"Adopt {counted(len(steps), 'topic')}?", yes=options.yes)
     if not agreed:
@@ -79,7 +92,7 @@ async def _agreed(admin: Admin, steps: list[Step], options: argparse.Namespace) 
         else:
             say_error("nothing was adopted")
         return 1
-    return await move_all(admin, steps, ADOPT, options)
+    return await _adopted(admin, steps, target, options)
 
 
 def _refuse(steps: list[Step], taken: set[str], prefix: str) -> None:

@@ -31,6 +31,7 @@ from gateway.commands.catalog_file import (
 from gateway.commands.catalog_import import commit
 from gateway.commands.catalog_judge import judged
 from gateway.commands.catalog_shown import as_json, shown
+from gateway.commands.catalog_sign import mend, sign
 from gateway.commands.failure import CommandError
 from gateway.commands.progress import Progress
 from gateway.commands.running import run
@@ -47,6 +48,10 @@ examples:
   kafka-gateway catalog status --config gateway.yaml
   kafka-gateway catalog upgrade --config gateway.yaml --format 1
   kafka-gateway catalog forget --config gateway.yaml --gateway gateway-2
+  kafka-gateway catalog mend --config gateway.yaml
+  kafka-gateway catalog mend --config gateway.yaml
+  kafka-gateway catalog sign --config gateway.yaml
+  kafka-gateway catalog sign --config gateway.yaml --off
 
 exit status:
    0  done
@@ -91,6 +96,11 @@ def add_parser(commands: _Parsers) -> None:
     add("--format", type=int, required=True, metavar="N", help="it cannot be lowered again")
     add = _add(inner, "forget", _forget, "a gateway that is gone for good").add_argument
     add("--gateway", required=True, metavar="ID", help="its gateway_id")
+    _add(inner, "mend", mend, "write again, or remove, what junk stands for in its topic")
+    add = _add(
+        inner, "sign", sign, "sign all of it, with catalog.key_file's first key"
+    ).add_argument
+    add("--off", action="store_true", help="from now on nothing needs to be signed")
 
 
 def _add(inner: _Parsers, name: str, command: _Run, about: str) -> argparse.ArgumentParser:
@@ -209,6 +219,7 @@ async def _status(config: Config, options: argparse.Namespace) -> int:
             "version": snapshot.version,
             "format": snapshot.format,
             "newest_format": FORMAT,
+            "signed_with": snapshot.signing or None,
             "namespaces": len(snapshot.namespaces),
             "namespaces_deleting": deleting,
             "topic_entries": len(snapshot.topics),
@@ -227,6 +238,7 @@ async def _status(config: Config, options: argparse.Namespace) -> int:
         ("cluster", config.clusters[0].name),
         ("version", f"{snapshot.version:,}"),
         ("format", f"{snapshot.format} (this software reads up to {FORMAT})"),
+        ("signed", f"with key {snapshot.signing}" if snapshot.signing else "no"),
         ("namespaces", f"{len(snapshot.namespaces):,} ({deleting:,} being deleted)"),
         ("topic entries", f"{len(snapshot.topics):,} ({counted(aliases, 'alias', 'aliases')})"),
         ("ACLs", f"{acls:,} (of {counted(len(snapshot.acls), 'pattern')})"),

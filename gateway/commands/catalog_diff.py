@@ -24,6 +24,7 @@ from gateway.catalog.entities import (
     key_of,
 )
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.namespace_settings import wrong_setting
 from gateway.commands.catalog_fields import (
     MAIN_KINDS,
     SECRET_KINDS,
@@ -156,6 +157,10 @@ def _namespace_problems(
     if deleting is not None and namespace.deleting is None:
         text = f"namespace '{deleting}' is being deleted; wait until it is gone"
         told.append(imported.problem(key, text))
+    wrong = (wrong_setting(*setting) for setting in namespace.settings.items())
+    told += [
+        imported.problem(key, f"has settings that make no sense: {text}") for text in wrong if text
+    ]
     return told
 
 

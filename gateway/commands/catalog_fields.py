@@ -19,8 +19,8 @@ MAIN_KINDS: Final = frozenset({"namespace", "topic", "acl", "home", "seeds", "fo
 SECRET_KINDS: Final = frozenset({"scram"})
 """Kinds that hold secrets, which never stand in the main file."""
 
-RUNTIME_KINDS: Final = frozenset({"gateway"})
-"""What is true of running gateways only: not written at all."""
+RUNTIME_KINDS: Final = frozenset({"gateway", "signing"})
+"""What is true of running gateways, and of one topic, only: not written at all."""
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MILLISECOND = datetime.timedelta(milliseconds=1)
@@ -30,6 +30,7 @@ def namespace_fields(entity: Namespace) -> dict[str, Any]:
     """Its fields, the path left out."""
     fields = {
         "configs": dict(sorted(entity.configs.items())),
+        "settings": dict(sorted(entity.settings.items())),
         "deleting": None if entity.deleting is None else time_text(entity.deleting),
         "apply": list(entity.apply),
         "apply_since": time_text(entity.apply_since) if entity.apply_since else None,
@@ -39,8 +40,10 @@ def namespace_fields(entity: Namespace) -> dict[str, Any]:
 
 def read_namespace(path: str, value: Value) -> Namespace:
     """The reverse. Raises BadValue."""
-    fields = value.fields("configs", "deleting", "apply", "apply_since")
-    configs = _configs(fields["configs"]) if "configs" in fields else NO_CONFIGS
+    fields = value.fields("configs", "settings", "deleting", "apply", "apply_since")
+    configs, settings = (
+        _configs(fields[name]) if name in fields else NO_CONFIGS for name in ("configs", "settings")
+    )
     deleting = fields.get("deleting")
     return Namespace(
         path,
@@ -48,6 +51,7 @@ def read_namespace(path: str, value: Value) -> Namespace:
         None if deleting is None else read_time(deleting),
         _texts(fields.get("apply")),
         read_time(fields["apply_since"]) if "apply_since" in fields else 0,
+        settings,
     )
 
 

@@ -17,6 +17,7 @@ from gateway.commands.failure import CommandError, Unavailable
 from gateway.config.models import Address
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.schema import api_key_of
 
 DEFAULT_TIMEOUT: Final = 60.0
 """Seconds; as default.api.timeout.ms of Kafka's admin client."""
@@ -64,11 +65,14 @@ class GatewayClient:
         name: str,
         make: Callable[[type], Any],
         items: Callable[[Any], Iterable[Any]] = lambda _: (),
+        *,
+        at_most: int | None = None,
     ) -> Answer:
         """The response to one request, as soon as it has no item whose error is RETRIABLE.
 
         ``name`` is Kafka's (``CreateTopicsRequest``), ``make`` builds the request of a version,
-        ``items`` are the parts of the response that have an error code each. After the timeout
+        ``items`` are the parts of the response that have an error code each, and ``at_most`` is
+        the newest version that the caller understands. After the timeout
         the last response is returned as it is. Raises Unavailable when there is none, and
         CommandError for a request that cannot be written and for a login that is refused.
         """
@@ -80,6 +84,7 @@ class GatewayClient:
             try:
                 connection = await self._connected()
                 version = connection.version_for(name)
+                version = version if at_most is None else min(version, at_most)
                 request = _writable(name, make(messages.message_class(name, version)))
                 repeated, sent = sent, True
                 answer = Answer(await connection.request(name, version, request), repeated)
@@ -99,6 +104,19 @@ class GatewayClient:
                     return answer
             await asyncio.sleep(backoff)
             backoff = min(backoff * 2, _LONGEST_BACKOFF)
+
+    async def serves(self, name: str, version: int) -> bool:
+        """Whether requests of this name are answered in that version or a newer one. Raises as
+        :meth:`ask`."""
+        try:
+            _, highest = (await self._connected()).api_versions.get(api_key_of(name), (0, -1))
+        except BrokerError as error:
+            raise self._unavailable(str(error)) from None
+        return highest >= version
+
+    def at(self, server: Address) -> GatewayClient:
+        """A client of another address that logs in as this one does."""
+        return GatewayClient((server,), timeout=self.timeout, security=self._security)
 
     def is_a_broker(self) -> Unavailable:
         """The error for an address where a broker answers."""

@@ -11,6 +11,7 @@ from gateway.commands.admin import Admin
 from gateway.commands.answers import Created
 from gateway.commands.applied import Applied, of_namespace, of_topic
 from gateway.commands.failure import CommandError, UsageError
+from gateway.commands.left_groups import groups_left, warn
 from gateway.commands.listed import (
     is_default,
     namespace_argument,
@@ -19,6 +20,7 @@ from gateway.commands.listed import (
     shown_namespace,
     topic_argument,
 )
+from gateway.commands.namespaces import topics_by_namespace
 from gateway.commands.progress import Progress
 from gateway.commands.told import print_json, refusal
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, POLICY_VIOLATION
@@ -76,7 +78,12 @@ async def _namespace(
     step = ""
     if outcome.code == INVALID_TOPIC_EXCEPTION and ADOPT in outcome.message:
         step = "--adopt-existing makes those topics the namespace's own"
-    return _told(outcome, options, "namespace", namespace, step, applied)
+    status = _told(outcome, options, "namespace", namespace, step, applied)
+    if options.adopt_existing and not options.validate_only:
+        topics = (await topics_by_namespace(admin)).get(namespace, {})
+        names = [topic.name for topic in topics.values()]
+        warn(await groups_left(admin, names, namespace), namespace, options)
+    return status
 
 
 def pairs(texts: Sequence[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from gateway.commands.told import print_json, table
 from gateway.config.models import Config, Listener
 from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS
-from gateway.policies.told import Row, rows
+from gateway.policies.told import MIN_ISR, Row, is_hollow, rows
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.homes import home_of, settings_of, view_settings
@@ -81,12 +81,27 @@ async def _explain(config: Config, options: argparse.Namespace) -> int:
         asked = {"name": options.name, "principal": options.principal, "listener": listener.name}
         home = {"home": view.settings.home or None, "permissions": _as_json(permitted)}
         more = {**explained.as_json(), **home, "policies": as_json(policies)}
+        more["warnings"] = _warnings(config, explained)
         print_json({**asked, "cluster": config.clusters[0].name, **more})
     else:
         _print(explained, config, view, options)
         _print_policies(policies, options.config)
         _print_permissions(permitted)
+        for warning in _warnings(config, explained):
+            print(f"\nwarning: {warning}")
     return 0
+
+
+def _warnings(config: Config, explained: Explained) -> list[str]:
+    """What is as it was asked for, and not what it looks like."""
+    namespace = explained.policies_of
+    replicas = {one.key: one.value for one in explained.configs}.get(MIN_ISR, "")
+    if namespace is None or not is_hollow(Policies(config.policies), namespace, replicas):
+        return []
+    return [
+        f"its producers are held to acks=all, which one replica alone answers as {MIN_ISR} is"
+        f" {replicas}; make it 2 (with 3 replicas)"
+    ]
 
 
 def _policies(config: Config, explained: Explained) -> list[Row]:
@@ -161,5 +176,5 @@ def _listener(config: Config, name: str | None) -> Listener:
 
 def _view(config: Config, listener: Listener, principal: str, snapshot: Snapshot) -> View:
     """The names as this principal sees them there: in its home, if it has one."""
-    settings = view_settings(listener)
+    settings = view_settings(listener, config.clusters[0])
     return View(settings_of(settings, home_of(config.principals, snapshot, principal)), snapshot)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gateway.commands.admin import DELETE, SET, Admin
+from gateway.commands.admin import SET, Admin
 from gateway.commands.answers import Outcome
 from gateway.commands.listed import sent
 from gateway.commands.progress import Progress
@@ -18,6 +18,7 @@ from gateway.names import LogicalName
 NAMESPACE: Final = "gateway.namespace"
 TOPIC: Final = "gateway.topic"
 ALIAS_UNTIL: Final = "gateway.alias.until"
+RELEASE: Final = "gateway.release"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,12 @@ async def move_topic(
 
 
 async def release_topic(admin: Admin, name: LogicalName, *, validate_only: bool) -> Outcome:
-    """IncrementalAlterConfigs DELETE of ``gateway.namespace``."""
+    """IncrementalAlterConfigs SET of ``gateway.release``."""
     written = sent(name)
     (topic,) = await admin.topics([written])
     if topic.outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
         return replace(topic.outcome, message=f"Topic '{name}' does not exist.")
-    outcome = await admin.alter(written, [(NAMESPACE, DELETE, None)], validate_only=validate_only)
+    outcome = await admin.alter(written, [(RELEASE, SET, "true")], validate_only=validate_only)
     if outcome.repeated and outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
         return replace(outcome, code=0)  # it was there: the attempt without an answer released it
     return outcome

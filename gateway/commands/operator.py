@@ -17,8 +17,9 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.actor import Actor
 from gateway.catalog.catalog_topic import CATALOG_TOPIC, CatalogTopicError, check_topic
 from gateway.catalog.records import UnreadableCatalog
-from gateway.catalog.replicated import ReplicatedCatalog
-from gateway.catalog.source import Catalog, CatalogUnavailable
+from gateway.catalog.setup import open_catalog, own_security
+from gateway.catalog.signatures import KeyFileError
+from gateway.catalog.source import CatalogUnavailable, CheckedCatalog
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.commands.failure import CommandError, Unavailable
@@ -38,7 +39,7 @@ class Backend:
 
     cluster: Cluster
     admin: BrokerAdmin
-    catalog: Catalog
+    catalog: CheckedCatalog
 
 
 @asynccontextmanager
@@ -62,20 +63,16 @@ async def backend(
         start_timeout=START_SECONDS,
     )
     admin = BrokerAdmin(cluster)
-    audit = NO_AUDIT if read_only else open_audit(config, COMMANDS, admin, security)
-    catalog = ReplicatedCatalog(
-        settings.bootstrap_servers,
-        admin,
-        max_staleness=config.catalog.max_staleness,
-        replication_factor=config.catalog.replication_factor,
-        security=security,
-        start_seconds=START_SECONDS,
-        observer=audit.catalog_changed,
+    own = own_security(config, security)
+    own_admin = BrokerAdmin(cluster, security=own)
+    audit = NO_AUDIT if read_only else open_audit(config, COMMANDS, own_admin, own)
+    catalog = open_catalog(
+        config, own_admin, own, audit.catalog_changed, start_seconds=START_SECONDS
     )
     try:
         await cluster.start()
         try:
-            if read_only and not await check_topic(admin, CATALOG_TOPIC):
+            if read_only and not await check_topic(own_admin, CATALOG_TOPIC):
                 if or_empty:
                     yield Backend(cluster, admin, catalog)
                     return
@@ -95,10 +92,11 @@ async def backend(
                 _tell_lost(audit)
         finally:
             admin.close()
+            own_admin.close()
             await cluster.stop()
     except AuditError as error:
         raise CommandError(str(error)) from None
-    except (CatalogTopicError, UnreadableCatalog) as error:
+    except (CatalogTopicError, KeyFileError, UnreadableCatalog) as error:
         raise CommandError(f"the catalog of cluster '{settings.name}': {error}") from None
     except CatalogUnavailable as error:
         raise Unavailable(f"the catalog of cluster '{settings.name}': {error}") from None

@@ -23,7 +23,7 @@ _NEXT_STEPS: Final[Mapping[str, str]] = {
 
 _MESSAGES: Final[Mapping[str, str]] = {"UNKNOWN_TOPIC_OR_PARTITION": "it does not exist"}
 _NO_REASON: Final = "the gateway gives no reason"
-_HINT: Final = re.compile(r"kafka-gateway (topics|configs|acls) (?=--)")
+_HINT: Final = re.compile(r"kafka-gateway (topics|configs|acls|adopt) (?=--)")
 
 
 def refusal(thing: str, done: str, outcome: Outcome, step: str = "") -> str:

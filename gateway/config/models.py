@@ -7,6 +7,7 @@ docs/configuration.md describes every key; what keys mean together stands in ``c
 
 import re
 import socket
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -41,6 +42,9 @@ BROKERS_DEFAULT = -1
 """In place of a replication factor: the brokers' own ``default.replication.factor``."""
 
 MAX_REPLICATION_FACTOR = 32_767
+
+UNLIMITED = 2_147_483_647
+"""Kafka's default for the limits of connections."""
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
@@ -89,6 +93,13 @@ def _node_ids(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
+def _ip_address(value: str) -> str:
+    try:
+        return str(ip_address(value))
+    except ValueError:
+        raise ValueError(f"'{value}' is no IP address; write it like 192.0.2.7") from None
+
+
 def _name(value: str) -> str:
     if not _NAME.match(value):
         raise ValueError(f"'{value}' is no name; use 1 to 64 of letters, digits, '.', '_' and '-'")
@@ -131,16 +142,23 @@ Name = Annotated[str, AfterValidator(_name)]
 Namespace = Annotated[str, AfterValidator(namespace_of)]
 Host = Annotated[str, Field(min_length=1, max_length=253)]
 Port = Annotated[int, AfterValidator(_port)]
+IpAddress = Annotated[str, AfterValidator(_ip_address)]
+ConnectionCount = Annotated[int, Field(ge=0, le=UNLIMITED)]
 Directory = Annotated[Path, Field(strict=False)]
 
 
 class Cluster(_Model):
-    """One backing cluster. ``node_ids`` has a place, hence a port, for every broker it may get."""
+    """One backing cluster. ``node_ids`` has a place, hence a port, for every broker it may get.
+
+    ``allow_namespace_like_topics``: its topics outside of namespaces may have names like
+    ``team-b..orders``, which read as a namespace's.
+    """
 
     name: Name
     bootstrap_servers: Annotated[tuple[BootstrapServer, ...], Field(min_length=1)]
     node_ids: NodeIds
     security: ClusterSecurity = ClusterSecurity()
+    allow_namespace_like_topics: bool = False
 
 
 class Listener(_Model):
@@ -148,7 +166,8 @@ class Listener(_Model):
 
     ``list_namespaces``: listings hold namespaces, too. ``list_subtree``: they reach the namespaces
     below the listener's own; None: only without a home. ``broker_names`` (SNI): every broker has
-    a name at the bootstrap port instead of a port, with its node id for ``{node_id}``.
+    a name at the bootstrap port instead of a port, with its node id for ``{node_id}``. The limits
+    of connections are Kafka's, for each worker.
     """
 
     name: Name
@@ -165,17 +184,33 @@ class Listener(_Model):
     tls: ListenerTls | None = None
     sasl: ListenerSasl | None = None
     broker_names: str | None = None
+    max_connections: Annotated[int, Field(ge=1, le=UNLIMITED)] = Field(
+        default=UNLIMITED, alias="max.connections"
+    )
+    max_connections_per_ip: Annotated[int, Field(ge=0, le=UNLIMITED)] = Field(
+        default=UNLIMITED, alias="max.connections.per.ip"
+    )
+    max_connections_per_ip_overrides: dict[IpAddress, ConnectionCount] = Field(
+        default_factory=dict, alias="max.connections.per.ip.overrides"
+    )
+    max_connection_creation_rate: Annotated[int, Field(ge=1, le=UNLIMITED)] = Field(
+        default=UNLIMITED, alias="max.connection.creation.rate"
+    )
 
 
 class CatalogSettings(_Model):
     """How this gateway uses the catalog that it shares with others.
 
     ``max_staleness``: seconds that what was last read of it holds. ``replication_factor``: of its
-    topic, when this gateway makes it; -1 is the brokers' default.
+    topic, when this gateway makes it; -1 is the brokers' default. ``security``: how brokers are
+    connected to for it, and for the topics of the audit log and the traffic log; None: as for all
+    else. ``key_file``: the keys that its records are signed with.
     """
 
     max_staleness: Annotated[float, Field(ge=1, le=86_400)] = 60.0
     replication_factor: Annotated[int, AfterValidator(_replication_factor)] = BROKERS_DEFAULT
+    security: ClusterSecurity | None = None
+    key_file: Directory | None = None
 
 
 class MetricsSettings(_Model):

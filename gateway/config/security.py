@@ -188,13 +188,14 @@ class Unauthenticated(_Model):
     """What connections may do before they have said who they are, on listeners with TLS or SASL.
 
     ``max_bytes`` each sends, ``max_seconds`` each takes, ``max_connections`` of a listener are in
-    that state at a time, for each worker; ``failure_delay_seconds`` is
-    ``connection.failed.authentication.delay.ms``.
+    that state at a time, for each worker, and so large a share of them is one address's at most;
+    ``failure_delay_seconds`` is ``connection.failed.authentication.delay.ms``.
     """
 
     max_bytes: Annotated[int, Field(ge=1_024, le=16 * 1024 * 1024)] = 64 * 1024
     max_seconds: Annotated[float, Field(ge=0.1, le=600)] = 10.0
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+    max_share_per_ip: Annotated[float, Field(gt=0, le=1)] = 0.5
     failure_delay_seconds: Annotated[float, Field(ge=0, le=10)] = 0.1
 
 

@@ -1,4 +1,5 @@
-"""What the keys of ``clusters.security`` mean together, and with listeners that pass logins on."""
+"""What the keys of ``clusters.security`` and ``catalog`` mean together, and with listeners that
+pass logins on."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gateway.brokers.login import BrokerLogin, LoginError
+from gateway.catalog.signatures import KeyFile, KeyFileError
 from gateway.config.errors import Key, Problem
-from gateway.config.models import Listener
+from gateway.config.models import CatalogSettings, Listener
 from gateway.config.security import ClientSasl, ClusterSecurity, SecretError
 from gateway.tls.contexts import TlsError, client_context
 
 KEY: Final[Key] = ("clusters", 0, "security")
+CATALOG_KEY: Final[Key] = ("catalog", "security")
 
 
 def cluster_problems(
@@ -20,8 +23,8 @@ def cluster_problems(
     """Every mistake in how brokers are connected to; ``security`` None: it is not understood."""
     if security is None:
         return
-    yield from _tls(security)
-    yield from _sasl(security)
+    yield from _tls(KEY, security)
+    yield from _sasl(KEY, security)
     for index, listener in listeners.items():
         if listener.sasl is None or not listener.sasl.pass_through:
             continue
@@ -33,21 +36,35 @@ def cluster_problems(
             yield Problem(("listeners", index, "sasl", "pass_through"), text)
 
 
-def _tls(security: ClusterSecurity) -> Iterator[Problem]:
+def catalog_problems(catalog: CatalogSettings | None) -> Iterator[Problem]:
+    """Every mistake in how the catalog is reached and signed; None: it is not understood."""
+    if catalog is None:
+        return
+    if catalog.security is not None:
+        yield from _tls(CATALOG_KEY, catalog.security)
+        yield from _sasl(CATALOG_KEY, catalog.security)
+    if catalog.key_file is not None:
+        try:
+            KeyFile(catalog.key_file).load()
+        except KeyFileError as error:
+            yield Problem(("catalog", "key_file"), str(error))
+
+
+def _tls(where: Key, security: ClusterSecurity) -> Iterator[Problem]:
     encrypted = security.protocol in ("SSL", "SASL_SSL")
     if "tls" in security.model_fields_set and not encrypted:
         other = "SSL" if security.protocol == "PLAINTEXT" else "SASL_SSL"
         text = f"means nothing with {security.protocol}; make protocol {other} or remove it"
-        yield Problem((*KEY, "tls"), text)
+        yield Problem((*where, "tls"), text)
     elif encrypted:
         try:
             client_context(security.tls)
         except TlsError as error:
-            yield Problem((*KEY, "tls", error.key), error.reason)
+            yield Problem((*where, "tls", error.key), error.reason)
 
 
-def _sasl(security: ClusterSecurity) -> Iterator[Problem]:
-    key: Key = (*KEY, "sasl")
+def _sasl(where: Key, security: ClusterSecurity) -> Iterator[Problem]:
+    key: Key = (*where, "sasl")
     logs_in = security.protocol.startswith("SASL_")
     if security.sasl is None:
         if logs_in:

@@ -50,6 +50,7 @@ _LISTENER = TypeAdapter(Listener)
 _SECURITY = TypeAdapter(ClusterSecurity)
 _METRICS = TypeAdapter(MetricsSettings)
 _AUDIT = TypeAdapter(AuditSettings)
+_CATALOG = TypeAdapter(CatalogSettings)
 _TRAFFIC_LOG = TypeAdapter(TrafficLogSettings)
 
 
@@ -105,6 +106,7 @@ def _parts(values: dict[str, Any]) -> Parts:
         metrics=_valid(_METRICS, values.get("metrics", {})),
         audit=_valid(_AUDIT, values.get("audit", {})),
         traffic_log=_valid(_TRAFFIC_LOG, values.get("traffic_log", {})),
+        catalog=_valid(_CATALOG, values.get("catalog", {})),
         authorizes=values.get("authorization") is not None,
         security=_valid(_SECURITY, first.get("security", {})) if isinstance(first, dict) else None,
     )

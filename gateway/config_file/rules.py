@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from gateway.config.errors import Key, Problem, nearest
-from gateway.config.models import MAX_PORT, Config, Listener, MetricsSettings, TrafficLogSettings
+from gateway.config.models import (
+    MAX_PORT,
+    CatalogSettings,
+    Config,
+    Listener,
+    MetricsSettings,
+    TrafficLogSettings,
+)
 from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC, AuditSettings, ClusterSecurity
-from gateway.config_file.cluster_rules import cluster_problems
+from gateway.config_file.cluster_rules import catalog_problems, cluster_problems
 from gateway.config_file.sasl_rules import sasl_problems
 from gateway.config_file.security_rules import tls_problems
 from gateway.names import is_reserved, parents
@@ -34,6 +41,7 @@ class Parts:
     authorizes: bool = False
     security: ClusterSecurity | None = None
     traffic_log: TrafficLogSettings | None = None
+    catalog: CatalogSettings | None = None
 
     @classmethod
     def of(cls, config: Config) -> Parts:
@@ -48,6 +56,7 @@ class Parts:
             config.authorization is not None,
             config.clusters[0].security,
             config.traffic_log,
+            config.catalog,
         )
 
 
@@ -88,6 +97,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
         *tls_problems(parts.listeners, parts.ranges),
         *sasl_problems(parts.listeners),
         *cluster_problems(parts.security, parts.listeners),
+        *catalog_problems(parts.catalog),
     ]
 
 

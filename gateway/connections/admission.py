@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Listener
 from gateway.config.security import Unauthenticated
+from gateway.connections.guarding import guard
+from gateway.connections.places import Places
 from gateway.counts import Row
 from gateway.identity import Identity
 
@@ -46,7 +49,7 @@ class Admission:
 
     def __init__(
         self,
-        listeners: Iterable[Listener],
+        listeners: Sequence[Listener],
         limits: Unauthenticated,
         credentials: Callable[[], Credentials],
         revoke: Callable[[Connection, str], None],
@@ -60,8 +63,10 @@ class Admission:
         }
         self._revoke = revoke
         self._review = review
+        self.places: Mapping[str, Places] = {
+            listener.name: Places(limits) for listener in listeners
+        }
         self._logins: dict[LoginConnection, float] = {}
-        self._under_way: dict[str, int] = {}
         self._ending: dict[Connection, float] = {}
         self._sweeper: asyncio.TimerHandle | None = None
         self._looked = 0.0
@@ -85,29 +90,26 @@ class Admission:
 
     def under_way(self, listener: str) -> int:
         """How many logins a listener has."""
-        return self._under_way.get(listener, 0)
+        return sum(login.listener == listener for login in self._logins)
 
-    def arrived(self, login: LoginConnection, handshaking: int) -> bool:
-        """A client begins to log in; False: there are too many.
-
-        ``handshaking`` are its listener's connections that do not even have TLS yet.
-        """
-        count = self.under_way(login.listener)
-        if count + handshaking >= self.limits.max_connections:
-            return False
-        self._under_way[login.listener] = count + 1
+    def arrived(self, login: LoginConnection) -> None:
+        """A client begins to log in; where there are too many, another one gives way."""
         self._logins[login] = time.monotonic() + self.limits.max_seconds
-        return True
+        self.places[login.listener].enter(login)
+
+    def spoke(self, login: LoginConnection) -> None:
+        """It has sent something."""
+        self.places[login.listener].spoke(login)
 
     def left(self, login: LoginConnection) -> None:
         """A login is over, one way or the other."""
         if self._logins.pop(login, None) is not None:
-            self._under_way[login.listener] -= 1
+            self.places[login.listener].leave(login)
 
     def close_logins(self, reason: str) -> None:
         """End all logins under way; their clients come back, to another gateway."""
         for login in list(self._logins):
-            login.close(reason, quietly=True)
+            guard(login, partial(login.close, reason, quietly=True))
 
     def count(self, listener: str, mechanism: str, result: str) -> None:
         """Count an authentication: ``accepted``, ``refused``, ``renewed`` or ``not renewed``."""
@@ -151,9 +153,9 @@ class Admission:
         for login, deadline in list(self._logins.items()):
             if deadline > now:
                 break  # in the order they came
-            login.close(TOO_LATE)
+            guard(login, partial(login.close, TOO_LATE))
         for connection in self.expired(time.time()):
-            self._revoke(connection, SESSION_EXPIRED)
+            guard(connection, partial(self._revoke, connection, SESSION_EXPIRED))
         if now - self._looked >= LOOK_SECONDS:
             self._looked = now
             if any([mechanisms.look_again() for mechanisms in self.sasl.values()]):

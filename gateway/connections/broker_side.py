@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final, cast
 
+from gateway.connections.guarding import guarded
 from gateway.connections.writing import WRITE_HIGH, write
 from gateway.exchanges.framing import Buffer
 
@@ -31,6 +32,7 @@ class BrokerSide(asyncio.Protocol):
         self._held = False
         self._lingering: asyncio.TimerHandle | None = None
 
+    @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Connected: the client's side goes on."""
         self._transport = cast(asyncio.Transport, transport)
@@ -40,19 +42,22 @@ class BrokerSide(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Responses, or pieces of them."""
         self._connection.broker_data(data)
-        if self._lingering is not None and not self._connection.session.owing:
-            self.end_lingering()
+        if self._lingering is not None:
+            self._end_if_paid()
 
+    @guarded
     def connection_lost(self, exc: Exception | None) -> None:
         """The broker went away."""
         self._transport = None
         self._connection.broker_lost(exc)
         self.end_lingering()
 
+    @guarded
     def pause_writing(self) -> None:
         """The broker reads slowly."""
         self._connection.broker_full(True)
 
+    @guarded
     def resume_writing(self) -> None:
         """The broker has caught up."""
         self._connection.broker_full(False)
@@ -76,6 +81,21 @@ class BrokerSide(asyncio.Protocol):
         if self._transport is not None and self._lingering is None:
             self._transport.close()
 
+    def abort(self) -> None:
+        """End it at once, lingering or not."""
+        lingering, self._lingering = self._lingering, None
+        transport, self._transport = self._transport, None
+        if lingering is not None:
+            lingering.cancel()
+        if transport is not None:
+            transport.abort()
+        if lingering is not None:
+            self._connection.left()
+
+    def fail(self, error: Exception) -> None:
+        """A callback has failed: both sides end."""
+        self._connection.fail(error)
+
     @property
     def lingering(self) -> bool:
         """Whether it goes on without its client."""
@@ -87,6 +107,12 @@ class BrokerSide(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         self._lingering = loop.call_later(LINGER_SECONDS, self.end_lingering)
 
+    @guarded
+    def _end_if_paid(self) -> None:
+        if not self._connection.session.owing:
+            self.end_lingering()
+
+    @guarded
     def end_lingering(self) -> None:
         """End it now, if it lingers."""
         lingering, self._lingering = self._lingering, None

@@ -13,6 +13,7 @@ from gateway.config.models import Config, Listener
 from gateway.connections.admission import Admission
 from gateway.connections.connection import Connection
 from gateway.connections.early_versions import EarlyVersions
+from gateway.connections.guarding import guard
 from gateway.connections.hub import Hub
 from gateway.connections.login_connection import LoginConnection
 from gateway.exchanges.state import ConnectionState
@@ -132,16 +133,19 @@ class Entrance:
     def review(self, connections: Iterable[Connection]) -> None:
         """See who may stay, and what they may do from now on."""
         for connection in list(connections):
-            state = connection.session.state
-            why = self.admission.why_not(connection.listener, state.identity)
-            if why is not None:
-                self.revoke(connection, why)
-                continue
-            access = self._access_of(connection.listener, state.identity, state.host)
-            if access.view.settings.home != state.view.settings.home:
-                self.revoke(connection, HOME_CHANGED)
-            elif state.access is not access:
-                connection.session.see(access)
+            guard(connection, partial(self._review, connection))
+
+    def _review(self, connection: Connection) -> None:
+        state = connection.session.state
+        why = self.admission.why_not(connection.listener, state.identity)
+        if why is not None:
+            self.revoke(connection, why)
+            return
+        access = self._access_of(connection.listener, state.identity, state.host)
+        if access.view.settings.home != state.view.settings.home:
+            self.revoke(connection, HOME_CHANGED)
+        elif state.access is not access:
+            connection.session.see(access)
 
     def revoke(self, connection: Connection, reason: str) -> None:
         """Close a connection whose right to be there has ended."""

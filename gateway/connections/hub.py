@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from gateway.audit.interface import Audit
 from gateway.catalog.source import Catalog
 from gateway.cluster.cluster import Cluster
+from gateway.connections.guarding import Guarded
 from gateway.connections.lingering import Lingering
 from gateway.exchanges.exchange import Refresh
 from gateway.exchanges.worker_state import WorkerState
+from gateway.slices import Turns
 
 if TYPE_CHECKING:
     from gateway.connections.admission import Admission
@@ -59,6 +61,11 @@ class Hub(Protocol):
         ...
 
     @property
+    def turns(self) -> Turns:
+        """Whose slice of long work is next."""
+        ...
+
+    @property
     def connections(self) -> Collection[Connection]:
         """Those that are open."""
         ...
@@ -81,13 +88,18 @@ class Hub(Protocol):
         ...
 
     def note_close(
-        self, connection: Connection | LoginConnection, reason: str, *, quietly: bool
+        self,
+        connection: Connection | LoginConnection,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
     ) -> None:
-        """Log and count why a connection ends."""
+        """Log and count why a connection ends, with the traceback of ``error``."""
         ...
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run the cold part of a connection."""
+    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run the cold part of a connection; if it fails, ``owner`` is ended."""
         ...
 
     async def connect_broker(self, connection: Connection) -> None:

@@ -8,31 +8,41 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from gateway.broker_names import BrokerNames
 from gateway.config.models import Listener
 from gateway.config.security import ListenerTls, Unauthenticated
+from gateway.connections.acceptor import (
+    Acceptor,
+    Delays,
+    descriptors_left,
+    listening_sockets,
+)
+from gateway.connections.guarding import reason as internal
+from gateway.connections.places import Places
+from gateway.connections.quota import ConnectionQuota
+from gateway.counts import Row
 from gateway.node_ids import NodeIdRanges
 from gateway.tls.files import TlsError
-from gateway.tls.handshake import Arrival, Handshake
+from gateway.tls.handshake import Handshake
 from gateway.tls.listener import TlsListener
 from gateway.virtual_brokers import ListenerAddresses
 
 log = logging.getLogger(__name__)
-
-BACKLOG = 1024
 
 Accept = Callable[[Listener, ListenerAddresses, int | None], asyncio.Protocol]
 """(listener, its addresses, the broker that the client connects to) -> the client's side.
 
 With TLS it is called after the handshake."""
 
-Refused = Callable[[Listener, str, str], None]
-"""(listener, the client's ``host:port``, why it is not let in): its TLS did not come about."""
+Refused = Callable[[Listener, str, str, Exception | None], None]
+"""(listener, the client's ``host:port``, why it is not let in, the defect of ours that it was)."""
 
-Waiting = Callable[[str], int]
-"""Connections of a listener that have done their TLS and not yet said who they are."""
+MakeRoom = Callable[[str], object]
+"""Ends the connection of a listener that nobody will miss, if it has one."""
 
 
 class Listeners:
@@ -45,18 +55,23 @@ class Listeners:
         accept: Accept,
         *,
         refused: Refused,
-        limits: Unauthenticated | None = None,
-        waiting: Waiting = lambda _: 0,
+        limits: Unauthenticated,
+        places: Mapping[str, Places],
+        make_room: MakeRoom,
     ) -> None:
         self._listeners = listeners
         self._ranges = ranges
         self._accept = accept
         self._refused = refused
-        self._limits = limits or Unauthenticated()
-        self._waiting = waiting
-        self._servers: list[asyncio.Server] = []
+        self._limits = limits
+        self._places = places
+        self._make_room = make_room
+        self._quotas = {one.name: ConnectionQuota(one) for one in listeners}
+        self._delays = {one.name: Delays(one.name) for one in listeners}
+        self._acceptors: list[Acceptor] = []
         self._tls: list[TlsListener] = []
         self._gates: dict[str, _Gate] = {}
+        self._connecting: set[asyncio.Task[object]] = set()
         self._outside: dict[str, int] = {}
 
     async def start(self) -> None:
@@ -69,9 +84,9 @@ class Listeners:
 
     def stop(self) -> None:
         """Accept no more, and end what has not done its TLS; open connections stay."""
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
+        for acceptor in self._acceptors:
+            acceptor.stop()
+        self._acceptors.clear()
         for gate in self._gates.values():
             gate.abort()
 
@@ -85,6 +100,19 @@ class Listeners:
         gate = self._gates.get(listener)
         return 0 if gate is None else len(gate.handshakes)
 
+    @property
+    def accepting(self) -> bool:
+        """Whether clients can be accepted, and connected to a broker, as far as the system goes."""
+        return not any(each.failing for each in self._acceptors) and descriptors_left()
+
+    def take_delays(self) -> list[Row]:
+        """How often clients had to wait, since the last call."""
+        return [
+            ("accept_delays", (listener, kind), count)
+            for listener, delays in self._delays.items()
+            for kind, count in delays.take().items()
+        ]
+
     def take_outside(self) -> dict[str, int]:
         """Brokers without an address, by listener, since the last call."""
         outside, self._outside = self._outside, {}
@@ -97,7 +125,8 @@ class Listeners:
         if listener.tls is not None:
             tls = _tls_of(listener, listener.tls, addresses)
             self._tls.append(tls)
-            self._gates[listener.name] = _Gate(listener, self._limits, self._refused, self._waiting)
+            places = self._places[listener.name]
+            self._gates[listener.name] = _Gate(listener, places, self._refused)
         await self._bind(listener, tls, listener.port, None, addresses)
         for port, node_id in addresses.ports().items():
             await self._bind(listener, tls, port, node_id, addresses)
@@ -110,28 +139,44 @@ class Listeners:
         node_id: int | None,
         addresses: ListenerAddresses,
     ) -> None:
-        def plain() -> asyncio.Protocol:
-            return self._accept(listener, addresses, node_id)
+        accept = partial(self._accept, listener, addresses)
 
         def named(name_of: int | None) -> asyncio.Protocol:
-            return self._accept(listener, addresses, node_id if name_of is None else name_of)
+            return accept(node_id if name_of is None else name_of)
 
-        def encrypted() -> asyncio.Protocol:
-            assert tls is not None
-            gate = self._gates[listener.name]
-            seconds = self._limits.max_seconds
-            return Arrival(
-                lambda taken, address: Handshake(tls, gate, named, address).begin(taken, seconds)
+        def take(accepted: socket.socket, peer: object) -> None:
+            if tls is None:
+                self._connect(accept(node_id), accepted)
+            else:
+                handshake = Handshake(tls, self._gates[listener.name], named, peer)
+                handshake.begin(accepted, self._limits.max_seconds)
+
+        sockets = await listening_sockets(listener.bind, port)
+        for each in sockets:
+            acceptor = Acceptor(
+                each,
+                self._quotas[listener.name],
+                self._delays[listener.name],
+                take=take,
+                make_room=partial(self._make_room, listener.name),
+                refused=partial(self._refused, listener),
             )
+            self._acceptors.append(acceptor)
+            acceptor.start()
 
-        server = await asyncio.get_running_loop().create_server(
-            plain if tls is None else encrypted,
-            listener.bind,
-            port,
-            reuse_port=True,
-            backlog=BACKLOG,
-        )
-        self._servers.append(server)
+    def _connect(self, protocol: asyncio.Protocol, accepted: socket.socket) -> None:
+        """Let a protocol go on with a client's socket; from here on the event loop owns that."""
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(loop.connect_accepted_socket(lambda: protocol, accepted))
+        self._connecting.add(task)
+        task.add_done_callback(partial(self._connected, accepted))
+
+    def _connected(self, accepted: socket.socket, task: asyncio.Task[object]) -> None:
+        self._connecting.discard(task)
+        if task.cancelled() or (error := task.exception()) is None:
+            return
+        accepted.close()
+        log.debug("a client was gone before its connection was made", exc_info=error)
 
     def _node_outside(self, listener: str, node_id: int) -> None:
         self._outside[listener] = self._outside.get(listener, 0) + 1
@@ -151,27 +196,28 @@ def _tls_of(listener: Listener, tls: ListenerTls, addresses: ListenerAddresses) 
 class _Gate:
     """The handshakes of one listener."""
 
-    def __init__(
-        self, listener: Listener, limits: Unauthenticated, refused: Refused, waiting: Waiting
-    ) -> None:
+    def __init__(self, listener: Listener, places: Places, refused: Refused) -> None:
         self._listener = listener
-        self._limits = limits
+        self._places = places
         self._refused = refused
-        self._waiting = waiting
         self.handshakes: set[Handshake] = set()
 
-    def enter(self, handshake: Handshake) -> bool:
-        count = len(self.handshakes) + self._waiting(self._listener.name)
-        if count >= self._limits.max_connections:
-            return False
+    def enter(self, handshake: Handshake) -> None:
         self.handshakes.add(handshake)
-        return True
+        self._places.enter(handshake)
+
+    def spoke(self, handshake: Handshake) -> None:
+        self._places.spoke(handshake)
 
     def leave(self, handshake: Handshake) -> None:
         self.handshakes.discard(handshake)
+        self._places.leave(handshake)
 
     def refused(self, address: str, reason: str) -> None:
-        self._refused(self._listener, address, reason)
+        self._refused(self._listener, address, reason, None)
+
+    def failed(self, address: str, error: Exception) -> None:
+        self._refused(self._listener, address, internal(error), error)
 
     def abort(self) -> None:
         for handshake in list(self.handshakes):

@@ -15,8 +15,9 @@ from gateway.auth.login import Login
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.connection import Connection
+from gateway.connections.guarding import end, guarded, reason
 from gateway.connections.hub import Hub
-from gateway.peers import address_text
+from gateway.peers import address_text, host_text
 from protocol.errors import ProtocolError
 
 SHOWN_USER = 100
@@ -32,9 +33,11 @@ class LoginConnection(asyncio.Protocol):
         "_broker",
         "_hub",
         "_late",
+        "_spoke",
         "_task",
         "_transport",
         "client_address",
+        "host",
         "listener",
         "login",
         "node_id",
@@ -54,6 +57,8 @@ class LoginConnection(asyncio.Protocol):
         self.login = login
         self._admit = admit
         self.client_address = ""
+        self.host = ""
+        self._spoke = False
         self._transport: asyncio.Transport | None = None
         self._broker: LoginBroker | None = None
         self._task: asyncio.Task[None] | None = None
@@ -61,17 +66,25 @@ class LoginConnection(asyncio.Protocol):
 
     # -- the client's transport --------------------------------------------------------------------
 
+    @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client connected; there may be too many already."""
+        """A client connected; if there are too many, another one gives way."""
         self._transport = cast(asyncio.Transport, transport)
-        self.client_address = address_text(transport.get_extra_info("peername"))
+        peer = transport.get_extra_info("peername")
+        self.client_address = address_text(peer)
+        self.host = host_text(peer)
         self._hub.arrived(self)
 
+    @guarded
     def data_received(self, data: bytes) -> None:
         """Requests, or pieces of them."""
+        if not self._spoke:
+            self._spoke = True
+            self._hub.admission.spoke(self)
         if self._transport is not None and self._late is None:
             self._step(lambda: self.login.data(data), "client")
 
+    @guarded
     def connection_lost(self, exc: Exception | None) -> None:
         """The client went away (or was sent away)."""
         if self._late is not None:
@@ -81,6 +94,7 @@ class LoginConnection(asyncio.Protocol):
 
     # -- the transport of a broker that decides on the login -------------------------------------
 
+    @guarded
     def broker_connected(self, broker: LoginBroker) -> None:
         """The broker connection is there."""
         self._broker = broker
@@ -90,11 +104,13 @@ class LoginConnection(asyncio.Protocol):
         else:
             self._step(self.login.broker_ready, "broker")
 
+    @guarded
     def broker_data(self, data: bytes) -> None:
         """The broker's answers, or pieces of them."""
         if self._transport is not None and self._late is None:
             self._step(lambda: self.login.broker_data(data), "broker")
 
+    @guarded
     def broker_lost(self, exc: Exception | None) -> None:
         """The broker went away during the login."""
         if self._late is None:
@@ -102,15 +118,29 @@ class LoginConnection(asyncio.Protocol):
 
     # -- both --------------------------------------------------------------------------------------
 
-    def close(self, reason: str, *, quietly: bool = False) -> None:
-        """End it, with one log line that names client and reason."""
+    def fail(self, error: Exception) -> None:
+        """End both sides at once: a callback, or a task, of this login has failed."""
+        transport, broker = self._transport, self._broker
+        end(lambda: self.close(reason(error), error=error))
+        if transport is not None:
+            transport.abort()
+        if broker is not None:
+            broker.abort()
+
+    def close(self, reason: str, *, quietly: bool = False, error: Exception | None = None) -> None:
+        """End it, with one log line that names client and reason; with the traceback of ``error``,
+        if that is why."""
         transport = self._leave()
         if transport is None:
             return
-        self._hub.note_close(self, reason, quietly=quietly)
+        self._hub.note_close(self, reason, quietly=quietly, error=error)
         transport.close()
         if self._broker is not None:
             self._broker.close()
+
+    def give_way(self, reason: str) -> None:
+        """End it, so that others find room."""
+        self.close(reason)
 
     def _leave(self) -> asyncio.Transport | None:
         """The transport, if this has not been the end of it before."""
@@ -142,7 +172,7 @@ class LoginConnection(asyncio.Protocol):
         elif login.identity is not None:
             self._hand_over()
         elif login.wants_broker and self._broker is None and self._task is None:
-            self._task = self._hub.spawn(self._connect())
+            self._task = self._hub.spawn(self, self._connect())
 
     def _fail_late(self) -> None:
         """As Kafka does, the refusal comes a little later, so that guessing takes time."""
@@ -152,6 +182,7 @@ class LoginConnection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         self._late = loop.call_later(self._hub.state.failure_delay, self._fail)
 
+    @guarded
     def _fail(self) -> None:
         failed = self.login.failed
         assert failed is not None
@@ -167,9 +198,9 @@ class LoginConnection(asyncio.Protocol):
         return reason
 
     def _hand_over(self) -> None:
+        connection = self._admit()
         transport = self._leave()
         assert transport is not None
-        connection = self._admit()
         transport.set_protocol(connection)
         connection.connection_made(transport)
         if self._broker is not None:
@@ -194,15 +225,18 @@ class LoginBroker(asyncio.Protocol):
         self._client = client
         self._transport: asyncio.Transport | None = None
 
+    @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Connected: the login goes on."""
         self._transport = cast(asyncio.Transport, transport)
         self._client.broker_connected(self)
 
+    @guarded
     def data_received(self, data: bytes) -> None:
         """Answers, or pieces of them."""
         self._client.broker_data(data)
 
+    @guarded
     def connection_lost(self, exc: Exception | None) -> None:
         """The broker went away."""
         self._transport = None
@@ -227,3 +261,12 @@ class LoginBroker(asyncio.Protocol):
         """End the broker connection."""
         if self._transport is not None:
             self._transport.close()
+
+    def abort(self) -> None:
+        """End it at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def fail(self, error: Exception) -> None:
+        """A callback has failed: both sides end."""
+        self._client.fail(error)

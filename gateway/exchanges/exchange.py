@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.flows import Flow
 from protocol.errors import ProtocolError
@@ -46,8 +46,9 @@ class Exchange:
     response to a ``swallowed`` one, which was acks=0, is not for the client. A response that
     ``streams`` may pass in pieces; ``stream`` walks it then, and puts the topics of ``extra``
     (count, bytes) before the broker's; each restored name makes it ``name_change`` bytes longer.
-    ``refreshed`` says that the request is decided again after a refresh. ``request`` is the
-    handler's own.
+    ``refreshed`` says that the request is decided again after a refresh. A ``long`` request was
+    decided in slices, and so its response is restored, however short that is itself.
+    ``request`` is the handler's own.
     ``flow`` is that of the topic named first, ``others`` are those of the rest. ``facts`` is what a
     Produce request's one batch holds, ``parts`` stand for it where there are several: both are
     counted once the broker has taken them.
@@ -62,6 +63,7 @@ class Exchange:
     upgraded = False
     swallowed = False
     refreshed = False
+    long = False
     streams = False
     spelled: dict[bytes, bytes] | None = None
     spelled_ids: dict[bytes, bytes] | None = None
@@ -116,6 +118,12 @@ class Exchange:
             body = step(body)
         return body
 
+    def finished(self, body: bytes) -> bytes:
+        """The same, for good: nothing is left for :meth:`finish` to do."""
+        body = self.finish(body)
+        self._after = None
+        return body
+
 
 class Unanswerable(ProtocolError):
     """A request that is legal, and that no answer fits now: the connection ends instead, and the
@@ -157,7 +165,7 @@ class Work:
 
     __slots__ = ("run",)
 
-    def __init__(self, run: Callable[[], Awaitable[bytes]]) -> None:
+    def __init__(self, run: Callable[[], Coroutine[Any, Any, bytes]]) -> None:
         self.run = run
 
 

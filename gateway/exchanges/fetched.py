@@ -33,7 +33,7 @@ def fetched_flow(state: ConnectionState, exchange: Exchange, flat: bytes) -> Flo
     """The flow of a topic that a Fetch response holds; the request counts on its lead alone."""
     flow = state.flow(exchange.plan.api_key, exchange.plan.version, flat)
     if flow is not exchange.flow:
-        flow.requests += 1
+        flow.followed += 1
     return flow
 
 
@@ -58,7 +58,7 @@ def count_fetched(exchange: Exchange, topic: FetchedTopic) -> None:
     flow.records_out += topic.records
     flow.batches_out += topic.batches
     if flow is not exchange.flow:
-        flow.requests += 1
+        flow.followed += 1
         flow.bytes_out += topic.bytes
         exchange.response_size -= topic.bytes
 

@@ -10,7 +10,7 @@ from gateway.flows import LATENCY_BUCKETS, Flow
 from protocol.records import BatchFacts
 
 _LAST: Final = LATENCY_BUCKETS - 1
-_MICROSECONDS: Final = 1_000_000
+_MICROSECONDS: Final = 1_000_000.0
 
 
 def count_exchanges(done: Iterable[Exchange], now: float) -> None:
@@ -23,23 +23,28 @@ def count_exchanges(done: Iterable[Exchange], now: float) -> None:
         flow = exchange.flow
         if flow is None:
             continue
-        flow.requests += 1
         flow.led += 1
         flow.bytes_in += exchange.size
         flow.bytes_out += exchange.response_size
         broker = exchange.answered - exchange.sent
         own = now - exchange.arrived - broker
+        # Squares, in us: those of squares have a bit length that rises by four for twice the time.
+        broker *= _MICROSECONDS
+        broker *= broker
+        own *= _MICROSECONDS
+        own *= own
         try:
-            flow.broker_us[int(broker * _MICROSECONDS).bit_length()] += 1
-            flow.gateway_us[int(own * _MICROSECONDS).bit_length()] += 1
+            flow.broker_us[int(broker * broker).bit_length()] += 1
+            flow.gateway_us[int(own * own).bit_length()] += 1
         except IndexError:
             _count_late(flow, broker, own)
         facts = exchange.facts
         if facts is not None:
             _count_batch(flow, facts)
+            continue  # one batch: it names one topic, and has no parts
         if exchange.others is not None:
             for other in exchange.others:
-                other.requests += 1
+                other.followed += 1
         if exchange.parts is not None:
             for part in exchange.parts:
                 part.flow.bytes_in += part.bytes
@@ -59,7 +64,16 @@ def _count_batch(flow: Flow, facts: BatchFacts) -> None:
 
 
 def _count_late(flow: Flow, broker: float, own: float) -> None:
-    """Count a request one of whose times is beyond the histogram; the broker's may be counted."""
-    if int(broker * _MICROSECONDS).bit_length() > _LAST:
-        flow.broker_us[_LAST] += 1
-    flow.gateway_us[min(int(own * _MICROSECONDS).bit_length(), _LAST)] += 1
+    """Count a request one of whose times, squared, is beyond what its histogram has had yet. The
+    broker's may be counted already: it comes first."""
+    index = int(broker * broker).bit_length()
+    if index >= len(flow.broker_us):
+        _count_at(flow.broker_us, index)
+    _count_at(flow.gateway_us, int(own * own).bit_length())
+
+
+def _count_at(buckets: list[int], index: int) -> None:
+    """Count one in a histogram, which grows as far as it has to."""
+    index = min(index, _LAST)
+    buckets.extend([0] * (index + 1 - len(buckets)))
+    buckets[index] += 1

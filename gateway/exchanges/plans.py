@@ -51,6 +51,7 @@ REQUEST_KINDS = frozenset(
         Kind.MAX_BYTES,
         Kind.ACKS,
         Kind.RECORDS,
+        Kind.AUTO_CREATION,
     }
 )
 
@@ -87,11 +88,27 @@ def response_kinds(name: str) -> frozenset[Kind]:
     return FETCH_RESPONSE_KINDS if name == "Fetch" else RESPONSE_KINDS
 
 
+KIB = 1024
+
+SMALL_REQUEST = 1 * KIB
+SMALL_RESPONSE = 2 * KIB
+SMALL_REQUESTS = {"Produce": 128 * KIB, "Fetch": 16 * KIB, "ConsumerGroupHeartbeat": 0}
+SMALL_RESPONSES = {"Produce": 16 * KIB, "Fetch": 256 * KIB}
+"""Bytes of messages that are decided, or restored, in one go, whatever they hold; longer ones may
+take several slices (``gateway.slices``). The records of Produce and Fetch cost nothing, and their
+items a microsecond. A heartbeat may bring an expression to evaluate over all topics."""
+
+WALKED_AT_ONCE = 32 * KIB
+"""Bytes of a message that are walked in one go, where it is not decided in one: 5 ms."""
+
+
 class Plan:
-    """One API at one version. ``key`` is ``api_key << 16 | version``."""
+    """One API at one version. ``key`` is ``api_key << 16 | version``. Requests of up to
+    ``small_request`` bytes and responses of up to ``small_response`` are handled in one go."""
 
     __slots__ = (
         "_find",
+        "_response_kinds",
         "api_key",
         "flexible",
         "key",
@@ -105,6 +122,8 @@ class Plan:
         "response_header_version",
         "response_segments",
         "response_walk",
+        "small_request",
+        "small_response",
         "tells_operations",
         "version",
     )
@@ -134,13 +153,24 @@ class Plan:
         # A broker reads a tagged field that it knows by its content, whatever its size says.
         self.request_walk: Walker = walker(request, version, REQUEST_KINDS, whole=True)
         kinds = response_kinds(name)
+        self._response_kinds = kinds
         self.response_walk: Walker = walker(response, version, kinds)
+        self.small_request = SMALL_REQUESTS.get(name, SMALL_REQUEST)
+        self.small_response = SMALL_RESPONSES.get(name, SMALL_RESPONSE)
         self.request_segments: Segments | None = None
         self.response_segments: Segments | None = None
         if name == "Produce":
             self.request_segments = segments(request, version, REQUEST_KINDS)
         if name == "Fetch":
             self.response_segments = segments(response, version, kinds)
+
+    def long_request_walk(self) -> Walker:
+        """What walks a request that is too long for one go."""
+        return walker(f"{self.name}Request", self.version, REQUEST_KINDS, whole=True, paced=True)
+
+    def long_response_walk(self) -> Walker:
+        """What walks a response that is too long for one go."""
+        return walker(f"{self.name}Response", self.version, self._response_kinds, paced=True)
 
     def at(self, version: int) -> Plan:
         """The plan of the same API at another decided version."""

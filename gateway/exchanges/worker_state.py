@@ -9,10 +9,12 @@ from typing import Final, Protocol
 from gateway.audit.interface import NO_AUDIT, Audit
 from gateway.auth.login import Accepts
 from gateway.auth.pass_through import PassThrough
+from gateway.catalog.actor import Actor
 from gateway.catalog.source import Catalog
 from gateway.changes.answered import Answered
 from gateway.counts import Labels, Row
 from gateway.flows import Denial
+from gateway.names import LogicalName
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
 from gateway.topic_ids import TopicIndex
@@ -63,13 +65,39 @@ class Changes(Protocol):
     ) -> Answered: ...
 
 
+class AutoCreation(Protocol):
+    """Topics that Metadata asks for (gateway/changes/auto_creation.py)."""
+
+    def allows(self, name: LogicalName) -> bool:
+        """Whether a topic of this name is created by being asked for."""
+        ...
+
+    def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
+        """Create topics, in the background: names, with the client's spellings."""
+        ...
+
+
+class NoAutoCreation:
+    """Creates nothing."""
+
+    def allows(self, name: LogicalName) -> bool:
+        """Of no name."""
+        return False
+
+    def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
+        """Nothing is begun, since nothing is allowed."""
+
+
+NO_AUTO_CREATION: Final = NoAutoCreation()
+
+
 @dataclass(slots=True)
 class WorkerState:
     """Shared by all connections of one worker process.
 
     ``sasl`` is what listeners with SASL accept, by name, and ``pass_through`` those of them where
     brokers decide. ``failure_delay`` is how many seconds an authentication that failed is
-    answered late. ``judge`` asks the policies.
+    answered late. ``judge`` asks the policies. ``auto_creation`` creates what brokers must not.
     """
 
     catalog: Catalog
@@ -86,6 +114,7 @@ class WorkerState:
     audit: Audit = NO_AUDIT
     authorization_denials: dict[Labels, int] = field(default_factory=dict)
     judge: Judge = NO_JUDGE
+    auto_creation: AutoCreation = NO_AUTO_CREATION
 
     def denied(self, denial: Denial) -> bool:
         """Tell the audit log, and keep a denial event for the next collection, or count it as

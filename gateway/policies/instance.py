@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from gateway.foreign_text import MAX_SHOWN, shown_text
 from gateway.policies.interface import CreateTopicPolicy, PolicyViolation, RequestMetadata
 from gateway.policies.loading import KEY, PolicyError, load_class
 from gateway.policies.own_thread import OwnThread, Raised, TooSlow
@@ -145,11 +146,12 @@ class PolicyInstance:
         try:
             answer: object = self._policy.validate(metadata)
         except PolicyViolation as violation:
-            return _shown(str(violation)) or _NO_MESSAGE
+            return shown_text(violation, MAX_MESSAGE) or _NO_MESSAGE
         if answer is None:
             return None
         # Somebody expects `return False` to refuse: better to refuse than to misunderstand.
-        return Raised(f"validate() returned {type(answer).__name__}, and has to return nothing")
+        returned = shown_text(type(answer).__name__, MAX_SHOWN)
+        return Raised(f"validate() returned {returned}, and has to return nothing")
 
     def _close(self) -> None:
         policy, self._policy = self._policy, None
@@ -161,8 +163,3 @@ def gone(placed: Placed) -> Violation:
     """What is said for a class that was closed, which nobody should ask."""
     message = f"The policy of this topic was replaced (policies: {KEY}, {placed.setter})."
     return Violation(RULE, message, placed.source, placed.block.mode)
-
-
-def _shown(message: str) -> str:
-    """As it can be written to the wire."""
-    return message[:MAX_MESSAGE].encode(errors="replace").decode()

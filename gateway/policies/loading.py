@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import traceback
 from importlib.metadata import entry_points
 from typing import Final
 
+from gateway.foreign_text import raised_text
 from gateway.policies.interface import CreateTopicPolicy
 
 GROUP: Final = "kafka_gateway.create_topic_policies"
 """The group of entry points in which packages offer their policies."""
 
 KEY: Final = "create.topic.policy.class.name"
-
-MAX_SHOWN: Final = 1_000
-"""Characters that are shown of what a class raised."""
 
 
 class PolicyError(Exception):
@@ -45,11 +42,6 @@ def load_class(name: str) -> type[CreateTopicPolicy]:
     return found
 
 
-def last_line(error: BaseException) -> str:
-    """The last line of its traceback, which says what was raised."""
-    return traceback.format_exception_only(error)[-1].strip()[:MAX_SHOWN]
-
-
 def _loaded(name: str) -> object:
     module, colon, attribute = name.partition(":")
     if not colon:
@@ -69,5 +61,5 @@ def _loaded(name: str) -> object:
             found = getattr(found, part)
     # Whatever a foreign module raises, SystemExit too, is about that module and not about us.
     except BaseException as error:  # noqa: BLE001
-        raise PolicyError(f"'{name}' cannot be loaded: {last_line(error)}") from None
+        raise PolicyError(f"'{name}' cannot be loaded: {raised_text(error)}") from None
     return found

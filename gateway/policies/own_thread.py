@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from gateway.policies.loading import last_line
+from gateway.foreign_text import raised_text
 
 _Answer = TypeVar("_Answer")
 
@@ -85,5 +85,5 @@ def _work(calls: _Calls) -> None:
             answer = call.run()
         # SystemExit as well: neither this thread nor the worker ends because a call wants it.
         except BaseException as error:  # noqa: BLE001
-            answer = Raised(last_line(error))
+            answer = Raised(raised_text(error))
         call.answer.set_result(answer)

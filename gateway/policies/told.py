@@ -13,6 +13,11 @@ from gateway.policies.tree import BUILT_IN, Placed, Policies
 ACKS: Final = "producer.acks"
 IDEMPOTENCE: Final = "producer.idempotence"
 
+MIN_ISR: Final = "min.insync.replicas"
+HOLLOW_BELOW: Final = 2
+"""With fewer replicas in sync than that a broker answers acks=all where the leader alone has a
+record."""
+
 NOTHING: Final = "nothing"
 """What ``configs.allowed`` says where it is an empty list."""
 
@@ -47,6 +52,13 @@ def rows(policies: Policies, namespace: str) -> list[Row]:
     found.append(Row(ACKS, guarantee.acks, None, guarantee.acks_source))
     found.append(Row(IDEMPOTENCE, guarantee.idempotence, None, guarantee.idempotence_source))
     return found
+
+
+def is_hollow(policies: Policies, namespace: str, replicas: str) -> bool:
+    """Whether producers of a namespace are held to acks=all, and a topic in it with so many
+    ``min.insync.replicas`` makes little of that."""
+    held = policies.guarantee(namespace).acks != "observe"
+    return held and replicas.isdigit() and int(replicas) < HOLLOW_BELOW
 
 
 def anything_set(found: list[Row]) -> bool:

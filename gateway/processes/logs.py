@@ -7,12 +7,12 @@ written as escapes, a traceback is folded into its line.
 from __future__ import annotations
 
 import logging
-import re
 import sys
 import time
 from typing import TextIO
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+from gateway.foreign_text import one_line
+
 SUPERVISOR = "-"
 """What stands for the worker's number in the supervisor's lines."""
 
@@ -36,11 +36,6 @@ class LineFormatter(logging.Formatter):
             f"{seconds}.{int(record.msecs):03d}Z {record.levelname} worker={self._worker} "
             f"{record.name} {one_line(text)}"
         )
-
-
-def one_line(text: str) -> str:
-    """The text with every control character as an escape."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def set_up_logging(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import itemgetter
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -20,8 +21,8 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from gateway.counts import DEFAULT_NAMESPACE, OTHER, Labels, Row
-from gateway.flows import LATENCY_BUCKETS, NO_TOPIC
+from gateway.counts import DEFAULT_NAMESPACE, METRIC_BUCKETS, OTHER, Labels, Row
+from gateway.flows import NO_TOPIC
 from gateway.kafka_names import UNKNOWN, api_name, error_name
 from gateway.processes.worker_channel import State
 
@@ -61,6 +62,9 @@ COUNTERS: Mapping[str, Family] = {
     ),
     "connections": Family(("listener",), "Client connections accepted"),
     "closes": Family(("reason",), "Client connections ended"),
+    "accept_delays": Family(
+        ("listener", "reason"), "Times that a worker accepted no more clients for a while"
+    ),
     "authentications": Family(
         ("listener", "mechanism", "result"), "Logins and re-authentications by SASL"
     ),
@@ -88,6 +92,12 @@ COUNTERS: Mapping[str, Family] = {
         ("class_name", "reason"), "Calls of policy classes that failed, so that they refused"
     ),
     "policy_reloads": Family(("outcome",), "Reloads of policies, by SIGHUP"),
+    "catalog_skipped_records": Family(
+        ("reason",), "Records of the catalog's topic that no gateway wrote, once by each worker"
+    ),
+    "catalog_mended_records": Family(
+        (), "Records of the catalog written again because junk had replaced them"
+    ),
     "worker_restarts": Family((), "Workers started again after they had died"),
     "label_overflow": Family(("label",), "Increments counted under (other): too many label values"),
 }
@@ -123,7 +133,13 @@ GAUGES: Mapping[str, Gauge] = {
     "catalog_fresh": Gauge(
         min, "Whether every worker has read the catalog within catalog.max_staleness (0, 1)"
     ),
+    "accepting": Gauge(
+        min, "Whether every worker can accept clients, as far as the system goes (0, 1)"
+    ),
     "catalog_version": Gauge(min, "The oldest catalog version that a worker has"),
+    "catalog_damaged_records": Gauge(
+        max, "Records of the catalog in whose place there is junk, or nothing"
+    ),
     "topics": Gauge(max, "Topics of the cluster"),
     "audit_queued_events": Gauge(sum, "Events that wait for the audit log's files and topic"),
     "traffic_log_queued_records": Gauge(sum, "Records that wait to be written"),
@@ -138,7 +154,7 @@ WORKER_GAUGES: Mapping[str, str] = {
 class Metrics(Collector):
     """The sums of all workers, as prometheus_client collects them.
 
-    ``now`` is a monotonic clock, in seconds.
+    ``now`` is the clock by which workers date their reports, in seconds.
     """
 
     def __init__(
@@ -152,7 +168,7 @@ class Metrics(Collector):
         self._buckets: dict[str, dict[tuple[str, ...], list[int]]] = {
             name: {} for name in HISTOGRAMS
         }
-        self._states: dict[int, tuple[float, State]] = {}
+        self._states: dict[int, State] = {}
         for name, family in COUNTERS.items():
             if not family.labels:
                 self.count(name, (), 0)
@@ -172,13 +188,13 @@ class Metrics(Collector):
                     self.count(name, labels, count)
             elif name in HISTOGRAMS:
                 values = self._values(HISTOGRAMS[name], labels, sum(count))
-                sums = self._buckets[name].setdefault(values, [0] * LATENCY_BUCKETS)
+                sums = self._buckets[name].setdefault(values, [0] * METRIC_BUCKETS)
                 for index, more in enumerate(count):
                     sums[index] += more
 
     def set_state(self, worker_id: int, state: State) -> None:
         """How things stand in a worker now."""
-        self._states[worker_id] = (self._now(), state)
+        self._states[worker_id] = state
 
     def forget_state(self, worker_id: int) -> None:
         """A worker has ended; what it counted stays."""
@@ -186,7 +202,7 @@ class Metrics(Collector):
 
     def gauge(self, name: str) -> float | None:
         """A gauge of :data:`GAUGES`, merged; None while no worker has told it."""
-        told = [state.gauges[name] for _, state in self._states.values() if name in state.gauges]
+        told = [state.gauges[name] for state in self._states.values() if name in state.gauges]
         return GAUGES[name].merge(told) if told else None
 
     def collect(self) -> Iterator[Metric]:
@@ -213,7 +229,7 @@ class Metrics(Collector):
             if value is not None:
                 yield GaugeMetricFamily(_PREFIX + name, gauge.help, value=value)
         connections: dict[str, int] = {}
-        for _, state in self._states.values():
+        for state in self._states.values():
             for listener, count in state.connections.items():
                 connections[listener] = connections.get(listener, 0) + count
         open_now = GaugeMetricFamily(
@@ -227,15 +243,16 @@ class Metrics(Collector):
     def _collect_workers(self) -> Iterator[Metric]:
         age = GaugeMetricFamily(
             f"{_PREFIX}worker_report_age_seconds",
-            "Time since the worker's last report, which comes every second",
+            "Age of what the worker reported last, which it does every second",
             labels=["worker"],
         )
-        for worker_id, (told_at, _) in sorted(self._states.items()):
-            age.add_metric([str(worker_id)], self._now() - told_at)
+        states = sorted(self._states.items(), key=itemgetter(0))
+        for worker_id, state in states:
+            age.add_metric([str(worker_id)], self._now() - state.made_at)
         yield age
         for name, text in WORKER_GAUGES.items():
             family = GaugeMetricFamily(f"{_PREFIX}worker_{name}", text, labels=["worker"])
-            for worker_id, (_, state) in sorted(self._states.items()):
+            for worker_id, state in states:
                 if name in state.gauges:
                     family.add_metric([str(worker_id)], state.gauges[name])
             yield family
@@ -273,7 +290,7 @@ def estimated_sum(buckets: list[int]) -> float:
 
 
 def _shown_buckets() -> range:
-    return range(_FIRST_BUCKET, LATENCY_BUCKETS - 1)
+    return range(_FIRST_BUCKET, METRIC_BUCKETS - 1)
 
 
 _SHOWN: Mapping[str, Callable[[str | int], str]] = {

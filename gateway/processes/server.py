@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from time import monotonic
 from typing import Any
 
@@ -16,8 +17,9 @@ from gateway.apis.table import prepare
 from gateway.audit.setup import open_audit
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.members import register, seed
-from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.catalog.setup import open_catalog, own_security
 from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
+from gateway.changes.auto_creation import AutoCreation
 from gateway.changes.background import background_jobs
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.context import Context
@@ -31,24 +33,26 @@ from gateway.connections.broker_side import BrokerSide
 from gateway.connections.connection import Connection
 from gateway.connections.ends import ConnectionEnds
 from gateway.connections.entrance import Entrance
+from gateway.connections.guarding import Guarded, guard
 from gateway.connections.lingering import Lingering
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
+from gateway.connections.silent import SilentClients
 from gateway.exchanges.exchange import Refresh
 from gateway.exchanges.worker_state import WorkerState
+from gateway.flows import Flow
 from gateway.node_ids import NodeIdRanges
+from gateway.processes.broker_configs import broker_configs
 from gateway.processes.garbage import collecting_no_garbage
 from gateway.processes.worker_channel import WorkerReport
 from gateway.processes.worker_policies import WorkerPolicies
-from gateway.tls.handshake import FULL
+from gateway.slices import Turns
+from gateway.tls.handshake import FAILED, NO_PRINCIPAL
 from gateway.tls.identity import MECHANISM, identity_of
 from gateway.views.homes import view_settings
 from gateway.views.views import Views
 
 log = logging.getLogger(__name__)
-
-SILENT_SECONDS = 600.0
-"""Seconds a client may stay connected without a request (connections.max.idle.ms)."""
 
 
 class Server:
@@ -64,16 +68,16 @@ class Server:
         cluster = config.clusters[0]
         self.ranges = NodeIdRanges.parse(cluster.node_ids)
         security = BrokerSecurity(cluster.security)
-        self.cluster = Cluster(cluster.name, cluster.bootstrap_servers, security=security)
+        self.turns = Turns()
+        self.cluster = Cluster(
+            cluster.name, cluster.bootstrap_servers, security=security, turns=self.turns
+        )
         self.admin = BrokerAdmin(self.cluster)
-        self.audit = open_audit(config, f"w{worker_id}", self.admin, security)
-        self.catalog = catalog or ReplicatedCatalog(
-            cluster.bootstrap_servers,
-            self.admin,
-            max_staleness=config.catalog.max_staleness,
-            replication_factor=config.catalog.replication_factor,
-            security=security,
-            observer=self.audit.catalog_changed,
+        own = own_security(config, security)
+        self.own_admin = BrokerAdmin(self.cluster, security=own)
+        self.audit = open_audit(config, f"w{worker_id}", self.own_admin, own)
+        self.catalog = catalog or open_catalog(
+            config, self.own_admin, own, self.audit.catalog_changed
         )
         self.policies = WorkerPolicies(config.policies, self.admin, self.cluster)
         context = Context(self.catalog, self.cluster, self.admin, judge=self.policies.judge)
@@ -88,10 +92,14 @@ class Server:
             audit=self.audit,
             judge=context.judge,
         )
+        self._auto_creation = AutoCreation(
+            context, lambda: broker_configs(self.admin, self.cluster), self.run
+        )
+        self.state.auto_creation = self._auto_creation
         self._authorizer = load_authorizer(config.authorization, self._catalog_changed)
         self._views = Views(
             self.catalog,
-            map(view_settings, config.listeners),
+            [view_settings(listener, cluster) for listener in config.listeners],
             self._authorizer,
             self.policies.policies,
         )
@@ -103,15 +111,16 @@ class Server:
         self.busy: set[Connection] = set()
         self.connections: set[Connection] = set()
         self.lingering = Lingering()
-        self._silent: dict[Connection, float] = {}
+        self._silent = SilentClients()
         self._broker_sessions = BrokerSessions(self.cluster)
         self._listeners = Listeners(
             config.listeners,
             self.ranges,
             self.entrance.accept,
-            refused=self._tls_refused,
+            refused=self._refused,
             limits=config.unauthenticated,
-            waiting=self.admission.under_way,
+            places=self.admission.places,
+            make_room=self._make_room,
         )
         self._tasks: set[asyncio.Task[None]] = set()
         self._accepted: dict[str, int] = {}
@@ -141,6 +150,7 @@ class Server:
         self.catalog.subscribe(self._catalog_changed)
         self._catalog_changed()
         self._jobs.start()
+        self._auto_creation.start()
         await self._listeners.start()
 
     async def stop(self) -> None:
@@ -148,12 +158,13 @@ class Server:
         self._listeners.stop()
         await self.admission.stop()
         for connection in list(self.connections):
-            connection.close("gateway stops", quietly=True)
+            guard(connection, partial(connection.close, "gateway stops", quietly=True))
         await self._jobs.stop()
         await self.policies.stop()
         await self.catalog.stop()
         await self.audit.stop()
         self.admin.close()
+        self.own_admin.close()
         await self.cluster.stop()
 
     async def drain(self, seconds: float) -> None:
@@ -179,10 +190,13 @@ class Server:
 
         Called once a second; sweeps out clients that never said anything, too.
         """
-        self._sweep(monotonic())
+        self._silent.sweep(monotonic())
+        self.state.regexes.expire()
         self._listeners.reload()
         self._broker_sessions.sweep(monotonic())
-        flows = [flow for connection in self.busy for flow in connection.session.take_flows()]
+        flows: list[Flow] = []
+        for connection in list(self.busy):
+            guard(connection, partial(_take_flows, connection, flows))
         acls = needed_acls(connection.session.state.access for connection in self.busy)
         self.busy.clear()
         listeners = self._config.listeners
@@ -210,36 +224,32 @@ class Server:
                 "topics": len(self.cluster.index.names()),
                 "cluster_reachable": int(self.cluster.reachable),
                 "catalog_fresh": int(self.catalog.fresh),
+                "accepting": int(self._listeners.accepting),
+                "catalog_damaged_records": self.catalog.damaged,
                 "audit_queued_events": self.audit.queued,
             },
             counters=counters,
             rows=[
                 *self.state.take_authorization_denials(),
                 *self.audit.take_rows(),
+                *self.catalog.take_rows(),
                 *self.admission.take_rows(),
+                *self._listeners.take_delays(),
                 *self.policies.take_rows(),
             ],
         )
-
-    def _sweep(self, now: float) -> None:
-        """Close clients that have said nothing yet, after Kafka's connections.max.idle.ms."""
-        for connection, since in list(self._silent.items()):
-            if now - since < SILENT_SECONDS:
-                break  # in the order they came
-            connection.close("client sent nothing", quietly=True)
 
     # -- what connections ask -----------------------------------------------------------------
 
     def arrived(self, login: LoginConnection) -> None:
         """A client of a listener with SASL connected."""
         self._accepted[login.listener] = self._accepted.get(login.listener, 0) + 1
-        if not self.admission.arrived(login, self._listeners.handshaking(login.listener)):
-            login.close(FULL)
+        self.admission.arrived(login)
 
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
         """A client is in: it has said who it is, or nobody asked."""
         self.connections.add(connection)
-        self._silent[connection] = monotonic()
+        self._silent.add(connection)
         identity, listener = connection.session.state.identity, connection.listener
         if listener not in self.admission.sasl:  # where it was counted when it arrived
             self._accepted[listener] = self._accepted.get(listener, 0) + 1
@@ -249,37 +259,60 @@ class Server:
     def closed(self, connection: Connection) -> None:
         """A client connection is gone; what it counted is collected with the next report."""
         self.connections.discard(connection)
-        self._silent.pop(connection, None)
+        self._silent.remove(connection)
         self._broker_sessions.closed(connection)
         self.admission.closed(connection)
 
     def note_close(
-        self, connection: Connection | LoginConnection, reason: str, *, quietly: bool
+        self,
+        connection: Connection | LoginConnection,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
     ) -> None:
-        """Log and count why a connection ends."""
-        self._ends.note(connection.listener, connection.client_address, reason, quietly=quietly)
+        """Log and count why a connection ends, with the traceback of ``error``."""
+        listener, address = connection.listener, connection.client_address
+        self._ends.note(listener, address, reason, quietly=quietly, error=error)
 
-    def _tls_refused(self, listener: Listener, address: str, reason: str) -> None:
-        """A client's TLS did not come about; it never was a connection."""
-        self._ends.note(listener.name, address, reason, quietly=False)
-        if reason != FULL:
+    def _make_room(self, listener: str) -> None:
+        """End a connection of a full listener: the longest silent, before its login or after."""
+        if not self.admission.places[listener].make_room():
+            self._silent.make_room(listener)
+
+    def _refused(
+        self, listener: Listener, address: str, reason: str, error: Exception | None
+    ) -> None:
+        """A client was not let in; it never was a connection."""
+        self._ends.note(listener.name, address, reason, quietly=False, error=error)
+        if reason.startswith((FAILED, NO_PRINCIPAL)):
             self.audit.authentication_failed(listener.name, address, MECHANISM, None, reason)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run the cold part of a connection: making it, or waiting for a refresh."""
+    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run the cold part of a connection: making it, or waiting for a refresh. If it fails,
+        ``owner`` is ended."""
+        return self._begin(work, owner.fail)
+
+    def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run work that is no connection's; what it fails with is logged."""
+        return self._begin(work, _log_failure)
+
+    def _begin(
+        self, work: Coroutine[Any, Any, None], failed: Callable[[Exception], None]
+    ) -> asyncio.Task[None]:
+        def ended(task: asyncio.Task[None]) -> None:
+            self._tasks.discard(task)
+            if not task.cancelled() and isinstance(error := task.exception(), Exception):
+                failed(error)
+
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(ended)
         return task
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("a connection's task failed", exc_info=error)
 
     async def connect_broker(self, connection: Connection) -> None:
         """Connect a client to its broker. Raises OSError."""
-        self._silent.pop(connection, None)  # from here on the broker's own idle limit holds
+        self._silent.remove(connection)  # from here on the broker's own idle limit holds
         session_seconds = await open_broker(
             self.cluster, connection.node_id, lambda: BrokerSide(connection)
         )
@@ -294,10 +327,10 @@ class Server:
 
     async def refresh(self, what: Refresh) -> None:
         """Read the cluster's topics, or the catalog, anew; an unreachable one changes nothing."""
-        readings = [_if_possible(self.catalog.refresh())]
+        readings = [self.catalog.refresh]
         if what is Refresh.TOPICS:  # the catalog says whose they are
-            readings.append(_if_possible(self.cluster.refresh()))
-        await asyncio.gather(*readings)
+            readings.append(self.cluster.refresh)
+        await asyncio.gather(*map(_if_possible, readings))
 
     def _catalog_changed(self) -> None:
         """Everyone goes on with the catalog, and the policies, as they are now."""
@@ -305,7 +338,18 @@ class Server:
         self.entrance.review(self.connections)
 
 
-async def _if_possible(reading: Awaitable[None]) -> None:
-    """Without news a request is decided by what was known last."""
+def _take_flows(connection: Connection, flows: list[Flow]) -> None:
+    flows.extend(connection.session.take_flows())
+
+
+def _log_failure(error: Exception) -> None:
+    log.error("a task of the gateway's own failed", exc_info=error)
+
+
+async def _if_possible(read: Callable[[], Awaitable[None]]) -> None:
+    """Without news a request is decided by what was known last.
+
+    The reading begins in here: it must not have begun where the client is gone before this has.
+    """
     with suppress(ClusterUnreachable, CatalogUnavailable):
-        await reading
+        await read()

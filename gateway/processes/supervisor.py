@@ -109,6 +109,8 @@ class Supervisor:
             not_ready.append(f"cluster '{cluster}' is not known to be reachable")
         if self.metrics.gauge("catalog_fresh") != 1:
             not_ready.append("the catalog could not be read within catalog.max_staleness")
+        if self.metrics.gauge("accepting") == 0:
+            not_ready.append("a worker cannot accept clients: it lacks file descriptors")
         if self._stopping.is_set():
             not_ready.append("the gateway is stopping")
         return Health(not_live, not_ready)

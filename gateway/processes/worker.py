@@ -30,6 +30,7 @@ from gateway.auth.exchange import CredentialsError
 from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.members import FormatRefused
 from gateway.catalog.records import UnreadableCatalog
+from gateway.catalog.signatures import KeyFileError
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
@@ -130,6 +131,7 @@ class Worker:
             CredentialsError,
             FormatRefused,
             InvalidRules,
+            KeyFileError,
             PolicyError,
             TlsError,
             TopicUnusable,
@@ -187,7 +189,7 @@ async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     link = await WorkerChannel.open(channel, on_closed=stopping.set)
     server = Server(config, worker_id=worker_id)
-    traffic_log = open_traffic_log(config, worker_id, server.admin)
+    traffic_log = open_traffic_log(config, worker_id, server.own_admin)
     link.on_line = OrderTaker(server.policies, link.send)
     worker = Worker(server, traffic_log, link, stopping)
     try:

@@ -3,8 +3,8 @@
 The supervisor sends the configuration first, so that a worker which is restarted works as its
 siblings do, whatever the file says by then; later, when policies are reloaded, orders
 (``worker_orders``). The worker sends that it is ready, or why it cannot start; then, once a second,
-how things stand and what has been counted, and answers to orders. Each line holds increments that
-stand on their own: a worker that dies in the middle of one loses that line only.
+what has been counted and, after it, how things stand, and answers to orders. Each line holds
+increments that stand on their own: a worker that dies in the middle of one loses that line only.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias, cast
 
-from gateway.counts import Counts, Row
-from gateway.flows import LATENCY_BUCKETS, Denial, Flow, PolicyEvent
+from gateway.counts import METRIC_BUCKETS, Counts, Row
+from gateway.flows import Denial, Flow, PolicyEvent
 
 MAX_LINE = 1024 * 1024
 """Bytes of the longest line that is read."""
@@ -41,7 +42,8 @@ class WorkerReport:
     ``connections`` are open connections by listener. ``gauges`` are states, ``counters`` are
     counts since the last report: family to label value to count; ``rows`` are those with another
     number of labels. ``acls`` are principals that were busy, each with an ACL that allows them
-    something that they have done on a connection that they still have, or had.
+    something that they have done on a connection that they still have, or had. ``made_at`` is in
+    seconds of ``time.monotonic``, which all processes of a machine share.
     """
 
     flows: Sequence[Flow] = ()
@@ -52,6 +54,7 @@ class WorkerReport:
     rows: Sequence[Row] = ()
     policies: Sequence[PolicyEvent] = ()
     acls: Collection[tuple[str, str]] = ()
+    made_at: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +71,12 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How things stand in the worker, as in :class:`WorkerReport`."""
+    """How things stand in the worker, as in :class:`WorkerReport`. What had been counted at
+    ``made_at`` came before."""
 
     connections: Mapping[str, int]
     gauges: Mapping[str, int | float]
+    made_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +104,12 @@ def encode_message(message: Message) -> bytes:
             content: dict[str, object] = {"ready": True}
         case Failed(reason):
             content = {"failed": reason}
-        case State(connections, gauges):
-            content = {"connections": dict(connections), "gauges": dict(gauges)}
+        case State(connections, gauges, made_at):
+            content = {
+                "connections": dict(connections),
+                "gauges": dict(gauges),
+                "made_at": made_at,
+            }
         case Increments(rows):
             content = {"rows": list(rows)}
         case Prepared(number, failure):
@@ -119,9 +128,13 @@ def decode_message(line: bytes) -> Message:
             return Ready()
         case {"failed": str(reason)}:
             return Failed(reason)
-        case {"connections": dict(connections), "gauges": dict(gauges)}:
+        case {
+            "connections": dict(connections),
+            "gauges": dict(gauges),
+            "made_at": float(made_at),
+        }:
             if all(isinstance(value, int | float) for value in (connections | gauges).values()):
-                return State(connections, gauges)
+                return State(connections, gauges, made_at)
         case {"rows": list(rows)}:
             return Increments([_row(row) for row in rows])
         case {"prepared": int(number), "failure": str(failure)}:
@@ -134,7 +147,7 @@ def _row(row: object) -> Row:
         case [str(family), list(labels), int(count)] if _are_labels(labels):
             return family, tuple(labels), count
         case [str(family), list(labels), list(buckets)] if _are_labels(labels):
-            if len(buckets) == LATENCY_BUCKETS and all(isinstance(n, int) for n in buckets):
+            if len(buckets) == METRIC_BUCKETS and all(isinstance(n, int) for n in buckets):
                 return family, tuple(labels), buckets
     raise ValueError("a row that is no count")
 
@@ -226,13 +239,20 @@ class WorkerChannel(asyncio.Protocol):
         self._counts.add_rows(report.rows)
         if self._transport is None or self.full:
             return
-        self._transport.write(encode_message(State(report.connections, report.gauges)))
+        self._send_counts(self._transport)
+        # Last, so that /metrics never shows a state without the counts that led to it.
+        state = State(report.connections, report.gauges, report.made_at)
+        self._transport.write(encode_message(state))
+
+    def _send_counts(self, transport: asyncio.WriteTransport) -> None:
         for message in increments(self._counts.take()):
-            self._transport.write(encode_message(message))
+            transport.write(encode_message(message))
 
     async def close(self) -> None:
-        """Send what is left, for :data:`CLOSE_SECONDS` at most."""
+        """Send what is left, also what waits for a supervisor that does not read yet, for
+        :data:`CLOSE_SECONDS` at most."""
         if self._transport is None:
             return
+        self._send_counts(self._transport)
         self._transport.close()
         await asyncio.wait([self._lost], timeout=CLOSE_SECONDS)

@@ -8,7 +8,7 @@ from gateway.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
 )
-from gateway.names import InvalidName
+from gateway.names import DELIMITER, InvalidName, LogicalName, decode
 from gateway.views.view import View
 
 TOPIC_RESOURCE = 2
@@ -19,7 +19,8 @@ def check_creation(view: View, spelled: str) -> Denied | None:
     """Why a topic may not be created under this spelling, INVALID_TOPIC_EXCEPTION; None: it may.
 
     What may not be named may not be created; nor may a default-namespace name that Kafka's
-    folding of ``.`` and ``_`` would take for a namespace's.
+    folding of ``.`` and ``_`` would take for a namespace's, nor one that reads as the name of a
+    topic in a namespace that does not exist, unless the cluster has such names.
     """
     found = view.resolve(spelled.encode())
     if isinstance(found, Denied):
@@ -27,16 +28,41 @@ def check_creation(view: View, spelled: str) -> Denied | None:
         code = found.code if view.closed else INVALID_TOPIC_EXCEPTION
         return Denied(code, found.message, found.rule)
     try:
-        captor = view.snapshot.captured_by(view.parse(spelled))
+        name = view.parse(spelled)
     except InvalidName as error:
         return Denied(INVALID_TOPIC_EXCEPTION, str(error), "names")
-    if captor is None:
-        return None
+    if view.snapshot.captured_by(name) is not None:
+        return collision(spelled)
+    return None if view.settings.namespace_like else _namespace_like(view, spelled, name)
+
+
+def collision(spelled: str) -> Denied:
+    """The denial of a default-namespace name that folds into a namespace's. It does not say which:
+    not everyone may know of that."""
     return Denied(
         INVALID_TOPIC_EXCEPTION,
-        f"Topic '{spelled}' would collide with names of namespace '{captor}', "
-        "since Kafka does not tell '.' from '_'.",
+        f"Topic '{spelled}' would collide with names of a namespace, since Kafka does not tell '.' "
+        "from '_'; choose another name.",
         "collision",
+    )
+
+
+def _namespace_like(view: View, spelled: str, name: LogicalName) -> Denied | None:
+    """Why a name may not be created that reads as one in a namespace, which is not there. With a
+    leading colon it says itself that it is in none."""
+    if name.namespace or spelled.startswith(DELIMITER):
+        return None
+    meant = decode(name.topic)
+    if not meant.namespace or view.snapshot.entry_of(name) is not None:
+        return None
+    from_root = DELIMITER if view.settings.home else ""
+    return Denied(
+        INVALID_TOPIC_EXCEPTION,
+        f"InvalidNamespaceException: '{spelled}' reads as topic '{meant.topic}' of namespace "
+        f"'{meant.namespace}', which does not exist. Create the namespace first: kafka-topics "
+        f"--create --topic {from_root}{meant.namespace}{DELIMITER} (with your --bootstrap-server). "
+        f"If a topic outside of namespaces is meant, its name here is '{DELIMITER}{name.topic}'.",
+        "namespace",
     )
 
 

@@ -10,6 +10,7 @@ from gateway.decision import Denied
 from gateway.rules.asked_topics import AskedTopic
 from gateway.rules.nested import element_class, make
 from gateway.rules.topic_shapes import TOPIC_ID, Topics, TopicShape
+from protocol.pausing import paced
 
 
 def merge_topics(shape: TopicShape, asked: tuple[AskedTopic, ...] | None, holder: Any) -> Any:
@@ -24,7 +25,7 @@ def merge_topics(shape: TopicShape, asked: tuple[AskedTopic, ...] | None, holder
     answers = _Answers(getattr(holder, topics.array), topics)
     topic_class = element_class(type(holder), topics.array)
     merged: list[Any] = []
-    for topic in asked:
+    for topic in paced(asked):
         if topic.denied is not None:
             merged.append(_error_entry(shape, topic_class, topic, topic.denied))
         elif (entry := answers.take(topic)) is not None:
@@ -40,7 +41,7 @@ class _Answers:
         self._places: dict[object, list[int]] = {}
         self._given: Counter[object] = Counter()
         self._taken: set[int] = set()
-        for place, entry in enumerate(entries):
+        for place, entry in paced(enumerate(entries)):
             for key in (getattr(entry, topics.name, None), getattr(entry, TOPIC_ID, None)):
                 if key:
                     self._places.setdefault(key, []).append(place)
@@ -96,7 +97,7 @@ def _own_part(shape: TopicShape, topic_class: type, topic: AskedTopic, entry: An
     partition_class = element_class(topic_class, topics.partitions)
     wanted = [
         partition
-        for partition in getattr(entry, topics.partitions)
+        for partition in paced(getattr(entry, topics.partitions))
         if getattr(partition, topics.index) in topic.partitions
         and getattr(partition, topics.index) not in topic.refused
     ]

@@ -16,6 +16,7 @@ from gateway.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.rules.topic_shapes import TOPIC_ID, Topics, TopicShape
+from protocol.pausing import paced, pause_point
 
 NO_ALIASES: Mapping[bytes, bytes] = MappingProxyType({})
 
@@ -58,6 +59,7 @@ class Refusal:
 
     def of(self, name: str | None, topic_id: UUID | None) -> Denied | None:
         """Why the topic is refused, with the code that this API gives for it; None if it is not."""
+        pause_point()
         if self.everything is not None:
             return self.everything
         if topic_id is not None and (why := self.denied.get(topic_id.bytes)) is not None:
@@ -94,15 +96,15 @@ def divide(
     topics = refusal.shape.request
     asked = [_asked(entry, topics, refusal) for entry in entries]
     if refusal.shape.all_or_nothing and any(topic.denied for topic in asked):
-        asked = [replace(topic, denied=topic.denied or NOT_ATTEMPTED) for topic in asked]
+        asked = [replace(topic, denied=topic.denied or NOT_ATTEMPTED) for topic in paced(asked)]
     forwarded: dict[int, Any] = {}
     first_at: dict[str, int] = {}
-    for at, (topic, entry) in enumerate(zip(asked, entries, strict=True)):
+    for at, (topic, entry) in paced(enumerate(zip(asked, entries, strict=True))):
         if topic.denied is None and topic.name == topic.forwarded:
             forwarded[at] = entry
             if topic.name is not None:
                 first_at.setdefault(topic.name, at)
-    for at, (topic, entry) in enumerate(zip(asked, entries, strict=True)):
+    for at, (topic, entry) in paced(enumerate(zip(asked, entries, strict=True))):
         if topic.denied is not None or topic.name is None or at in forwarded:
             continue
         spelling = refusal.first_spelling(topic.name)
@@ -159,7 +161,7 @@ def _by_index(entry: Any, topics: Topics) -> dict[int, Any]:
     partitions = getattr(entry, topics.partitions)
     if not topics.index:
         return {number: number for number in partitions}
-    return {getattr(partition, topics.index): partition for partition in partitions}
+    return {getattr(partition, topics.index): partition for partition in paced(partitions)}
 
 
 def _renamed(entry: Any, topics: Topics, name: str) -> Any:

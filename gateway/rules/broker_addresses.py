@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from gateway.virtual_brokers import ListenerAddresses
 from protocol.entities import Kind
+from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -30,7 +31,7 @@ def endpoint_edits(
     node, so that no broker address passes even where nobody dropped it."""
     edits: list[Edit] = []
     host, port = _NOWHERE_LEGACY, _NO_PORT
-    for kind, start, stop, value in spans:
+    for kind, start, stop, value in eased(spans):
         if kind == ENDPOINT_NODE:
             endpoint = addresses.endpoint(value) if value != NO_NODE else None
             if endpoint is not None:
@@ -49,6 +50,6 @@ def hidden_nodes(spans: Sequence[Span], addresses: ListenerAddresses) -> set[int
     """The node ids that a response shows and the listener has no address for."""
     return {
         value
-        for kind, _, _, value in spans
+        for kind, _, _, value in eased(spans)
         if kind == ENDPOINT_NODE and value != NO_NODE and addresses.endpoint(value) is None
     }

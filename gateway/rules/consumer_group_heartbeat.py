@@ -23,9 +23,17 @@ from gateway.error_codes import (
 )
 from gateway.rules.api_keys import ApiKey
 from gateway.rules.error_response import error_response
-from gateway.rules.group_members import MAX_MEMBERS, GroupMembers, Member, MemberKey, Names
-from gateway.rules.topic_regex import InvalidTopicRegex, TopicRegex
+from gateway.rules.group_members import (
+    MAX_MEMBERS,
+    GroupMembers,
+    Member,
+    MemberKey,
+    Names,
+    Reach,
+)
+from gateway.rules.topic_regex import InvalidTopicRegex
 from protocol import messages
+from protocol.pausing import paced
 
 FIRST_WITH_REGEX: Final = 1
 JOINING_EPOCH: Final = 0
@@ -52,8 +60,6 @@ class KnownNames:
 
 
 NO_NAMES: Final = KnownNames()
-
-Reach = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +112,7 @@ class RegexSubscriptions:
         listing: Callable[[], Names],
         scope: Hashable = None,
         reach: Reach = str.encode,
+        meaning: Hashable = None,
     ) -> Forward | Answer:
         """Decide a heartbeat, in the client's names.
 
@@ -114,7 +121,8 @@ class RegexSubscriptions:
         none: a member that was subscribed to a topic under a name that does not reach it any more
         is fenced, so that it joins again and learns the topic's present name and id. ``scope`` is
         what names depend on (the listener, the principal): it keeps members apart that only seem
-        to be in one group. Raises ProtocolError.
+        to be in one group. While ``meaning`` is the same (None: never) names reach what they
+        reached, so what was evaluated for one heartbeat serves the next. Raises ProtocolError.
         """
         request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
         key = (scope, request.group_id, request.member_id)
@@ -128,30 +136,31 @@ class RegexSubscriptions:
             self._members.fence(key)
             why = "The subscription of this member is not known here; it must join again."
             return _refused(version, body, FENCED_MEMBER_EPOCH, why)
-        had_regex = member.regex is not None
+        had_regex = bool(member.pattern)
         if len(request.subscribed_topic_names or ()) > MAX_NAMES:
             why = f"A member may subscribe to {MAX_NAMES} topics by name at most."
             return _refused(version, body, INVALID_REQUEST, why)
         try:
-            before = len(member.names)
-            _take_over(member, request)
+            before = member.weight
+            self._take_over(scope, member, request)
         except InvalidTopicRegex as error:
-            why = f"SubscribedTopicRegex '{request.subscribed_topic_regex}' is not valid: {error}."
+            shown = request.subscribed_topic_regex[:LONGEST_NAME]
+            why = f"SubscribedTopicRegex '{shown}' is not valid: {error}."
             return _refused(version, body, INVALID_REGULAR_EXPRESSION, why)
-        names = NO_NAMES if member.regex is None else listing()
+        names = listing() if member.pattern else NO_NAMES
         names_version = names.version
-        wanted = self._wanted(member, names, scope)
-        reached = {flat: name for name in wanted if (flat := reach(name)) is not None}
+        found = self._members.subscription(scope, member, names, meaning, reach)
+        wanted, reached = found.wanted, found.reached
         if request.member_epoch != JOINING_EPOCH and _renamed(member.reached, reached, reach):
             self._members.forget(key)
             self._members.fence(key)
             why = "A topic of this member's subscription was moved or deleted; it must join again."
             return _refused(version, body, FENCED_MEMBER_EPOCH, why)
-        kept = self._members.heard(key, member, len(member.names) - before)
+        kept = self._members.heard(key, member, member.weight - before)
         new = None if kept else member
         sent = Sent(key, None, names_version, new, reached)
-        if member.regex is None and not had_regex:
-            return _by_name(request, body, member, sent)
+        if not member.pattern and not had_regex:
+            return _by_name(request, body, member, sent, found.told)
         says_so = _is_given(request) or request.member_epoch == JOINING_EPOCH
         current = member.accepted is not None and member.names_version == names_version
         if current and not says_so:
@@ -161,8 +170,10 @@ class RegexSubscriptions:
             return Forward(body, sent)
         # Until the broker says so nobody knows what it holds; a failure is sent again.
         member.accepted = None
-        request = replace(request, subscribed_topic_names=wanted, subscribed_topic_regex=None)
-        return Forward(messages.write(request), replace(sent, names=wanted))
+        told: dict[str, object] = {"subscribed_topic_names": wanted}
+        if version >= FIRST_WITH_REGEX:
+            told["subscribed_topic_regex"] = None
+        return Forward(messages.write(replace(request, **told)), replace(sent, names=wanted))
 
     def on_response(self, version: int, sent: Sent | None, body: bytes) -> None:
         """Learn from the broker's response to a forwarded heartbeat. Raises ProtocolError."""
@@ -202,12 +213,22 @@ class RegexSubscriptions:
         )
         return Member() if complete or self._members.is_fenced(key) else None
 
-    def _wanted(self, member: Member, names: Names, scope: Hashable) -> tuple[str, ...]:
-        """The names to subscribe to: the client's own and what its expression matches, sorted."""
-        if member.regex is None:
-            return tuple(sorted(set(member.names)))
-        matches = self._members.matching(scope, member.regex, names)
-        return tuple(sorted({*member.names, *matches}))
+    def _take_over(self, scope: Hashable, member: Member, request: Any) -> None:
+        """What the heartbeat says of the subscription; null means unchanged, an empty expression
+        that there is none any more. An invalid expression changes nothing, and a name that is too
+        long for any topic is not worth keeping."""
+        pattern = getattr(request, "subscribed_topic_regex", None)
+        if pattern:
+            self._members.compiled(scope, pattern)
+        if pattern is not None:
+            member.pattern = pattern
+        if request.subscribed_topic_names is not None:
+            names = request.subscribed_topic_names
+            member.names = tuple(name for name in names if len(name) <= LONGEST_NAME)
+
+    def expire(self) -> None:
+        """Forget members that have left without a word."""
+        self._members.expire()
 
 
 def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> bytes:
@@ -231,10 +252,11 @@ def without_partitions(version: int, body: bytes, topic_ids: Collection[bytes]) 
     return messages.write(replace(request, topic_partitions=owned))
 
 
-def _by_name(request: Any, body: bytes, member: Member, sent: Sent) -> Forward:
+def _by_name(
+    request: Any, body: bytes, member: Member, sent: Sent, reached: tuple[str, ...]
+) -> Forward:
     """A member without an expression. A broker assigns what comes to exist by itself, but it was
     not told of names that reached nothing: it is as soon as they do."""
-    reached = tuple(sorted(set(sent.reached.values())))
     if request.subscribed_topic_names is not None:
         return Forward(body, replace(sent, names=reached))
     if member.accepted is None or member.accepted == reached:
@@ -243,23 +265,13 @@ def _by_name(request: Any, body: bytes, member: Member, sent: Sent) -> Forward:
     return Forward(messages.write(told), replace(sent, names=reached))
 
 
-def _take_over(member: Member, request: Any) -> None:
-    """What the heartbeat says of the subscription; null means unchanged, an empty expression that
-    there is none any more. An invalid expression changes nothing, and a name that is too long for
-    any topic is not worth keeping."""
-    pattern = getattr(request, "subscribed_topic_regex", None)
-    if pattern is not None:
-        member.regex = TopicRegex(pattern) if pattern else None
-    if request.subscribed_topic_names is not None:
-        names = request.subscribed_topic_names
-        member.names = tuple(name for name in names if len(name) <= LONGEST_NAME)
-
-
 def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach) -> bool:
     """Whether a topic goes by another name now, or a name leads to another topic or nowhere."""
-    if before.keys() == now.keys() and before == now:
+    if before is now or before == now:
         return False
-    return any(now.get(flat, name) != name or reach(name) != flat for flat, name in before.items())
+    return any(
+        now.get(flat, name) != name or reach(name) != flat for flat, name in paced(before.items())
+    )
 
 
 def _is_given(request: Any) -> bool:

@@ -6,7 +6,7 @@ is the broker's. A namespace stands before its topics and counts as one partitio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -67,6 +67,22 @@ def page(version: int, body: bytes) -> Page:
     cursor = None if request.cursor is None else request.cursor.topic_name
     order = {topic.name: at for at, topic in enumerate(request.topics)}
     return Page(cursor, limit, order)
+
+
+def with_cursor_among(
+    version: int, body: bytes, names: Sequence[str], place: Callable[[str], str | None]
+) -> bytes:
+    """The same request, whose cursor is spelled as in ``names``: in another spelling its topic
+    would be asked for, and answered, twice. ``place`` is as in :func:`add_namespaces`."""
+    request = messages.parse(_REQUEST, version, body)
+    cursor = request.cursor
+    if cursor is None or cursor.topic_name in names:
+        return body
+    at = place(cursor.topic_name)
+    listed = None if at is None else next((name for name in names if place(name) == at), None)
+    if listed is None:
+        return body
+    return messages.write(replace(request, cursor=replace(cursor, topic_name=listed)))
 
 
 def without_cursor(version: int, body: bytes) -> bytes:

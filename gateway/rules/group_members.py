@@ -7,19 +7,32 @@ of another's members. Its longest unheard member is forgotten first.
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, Final, Protocol
 
 from gateway.rules.topic_regex import TopicRegex
+from protocol.pausing import paced
 
 MAX_MEMBERS: Final = 10_000
 MAX_NAMES_KEPT: Final = 100_000
 MAX_EVALUATIONS: Final = 100
-"""Most that is kept of each scope."""
+"""Most that is kept of each scope. ``MAX_NAMES_KEPT`` counts expressions along: so many of their
+characters as one name."""
+
+CHARACTERS_OF_A_NAME: Final = 16
+
+UNHEARD_SECONDS: Final = 180.0
+"""How long a member is kept that is not heard of: three times the longest session that a broker
+allows (group.consumer.max.session.timeout.ms). One that comes again after that joins anew."""
 
 MemberKey = tuple[Hashable, str, str]
 """The scope, the group id and the member id."""
+
+
+Reach = Callable[[str], bytes | None]
+"""Gives the flat name behind a name; None where there is none."""
 
 
 class Names(Protocol):
@@ -34,33 +47,60 @@ class Names(Protocol):
 
 @dataclass(slots=True)
 class Member:
-    """A member's subscription: the client's ``names`` and ``regex``, and the names that the broker
-    has ``accepted`` for them (None: none yet), evaluated at ``names_version``. ``reached`` maps
-    the flat names behind them to the names."""
+    """A member's subscription: the client's ``names`` and expression (``pattern``, empty: none),
+    and the names that the broker has ``accepted`` for them (None: none yet), evaluated at
+    ``names_version``. ``reached`` maps the flat names behind them to the names. ``heard`` is when
+    it was heard of last."""
 
     names: tuple[str, ...] = ()
-    regex: TopicRegex | None = None
+    pattern: str = ""
     accepted: tuple[str, ...] | None = None
     names_version: int = 0
     reached: Mapping[bytes, str] = field(default_factory=dict)
+    heard: float = 0.0
+
+    @property
+    def weight(self) -> int:
+        """What it takes to keep, in names."""
+        return len(self.names) + len(self.pattern) // CHARACTERS_OF_A_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """What names and an expression come to, sorted: ``wanted``. ``reached`` maps flat names to
+    those of them that reach a topic, ``told`` are these. ``version`` is that of the names, and
+    ``meaning`` what they meant."""
+
+    version: int
+    meaning: Hashable
+    wanted: tuple[str, ...]
+    reached: Mapping[bytes, str]
+    told: tuple[str, ...]
 
 
 @dataclass(slots=True)
 class _Scope:
     """What is known within one scope, the longest unused first. ``evaluations`` holds by pattern
-    what it matches, and of which version of the names; ``names`` counts those of all members."""
+    what it matches, and of which version of the names, ``subscriptions`` what comes of it together
+    with a member's own names; ``names`` counts those of all members."""
 
     members: OrderedDict[MemberKey, Member] = field(default_factory=OrderedDict)
-    fenced: OrderedDict[MemberKey, None] = field(default_factory=OrderedDict)
+    fenced: OrderedDict[MemberKey, float] = field(default_factory=OrderedDict)
+    compiled: OrderedDict[str, TopicRegex] = field(default_factory=OrderedDict)
     evaluations: OrderedDict[str, tuple[int, tuple[str, ...]]] = field(default_factory=OrderedDict)
+    subscriptions: OrderedDict[Hashable, Subscription] = field(default_factory=OrderedDict)
     names: int = 0
 
 
 class GroupMembers:
     """The members by key, those that were fenced, and what expressions match."""
 
-    def __init__(self, max_members: int = MAX_MEMBERS) -> None:
+    def __init__(
+        self, max_members: int = MAX_MEMBERS, clock: Callable[[], float] = monotonic
+    ) -> None:
+        """``clock`` tells seconds from any fixed point."""
         self._max_members = max_members
+        self._clock = clock
         self._scopes: defaultdict[Hashable, _Scope] = defaultdict(_Scope)
 
     def __len__(self) -> int:
@@ -77,6 +117,7 @@ class GroupMembers:
         if scope.members.get(key) is not member:
             return False
         scope.members.move_to_end(key)
+        member.heard = self._clock()
         scope.names += more_names
         return True
 
@@ -85,39 +126,93 @@ class GroupMembers:
         scope = self._scopes[key[0]]
         self.forget(key)
         scope.members[key] = member
-        scope.names += len(member.names)
+        member.heard = self._clock()
+        scope.names += member.weight
         while len(scope.members) > self._max_members or (
             scope.names > MAX_NAMES_KEPT and len(scope.members) > 1
         ):
             _, forgotten = scope.members.popitem(last=False)
-            scope.names -= len(forgotten.names)
+            scope.names -= forgotten.weight
+
+    def expire(self) -> None:
+        """Forget the members that have not been heard of for too long, and scopes without any."""
+        latest = self._clock() - UNHEARD_SECONDS
+        for name, scope in list(self._scopes.items()):
+            while scope.members and next(iter(scope.members.values())).heard < latest:
+                _, forgotten = scope.members.popitem(last=False)
+                scope.names -= forgotten.weight
+            while scope.fenced and next(iter(scope.fenced.values())) < latest:
+                scope.fenced.popitem(last=False)
+            if not scope.members:
+                scope.compiled.clear()
+                scope.evaluations.clear()
+                scope.subscriptions.clear()
+                if not scope.fenced:
+                    del self._scopes[name]
 
     def forget(self, key: MemberKey) -> None:
         """Nothing is known of a member any more, not even that it was fenced."""
         scope = self._scopes[key[0]]
-        scope.names -= len(scope.members.pop(key, Member()).names)
+        scope.names -= scope.members.pop(key, Member()).weight
         scope.fenced.pop(key, None)
 
     def fence(self, key: MemberKey) -> None:
         """Note that a member is told to join again."""
         fenced = self._scopes[key[0]].fenced
-        fenced[key] = None
+        fenced.pop(key, None)
+        fenced[key] = self._clock()
         _bound(fenced, self._max_members)
 
     def is_fenced(self, key: MemberKey) -> bool:
         """Whether it was, and has not joined since."""
         return key in self._scopes[key[0]].fenced
 
-    def matching(self, scope: Hashable, regex: TopicRegex, names: Names) -> tuple[str, ...]:
+    def compiled(self, scope: Hashable, pattern: str) -> TopicRegex:
+        """An expression of the scope. Raises InvalidTopicRegex."""
+        kept = self._scopes[scope].compiled
+        known = kept.get(pattern)
+        if known is None:
+            known = kept[pattern] = TopicRegex(pattern)
+            _bound(kept, MAX_EVALUATIONS)
+        kept.move_to_end(pattern)
+        return known
+
+    def matching(self, scope: Hashable, pattern: str, names: Names) -> tuple[str, ...]:
         """Evaluated once for all members of a group, which mostly have the same expression."""
-        evaluations = self._scopes[scope].evaluations
-        known = evaluations.get(regex.pattern)
-        if known is None or known[0] != names.version:
-            known = (names.version, regex.matching(names.names))
-            evaluations[regex.pattern] = known
+        evaluations, version = self._scopes[scope].evaluations, names.version
+        known = evaluations.get(pattern)
+        if known is None or known[0] != version:
+            known = (version, self.compiled(scope, pattern).matching(names.names))
+            evaluations[pattern] = known
             _bound(evaluations, MAX_EVALUATIONS)
-        evaluations.move_to_end(regex.pattern)
+        evaluations.move_to_end(pattern)
         return known[1]
+
+    def subscription(
+        self, scope: Hashable, member: Member, names: Names, meaning: Hashable, reach: Reach
+    ) -> Subscription:
+        """What a member is to be subscribed to; members with the same names and expression share it
+        while the names are the same, and mean the same (None: they may not)."""
+        known_by = (member.pattern, member.names)
+        kept = self._scopes[scope].subscriptions
+        known = kept.get(known_by)
+        if (
+            known is None
+            or meaning is None
+            or (known.version, known.meaning) != (names.version, meaning)
+        ):
+            wanted = set(member.names)
+            if member.pattern:
+                wanted.update(self.matching(scope, member.pattern, names))
+            ordered = tuple(sorted(wanted))
+            reached = {flat: each for each in paced(ordered) if (flat := reach(each)) is not None}
+            told = tuple(sorted(set(reached.values())))
+            known = Subscription(names.version, meaning, ordered, reached, told)
+            kept[known_by] = known
+            _bound(kept, MAX_EVALUATIONS)
+        if known_by in kept:
+            kept.move_to_end(known_by)
+        return known
 
 
 def _bound(entries: OrderedDict[Any, Any], most: int) -> None:

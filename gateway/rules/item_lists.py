@@ -16,6 +16,7 @@ from gateway.error_codes import INVALID_REQUEST
 from gateway.rules.api_keys import ApiKey
 from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.pausing import pause_point
 from protocol.schema import request_name, response_name
 
 Key = TypeVar("Key", bound=Hashable)
@@ -137,6 +138,7 @@ def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
 
 
 def _key(entry: Any, names: tuple[str, ...]) -> Any:
+    pause_point()
     if not names:
         return entry.encode()
     values = [getattr(entry, name) for name in names]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from protocol import messages
+from protocol.pausing import paced
 
 
 def keep(version: int, body: bytes, allowed: Callable[[bytes], bool]) -> bytes:
@@ -14,5 +15,5 @@ def keep(version: int, body: bytes, allowed: Callable[[bytes], bool]) -> bytes:
     Raises ProtocolError.
     """
     response = messages.parse("ListGroupsResponse", version, body)
-    groups = tuple(group for group in response.groups if allowed(group.group_id.encode()))
+    groups = tuple(group for group in paced(response.groups) if allowed(group.group_id.encode()))
     return messages.write(replace(response, groups=groups))

@@ -46,17 +46,6 @@ def wants_all(version: int, body: bytes) -> bool:
     return topics == () if version == 0 else topics is None
 
 
-def allows_auto_creation(version: int, body: bytes) -> bool:
-    """Whether a MetadataRequest lets the broker create what it names; before v4 it always does."""
-    request = messages.parse("MetadataRequest", version, body)
-    return bool(getattr(request, "allow_auto_topic_creation", True))
-
-
-def without_auto_creation(version: int, body: bytes) -> bytes:
-    """The same MetadataRequest, from v4 on, which lets the broker create nothing."""
-    return messages.write(_without_auto_creation(messages.parse("MetadataRequest", version, body)))
-
-
 def ask_by_name(version: int, body: bytes, names: Iterable[str]) -> bytes:
     """The same MetadataRequest for these topics, without auto-creation where v4+ can say so.
 

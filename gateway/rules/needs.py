@@ -19,12 +19,14 @@ NOTHING: Final = 0
 class Needs:
     """Operations (codes of :class:`gateway.acl_model.Operation`; 0: none) on the topics, groups
     and transactional ids that a request names.
-    ``instead``: who may do this with the cluster needs nothing on topics."""
+    ``instead``: who may do this with the cluster needs nothing on topics.
+    ``tells_illegal``: an illegal topic name is INVALID_TOPIC_EXCEPTION, not an unknown one."""
 
     topic: int = NOTHING
     group: int = NOTHING
     transactional_id: int = NOTHING
     instead: int = NOTHING
+    tells_illegal: bool = False
 
 
 _READ, _WRITE = int(Operation.READ), int(Operation.WRITE)
@@ -34,7 +36,7 @@ NEEDS: Final[dict[str, Needs]] = {
     "Produce": Needs(topic=_WRITE),
     "Fetch": Needs(topic=_READ),
     "ListOffsets": Needs(topic=_DESCRIBE),
-    "Metadata": Needs(topic=_DESCRIBE),
+    "Metadata": Needs(topic=_DESCRIBE, tells_illegal=True),
     "OffsetCommit": Needs(topic=_READ, group=_READ),
     "OffsetFetch": Needs(topic=_DESCRIBE, group=_DESCRIBE),
     "FindCoordinator": Needs(group=_DESCRIBE, transactional_id=_DESCRIBE),
@@ -55,7 +57,7 @@ NEEDS: Final[dict[str, Needs]] = {
     "OffsetDelete": Needs(topic=_READ, group=_DELETE),
     "ConsumerGroupHeartbeat": Needs(topic=_DESCRIBE, group=_READ),
     "ConsumerGroupDescribe": Needs(group=_DESCRIBE),
-    "DescribeTopicPartitions": Needs(topic=_DESCRIBE),
+    "DescribeTopicPartitions": Needs(topic=_DESCRIBE, tells_illegal=True),
 }
 """By API. What has no row needs nothing of this kind."""
 

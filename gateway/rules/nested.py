@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, get_type_hints
 
 from protocol import messages
+from protocol.pausing import pause_point
 from protocol.schema import field_type
 
 
@@ -29,11 +30,13 @@ def make(cls: type, values: Mapping[str, object]) -> Any:
     nullable, and a plain number becomes an error code where the field holds one. Fields without
     a value get their default or the zero of their type.
     """
+    pause_point()  # one for each item of what may be a large request
     return messages.build(cls, **_fitting(cls, values))
 
 
 def changed(entity: Any, values: Mapping[str, object]) -> Any:
     """``entity`` with other ``values``, fitted to its version as ``make`` does."""
+    pause_point()
     return replace(entity, **_fitting(type(entity), values))
 
 

@@ -19,6 +19,7 @@ from gateway.rules.asked_topics import NO_ALIASES, AskedTopic, Refusal, divide
 from gateway.rules.nested import element_class, has_field, make
 from gateway.rules.topic_shapes import MORE_TOPICS, TOPIC_ID, TopicShape, topic_shape
 from protocol import messages
+from protocol.pausing import paced
 from protocol.schema import request_name, response_name
 
 ACKS_NONE = 0
@@ -202,19 +203,18 @@ def _adjusted(request: Any, refusal: Refusal) -> Any:
 def _merge_groups(kept: Kept, groups: str, response: Any) -> tuple[Any, ...]:
     """The groups of a response, each with its kept topics, in the order of the request."""
     group_class = element_class(type(response), groups)
-    answered = list(getattr(response, groups))
+    answered: dict[str, list[Any]] = {}
+    for group in paced(getattr(response, groups)):
+        answered.setdefault(group.group_id, []).append(group)
     merged = []
-    for asked in kept.lists:
-        found = next((group for group in answered if group.group_id == asked.group), None)
-        if found is None:
-            found = make(group_class, {"group_id": asked.group})
-        else:
-            answered.remove(found)
+    for asked in paced(kept.lists):
+        same = answered.get(asked.group or "")
+        found = same.pop(0) if same else make(group_class, {"group_id": asked.group})
         if found.error_code:
             merged.append(found)  # likewise
             continue
         merged.append(merge_topics(kept.shape, asked.topics, found))
-    return (*merged, *answered)
+    return (*merged, *(group for left in answered.values() for group in left))
 
 
 def _without(holder: Any, path: tuple[str, ...], hidden: Collection[bytes]) -> Any:
@@ -224,9 +224,9 @@ def _without(holder: Any, path: tuple[str, ...], hidden: Collection[bytes]) -> A
     if value is None:
         return holder
     if not rest:
-        return replace(holder, **{attribute: tuple(e for e in value if not _is(e, hidden))})
+        return replace(holder, **{attribute: tuple(e for e in paced(value) if not _is(e, hidden))})
     if isinstance(value, tuple):
-        value = tuple(_without(element, tuple(rest), hidden) for element in value)
+        value = tuple(_without(element, tuple(rest), hidden) for element in paced(value))
     else:
         value = _without(value, tuple(rest), hidden)
     return replace(holder, **{attribute: value})

@@ -16,6 +16,7 @@ from gateway.rules.needs import NOTHING, Needs
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from protocol.entities import Kind
+from protocol.pausing import FEW, paced
 from protocol.primitives import compact_string, legacy_bytes, legacy_string
 from protocol.splice import Edit
 from protocol.subscription import rewrite_assignment, rewrite_subscription
@@ -41,6 +42,11 @@ NO_ID: Final = bytes(16)
 NO_REPLICA_IDS: Final = frozenset({-1})
 """A consumer; -2 (a debugging consumer) would read beyond the high watermark."""
 
+_AS_CONSUMER: Final = (-1).to_bytes(4, "big", signed=True)
+"""What goes to the broker for any replica id of ListOffsets and OffsetForLeaderEpoch: clients send
+0 (kafka-python) or the schema's default -2, Kafka answers them all, and a consumer's answer is
+the one that a client may have. Fetch, which moves the high watermark, is rejected instead."""
+
 
 @dataclass(slots=True)
 class Refusals:
@@ -49,14 +55,12 @@ class Refusals:
     ``topics`` maps raw names (or 16 id bytes), ``ids`` raw group and transactional ids to why.
     ``aliases`` maps a second spelling of a topic to the first one. ``unknown_ids`` are topic ids
     this worker has not heard of: they are denied, but worth one look at the cluster first.
-    ``poses_as_replica``: the request asks as a broker would, which no client may.
     """
 
     topics: dict[bytes, Denied] = field(default_factory=dict)
     ids: dict[bytes, Denied] = field(default_factory=dict)
     aliases: dict[bytes, bytes] = field(default_factory=dict)
     unknown_ids: bool = False
-    poses_as_replica: bool = False
 
 
 class RequestRenamer:
@@ -105,7 +109,7 @@ class RequestRenamer:
 
         ``protocol_type`` is the group's where no span says it.
         """
-        for kind, start, stop, value in spans:
+        for kind, start, stop, value in spans if len(spans) <= FEW else paced(spans):
             if value is None:
                 continue
             if kind == TOPIC_NAME:
@@ -119,7 +123,7 @@ class RequestRenamer:
             elif kind == PROTOCOL_TYPE:
                 protocol_type = value
             elif kind == REPLICA_ID and value not in NO_REPLICA_IDS:
-                self._refused().poses_as_replica = True
+                self.edits.append((start, stop, _AS_CONSUMER))
             elif kind in EMBEDDED and protocol_type == CONSUMER:
                 self._embedded(start, stop, value, EMBEDDED[kind])
 
@@ -134,7 +138,8 @@ class RequestRenamer:
             return
         found = self._access.topic(self._on_topic, value)
         if isinstance(found, Denied):
-            self._refused().topics[value] = found
+            why = found.told() if self._needs.tells_illegal else found
+            self._refused().topics[value] = why
             return
         flat = found.flat
         first = self.spelled.setdefault(flat, value)

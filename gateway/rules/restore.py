@@ -21,6 +21,7 @@ from gateway.rules.rename import (
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
 from protocol.entities import Kind
+from protocol.pausing import FEW, paced
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -80,7 +81,7 @@ class ResponseRenamer:
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
         """Decide each span, in order. ``protocol_type`` is the group's where no span says it."""
         moved = self._view.has_topic_ids
-        for kind, start, stop, value in spans:
+        for kind, start, stop, value in spans if len(spans) <= FEW else paced(spans):
             if value is None:
                 continue
             if kind == TOPIC_NAME:
@@ -131,6 +132,10 @@ class ResponseRenamer:
             if asked is not None:
                 return self._view.spell_under(flat, asked)
         return self._view.spell(flat)
+
+    def told(self, flat: bytes) -> bytes | None:
+        """A flat name in an error text; a topic that was not asked for has to be describable."""
+        return self.shown(flat) if flat in self._spelled else self._described(flat)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
         if not value:

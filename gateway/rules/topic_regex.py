@@ -9,6 +9,11 @@ from collections.abc import Iterable
 
 import re2
 
+from protocol.pausing import paced
+
+MAX_PATTERN_BYTES = 32_767
+"""The longest string of Kafka's protocol: a broker closes the connection for a longer one."""
+
 MAX_COMPILED_BYTES = 1 << 20
 """A compiled expression that would take more is refused."""
 
@@ -23,6 +28,10 @@ class TopicRegex:
     __slots__ = ("_compiled", "pattern")
 
     def __init__(self, pattern: str) -> None:
+        size = len(pattern.encode())
+        if size > MAX_PATTERN_BYTES:
+            why = f"it has {size} bytes, and {MAX_PATTERN_BYTES} are allowed"
+            raise InvalidTopicRegex(why)
         options = re2.Options()
         options.log_errors = False
         options.max_mem = MAX_COMPILED_BYTES
@@ -34,7 +43,7 @@ class TopicRegex:
 
     def matching(self, names: Iterable[str]) -> tuple[str, ...]:
         """The names that match as a whole, in their order."""
-        return tuple(name for name in names if self._compiled.fullmatch(name) is not None)
+        return tuple(name for name in paced(names) if self._compiled.fullmatch(name) is not None)
 
 
 def _text(error: Exception) -> str:

@@ -14,6 +14,7 @@ from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, slice_o
 from gateway.exchanges.plans import Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
+from gateway.session.deciding import Deciding
 from gateway.session.in_flight import InFlight
 from gateway.session.responses import response_payload
 from protocol.errors import ProtocolError, TruncatedError
@@ -59,7 +60,7 @@ class Requests:
         self._state = state
         self._in_flight = in_flight
         self.to_broker: list[Buffer] = []
-        self.waiting: Refresh | Work | Interlude | None = None
+        self.waiting: Refresh | Work | Interlude | Deciding | None = None
         self._interlude: Interlude | None = None  # that could not begin yet
         self._working: Exchange | None = None
         self._held = Held()
@@ -94,6 +95,8 @@ class Requests:
 
     def flows(self) -> list[Flow]:
         """The flows that something may yet be counted on for the work under way."""
+        if isinstance(self.waiting, Deciding):
+            return self.waiting.exchange.flows()
         return [] if self._working is None else self._working.flows()
 
     def data(self, data: bytes) -> None:
@@ -121,7 +124,13 @@ class Requests:
         held = self._held.take()
         position = 0
         exchange, self._working = self._working, None
-        if exchange is not None:
+        if isinstance(done, Deciding):
+            if self._finishing:  # nothing behind it is begun
+                held = b""
+            if not self._decided(done, done.slices.result()):
+                self._hold(done.frame + held)
+                return
+        elif exchange is not None:
             assert body is not None
             self._in_flight.answer(exchange, response_payload(exchange, body))
             position = 4 + SIZE.unpack_from(held)[0]
@@ -131,7 +140,7 @@ class Requests:
                 return  # the connection ends with this answer; nothing behind it is done
         elif isinstance(done, Refresh):
             self._refreshed = True
-        if self._finishing:  # what waited is done, and nothing behind it is begun
+        if self._finishing and held:  # what waited is done, and nothing behind it is begun
             held = held[: 4 + SIZE.unpack_from(held)[0] if self._refreshed else position]
         if self._interlude is not None:
             self._begin(self._interlude, held[position:])
@@ -155,8 +164,13 @@ class Requests:
     def _begin(self, interlude: Interlude, rest: bytes) -> None:
         self._interlude = None
         self.waiting = interlude
+        self._hold(rest)
+
+    def _hold(self, rest: bytes) -> None:
+        """Hold what has come, and all that comes, until what waits is done."""
         self._held.keep(rest, ALL)
         self._held.wanted = ALL  # also where nothing is held yet
+        self._in_flight.sent()
 
     def _read(self, buf: bytes, position: int) -> None:
         limit = len(buf)
@@ -174,6 +188,9 @@ class Requests:
                     position = limit
                 break
             if not self._request(buf, position, end, arrived):
+                if isinstance(self.waiting, Deciding):
+                    self._hold(buf[end:])
+                    return
                 wanted = ALL
                 break
             position = end
@@ -192,9 +209,14 @@ class Requests:
             self._answer_undecided(buf, position, end, arrived)
             return True
         exchange = Exchange(plan, correlation_id, arrived, size + 4 + cut_off)
-        if self._refreshed:
-            exchange.refreshed = True
         start = self._body_of_request(plan, buf, position, end)
+        if size > plan.small_request or self._refreshed:
+            exchange.refreshed = self._refreshed
+            deciding = Deciding(self._state, exchange, buf, position, start, end)
+            if not deciding.slices.step():
+                self.waiting = deciding
+                return False
+            return self._decided(deciding, deciding.slices.result())
         try:
             outcome = plan.on_request(self._state, exchange, buf, start, end)
         except TrailingBytes as more:
@@ -206,6 +228,16 @@ class Requests:
             self._in_flight.expect(exchange)
             return True
         return self._special(exchange, buf, position, start, outcome)
+
+    def _decided(self, done: Deciding, outcome: Outcome) -> bool:
+        """Do what was decided in slices; False when the request has to wait again."""
+        exchange, buf, position = done.exchange, done.buf, done.position
+        if isinstance(outcome, list):
+            self._refreshed = False
+            write_frame(self.to_broker, buf, position, done.end, done.end, outcome)
+            self._in_flight.expect(exchange)
+            return True
+        return self._special(exchange, buf, position, done.start, outcome)
 
     def _special(
         self, exchange: Exchange, buf: bytes, position: int, start: int, outcome: Outcome

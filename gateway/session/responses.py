@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from struct import Struct
 from time import monotonic
 from typing import Final
 
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.fetch_stream import FetchStream
-from gateway.exchanges.framing import SIZE, Held, bad_size, write_frame
+from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, write_frame
 from gateway.exchanges.state import ConnectionState
+from gateway.session.deciding import Restoring
 from gateway.session.in_flight import InFlight
+from gateway.slices import Slices
 from protocol.errors import ProtocolError
 from protocol.headers import response_body_pos, response_header
 from protocol.splice import splice
@@ -25,14 +28,16 @@ MAX_RESPONSE: Final = 1 << 30
 
 
 class Responses:
-    """What a broker sends, matched with what is in flight."""
+    """What a broker sends, matched with what is in flight. ``restoring`` is a long response that is
+    not done yet: what comes behind it is held until :meth:`resume`."""
 
-    __slots__ = ("_held", "_in_flight", "_state")
+    __slots__ = ("_held", "_in_flight", "_state", "restoring")
 
     def __init__(self, state: ConnectionState, in_flight: InFlight) -> None:
         self._state = state
         self._in_flight = in_flight
         self._held = Held()
+        self.restoring: Restoring | None = None
 
     def data(self, data: bytes) -> None:
         """Take bytes from the broker. Raises ProtocolError for what no broker may send."""
@@ -50,7 +55,7 @@ class Responses:
             if not queue:
                 raise ProtocolError("the broker answered a request that was not sent")
             exchange = queue[0]
-            step, wanted = self._read_response(exchange, buf, position)
+            step, wanted = self._read_response(exchange, buf, position, arrived)
             stream = exchange.stream
             whole = step > position if stream is None else stream.done
             position = step
@@ -60,7 +65,9 @@ class Responses:
         if position < limit:
             self._held.keep(buf[position:], wanted)
 
-    def _read_response(self, exchange: Exchange, buf: bytes, position: int) -> tuple[int, int]:
+    def _read_response(
+        self, exchange: Exchange, buf: bytes, position: int, arrived: float
+    ) -> tuple[int, int]:
         """Pass on one response, or what there is of a Fetch.
 
         Returns where to go on, and how many bytes from there make another look worthwhile.
@@ -87,16 +94,40 @@ class Responses:
             return at, limit - at + 1
         if end > limit:
             return position, end - position
-        self._response(exchange, buf, position, end)
+        to_client = self._in_flight.to_client
+        if size > exchange.plan.small_response or exchange.long:
+            pieces: list[Buffer] = []
+            slices = Slices(partial(self._response, exchange, buf, position, end, pieces))
+            if not slices.step():
+                self.restoring = Restoring(slices, pieces, arrived)
+                return position, ALL
+            slices.result()
+            to_client += pieces
+            return end, 0
+        self._response(exchange, buf, position, end, to_client)
         return end, 0
 
-    def _response(self, exchange: Exchange, buf: bytes, position: int, end: int) -> None:
+    def resume(self) -> None:
+        """Go on after a long response has been restored. Raises ProtocolError."""
+        done, self.restoring = self.restoring, None
+        assert done is not None
+        done.slices.result()
+        self._in_flight.to_client += done.pieces
+        queue = self._in_flight.queue
+        assert queue
+        self._in_flight.answered(queue, done.arrived)
+        held = self._held.take()
+        self._read(held[4 + SIZE.unpack_from(held)[0] :])
+        self._in_flight.count()
+
+    def _response(
+        self, exchange: Exchange, buf: bytes, position: int, end: int, to_client: list[Buffer]
+    ) -> None:
         plan = exchange.plan
         start = response_body_pos(buf, position + 4, end, plan.response_header_version)
         result = plan.on_response(self._state, exchange, buf, start, end)
         if isinstance(result, list):
             if not exchange.has_finish:
-                to_client = self._in_flight.to_client
                 exchange.response_size += write_frame(to_client, buf, position, end, end, result)
                 return
             result = splice(buf, start, end, result)
@@ -105,7 +136,7 @@ class Responses:
         payload = response_payload(exchange, result)
         # Added to, since a handler may have counted some of it elsewhere.
         exchange.response_size += len(payload) + 4 - (end - position)
-        self._in_flight.to_client.append(SIZE.pack(len(payload)) + payload)
+        to_client.append(SIZE.pack(len(payload)) + payload)
 
 
 def response_payload(exchange: Exchange, body: bytes) -> bytes:

@@ -18,6 +18,7 @@ from gateway.exchanges.exchange import Exchange, Interlude, Refresh, Work
 from gateway.exchanges.framing import Buffer
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
+from gateway.session.deciding import Deciding, Restoring
 from gateway.session.in_flight import InFlight
 from gateway.session.requests import Requests
 from gateway.session.responses import Responses
@@ -38,9 +39,14 @@ class Session:
         self.to_client: list[Buffer] = self._in_flight.to_client
 
     @property
-    def waiting(self) -> Refresh | Work | Interlude | None:
+    def waiting(self) -> Refresh | Work | Interlude | Deciding | None:
         """What must be done before :meth:`resume`; None while nothing must."""
         return self._requests.waiting
+
+    @property
+    def restoring(self) -> Restoring | None:
+        """A long response that is to be restored before :meth:`restored`; None: there is none."""
+        return self._responses.restoring
 
     @property
     def working(self) -> str:
@@ -87,6 +93,10 @@ class Session:
     def resume(self, body: bytes | None = None) -> None:
         """Go on after what ``waiting`` asked for has been done; ``body`` is what work gave."""
         self._requests.resume(body)
+
+    def restored(self) -> None:
+        """Go on after ``restoring`` is done. Raises ProtocolError."""
+        self._responses.resume()
 
     def interject(self, interlude: Interlude) -> None:
         """Let ``waiting`` be this between two of the client's requests, as soon as may be."""

@@ -14,6 +14,7 @@ from typing import Final
 
 from gateway.config.security import ClientTls, ListenerTls, Secret
 from gateway.identity import ANONYMOUS, Identity
+from gateway.tls.client_hello import ClientHello
 from gateway.tls.files import (
     TlsError,
     certificate_bytes,
@@ -31,6 +32,9 @@ CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 Admits = Callable[[str | None], bool]
 """Whether there is such a server name here (SNI, RFC 6066); None: the client named none."""
 
+UNRECOGNIZED_NAME: Final = bytes((21, 3, 3, 0, 2, 2, ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME))
+"""The fatal alert, as a record (RFC 8446, 6), for a client whose TLS does not even begin."""
+
 _CLIENT_AUTH: Final = {
     "none": ssl.CERT_NONE,
     "requested": ssl.CERT_OPTIONAL,
@@ -43,11 +47,16 @@ ON_ALERT: Final[ContextVar[Callable[[bytes], object] | None]] = ContextVar("on_a
 client takes it for a lost connection, and tries again and again."""
 
 
+HELLO: Final[ContextVar[ClientHello | None]] = ContextVar("hello", default=None)
+"""What a client has sent before its TLS began here; TLS begins with it."""
+
+
 class NamedObject(ssl.SSLObject):
     """A client's TLS, which knows the ``server_name`` that it asked for, and, once that is known,
     who it is."""
 
     server_name: str | None = None
+    hello: ClientHello | None = None
     identity: Identity = ANONYMOUS
     outgoing: ssl.MemoryBIO
 
@@ -81,6 +90,9 @@ class ServerContext(ssl.SSLContext):
         made = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
         assert isinstance(made, NamedObject)
         made.outgoing = outgoing
+        made.hello = HELLO.get()
+        if made.hello is not None:
+            incoming.write(made.hello.data)
         return made
 
 
@@ -94,7 +106,7 @@ def server_context(tls: ListenerTls, admits: Admits | None = None) -> ssl.SSLCon
     _harden(context)
     context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
     # No tickets: their keys would outlive the sessions' secrecy. TLS 1.2 still resumes what the
-    # context remembers; a context made anew (``tls_listener``) remembers nothing.
+    # context remembers; a context made anew, or for another name, remembers nothing of it.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     _show(context, tls.certificate, tls.key, tls.key_password)
@@ -174,7 +186,16 @@ def _name_check(
         if not admits(name):
             return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
         if isinstance(connection, NamedObject):
+            if connection.hello is not None and not _same(connection.hello.server_name, name):
+                return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
             connection.server_name = name
         return None
 
     return check
+
+
+def _same(asked: bytes | None, name: str | None) -> bool:
+    """Whether the name is the one in the ClientHello; a session's that is resumed might not be."""
+    if asked is None or name is None:
+        return asked is None and name is None
+    return asked.lower().removesuffix(b".") == name.encode().lower().removesuffix(b".")

@@ -1,9 +1,8 @@
 """TCP connections of a listener with TLS, until their handshake is done.
 
-With ``create_server(ssl=...)`` nobody would be told of a handshake that fails, nor from which
-address. So the server sockets are plain, and each accepted socket is handed to the event loop once
-more, with TLS. What goes on afterwards, a connection or a login, is made only then, and knows
-nothing of TLS.
+A client's first bytes are read before TLS begins: until they come it costs a socket and no more,
+and the name in them (SNI) says which context its TLS has. What goes on after TLS, a connection or a
+login, is made only then, and knows nothing of it.
 """
 
 from __future__ import annotations
@@ -17,8 +16,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, cast
 
-from gateway.peers import address_text
-from gateway.tls.contexts import ON_ALERT
+from gateway.broker_names import UnknownName
+from gateway.peers import address_text, host_text
+from gateway.tls.client_hello import MAX_HELLO, ClientHello, read_hello
+from gateway.tls.contexts import HELLO, ON_ALERT, UNRECOGNIZED_NAME
 from gateway.tls.identity import NoPrincipal, note_identity
 from gateway.tls.listener import TlsListener
 
@@ -28,8 +29,16 @@ SHUTDOWN_SECONDS: Final = 2.0
 """How long a client may take to answer the end of TLS; then its socket is closed all the same."""
 
 FAILED: Final = "TLS handshake failed"
+NO_PRINCIPAL: Final = "no principal"
 FULL: Final = "too many unauthenticated connections"
 WENT_AWAY: Final = "the client went away"
+NO_SUCH_NAME: Final = "there is no such server name (SNI) here"
+
+READ_BYTES: Final = 4_096
+"""Of a client's first bytes, at a time."""
+
+SHORTEST_SECONDS: Final = 0.001
+"""For what is left of a handshake: event loops take no time-out of zero."""
 
 GoOn = Callable[[int | None], asyncio.Protocol]
 """The broker that the client asked for by name (None: none) -> what takes the connection over."""
@@ -38,8 +47,12 @@ GoOn = Callable[[int | None], asyncio.Protocol]
 class Gate(Protocol):
     """What a handshake asks of those who keep count."""
 
-    def enter(self, handshake: Handshake) -> bool:
-        """Whether there is room for another one."""
+    def enter(self, handshake: Handshake) -> None:
+        """Another one begins; where there is no room, one that is longer about it gives way."""
+        ...
+
+    def spoke(self, handshake: Handshake) -> None:
+        """Its client has sent something."""
         ...
 
     def leave(self, handshake: Handshake) -> None:
@@ -50,56 +63,49 @@ class Gate(Protocol):
         """A client at ``address`` (``host:port``) is not let in."""
         ...
 
-
-class Arrival(asyncio.Protocol):
-    """A TCP connection that was just accepted: nothing is read, its socket goes on to TLS."""
-
-    def __init__(self, begin: Callable[[socket.socket, str], None]) -> None:
-        self._begin = begin
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the socket, and end the transport, which only closes its own descriptor."""
-        tcp = cast(asyncio.Transport, transport)
-        address = address_text(tcp.get_extra_info("peername"))
-        try:
-            taken = tcp.get_extra_info("socket").dup()
-        except OSError as error:
-            log.error("%s is turned away: %s", address, error.strerror)
-        else:
-            self._begin(taken, address)
-        finally:
-            tcp.abort()
+    def failed(self, address: str, error: Exception) -> None:
+        """Nor is this one, because of a defect of ours."""
+        ...
 
 
 class Handshake(asyncio.Protocol):
     """One connection that has not proved anything yet. ``connection_made`` comes after TLS."""
 
-    __slots__ = ("_address", "_done", "_gate", "_go_on", "_task", "_tls")
+    __slots__ = ("_accepted", "_address", "_done", "_gate", "_go_on", "_task", "_tls", "host")
 
-    def __init__(self, tls: TlsListener, gate: Gate, go_on: GoOn, address: str) -> None:
+    def __init__(self, tls: TlsListener, gate: Gate, go_on: GoOn, peer: object) -> None:
         self._tls = tls
         self._gate = gate
         self._go_on = go_on
-        self._address = address
+        self._address = address_text(peer)
+        self.host = host_text(peer)
         self._done = False
+        self._accepted: socket.socket | None = None  # until TLS is there
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, accepted: socket.socket, seconds: float) -> None:
-        """Do it, if there is room, within so many seconds."""
-        if not self._gate.enter(self):
-            accepted.close()
-            self._gate.refused(self._address, FULL)
-            return
+        """Do it, within so many seconds."""
+        self._accepted = accepted
+        self._gate.enter(self)
         self._task = asyncio.get_running_loop().create_task(self._run(accepted, seconds))
+        self._task.add_done_callback(self._ended)
 
     def abort(self) -> None:
         """The gateway stops."""
+        self._done = True
+        self._gate.leave(self)
         if self._task is not None:
             self._task.cancel()
+
+    def give_way(self, reason: str) -> None:
+        """End it, so that others find room."""
+        self._fail(reason)
+        self.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """TLS is there. Nothing is read before this returns."""
         self._done = True
+        self._accepted = None
         self._gate.leave(self)
         encrypted = cast(asyncio.Transport, transport)
         connection = encrypted.get_extra_info("ssl_object")
@@ -110,32 +116,72 @@ class Handshake(asyncio.Protocol):
             following.connection_made(encrypted)
         except NoPrincipal as error:
             encrypted.abort()
-            self._gate.refused(self._address, f"no principal: {error}")
-        except Exception:
+            self._gate.refused(self._address, f"{NO_PRINCIPAL}: {error}")
+        except Exception as error:  # noqa: BLE001 - no defect may leave a socket behind
             encrypted.abort()
-            log.exception("%s: a TLS connection failed", self._address)
+            self._gate.failed(self._address, error)
 
     async def _run(self, accepted: socket.socket, seconds: float) -> None:
-        ON_ALERT.set(partial(_send, accepted))
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: self,
-                accepted,
-                ssl=self._tls.context,
-                ssl_handshake_timeout=seconds,
-                ssl_shutdown_timeout=SHUTDOWN_SECONDS,
-            )
+            await self._do(accepted, seconds)
+        except UnknownName:
+            _send(accepted, UNRECOGNIZED_NAME)
+            self._fail(f"{FAILED}: {NO_SUCH_NAME}")
         except OSError as error:
-            self._fail(failure_text(error))
-        finally:
-            self._gate.leave(self)
-        if not self._done:
-            self._fail(WENT_AWAY)
+            self._fail(f"{FAILED}: {failure_text(error)}")
+        except Exception as error:  # noqa: BLE001 - no defect may leave a socket behind
+            self._done = True
+            self._gate.failed(self._address, error)
+        else:
+            self._fail(f"{FAILED}: {WENT_AWAY}")
+
+    def _ended(self, _: asyncio.Task[None]) -> None:
+        """The task is over; it may never have begun."""
+        self._gate.leave(self)
+        if self._accepted is not None:
+            self._accepted.close()
+
+    async def _do(self, accepted: socket.socket, seconds: float) -> None:
+        """Raises OSError, and UnknownName."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        async with asyncio.timeout_at(deadline):
+            hello = await self._hello(accepted)
+        context = self._tls.context_for(hello)
+        HELLO.set(hello)
+        ON_ALERT.set(partial(_send, accepted))
+        await loop.connect_accepted_socket(
+            lambda: self,
+            accepted,
+            ssl=context,
+            ssl_handshake_timeout=max(deadline - loop.time(), SHORTEST_SECONDS),
+            ssl_shutdown_timeout=SHUTDOWN_SECONDS,
+        )
+
+    async def _hello(self, accepted: socket.socket) -> ClientHello:
+        """The client's first bytes: all of its ClientHello, where a name in it matters."""
+        loop = asyncio.get_running_loop()
+        data = await _receive(loop, accepted)
+        self._gate.spoke(self)
+        if not self._tls.by_name:
+            return ClientHello(data)
+        while (hello := read_hello(data)) is None:
+            if len(data) > MAX_HELLO:
+                raise ssl.SSLError("the ClientHello is too long")
+            data += await _receive(loop, accepted)
+        return hello
 
     def _fail(self, reason: str) -> None:
         if not self._done:
             self._done = True
-            self._gate.refused(self._address, f"{FAILED}: {reason}")
+            self._gate.refused(self._address, reason)
+
+
+async def _receive(loop: asyncio.AbstractEventLoop, accepted: socket.socket) -> bytes:
+    data = await loop.sock_recv(accepted, READ_BYTES)
+    if not data:
+        raise ConnectionResetError(WENT_AWAY)
+    return data
 
 
 def _send(accepted: socket.socket, data: bytes) -> None:
@@ -150,8 +196,8 @@ def failure_text(error: OSError) -> str:
         return f"the client's certificate is not believed: {error.verify_message}"
     if isinstance(error, ssl.SSLError):
         if error.reason == "CALLBACK_FAILED":
-            return "there is no such server name (SNI) here"
+            return NO_SUCH_NAME
         return (error.reason or str(error)).lower().replace("_", " ")
-    if isinstance(error, ConnectionAbortedError):
+    if isinstance(error, ConnectionAbortedError | TimeoutError):
         return "it took too long"
     return WENT_AWAY

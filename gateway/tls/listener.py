@@ -15,6 +15,7 @@ from typing import Final
 from gateway.broker_names import BrokerNames
 from gateway.config.security import ListenerTls
 from gateway.identity import ANONYMOUS, Identity
+from gateway.tls.client_hello import ClientHello
 from gateway.tls.contexts import NamedObject, TlsError, server_context, watched_files
 from gateway.tls.files import MAX_FILE_BYTES, read_certificates, seconds_left
 from gateway.tls.identity import peer_identity
@@ -25,11 +26,17 @@ log = logging.getLogger(__name__)
 EXPIRES_SOON: Final = 30 * 86_400.0
 """Seconds before a certificate expires from which on that is told."""
 
+MAX_CONTEXTS: Final = 256
+"""Of one listener: more brokers than a cluster has, and fewer than clients can name."""
+
 _FileStamp = tuple[int, int, int, int] | None
 
 
 class TlsListener:
     """``context`` is what the next handshake uses. ``names``: brokers by SNI, or None.
+
+    With names, each has a context of its own, made when it is first asked for: sessions are
+    resumed (TLS 1.2) from what a context remembers, and never under another name (RFC 6066, 3).
 
     ``identifies``: whether a client's certificate says who it is; with SASL it only lets it in.
     """
@@ -47,6 +54,28 @@ class TlsListener:
         self._stamp = _stamp_of(self._files)
         self._digest = _digest_of(self._files)
         self.context = self._made()
+        self._by_name: dict[int | None, ssl.SSLContext] = {}
+
+    @property
+    def by_name(self) -> bool:
+        """Whether clients choose a broker by its name."""
+        return self._names is not None
+
+    def context_for(self, hello: ClientHello) -> ssl.SSLContext:
+        """What a client's handshake uses, by the name that it asks for. Raises UnknownName."""
+        if self._names is None or hello.server_name is None:
+            return self.context
+        node_id = self._names.node_id(_as_text(hello.server_name))
+        context = self._by_name.get(node_id)
+        if context is None:
+            try:
+                context = self._context()
+            except TlsError:
+                return self.context  # files that are being changed; ``reload`` tells of them
+            if len(self._by_name) >= MAX_CONTEXTS:
+                del self._by_name[next(iter(self._by_name))]
+            self._by_name[node_id] = context
+        return context
 
     def reload(self) -> None:
         """Look whether a file has changed, once a second; what is wrong with it is logged."""
@@ -60,6 +89,7 @@ class TlsListener:
         self._digest = digest
         try:
             self.context = self._made()
+            self._by_name.clear()
         except TlsError as error:
             log.error(
                 "listener %s keeps the certificates it has: listeners[].tls.%s", self.name, error
@@ -80,11 +110,19 @@ class TlsListener:
         return peer_identity(connection, self._mapping)
 
     def _made(self) -> ssl.SSLContext:
-        context = server_context(self._tls, None if self._names is None else self._names.admits)
+        context = self._context()
         left = seconds_left(read_certificates("certificate", self._tls.certificate))
         if left < EXPIRES_SOON:
             log.warning("listener %s: the certificate %s", self.name, expiry_text(left))
         return context
+
+    def _context(self) -> ssl.SSLContext:
+        return server_context(self._tls, None if self._names is None else self._names.admits)
+
+
+def _as_text(name: bytes) -> str:
+    """A name of RFC 6066; what is not ASCII is no host's, and is no name here."""
+    return name.decode("ascii", "backslashreplace")
 
 
 def expiry_text(seconds: float) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 FieldType = Literal["string", "integer", "long", "array<long>", "map<string,long>"]
 Record: TypeAlias = dict[str, Any]
@@ -154,14 +154,16 @@ FIELDS: Final[tuple[RecordField, ...]] = (
     RecordField("errors", "map<string,long>", "", "error codes answered, by Kafka's name", _FLOW),
     RecordField("denials", "map<string,long>", "", "items refused, by rule", _FLOW),
     RecordField(
-        "gateway_us_log2",
-        "array<long>",
+        "gateway_us_quarters",
+        "map<string,long>",
         "",
-        "time in the gateway: entry i counts led requests whose microseconds have i bits, "
-        "so they took less than 2^i us; records merge by adding entries",
+        "time in the gateway: how many led requests took less than 2^(i/4) us and no less than "
+        "2^((i-1)/4), by i, from 0 (below 1 us) to 97 (2^24 us and up); records merge by adding up",
         _FLOW,
     ),
-    RecordField("broker_us_log2", "array<long>", "", "time at the broker, likewise", _FLOW),
+    RecordField(
+        "broker_us_quarters", "map<string,long>", "", "time at the broker, likewise", _FLOW
+    ),
     RecordField(
         "rule",
         "string",

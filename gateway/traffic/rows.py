@@ -47,8 +47,8 @@ def flow_record(
         "weak_producers": sums.weak,
         "errors": _by_name(sums.errors),
         "denials": sums.denials,
-        "gateway_us_log2": sums.gateway_us,
-        "broker_us_log2": sums.broker_us,
+        "gateway_us_quarters": _by_number(sums.gateway_us),
+        "broker_us_quarters": _by_number(sums.broker_us),
     }
 
 
@@ -119,3 +119,7 @@ def _by_name(errors: dict[int, int]) -> dict[str, int]:
         name = error_name(code)
         named[name] = named.get(name, 0) + count
     return named
+
+
+def _by_number(buckets: dict[int, int]) -> dict[str, int]:
+    return {str(number): buckets[number] for number in sorted(buckets)}

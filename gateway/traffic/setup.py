@@ -6,6 +6,7 @@ from typing import Final
 
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.own_topic import Admin
+from gateway.catalog.setup import own_security
 from gateway.config.models import Config
 from gateway.sinks.record_topic import RecordTopic
 from gateway.sinks.topic_partitions import TopicPartitions
@@ -26,12 +27,11 @@ def open_traffic_log(config: Config, worker_id: int, admin: Admin) -> TrafficLog
     topic: RecordTopic[Draft] | None = None
     if settings.topic is not None:
         name, replicas = settings.topic, config.catalog.replication_factor
+        own = own_security(config, BrokerSecurity(cluster.security))
         topic = RecordTopic(
             f"{WHAT}'s topic",
             "records",
-            TopicPartitions(
-                cluster.bootstrap_servers, name, CONTENT_TYPE, BrokerSecurity(cluster.security)
-            ),
+            TopicPartitions(cluster.bootstrap_servers, name, CONTENT_TYPE, own),
             settings.max_queued_records,
             lambda: ensure_topic("traffic_log.topic", _LEFT_BY_COMPACTION, admin, name, replicas),
             encode_message,

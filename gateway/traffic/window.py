@@ -7,9 +7,10 @@ The number of sums is bounded and nothing is lost: clients beyond the bound are 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import compress
 from typing import NamedTuple
 
-from gateway.flows import LATENCY_BUCKETS, NO_TOPIC, Flow
+from gateway.flows import NO_TOPIC, Flow
 
 OTHER = "(other)"
 
@@ -35,7 +36,8 @@ class FlowKey(NamedTuple):
 
 
 class FlowSums:
-    """The counts of :class:`gateway.flows.Flow`, and the connections that they come from."""
+    """The counts of :class:`gateway.flows.Flow`, and the connections that they come from. Of the
+    histograms only the buckets that count anything are kept, by their number."""
 
     __slots__ = (
         "acks0",
@@ -79,8 +81,8 @@ class FlowSums:
         self.errors: dict[int, int] = {}
         self.denials: dict[str, int] = {}
         self.weak: dict[str, int] = {}
-        self.gateway_us = [0] * LATENCY_BUCKETS
-        self.broker_us = [0] * LATENCY_BUCKETS
+        self.gateway_us: dict[int, int] = {}
+        self.broker_us: dict[int, int] = {}
 
     def add(self, flow: Flow) -> None:
         """Add a flow's counts."""
@@ -106,8 +108,13 @@ class FlowSums:
         for key, count in flow.weak.items():
             self.weak[key] = self.weak.get(key, 0) + count
         if flow.led:
-            self.gateway_us = [a + b for a, b in zip(self.gateway_us, flow.gateway_us, strict=True)]
-            self.broker_us = [a + b for a, b in zip(self.broker_us, flow.broker_us, strict=True)]
+            _add_buckets(self.gateway_us, flow.gateway_us)
+            _add_buckets(self.broker_us, flow.broker_us)
+
+
+def _add_buckets(sums: dict[int, int], buckets: list[int]) -> None:
+    for number in compress(range(len(buckets)), buckets):  # those that are not 0
+        sums[number] = sums.get(number, 0) + buckets[number]
 
 
 class FlowWindow:

@@ -24,6 +24,7 @@ from gateway.decision import Denied, Resolved
 from gateway.names import InvalidName
 from gateway.views.spelling import id_owner
 from gateway.views.view import View
+from protocol.pausing import pause_point
 
 READ: Final = int(Operation.READ)
 WRITE: Final = int(Operation.WRITE)
@@ -136,6 +137,7 @@ class Access:
 
         A topic that was moved goes by its own name under its aliases too: its ACLs moved along.
         """
+        pause_point()  # it is parsed each time
         view, text = self.view, spelled.decode(errors="replace")
         try:
             path = view.namespace_named(text)

@@ -23,6 +23,7 @@ from gateway.views.access import ALTER, DESCRIBE, READ, WRITE, Access
 from gateway.views.denials import as_asked, denied, unnamed
 from gateway.views.spelling import MAX_SPELLED
 from gateway.views.view import CACHE_LIMIT, View
+from protocol.pausing import pause_point
 
 
 class AuthorizedAccess(Access):
@@ -118,6 +119,7 @@ class AuthorizedAccess(Access):
             return self._verdicts[key]
         except KeyError:
             pass
+        pause_point()
         asked = Operation(operation)
         verdict = self._authorizer.authorize(self.principal, self.host, asked, named)
         found = self._denied(asked, named, verdict)

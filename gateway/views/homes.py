@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from gateway.catalog.snapshot import Snapshot
-from gateway.config.models import Listener
+from gateway.config.models import Cluster, Listener
 from gateway.views.spelling import ViewSettings, below
 
 
@@ -27,7 +27,7 @@ def home_of(configured: Mapping[str, HasHome], snapshot: Snapshot, principal: st
     return snapshot.homes.get(principal) if known is None else known.home
 
 
-def view_settings(listener: Listener) -> ViewSettings:
+def view_settings(listener: Listener, cluster: Cluster) -> ViewSettings:
     """What all clients of a listener see."""
     home = listener.home or ""
     subtree = listener.list_subtree
@@ -38,6 +38,7 @@ def view_settings(listener: Listener) -> ViewSettings:
         listener.escape,
         not home if subtree is None else subtree,
         listener.list_namespaces,
+        cluster.allow_namespace_like_topics,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.view import ViewSettings
+from protocol.pausing import paced
 
 MAX_LISTINGS: Final = 64
 """Listings kept; with more principals that list topics, the one that did so longest ago goes."""
@@ -44,7 +45,7 @@ class Listings:
         if made is None or made.access is not access or made.index_version != index.version:
             names = sorted(
                 shown.decode()
-                for flat in index.names()
+                for flat in paced(list(index.names()))
                 if view.lists(flat)
                 and access.flat(DESCRIBE, flat) is None
                 and (shown := view.spell(flat)) is not None

@@ -15,6 +15,7 @@ from gateway.names import (
     MAX_FLAT_LENGTH,
     InvalidName,
     LogicalName,
+    NoTopicHere,
     check_namespace,
     decode,
     encode,
@@ -39,6 +40,8 @@ class ViewSettings:
     ``escape`` lets a name with a leading ``:`` (legal: ``..``) reach the root all the same.
     ``list_subtree``: listings, and subscriptions by regular expression, reach the namespaces
     below the view's own, not only that one. ``list_namespaces``: they hold namespaces, too.
+    ``namespace_like``: topics of the default namespace may be created under names that read as a
+    namespace's.
     """
 
     listener: str
@@ -47,6 +50,7 @@ class ViewSettings:
     escape: bool = False
     list_subtree: bool = True
     list_namespaces: bool = False
+    namespace_like: bool = False
 
     @property
     def scope(self) -> str:
@@ -194,9 +198,10 @@ def _parse_from_root(snapshot: Snapshot, spelled: str) -> LogicalName:
 def _split(spelled: str) -> tuple[str, str]:
     namespace, _, topic = spelled.rpartition(DELIMITER)
     if not topic:
-        raise InvalidName(f"'{spelled}' names a namespace, not a topic in it")
+        check_namespace(namespace)
+        raise NoTopicHere(f"'{spelled}' names a namespace, not a topic in it")
     return namespace, topic
 
 
 def _outside(settings: ViewSettings, spelled: str) -> InvalidName:
-    return InvalidName(f"'{spelled}' is outside namespace '{settings.home}' of this listener")
+    return NoTopicHere(f"'{spelled}' is outside namespace '{settings.home}' of this listener")

@@ -22,6 +22,7 @@ from gateway.names import (
     MAX_FLAT_LENGTH,
     InvalidName,
     LogicalName,
+    NoTopicHere,
     flat_prefix,
     is_reserved,
 )
@@ -29,6 +30,7 @@ from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.topic_ids import TopicIndex
 from gateway.views import spelling
 from gateway.views.spelling import MAX_SPELLED, Spelling, ViewSettings, below
+from protocol.pausing import pause_point
 from protocol.primitives import compact_string, legacy_string
 
 __all__ = ["Spelling", "View", "ViewSettings"]
@@ -257,6 +259,7 @@ class View:
         return self.snapshot.missing_tier(name.namespace) is None
 
     def _resolve(self, spelled: bytes) -> Resolved | Denied:
+        pause_point()  # many new names in one request
         text = spelled.decode(errors="replace")
         snapshot = self.snapshot
         try:
@@ -264,7 +267,8 @@ class View:
             missing = snapshot.missing_tier(name.namespace)
             flat = snapshot.flat_of(name)
         except InvalidName as error:
-            return _unknown(f"{_sentence(str(error))}", "names")
+            illegal = not isinstance(error, NoTopicHere)
+            return _unknown(_sentence(str(error)), "names", illegal)
         if missing is not None:
             deleting = missing in snapshot.namespaces
             state = "is being deleted" if deleting else "does not exist"
@@ -298,5 +302,5 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + "."
 
 
-def _unknown(message: str, rule: str) -> Denied:
-    return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, rule)
+def _unknown(message: str, rule: str, illegal: bool = False) -> Denied:
+    return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, rule, illegal=illegal)

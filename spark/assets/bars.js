@@ -61,8 +61,25 @@ function splitBars(rows, look, { label, split, value, colorOf, most }) {
   return horizontalBars(look, "count", labels, series);
 }
 
+const MOST_BARS = 400;
+
+/** The periods with those between them in which nothing happened: time goes on there, too. */
+function everyPeriod(known) {
+  const times = known.map((period) => Date.parse(period));
+  const step = Math.min(...times.slice(1).map((time, index) => time - times[index]));
+  const count = Math.round((times.at(-1) - times[0]) / step) + 1;
+  // Rows that were left out, or periods of no one length, are shown as they are.
+  const fit = times.every((time) => (time - times[0]) % step === 0);
+  if (known.length < 2 || !fit || count > MOST_BARS) return known;
+  const names = new Map(times.map((time, index) => [time, known[index]]));
+  return Array.from({ length: count }, (_, index) => {
+    const time = times[0] + index * step;
+    return names.get(time) || new Date(time).toISOString().replace(".000Z", "Z");
+  });
+}
+
 CHART_MAKERS.time = (rows, look) => {
-  const periods = [...new Set(rows.map((row) => row.period))].sort();
+  const periods = everyPeriod([...new Set(rows.map((row) => row.period))].sort());
   const every = sumBy(rows, (row) => row.tier, moved);
   const tiers = largest(every, every.size).filter((tier) => tier !== "(others)");
   if (every.has("(others)")) tiers.push("(others)");

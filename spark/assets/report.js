@@ -40,6 +40,7 @@ function showTotals() {
 
 function showSection(section) {
   const title = element("h2", {}, section.title);
+  if (section.kip) title.append(" ", element("span", { class: "kip" }, section.kip));
   const part = element("section", { id: section.table }, title, element("p", {}, section.lead));
   document.getElementById("content").append(part);
   const link = element("a", { href: `#${section.table}` }, section.title);

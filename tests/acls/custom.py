@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from gateway.acl_model import AclBinding, Operation, Permission, Resource
+from gateway.acl_model import ANY_USER, WILDCARD, AclBinding, Operation, Permission, Resource
 from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
 from gateway.acls.filters import means_entry, means_pattern
 from gateway.acls.patterns import covers
 
 
 class ListAuthorizer(Authorizer):
-    """The least that one can do: ACLs in a list, and the operation as it is asked for."""
+    """The least that one can do: ACLs in a list, and no operation that implies another."""
 
     def __init__(self) -> None:
         self.bindings: list[AclBinding] = []
@@ -28,8 +28,9 @@ class ListAuthorizer(Authorizer):
         found = [
             one.entry.permission
             for one in self.bindings
-            if one.entry.principal == principal
-            and one.entry.operation is operation
+            if one.entry.principal in (principal, ANY_USER)
+            and one.entry.host in (host, WILDCARD)
+            and one.entry.operation in (operation, Operation.ALL)
             and covers(one.pattern, resource.type, resource.text)
         ]
         allowed = Permission.ALLOW in found and Permission.DENY not in found

@@ -22,6 +22,7 @@ from gateway.catalog.entities import (
     PrincipalHome,
     ScramCredential,
     Seeds,
+    Signing,
     TopicEntry,
 )
 from gateway.names import LogicalName
@@ -49,6 +50,7 @@ def states(before: Entity | None, after: Entity | None) -> tuple[State | None, S
                 "deleting": 7,
                 "apply": ["retention.ms"],
                 "apply_since": 3,
+                "settings": {},
             },
         ),
         (
@@ -92,6 +94,7 @@ def states(before: Entity | None, after: Entity | None) -> tuple[State | None, S
         (PrincipalHome("User:alice", "team-a"), "User:alice", {"namespace": "team-a"}),
         (Gateway("gw-2", 1, "0.1"), "gw-2", {"format": 1, "software": "0.1"}),
         (CatalogFormat(1), "", {"level": 1}),
+        (Signing("k1"), "", {"key": "k1"}),
         (Seeds(frozenset({"b", "a"})), "", {"namespaces": ["a", "b"]}),
     ],
 )
@@ -201,6 +204,7 @@ def test_every_field_of_an_entity_is_told_or_left_out_on_purpose() -> None:
         "PrincipalHome": {"principal"},
         "Gateway": {"gateway_id"},
         "CatalogFormat": set(),
+        "Signing": {"whole"},
     }
     entities: list[Any] = [
         Namespace("a"),
@@ -209,6 +213,7 @@ def test_every_field_of_an_entity_is_told_or_left_out_on_purpose() -> None:
         PrincipalHome("User:a", "a"),
         Gateway("a", 1, "0"),
         CatalogFormat(1),
+        Signing("k1"),
     ]
     for entity in entities:
         state = audit_catalog._state(entity)

@@ -58,7 +58,7 @@ async def fetching(url: str, refresh: float = 300.0) -> AsyncIterator[UrlKeys]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(120):
         while not condition():
             await asyncio.sleep(0.005)
 

@@ -48,7 +48,7 @@ class Taker(asyncio.Protocol):
         assert self.transport is not None
         request = messages.build(messages.message_class("ListGroupsRequest", 0))
         self.transport.write(request_frame("ListGroupsRequest", 0, 3, request))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             return cast(bytes, await self.received)
 
     def close(self) -> None:
@@ -101,7 +101,7 @@ async def open_to(
         takers.append(Taker())
         return takers[-1]
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         seconds = await open_transport(security, host, broker.port, take_over, VERSIONS, **options)
     (taker,) = takers
     return taker, seconds
@@ -171,7 +171,7 @@ async def test_a_certificate_of_another_host(ca: Authority, tmp_path: Path) -> N
 
 async def test_a_broker_that_speaks_no_tls(plain: TlsBroker, tmp_path: Path) -> None:
     with pytest.raises(BrokerError, match=r"correct clusters\[0\].security.protocol|as clusters"):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(120):
             plain.loses = 0
             await open_to(plain, security_of("SSL", tmp_path))
 
@@ -230,6 +230,6 @@ async def test_a_broker_that_does_not_know_the_password(plain: TlsBroker, tmp_pa
 
 async def _all_closed(broker: TlsBroker) -> None:
     """Returns when no connection is left open."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while broker.closed < broker.connections:
             await asyncio.sleep(0.005)

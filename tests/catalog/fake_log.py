@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from gateway.catalog.entities import Change
 from gateway.catalog.partition import Fenced, Fetched, LogError, OffsetOutOfRange, OutcomeUnknown
-from gateway.catalog.records import Place, Record, encode
+from gateway.catalog.records import Record, encode
+from gateway.catalog.signatures import Place
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,11 @@ class FakePartition:
             self._check_range(offset)
         until = min(offset + self.log.fetch_limit, self.log.next)
         found = [entry for entry in self.log.entries if offset <= entry.offset < until]
-        records = [entry.record for entry in found if entry.record is not None]
+        records = [
+            entry.record._replace(offset=entry.offset)
+            for entry in found
+            if entry.record is not None
+        ]
         return Fetched(records, until, self.log.next)
 
     async def beginning(self) -> int:

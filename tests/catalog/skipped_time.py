@@ -7,9 +7,12 @@ code that waits for the loop alone; what waits for a socket or a thread would se
 from __future__ import annotations
 
 import asyncio
+import functools
 import selectors
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, ParamSpec
+
+Parameters = ParamSpec("Parameters")
 
 
 class _SkippingSelector(selectors.DefaultSelector):
@@ -43,3 +46,13 @@ def run(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Run a test's coroutine on such a loop."""
     with asyncio.Runner(loop_factory=_SkippingLoop) as runner:
         runner.run(test())
+
+
+def skipping(test: Callable[Parameters, Coroutine[Any, Any, None]]) -> Callable[Parameters, None]:
+    """A test, as a decorator, that runs on such a loop."""
+
+    @functools.wraps(test)
+    def on_loop(*args: Parameters.args, **named: Parameters.kwargs) -> None:
+        run(lambda: test(*args, **named))
+
+    return on_loop

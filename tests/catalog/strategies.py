@@ -46,6 +46,7 @@ namespaces = st.builds(
     st.none() | times,
     keys,
     times,
+    st.dictionaries(texts, texts, max_size=2),
 )
 entries = st.builds(
     TopicEntry,

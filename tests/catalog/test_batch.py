@@ -21,7 +21,7 @@ def waiting(decide: Decide) -> Waiting:
 
 
 async def test_each_decision_is_made_on_the_state_that_holds_those_before() -> None:
-    batch = Batch(Snapshot.of(["a"], version=4), "before")
+    batch = Batch(Snapshot.of(["a"], version=4), "before", 0)
     seen: list[set[str]] = []
 
     def create(path: str) -> Decide:
@@ -39,7 +39,7 @@ async def test_each_decision_is_made_on_the_state_that_holds_those_before() -> N
 
 
 async def test_records_stand_in_a_chain() -> None:
-    batch = Batch(Snapshot(version=4), "before")
+    batch = Batch(Snapshot(version=4), "before", 0)
     batch.decide(waiting(lambda _: [Namespace("a"), Namespace("b")]))
     batch.decide(waiting(lambda _: [Removal(("namespace", "a"))]))
     places = [decode(record)[1] for record in batch.records]
@@ -52,7 +52,7 @@ async def test_records_stand_in_a_chain() -> None:
 
 
 async def test_refusals_and_nothing_leave_no_record() -> None:
-    batch = Batch(Snapshot(version=4), "before")
+    batch = Batch(Snapshot(version=4), "before", 0)
     refused, empty = waiting(lambda _: [Namespace(str(1 // 0))]), waiting(lambda _: [])
     batch.decide(refused)
     batch.decide(empty)
@@ -64,7 +64,7 @@ async def test_refusals_and_nothing_leave_no_record() -> None:
 
 
 async def test_what_is_written_is_in_hand_until_it_is_let_go() -> None:
-    batch = Batch(Snapshot(), "")
+    batch = Batch(Snapshot(), "", 0)
     one = waiting(lambda _: [Namespace("a")])
     batch.decide(one)
     assert one.in_hand
@@ -84,7 +84,7 @@ async def test_what_the_format_of_the_catalog_has_no_room_for_is_not_written(
 ) -> None:
     levels: Mapping[str, int] = {**records.LEVELS, "namespace": 2, "format": 2}
     monkeypatch.setattr(records, "LEVELS", levels)
-    batch = Batch(Snapshot(), "")
+    batch = Batch(Snapshot(), "", 0)
     for decide in (
         lambda _: [Namespace("a")],
         lambda _: [CatalogFormat(2)],

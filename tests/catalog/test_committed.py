@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 
 from gateway.catalog.actor import GATEWAY, Actor
 from gateway.catalog.committed import Committed, committed, entity_of
-from gateway.catalog.entities import Change, Entity, Key, Namespace, Removal, key_of
+from gateway.catalog.entities import (
+    CatalogFormat,
+    Change,
+    Entity,
+    Key,
+    Namespace,
+    Removal,
+    Signing,
+    key_of,
+)
+from gateway.catalog.signing import signed
 from gateway.catalog.snapshot import Snapshot
 from tests.catalog import strategies
 
@@ -70,3 +80,12 @@ def test_every_entity_is_found_by_its_key(changes: list[Change]) -> None:
     state = Snapshot().apply(changes, len(changes))
     for entity in state.entities():
         assert entity_of(state, key_of(entity)) == entity
+
+
+def test_that_everything_is_signed_is_one_change() -> None:
+    """What is only written once more is left out."""
+    state = Snapshot().apply([CatalogFormat(2), Namespace("a")], 2)
+    (one,) = committed(GATEWAY, state, signed(state, "k1"))
+    assert (one.key, one.before, one.after) == (("signing", ""), None, Signing("k1"))
+    again = state.apply(signed(state, "k1"), 6)
+    assert list(committed(GATEWAY, again, signed(again, "k1"))) == []

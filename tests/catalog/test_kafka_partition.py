@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.util import calc_crc32c
 
 from gateway.catalog import kafka_partition
 from gateway.catalog.kafka_partition import KafkaPartition
@@ -64,9 +65,9 @@ def batch(offset: int, *keys: str, producer: int = 7) -> bytes:
     return bytes(built)
 
 
-def record(key: str) -> Record:
+def record(key: str, offset: int) -> Record:
     """What such a batch holds."""
-    return Record(key.encode(), b"v", (("seq", b"1"),))
+    return Record(key.encode(), b"v", (("seq", b"1"),), offset)
 
 
 @pytest.mark.parametrize("version", [4, 5, 11])
@@ -75,7 +76,7 @@ async def test_a_fetch(scripted: Scripted, partition: KafkaPartition, version: i
     extra = layouts[version]
     scripted.partition = (0, 0, 99, 40, *extra, batch(5, "a", "b") + batch(9, "c"))
     fetched = await partition.fetch(5, 0.5)
-    assert fetched.records == [record("a"), record("b"), record("c")]
+    assert fetched.records == [record("a", 5), record("b", 6), record("c", 9)]
     assert (fetched.next, fetched.end) == (10, 40)
     assert scripted.asked[0][0] == "fetch"
 
@@ -84,7 +85,7 @@ async def test_what_was_read_before_is_left_out(
     scripted: Scripted, partition: KafkaPartition
 ) -> None:
     scripted.partition = (0, 0, 99, 40, 0, None, -1, batch(5, "a", "b", "c"))
-    assert (await partition.fetch(7, 0.5)).records == [record("c")]
+    assert (await partition.fetch(7, 0.5)).records == [record("c", 7)]
 
 
 async def test_an_aborted_transaction_is_left_out(
@@ -93,7 +94,7 @@ async def test_an_aborted_transaction_is_left_out(
     data = batch(5, "a", producer=8) + batch(6, "b", producer=7)
     scripted.partition = (0, 0, 99, 40, 0, [(8, 5)], -1, data)
     fetched = await partition.fetch(5, 0.5)
-    assert fetched.records == [record("b")]
+    assert fetched.records == [record("b", 6)]
     assert fetched.next == 7
 
 
@@ -137,3 +138,21 @@ async def test_an_answer_for_something_else(scripted: Scripted, partition: Kafka
     scripted.answers_for = "other"
     with pytest.raises(LogError, match="another topic"):
         await partition.end()
+
+
+async def test_a_batch_that_the_library_refuses_stops_nothing(
+    scripted: Scripted, partition: KafkaPartition
+) -> None:
+    """The name of a header is any bytes to a broker."""
+    bad = batch(5, "a", "b").replace(b"seq", b"\xff\xfe\xfd")
+    crc = crc32c(bad[21:])
+    scripted.partition = (0, 0, 99, 40, 0, None, -1, bad[:17] + crc + bad[21:] + batch(7, "c"))
+    fetched = await partition.fetch(5, 0.5)
+    assert [(one.key, one.offset) for one in fetched.records] == [(b"a", 5), (b"b", 6), (b"c", 7)]
+    assert [name for name, _ in fetched.records[0].headers] == ["\ufffd\ufffd\ufffd"]
+    assert fetched.next == 8
+
+
+def crc32c(data: bytes) -> bytes:
+    """CRC-32C as a batch has it."""
+    return int(calc_crc32c(data)).to_bytes(4, "big")

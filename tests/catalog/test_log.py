@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -13,10 +12,12 @@ import pytest
 from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.entities import CatalogFormat, Namespace
 from gateway.catalog.log import Reader
-from gateway.catalog.records import FORMAT, Place, Record, UnreadableCatalog, encode
+from gateway.catalog.records import FORMAT, Record, UnreadableCatalog, encode
+from gateway.catalog.signatures import Place
 from gateway.catalog.source import CatalogUnavailable
 from tests.catalog import skipped_time
 from tests.catalog.fake_log import FakeLog, FakePartition
+from tests.catalog.skipped_time import skipping
 from tests.waiting import eventually
 
 
@@ -59,12 +60,13 @@ async def test_it_starts_with_all_there_is() -> None:
         assert reader.fresh
 
 
+@skipping
 async def test_an_empty_log_is_read_at_once() -> None:
-    began = time.monotonic()
+    began = asyncio.get_running_loop().time()
     async with reading(FakeLog()) as reader:
         assert reader.snapshot.version == 0
         assert reader.fresh
-        assert time.monotonic() - began < 0.3
+        assert asyncio.get_running_loop().time() - began < 0.3
 
 
 async def test_what_is_committed_is_seen_and_told_once_a_fetch() -> None:
@@ -116,7 +118,9 @@ async def test_an_expected_decision_is_told_with_the_snapshot_that_holds_it() ->
         await reader.refresh()
         assert not expected.done()
         log.write(Namespace("b"), seq=2, decision="d2", after="d1")
-        assert set((await expected).namespaces) == {"a", "b"}
+        snapshot = await expected
+        assert snapshot is not None
+        assert set(snapshot.namespaces) == {"a", "b"}
 
 
 async def test_an_expected_decision_is_told_after_a_log_was_read_anew() -> None:
@@ -128,7 +132,9 @@ async def test_an_expected_decision_is_told_after_a_log_was_read_anew() -> None:
         expected = reader.expect("e1")
         log.write(Namespace("b"), seq=1, decision="e1")
         log.write(Namespace("c"), seq=2, decision="e2", after="e1")
-        assert set((await expected).namespaces) == {"b", "c"}
+        snapshot = await expected
+        assert snapshot is not None
+        assert set(snapshot.namespaces) == {"b", "c"}
 
 
 # -- a log that is not the one read so far ---------------------------------------------------------
@@ -155,6 +161,7 @@ async def test_a_log_without_its_older_records_is_read_anew() -> None:
         log.write(Namespace("b"), seq=2, decision="d2", after="d1")
         await reader.refresh()
         assert "b" in paths(reader)
+        log.next += 6
         log.start = log.next
         log.write(Namespace("c"), seq=9, decision="d9", after="d8")
         await reader.refresh()
@@ -187,7 +194,7 @@ async def test_a_log_that_was_compacted_behind_a_reader_is_read_anew() -> None:
             log.write(Namespace("b", value), seq=seq, decision=f"d{seq}", after=f"d{seq - 1}")
         log.compact()
         log.down = False
-        await eventually(lambda: "b" in paths(reader), "what was missed", 10)
+        await eventually(lambda: "b" in paths(reader), "what was missed")
         assert reader.snapshot.namespaces["b"].configs == {"retention.ms": "7"}
         assert paths(reader) == {"a", "b"}
 
@@ -238,13 +245,40 @@ async def test_a_newer_format_ends_freshness_for_good() -> None:
             await reader.refresh()
 
 
-async def test_a_record_that_makes_no_sense_is_not_skipped() -> None:
+async def test_a_record_that_makes_no_sense_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
     log = FakeLog()
     async with reading(log) as reader:
         headers = encode(Namespace("a"), Place(1, 1, "d1", "")).headers
         log.append([Record(b"namespace/a", b"nonsense", headers)])
-        await eventually(lambda: not reader.fresh, "the end of freshness")
-        assert paths(reader) == set()
+        log.write(Namespace("b"), seq=1, decision="d1")
+        await reader.refresh()
+        assert paths(reader) == {"b"}
+        assert reader.fresh
+        assert reader.skipped.take_rows() == [("catalog_skipped_records", ("malformed",), 1)]
+        assert ("namespace", "a") in reader.damage
+    assert "holds what no gateway wrote" in caplog.text
+
+
+async def test_who_waits_for_a_decision_that_was_skipped_is_told() -> None:
+    log = FakeLog()
+    async with reading(log) as reader:
+        expected = reader.expect("d1")
+        log.append([encode(Namespace("a"), Place(1, 1, "d1", "", at=17))])
+        assert await expected is None
+
+
+async def test_junk_is_counted_once_however_often_it_is_read() -> None:
+    log = FakeLog()
+    log.write(Namespace("a"), seq=1, decision="d1")
+    async with reading(log) as reader:
+        log.append([Record(b"junk", b"junk", ())])
+        await reader.refresh()
+        # A record that follows another one than what was read: everything is read once more.
+        log.append([encode(Namespace("b"), Place(2, 2, "d2", "d9"))])
+        await reader.refresh()
+        assert paths(reader) == {"a"}
+        counted = {labels: count for _, labels, count in reader.skipped.take_rows()}
+        assert counted == {("malformed",): 1, ("out of sequence",): 1}
 
 
 async def test_it_does_not_start_with_an_unfit_topic() -> None:
@@ -264,6 +298,7 @@ async def test_it_does_not_start_without_a_broker() -> None:
         await reader.start(0.2)
 
 
+@skipping
 async def test_it_starts_when_a_broker_comes_up() -> None:
     log = FakeLog()
     log.down = True
@@ -297,7 +332,7 @@ def test_without_a_broker_the_snapshot_stays_and_gets_old(
             await eventually(lambda: told == [False], "the end of freshness")
             assert paths(reader) == {"a"}
             log.down = False
-            await eventually(lambda: told == [False, True], "freshness", 10)
+            await eventually(lambda: told == [False, True], "freshness")
 
     skipped_time.run(a_broker_is_lost)
     assert caplog.text.count("is out of date") == 1
@@ -331,17 +366,19 @@ async def test_a_stopped_reader_is_not_fresh_and_keeps_its_snapshot() -> None:
         await reader.refresh()
 
 
+@skipping
 async def test_a_refresh_fails_at_once_while_nobody_answers() -> None:
     log = FakeLog()
     async with reading(log) as reader:
         log.down = True
         await eventually(lambda: not_readable(reader), "that it is noticed")
-        began = time.monotonic()
+        began = asyncio.get_running_loop().time()
         with pytest.raises(CatalogUnavailable, match="a broker does not answer"):
             await reader.refresh()
-        assert time.monotonic() - began < 1.0
+        assert asyncio.get_running_loop().time() - began < 1.0
 
 
+@skipping
 async def test_a_refresh_outlives_a_hiccup() -> None:
     log = FakeLog()
     async with reading(log) as reader:

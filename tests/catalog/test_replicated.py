@@ -9,7 +9,7 @@ import pytest
 from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.entities import CatalogFormat, Namespace
 from gateway.catalog.members import register, seed
-from gateway.catalog.records import FORMAT, UnreadableCatalog
+from gateway.catalog.records import FORMAT, Record, UnreadableCatalog
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.source import Catalog, CatalogUnavailable
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
@@ -109,3 +109,23 @@ async def test_a_log_that_is_another_one_is_not_read_from_an_unfit_topic() -> No
         await one.change(seed(["b"]))
     assert set(one.snapshot.namespaces) == {"a"}
     await one.stop()
+
+
+async def test_an_operator_says_that_what_is_known_is_all_there_is() -> None:
+    log = FakeLog()
+    one = catalog(log)
+    await one.start()
+    await one.change(lambda _: [Namespace("a")])
+    await one.stop()
+    # While nobody is there: of what was under the second key nobody knows.
+    log.append([Record(b"namespace/a", b"junk", ()), Record(b"namespace/b", b"junk", ())])
+    late = catalog(log)
+    await late.start()
+    assert late.skipped == 2
+    mended = await late.mend()
+    await eventually(lambda: late.damaged == 0, "that it is read")
+    newest = {entry.record.key: entry.record.value for entry in log.entries if entry.record}
+    assert newest == {b"namespace/a": b"{}", b"namespace/b": None}
+    counted = {name: count for name, _, count in late.take_rows()}
+    assert mended + int(str(counted.get("catalog_mended_records", 0))) == 2
+    await late.stop()

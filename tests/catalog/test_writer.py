@@ -11,10 +11,12 @@ import pytest
 
 from gateway.catalog.entities import Change, Namespace, Removal
 from gateway.catalog.log import Reader
+from gateway.catalog.records import Record
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.catalog.writer import Writer
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
+from tests.catalog.skipped_time import skipping
 from tests.waiting import eventually
 
 
@@ -126,6 +128,7 @@ async def test_who_hears_of_another_writer_takes_the_id_again() -> None:
         assert len(other.reader.snapshot.namespaces) == 6
 
 
+@skipping
 async def test_an_idle_writer_lets_go() -> None:
     log = FakeLog()
     async with member(log, idle_seconds=0.05) as one:
@@ -199,6 +202,7 @@ async def test_an_error_is_for_its_own_caller() -> None:
         assert isinstance(results[1], Snapshot)
 
 
+@skipping
 async def test_a_caller_that_is_gone_is_forgotten() -> None:
     log = FakeLog()
     async with member(log) as one:
@@ -207,7 +211,7 @@ async def test_a_caller_that_is_gone_is_forgotten() -> None:
         await asyncio.sleep(0.05)
         gone.cancel()
         log.down = False
-        await eventually(lambda: not one.reader._is_lost, "that a broker answers", 10)
+        await eventually(lambda: not one.reader._is_lost, "that a broker answers")
         await one.writer.change(create("b"))
         assert set(one.reader.snapshot.namespaces) == {"b"}
 
@@ -248,6 +252,7 @@ async def test_another_ones_record_of_that_number_is_not_taken_for_success() -> 
         assert one.reader.snapshot.namespaces["a"].configs == {"owner": "other"}
 
 
+@skipping
 async def test_an_outcome_that_stays_unknown_is_told_so() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:
@@ -262,6 +267,7 @@ async def test_an_outcome_that_stays_unknown_is_told_so() -> None:
         log.before_commit, log.down = None, False
 
 
+@skipping
 async def test_what_cannot_be_written_in_time_is_refused_with_nothing_changed() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:
@@ -272,11 +278,12 @@ async def test_what_cannot_be_written_in_time_is_refused_with_nothing_changed() 
         ):
             await one.writer.change(create("a"))
         log.down = False
-        await eventually(lambda: not one.reader._is_lost, "that a broker answers", 10)
+        await eventually(lambda: not one.reader._is_lost, "that a broker answers")
         await one.writer.change(create("b"))
         assert set(one.reader.snapshot.namespaces) == {"b"}
 
 
+@skipping
 async def test_who_is_always_fenced_is_told_so() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:
@@ -290,6 +297,7 @@ async def test_who_is_always_fenced_is_told_so() -> None:
         assert log.commits == 0
 
 
+@skipping
 async def test_an_unreadable_catalog_is_not_written() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:
@@ -339,3 +347,50 @@ async def test_stop_leaves_no_task() -> None:
     async with member(FakeLog()) as one:
         await one.writer.change(create("a"))
     assert asyncio.all_tasks() == before
+
+
+# -- something else writes to the topic ------------------------------------------------------------
+
+
+async def test_what_stands_elsewhere_than_it_was_meant_to_is_written_again() -> None:
+    """Junk that comes between reading and writing: nobody believes what stands behind it."""
+    log = FakeLog()
+    async with member(log) as one, member(log) as other:
+        await one.writer.change(create("a"))
+
+        async def junk() -> None:
+            log.before_commit = None
+            log.append([Record(b"junk", b"junk", ())])
+
+        log.before_commit = junk
+        snapshot = await one.writer.change(create("b"))
+        assert set(snapshot.namespaces) == {"a", "b"}
+        assert log.commits == 3
+        await other.reader.refresh()
+        assert other.reader.snapshot == one.reader.snapshot
+
+
+async def test_junk_stops_no_writer() -> None:
+    log = FakeLog()
+    async with member(log) as one, member(log) as other:
+        for number in range(10):
+            log.append([Record(b"namespace/a", b"junk", ())])
+            writer = (one, other)[number % 2].writer
+            await writer.change(create(f"n{number}"))
+        await one.reader.refresh()
+        await other.reader.refresh()
+        assert len(one.reader.snapshot.namespaces) == 10
+        assert other.reader.snapshot == one.reader.snapshot
+
+
+async def test_each_record_says_where_it_stands() -> None:
+    log = FakeLog()
+    async with member(log) as one:
+        for turn in range(3):
+            made = [Namespace(f"{turn}-{n}") for n in range(turn + 1)]
+            await one.writer.change(lambda _, made=made: made)  # type: ignore[misc]
+        found = [
+            (entry.offset, dict(entry.record.headers)) for entry in log.entries if entry.record
+        ]
+        assert [int(headers["at"] or b"") for _, headers in found] == [at for at, _ in found]
+        assert [int(headers["entities"] or b"") for _, headers in found] == [1, 3, 3, 6, 6, 6]

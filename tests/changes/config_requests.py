@@ -36,7 +36,7 @@ def moving(namespace: str, topic: str | None = None, until: str | None = None) -
     return changes + ([] if until is None else [("gateway.alias.until", SET, until)])
 
 
-RELEASING: list[Change] = [("gateway.namespace", DELETE, None)]
+RELEASING: list[Change] = [("gateway.release", SET, "true")]
 
 
 async def alter_all(

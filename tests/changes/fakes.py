@@ -11,6 +11,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.changes.context import Context
 from gateway.cluster.link import ClusterUnreachable
+from gateway.counts import Row
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
@@ -76,9 +77,14 @@ class FakeCatalog:
         self.fresh = True
         self.lags = False
         self.down = False
+        self.damaged = self.skipped = 0
         self.step = step
         self._subscribers: list[Callable[[], None]] = []
         log.readers.append(self)
+
+    def take_rows(self) -> list[Row]:
+        """Nothing is ever skipped."""
+        return []
 
     def read(self) -> None:
         """To the end of the log."""
@@ -86,6 +92,11 @@ class FakeCatalog:
             self.snapshot = self.log.newest
             for changed in self._subscribers:
                 changed()
+
+    async def mend(self) -> int:
+        """What there is to mend is mended."""
+        mended, self.damaged = self.damaged, 0
+        return mended
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         self._subscribers.append(changed)

@@ -47,11 +47,11 @@ async def test_own_and_inherited_configs_of_a_topic(gateway: FakeGateway) -> Non
     assert told["retention.ms"] == ("3", OWN)
     assert told["segment.bytes"] == ("1", INHERITED)
     assert told["cleanup.policy"] == ("delete", DEFAULT)
-    assert told["gateway.namespace"] == ("org", OWN)
+    assert told["gateway.namespace"] == ("org", DEFAULT)
     assert told.keys() == {*DEFAULTS, "gateway.namespace", "gateway.policies"}
     told = await describe(gateway, "org.apache..y")
     assert told["retention.ms"] == ("2", INHERITED)
-    assert told["gateway.namespace"] == ("org:apache", OWN)
+    assert told["gateway.namespace"] == ("org:apache", DEFAULT)
     told = await describe(gateway, "orders")
     assert told.keys() == DEFAULTS.keys()
 
@@ -124,13 +124,16 @@ async def test_what_may_not_be_described_is_not_told(
 
 async def test_under_a_home_namespaces_are_relative(gateway: FakeGateway) -> None:
     home = gateway.view("org")
-    assert (await describe(gateway, "x", view=home))["gateway.namespace"] == ("", OWN)
-    assert (await describe(gateway, "apache:y", view=home))["gateway.namespace"] == ("apache", OWN)
+    assert (await describe(gateway, "x", view=home))["gateway.namespace"] == ("", DEFAULT)
+    assert (await describe(gateway, "apache:y", view=home))["gateway.namespace"] == (
+        "apache",
+        DEFAULT,
+    )
     told = await describe(gateway, "apache:", view=home)
     assert told["gateway.namespaces"] == ("apache:kafka", DEFAULT)
     escaping = gateway.view("team-a", escape=True)
     told = await describe(gateway, ":org:x", view=escaping)
-    assert told["gateway.namespace"] == (":org", OWN)
+    assert told["gateway.namespace"] == (":org", DEFAULT)
     (result,) = await describe_all(gateway, [(TOPIC, ":org:", None)], view=home)
     assert int(result.error_code) == 17
 

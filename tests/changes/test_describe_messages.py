@@ -30,8 +30,9 @@ def resource(*keys: str) -> Any:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_virtual_config(version: int) -> None:
-    config = virtual(shape(version), "gateway.topics", "3", DEFAULT, config_type=3)
-    assert (config.name, config.value, config.read_only) == ("gateway.topics", "3", True)
+    config = virtual(shape(version), "gateway.topics", "3", config_type=3)
+    assert (config.name, config.value) == ("gateway.topics", "3")
+    assert (config.read_only, config.config_source) == (True, DEFAULT)
     assert [(s.name, s.value, s.source) for s in config.synonyms] == [
         ("gateway.topics", "3", DEFAULT)
     ]
@@ -39,7 +40,7 @@ def test_a_virtual_config(version: int) -> None:
         assert config.config_type == 3
         assert config.documentation.startswith("How many topics")
     bare = shape(version, synonyms=False, documentation=False)
-    config = virtual(bare, "gateway.topics", "3", DEFAULT)
+    config = virtual(bare, "gateway.topics", "3")
     assert config.synonyms == ()
     assert getattr(config, "documentation", None) is None
 
@@ -74,15 +75,15 @@ def test_a_sensitive_default_is_not_told() -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_the_broker_tells_in_another_version(version: int) -> None:
-    newest = virtual(shape(4), "gateway.topics", "3", OWN)
+    newest = virtual(shape(4), "gateway.topics", "3")
     config = rebuilt(shape(version), newest)
-    assert config == virtual(shape(version), "gateway.topics", "3", OWN)
+    assert config == virtual(shape(version), "gateway.topics", "3")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_results(version: int) -> None:
     one = shape(version)
-    configs = [virtual(one, key, "1", DEFAULT) for key in ("gateway.topics", "gateway.deleting")]
+    configs = [virtual(one, key, "1") for key in ("gateway.topics", "gateway.deleting")]
     assert described(one, resource(), configs).configs == tuple(configs)
     told = described(one, resource("gateway.deleting", "no.such"), configs)
     assert (told.resource_name, told.configs) == ("org:", tuple(configs[1:]))

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.changes.home_principals import principals_of, read_principals
 from gateway.changes.refused import Refused
+from gateway.error_codes import INVALID_CONFIG
 from tests.changes.admin_requests import create, delete
 from tests.changes.config_requests import (
     APPEND,
@@ -75,13 +76,13 @@ async def test_a_principal_has_one_home(world: World, gateway: FakeGateway) -> N
 async def test_it_is_described(gateway: FakeGateway) -> None:
     assert KEY not in await describe(gateway, "team-a:")
     await alter(gateway, "team-a:", change(SET, "User:eve,User:bob"))
-    assert (await describe(gateway, "team-a:"))[KEY] == ("User:bob,User:eve", 1)
-    assert (await describe(gateway, "team-a..", view=gateway.view(legal=True)))[KEY][1] == 1
+    assert (await describe(gateway, "team-a:"))[KEY] == ("User:bob,User:eve", 5)
+    assert (await describe(gateway, "team-a..", view=gateway.view(legal=True)))[KEY][1] == 5
     for other in ("team-b:", "team-a:sub:", "team-a:x", ":"):
         assert KEY not in await describe(gateway, other)
     (result,) = await describe_all(gateway, [(TOPIC, "team-a:", (KEY,))], documentation=True)
     (config,) = result.configs
-    assert (config.config_type, config.read_only) == (7, False)
+    assert (config.config_type, config.read_only) == (7, True)
     assert config.documentation.startswith("The principals whose home")
 
 
@@ -184,3 +185,24 @@ def test_a_list_is_read_back(world: World, gateway: FakeGateway) -> None:
     assert principals_of(world.snapshot, "team-a") == ""
     with pytest.raises(Refused, match="more than 10,000"):
         read_principals(",".join(f"User:{n}" for n in range(10_001)))
+
+
+@pytest.mark.parametrize("value", ["[User:carol]", "[User:carol,User:dave]", " [ User:carol ]"])
+async def test_brackets_are_refused(world: World, gateway: FakeGateway, value: str) -> None:
+    """kafka-configs takes them off; what sends them names nobody whom a login could be."""
+    for operation in (SET, APPEND, SUBTRACT):
+        code, message = await alter(gateway, "team-a:", change(operation, value))
+        assert code == INVALID_CONFIG
+        assert message is not None
+        assert "a list like User:alice,User:bob, without brackets, and '[" in message
+    assert world.snapshot.homes == {}
+
+
+@pytest.mark.parametrize("value", ["{User:carol}", '"User:carol"', "1:carol", "Us er:carol"])
+def test_a_principal_begins_with_its_type(value: str) -> None:
+    with pytest.raises(Refused, match="is no principal"):
+        read_principals(value)
+
+
+def test_a_name_may_have_brackets() -> None:
+    assert read_principals("User:CN=[x]") == {"User:CN=[x]"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gateway.catalog.entities import Gateway, Removal
+from gateway.catalog.records import FORMAT
 from gateway.changes.jobs import Task
 from gateway.changes.registration import KIND, Registration
 from tests.changes.fakes import World
@@ -16,6 +17,6 @@ async def test_one_that_was_forgotten_registers_again() -> None:
     assert list(job.tasks(world.snapshot)) == [task]
     await job.run(task)
     assert list(job.tasks(world.snapshot)) == []
-    assert world.snapshot.gateways == {"g-1": Gateway("g-1", 1, "0.1")}
+    assert world.snapshot.gateways == {"g-1": Gateway("g-1", FORMAT, "0.1")}
     world.log.append([Removal(("gateway", "g-1"))])
     assert list(job.tasks(world.snapshot)) == [task]

@@ -51,7 +51,19 @@ def test_a_move() -> None:
 
 
 def test_a_release() -> None:
-    assert read_move([Operation("gateway.namespace", DELETE)], NOW) == Release()
+    for value in ("true", " True"):
+        assert read_move([Operation("gateway.release", SET, value)], NOW) == Release()
+
+
+def test_a_tool_that_deletes_what_it_does_not_know_releases_nothing() -> None:
+    operations = [Operation("gateway.namespace", DELETE)]
+    code, text = refused(*operations)
+    assert code == 40
+    assert text == (
+        "'gateway.namespace' cannot be deleted: a topic is always in a namespace. To give the topic"
+        " its flat name in the default namespace back, set 'gateway.release' to 'true'."
+    )
+    assert refused(*operations, Operation("retention.ms", DELETE)) == (code, text)
 
 
 @pytest.mark.parametrize(
@@ -63,12 +75,17 @@ def test_a_release() -> None:
         ([Operation("gateway.alias.until", SET, "2030-01-01")], 40, "along with"),
         (
             [
-                Operation("gateway.namespace", DELETE),
+                Operation("gateway.release", SET, "true"),
                 Operation("gateway.alias.until", SET, "2030-01-01"),
             ],
             40,
-            "deleted alone",
+            "set alone",
         ),
+        ([Operation("gateway.release", SET, "true"), NAMESPACE], 40, "set alone"),
+        ([Operation("gateway.release", SET, "false")], 40, "to 'true' only"),
+        ([Operation("gateway.release", SET, None)], 40, "to 'true' only"),
+        ([Operation("gateway.release", DELETE)], 40, "set at a move only"),
+        ([Operation("gateway.release", APPEND, "true")], 40, "set at a move only"),
         ([Operation("gateway.namespace", SET, "org:")], 40, "without a final colon"),
         ([Operation("gateway.namespace", APPEND, "org")], 40, "no list"),
         ([Operation("gateway.namespace", SUBTRACT, "org")], 40, "no list"),
@@ -151,7 +168,7 @@ def test_what_is_read_has_no_part_that_is_passed_over(operations: list[Operation
     if read is None:
         assert not any(is_virtual(one.key) for one in operations)
     elif isinstance(read, Release):
-        assert [(one.key, one.operation) for one in operations] == [("gateway.namespace", DELETE)]
+        assert [(one.key, one.operation) for one in operations] == [("gateway.release", SET)]
     else:
         asked = {one.key: one.value for one in operations if one.operation == SET}
         assert len(asked) == len(operations)
@@ -175,6 +192,7 @@ def test_adopt(configs: dict[str, str | None], adopts: bool) -> None:
         ({"gateway.adopt": None}, "'true' or 'false'"),
         ({"gateway.adopt": "true", "gateway.topics": "1"}, "cannot be changed"),
         ({"gateway.namespace": "org"}, "a namespace cannot be moved"),
+        ({"gateway.release": "true"}, "a namespace cannot be moved"),
         ({"gateway.other": "org"}, "is no config of this gateway"),
     ],
 )

@@ -33,7 +33,7 @@ async def broker() -> AsyncIterator[ScriptedBroker]:
 @pytest_asyncio.fixture
 async def admin(broker: ScriptedBroker) -> AsyncIterator[BrokerAdmin]:
     cluster = Cluster("main", [broker.address])
-    found = BrokerAdmin(cluster, timeout=10.0)
+    found = BrokerAdmin(cluster, timeout=120.0)
     yield found
     found.close()
 

@@ -30,7 +30,7 @@ from tests.cluster.scripted_broker import (
 
 pytestmark = pytest.mark.asyncio
 
-TIMEOUT = 10.0  # in tests that do not wait for it
+TIMEOUT = 120.0  # in tests that do not wait for it
 
 
 @pytest_asyncio.fixture

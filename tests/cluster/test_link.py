@@ -40,7 +40,7 @@ class Question:
 
 
 def link_to(*brokers: ScriptedBroker) -> ClusterLink:
-    return ClusterLink("main", [broker.address for broker in brokers], timeout=10.0)
+    return ClusterLink("main", [broker.address for broker in brokers], timeout=120.0)
 
 
 async def test_stays_where_it_is(brokers: list[ScriptedBroker]) -> None:

@@ -27,10 +27,16 @@ class FakeCatalog:
         self.commits: list[int] = []
         self.before: dict[int, Callable[[], None]] = {}
         self.fails_at = -1
+        self.damaged = self.skipped = 0
 
     @property
     def fresh(self) -> bool:
         return True
+
+    async def mend(self) -> int:
+        """What there is to mend is mended."""
+        mended, self.damaged = self.damaged, 0
+        return mended
 
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Nobody is told: whoever changes it is the one who looks at it."""

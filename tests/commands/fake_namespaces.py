@@ -204,7 +204,7 @@ class FakeNamespaces:
             if name not in self.topics:
                 return None
             found = {**self._inherited(path, INHERITED), **_as(self.topics[name].configs, OWN)}
-            return {**found, "gateway.namespace": (path, OWN)} if path else found
+            return {**found, "gateway.namespace": (path, DEFAULT)} if path else found
         if path and path not in self.namespaces:
             return None
         prefix = f"{path}:" if path else ""
@@ -248,7 +248,7 @@ class FakeNamespaces:
         if not known:
             return 3, f"'{resource.resource_name}' does not exist."
         changes = {one.name: (one.config_operation, one.value) for one in resource.configs}
-        if "gateway.namespace" in changes:
+        if changes.keys() & {"gateway.namespace", "gateway.release"}:
             return self._move(name, changes, validate_only=validate_only)
         if any(value == "soon" for _, value in changes.values()):
             return 40, "Invalid value soon for configuration retention.ms."
@@ -263,10 +263,11 @@ class FakeNamespaces:
     def _move(
         self, name: LogicalName, changes: dict[str, tuple[int, str]], *, validate_only: bool
     ) -> Result:
-        operation, namespace = changes["gateway.namespace"]
-        target = LogicalName(namespace, changes.get("gateway.topic", (0, name.topic))[1])
-        if operation == 1:
+        if "gateway.release" in changes:
             target = LogicalName("", encode(name))
+        else:
+            _, namespace = changes["gateway.namespace"]
+            target = LogicalName(namespace, changes.get("gateway.topic", (0, name.topic))[1])
         if missing := self._missing(target.namespace):
             return missing
         if target in self.topics:

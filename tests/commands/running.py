@@ -60,6 +60,11 @@ async def acls(gateway: FakeGateway, *words: str) -> Said:
     return _anywhere(gateway, await command("acls", *_at(gateway), *words))
 
 
+async def adopt(gateway: FakeGateway, *words: str) -> Said:
+    """``kafka-gateway adopt`` in the same way."""
+    return _anywhere(gateway, await command("adopt", *_at(gateway), *words))
+
+
 def _at(gateway: FakeGateway) -> list[str]:
     return ["--bootstrap-server", gateway.address]
 

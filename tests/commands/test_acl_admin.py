@@ -24,7 +24,7 @@ FILTERS = [AclFilter(ResourceType.GROUP, f"g{n}", PatternType.PREFIXED) for n in
 
 @asynccontextmanager
 async def admin(gateway: FakeAcls) -> AsyncIterator[AclAdmin]:
-    client = GatewayClient([parse_address(gateway.address)], timeout=5)
+    client = GatewayClient([parse_address(gateway.address)], timeout=120)
     try:
         yield AclAdmin(Admin(client))
     finally:

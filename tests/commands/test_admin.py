@@ -19,7 +19,7 @@ from tests.commands.fake_gateway import HOST, FakeGateway
 @asynccontextmanager
 async def asking(gateway: FakeGateway) -> AsyncIterator[Admin]:
     async with gateway:
-        client = GatewayClient([Address(HOST, gateway.port)], timeout=10)
+        client = GatewayClient([Address(HOST, gateway.port)], timeout=25)
         yield Admin(client)
         client.close()
 
@@ -32,7 +32,7 @@ async def test_create_in_every_version(version: int) -> None:
         outcome = await admin.create("org:a", partitions=2, configs={"k": "v"}, validate_only=True)
         assert (outcome.name, outcome.code) == ("org:a", 0)
         (request,) = gateway.asked("CreateTopics")
-        assert (request.validate_only, request.timeout.total_seconds()) == (True, 10)
+        assert (request.validate_only, request.timeout.total_seconds()) == (True, 25)
         assert (request.topics[0].num_partitions, request.topics[0].replication_factor) == (2, -1)
 
 

@@ -138,7 +138,11 @@ async def test_release(words: list[str]) -> None:
         )
         request = gateway.asked("IncrementalAlterConfigs")[-1]
         (config,) = request.resources[0].configs
-        assert (config.name, config.config_operation) == ("gateway.namespace", 1)
+        assert (config.name, config.config_operation, config.value) == (
+            "gateway.release",
+            0,
+            "true",
+        )
 
 
 async def test_release_as_json_and_refused() -> None:

@@ -29,7 +29,7 @@ async def asking(*namespaces: str) -> AsyncIterator[tuple[FakeGateway, Admin]]:
     async with FakeGateway(*namespaces) as gateway:
         for path in (*namespaces, ""):
             gateway.policies[path] = f"max_topics=5 (policies.namespaces.{path}, enforce)"
-        client = GatewayClient([Address(HOST, gateway.port)], timeout=10)
+        client = GatewayClient([Address(HOST, gateway.port)], timeout=120)
         yield gateway, Admin(client)
         client.close()
 

@@ -241,7 +241,8 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
     assert said.out == (
         "cluster        main\n"
         "version        7\n"
-        "format         1 (this software reads up to 1)\n"
+        "format         1 (this software reads up to 2)\n"
+        "signed         no\n"
         "namespaces     3 (1 being deleted)\n"
         "topic entries  2 (1 alias)\n"
         "ACLs           2 (of 1 pattern)\n"
@@ -254,7 +255,8 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "cluster": "main",
         "version": 7,
         "format": 1,
-        "newest_format": 1,
+        "newest_format": 2,
+        "signed_with": None,
         "namespaces": 3,
         "namespaces_deleting": 1,
         "topic_entries": 2,

@@ -140,6 +140,11 @@ def told(before: Snapshot, *wanted: Entity, prune: bool = False, level: int = 1)
             [Namespace("org")],
             "namespace 'org' is being deleted; wait until it is gone",
         ),
+        (
+            Snapshot(),
+            [Namespace("org", settings={"gateway.num.partitions": "many"})],
+            "has settings that make no sense: 'gateway.num.partitions' is a number",
+        ),
     ],
 )
 def test_what_cannot_be(before: Snapshot, wanted: list[Entity], text: str) -> None:

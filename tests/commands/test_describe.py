@@ -19,7 +19,7 @@ async def test_a_topic_as_kafka_topics_describes_it() -> None:
         assert (said.status, said.err) == (0, "")
         assert said.out == (
             f"Topic: org:orders\tTopicId: {ID}\tPartitionCount: 2\tReplicationFactor: 2\t"
-            "Configs: cleanup.policy=compact,gateway.namespace=org,retention.ms=60000\n"
+            "Configs: cleanup.policy=compact,retention.ms=60000\n"
             "\tTopic: org:orders\tPartition: 0\tLeader: none\tReplicas: 1,2\tIsr: 1\n"
             "\tTopic: org:orders\tPartition: 1\tLeader: 1\tReplicas: 1,2\tIsr: 1\n"
         )
@@ -38,7 +38,6 @@ async def test_a_topic_as_json() -> None:
             "partitions": [{"partition": 0, "leader": None, "replicas": [1, 2], "isr": [1]}],
         }
         assert [(one["name"], one["value"], one["source"]) for one in configs] == [
-            ("gateway.namespace", "org", "DYNAMIC_TOPIC_CONFIG"),
             ("retention.ms", "60000", "DYNAMIC_TOPIC_CONFIG"),
         ]
 

@@ -56,7 +56,7 @@ async def test_catalog_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     orders = TopicEntry("org.orders", LogicalName("org:apache", "orders"))
     org = Namespace("org", {"retention.ms": "60000"})
     before = Snapshot().apply(
-        [org, Namespace("org:apache"), orders, Gateway("gateway-1", 1, "0.1.0")], 4
+        [org, Namespace("org:apache"), orders, Gateway("gateway-1", 2, "0.1.0")], 4
     )
     after = before.apply([Namespace("org", {"retention.ms": "86400000"}), Namespace("team-a")], 5)
     (tmp_path / "catalog.yaml").write_text(export_text(after))
@@ -79,7 +79,7 @@ def test_all_commands_are_run() -> None:
 
 @pytest.mark.parametrize(
     ("name", "column"),
-    [("topics", 0), ("configs", 1), ("acls", 2), ("explain", 3)],
+    [("topics", 0), ("configs", 1), ("acls", 2), ("adopt", 3), ("explain", 4)],
     ids=lambda value: value,
 )
 def test_every_flag_has_its_row(name: str, column: int) -> None:
@@ -92,7 +92,9 @@ def test_every_flag_has_its_row(name: str, column: int) -> None:
     actions = {"--create", "--list", "--describe", "--delete", "--move", "--adopt", "--release"}
     if name == "acls":
         actions = {"--add", "--remove", "--list"}
-    if name in ("configs", "acls"):
+    if name == "adopt":
+        actions = set()
+    if name in ("configs", "acls", "adopt"):
         documented |= {"--bootstrap-server", "--command-config", "--timeout", "--json"}
     assert documented == flags - actions - {"--alter", "--help", "-h"}
 

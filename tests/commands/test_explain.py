@@ -49,6 +49,8 @@ TOPICS = {
     },
     "org..plain": {"retention.ms": ("1", 1)},
     "loose": {"retention.ms": ("9", 1)},
+    "hollow": {"min.insync.replicas": ("1", 5)},
+    "org..hollow": {"min.insync.replicas": ("1", 5)},
     "__consumer_offsets": {},
 }
 
@@ -150,6 +152,7 @@ async def test_json(config: str) -> None:
                 ("producer.idempotence", "observe"),
             )
         ],
+        "warnings": [],
     }
 
 
@@ -320,3 +323,17 @@ async def test_what_makes_no_sense(config: str) -> None:
     for words in (["explain"], ["explain", "--config", config], ["explain", "--name", "x"]):
         assert (await command(*words)).status == 2
     assert (await explain(config, "")).status == 2
+
+
+async def test_acks_all_that_one_replica_answers(config: str) -> None:
+    said = await explain(config, "org:hollow")
+    assert said.out.endswith(
+        "\nwarning: its producers are held to acks=all, which one replica alone answers as"
+        " min.insync.replicas is 1; make it 2 (with 3 replicas)\n"
+    )
+    said = await explain(config, "org:hollow", "--json")
+    (warning,) = said.json["warnings"]
+    assert warning.startswith("its producers are held to acks=all")
+    # In the default namespace nobody asks for it, and where there are two there is nothing to say.
+    for name in ("hollow", "org:apache:orders"):
+        assert "warning" not in (await explain(config, name)).out

@@ -25,7 +25,7 @@ from tests.commands.fake_gateway import HOST, FakeGateway
 @asynccontextmanager
 async def asking(gateway: FakeGateway) -> AsyncIterator[Admin]:
     async with gateway:
-        client = GatewayClient([Address(HOST, gateway.port)], timeout=10)
+        client = GatewayClient([Address(HOST, gateway.port)], timeout=120)
         yield Admin(client)
         client.close()
 

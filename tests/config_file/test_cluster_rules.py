@@ -178,3 +178,37 @@ class TestPassThrough:
         assert told(tmp_path, security, **users) == [
             "listeners[0].sasl.users: means nothing with pass_through: brokers have them; remove it"
         ]
+
+
+# -- the catalog ----------------------------------------------------------------------------------
+
+
+def told_of_catalog(directory: Path, catalog: dict[str, Any]) -> list[str]:
+    """What is wrong with a file that has this ``catalog``."""
+    path = write(directory, catalog=catalog)
+    try:
+        load_config(path)
+    except ConfigError as error:
+        return [line.partition(": ")[2] for line in str(error).splitlines()]
+    return []
+
+
+def test_an_identity_of_its_own_for_the_catalog(tmp_path: Path, secret: str) -> None:
+    security = {"protocol": "SASL_PLAINTEXT", "sasl": identity(secret)}
+    assert told_of_catalog(tmp_path, {"security": security}) == []
+
+
+def test_one_that_cannot_be(tmp_path: Path, secret: str) -> None:
+    security = {"protocol": "PLAINTEXT", "sasl": identity(secret)}
+    (line,) = told_of_catalog(tmp_path, {"security": security})
+    assert line.startswith("catalog.security.sasl: means nothing with PLAINTEXT")
+
+
+def test_the_keys_of_the_catalog(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(f"k1 {'11' * 32}\n")
+    assert told_of_catalog(tmp_path, {"key_file": str(path)}) == []
+    path.write_text("k1 short\n")
+    (line,) = told_of_catalog(tmp_path, {"key_file": str(path)})
+    assert line.startswith("catalog.key_file: line 1 of ")
+    assert "short" not in line

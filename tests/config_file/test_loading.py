@@ -82,12 +82,20 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
     escape: true
     list_namespaces: true
     list_subtree: false
+    max.connections: 1000
+    max.connections.per.ip: 0
+    max.connections.per.ip.overrides: {192.0.2.7: 20, "2001:DB8::7": 30}
+    max.connection.creation.rate: 40
 gateway_id: gw-1
 namespaces: ["org:apache:kafka"]
 workers: 2
 socket.request.max.bytes: 2048
 drain_seconds: 1.5
-catalog: {max_staleness: 1, replication_factor: 32767}
+catalog:
+  max_staleness: 1
+  replication_factor: 32767
+  security: {protocol: SSL}
+  key_file: KEYS
 metrics: {host: 127.0.0.2, port: 9405, max_namespaces: 5}
 traffic_log:
   {enabled: false, directory: /log, window_seconds: 2, max_file_bytes: 5000, max_files: 3,
@@ -97,7 +105,9 @@ audit:
    max_queued_events: 100}
 """
     )
-    config = load(tmp_path, text)
+    keys = tmp_path / "keys"
+    keys.write_text(f"k1 {'11' * 32}\n")
+    config = load(tmp_path, text.replace("KEYS", str(keys)))
     listener = config.listeners[0]
     assert listener.model_dump() == {
         "name": "colon",
@@ -114,10 +124,17 @@ audit:
         "tls": None,
         "sasl": None,
         "broker_names": None,
+        "max_connections": 1_000,
+        "max_connections_per_ip": 0,
+        "max_connections_per_ip_overrides": {"192.0.2.7": 20, "2001:db8::7": 30},
+        "max_connection_creation_rate": 40,
     }
     assert (config.gateway_id, config.workers, config.max_request_bytes) == ("gw-1", 2, 2048)
     assert config.drain_seconds == 1.5
-    assert config.catalog.model_dump() == {"max_staleness": 1, "replication_factor": 32_767}
+    assert (config.catalog.max_staleness, config.catalog.replication_factor) == (1, 32_767)
+    assert config.catalog.security is not None
+    assert config.catalog.security.protocol == "SSL"
+    assert config.catalog.key_file == keys
     assert config.metrics.model_dump() == {"host": "127.0.0.2", "port": 9405, "max_namespaces": 5}
     assert config.traffic_log.directory == Path("/log")
     assert config.audit.model_dump() == {
@@ -127,6 +144,7 @@ audit:
         "max_files": 3,
         "max_queued_events": 100,
     }
+    assert Config.from_json(config.to_json()) == config
 
 
 def test_everything_of_tls_can_be_set(tmp_path: Path) -> None:
@@ -202,6 +220,30 @@ def test_refused_keys_of_tls(tmp_path: Path, listener: dict[str, Any], refusal: 
     assert "sesame" not in line
 
 
+@pytest.mark.parametrize(
+    ("limits", "refusal"),
+    [
+        ({"max.connections": 0}, "listeners[0].max.connections: must be at least 1, not 0"),
+        ({"max.connections.per.ip": -1}, "listeners[0].max.connections.per.ip: must be at least 0"),
+        (
+            {"max.connections.per.ip.overrides": {"localhost": 5}},
+            "listeners[0].max.connections.per.ip.overrides.localhost",
+        ),
+        (
+            {"max.connection.creation.rate": 0},
+            "listeners[0].max.connection.creation.rate: must be at least 1",
+        ),
+    ],
+)
+def test_refused_limits_of_connections(
+    tmp_path: Path, limits: dict[str, Any], refusal: str
+) -> None:
+    values = config_samples.values()
+    values["listeners"][0] |= limits
+    (line,) = refusals_with(tmp_path, **values)
+    assert line.startswith(refusal)
+
+
 def test_everything_of_logins_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOB", "builder")
     (tmp_path / "alice").write_text("wonderland\n")
@@ -227,7 +269,11 @@ def test_everything_of_logins_can_be_set(tmp_path: Path, monkeypatch: pytest.Mon
 principals:
   "User:alice": {{home: team-a}}
 unauthenticated:
-  {{max_bytes: 2048, max_seconds: 0.5, max_connections: 10, failure_delay_seconds: 0}}
+  max_bytes: 2048
+  max_seconds: 0.5
+  max_connections: 10
+  max_share_per_ip: 1
+  failure_delay_seconds: 0
 """
     )
     config = load(tmp_path, text)
@@ -256,6 +302,7 @@ unauthenticated:
         "max_bytes": 2_048,
         "max_seconds": 0.5,
         "max_connections": 10,
+        "max_share_per_ip": 1,
         "failure_delay_seconds": 0,
     }
     assert Config.from_json(config.to_json()) == config

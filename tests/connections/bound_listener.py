@@ -11,7 +11,8 @@ from typing import Any, cast
 from devkit.ports import free_ports
 from gateway.config.models import Listener
 from gateway.config.security import Unauthenticated
-from gateway.connections.listeners import Listeners
+from gateway.connections.listeners import Accept, Listeners
+from gateway.connections.places import Places
 from gateway.node_ids import NodeIdRanges
 from gateway.tls.identity import identity_of
 from gateway.virtual_brokers import ListenerAddresses
@@ -54,15 +55,32 @@ class Bound:
         self.listener = listener
         self.accepted: list[Echo] = []
         self.refused: list[tuple[str, str]] = []
-        self.waiting = 0
-        self.listeners = Listeners(
-            [listener],
+        self.errors: list[Exception | None] = []
+        self.full = 0
+        self.places = Places(Unauthenticated(**limits))
+        self.listeners = self.bind(self._accept, **limits)
+
+    def bind(self, accept: Accept, **limits: Any) -> Listeners:
+        """The listener, with another one who takes connections over."""
+        return Listeners(
+            [self.listener],
             RANGES,
-            self._accept,
-            refused=lambda _, address, reason: self.refused.append((address, reason)),
+            accept,
+            refused=self._refused,
             limits=Unauthenticated(**limits),
-            waiting=lambda name: self.waiting if name == listener.name else 0,
+            places={self.listener.name: self.places},
+            make_room=self._make_room,
         )
+
+    def _refused(
+        self, listener: Listener, address: str, reason: str, error: Exception | None
+    ) -> None:
+        self.refused.append((address, reason))
+        self.errors.append(error)
+
+    def _make_room(self, name: str) -> None:
+        assert name == self.listener.name
+        self.full += 1
 
     def _accept(
         self, listener: Listener, addresses: ListenerAddresses, node_id: int | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +21,7 @@ from gateway.connections.admission import (
 )
 from gateway.connections.connection import Connection
 from gateway.connections.login_connection import LoginConnection
+from gateway.connections.places import LONGER_ABOUT_IT
 from gateway.identity import Identity
 from tests.waiting import eventually
 
@@ -61,6 +61,7 @@ class FakeLogin:
 
     def __init__(self, sasl: Sasl, listener: str = "sasl") -> None:
         self.listener = listener
+        self.host = "127.0.0.1"
         self.reasons: list[str] = []
         self._admission = sasl.admission
 
@@ -71,6 +72,9 @@ class FakeLogin:
     def close(self, reason: str, *, quietly: bool = False) -> None:
         self.reasons.append(reason)
         self._admission.left(self.connection)
+
+    def give_way(self, reason: str) -> None:
+        self.close(reason)
 
 
 class FakeConnection:
@@ -99,42 +103,59 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_logins_are_bounded_for_each_listener(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path, max_connections=3)
-    first, second, third = (FakeLogin(sasl) for _ in range(3))
-    assert sasl.admission.arrived(first.connection, 0)
-    assert sasl.admission.arrived(second.connection, 0)
-    assert not sasl.admission.arrived(third.connection, 1)  # TLS handshakes count
-    assert sasl.admission.arrived(third.connection, 0)
-    assert not sasl.admission.arrived(FakeLogin(sasl).connection, 0)
-    assert sasl.admission.arrived(FakeLogin(sasl, "other").connection, 0)
+    """The one that is longest about it gives way."""
+    sasl = Sasl(tmp_path, max_connections=3, max_share_per_ip=1.0)
+    first, second, third, fourth = (FakeLogin(sasl) for _ in range(4))
+    for login in (first, second, third):
+        sasl.admission.arrived(login.connection)
+    sasl.admission.spoke(first.connection)
+    sasl.admission.arrived(FakeLogin(sasl, "open").connection)
+    assert sasl.admission.under_way("sasl") == 3
+    sasl.admission.arrived(fourth.connection)
+    assert [login.reasons for login in (first, second, third, fourth)] == [
+        [],
+        [LONGER_ABOUT_IT],
+        [],
+        [],
+    ]
     assert sasl.admission.under_way("sasl") == 3
     sasl.admission.left(first.connection)
     sasl.admission.left(first.connection)
     assert sasl.admission.under_way("sasl") == 2
-    assert sasl.admission.arrived(FakeLogin(sasl).connection, 0)
-
-
-def test_one_that_was_not_let_in_takes_no_place(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path, max_connections=1)
-    assert sasl.admission.arrived(FakeLogin(sasl).connection, 0)
-    refused = FakeLogin(sasl)
-    assert not sasl.admission.arrived(refused.connection, 0)
-    sasl.admission.left(refused.connection)
-    assert sasl.admission.under_way("sasl") == 1
 
 
 @pytest.mark.usefixtures("quick")
-async def test_a_login_takes_its_time_and_no_more(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path, max_seconds=0.2)
+async def test_a_login_takes_its_time_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, swept = 100.0, 0
+
+    def sweeping() -> float:
+        nonlocal swept
+        swept += 1
+        return NOW
+
+    async def sweep_twice() -> None:
+        wanted = swept + 2
+        await eventually(lambda: swept >= wanted, "two sweeps")
+
+    # The first is the logins' clock; the other one is looked at once in each sweep.
+    clock = SimpleNamespace(monotonic=lambda: now, time=sweeping)
+    monkeypatch.setattr(admission, "time", clock)
+    sasl = Sasl(tmp_path, max_seconds=2)
     early, late = FakeLogin(sasl), FakeLogin(sasl)
     sasl.admission.start()
-    began = time.monotonic()
-    assert sasl.admission.arrived(early.connection, 0)
-    await asyncio.sleep(0.05)
-    assert sasl.admission.arrived(late.connection, 0)
+    sasl.admission.arrived(early.connection)
+    now = 101.0
+    sasl.admission.arrived(late.connection)
+    now = 101.9
+    await sweep_twice()
+    assert early.reasons == []
+    now = 102.0
     await eventually(lambda: early.reasons, "the end of the first")
-    assert time.monotonic() - began >= 0.2
+    await sweep_twice()
     assert late.reasons == []
+    now = 103.0
     await eventually(lambda: late.reasons, "the end of the second")
     await sasl.admission.stop()
     assert early.reasons == late.reasons == [TOO_LATE]
@@ -145,7 +166,7 @@ async def test_logins_end_with_the_gateway(tmp_path: Path) -> None:
     sasl = Sasl(tmp_path)
     login = FakeLogin(sasl)
     sasl.admission.start()
-    sasl.admission.arrived(login.connection, 0)
+    sasl.admission.arrived(login.connection)
     await sasl.admission.stop()
     assert login.reasons == ["gateway stops"]
 

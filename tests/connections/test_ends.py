@@ -7,6 +7,7 @@ import logging
 import pytest
 
 from gateway.connections.ends import LOGGED_A_SECOND, LOGGED_FEW_TIMES, ConnectionEnds
+from gateway.connections.guarding import INTERNAL
 
 
 def levels(caplog: pytest.LogCaptureFixture) -> list[int]:
@@ -37,3 +38,16 @@ def test_what_anyone_can_bring_about_does_not_fill_the_log(
         assert ends.take() == {kind: 100}
         ends.note("colon", "127.0.0.1:5000", kind, quietly=False)
     assert levels(caplog).count(logging.WARNING) == LOGGED_A_SECOND + 1
+
+
+def test_a_defect_is_shown_with_its_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    """As often as other ends of its kind."""
+    ends = ConnectionEnds()
+    try:
+        raise KeyError("of the gateway")
+    except KeyError as error:
+        for _ in range(2 * LOGGED_A_SECOND):
+            ends.note("colon", "127.0.0.1:5000", INTERNAL, quietly=False, error=error)
+    assert levels(caplog) == [logging.ERROR] * LOGGED_A_SECOND
+    assert caplog.text.count("KeyError: 'of the gateway'") == LOGGED_A_SECOND
+    assert ends.take() == {INTERNAL: 2 * LOGGED_A_SECOND}

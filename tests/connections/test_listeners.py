@@ -13,11 +13,12 @@ from pathlib import Path
 import pytest
 
 from gateway.config.models import Listener
-from gateway.connections.listeners import Listeners, listener_addresses
+from gateway.connections.listeners import listener_addresses
 from gateway.tls.files import TlsError
 from gateway.virtual_brokers import ListenerAddresses
 from tests.connections.bound_listener import NAMES, RANGES, Bound, Echo, Run, by_name, plain, secure
 from tests.tls.pki import Pki
+from tests.tls.test_client_hello import written_hello
 from tests.waiting import eventually
 
 
@@ -65,12 +66,7 @@ def test_a_broker_outside_the_ranges_is_told_once(
             given.append(addresses)
             return Echo(node_id)
 
-        bound.listeners = Listeners(
-            [bound.listener],
-            RANGES,
-            accept,
-            refused=lambda *_: None,
-        )
+        bound.listeners = bound.bind(accept)
         await bound.listeners.start()
         client = await bound.connect(None)
         await eventually(lambda: given, "the client is accepted")
@@ -158,3 +154,74 @@ def test_what_is_broken_at_start_is_told_with_its_listener(run: Run, pki: Pki) -
         )
 
     run(test)
+
+
+def resumed(
+    context: ssl.SSLContext, port: int, name: str | None, session: ssl.SSLSession | None
+) -> tuple[ssl.SSLSession | None, bool | None]:
+    """A client that blocks: the session of its connection, and whether that is an older one."""
+    with (
+        socket.create_connection(("127.0.0.1", port), 10) as plain_socket,
+        context.wrap_socket(plain_socket, server_hostname=name, session=session) as client,
+    ):
+        client.sendall(b"x")
+        assert client.recv(1) == b"x"
+        kept = client.session, client.session_reused
+        client.unwrap()  # OpenSSL forgets sessions that just break off
+        return kept
+
+
+def test_a_session_is_resumed_under_its_own_name_alone(run: Run, pki: Pki) -> None:
+    """RFC 6066, 3: under another name it is a full handshake, and another broker."""
+
+    async def test() -> None:
+        async with Bound(by_name(pki)) as bound:
+            context = pki.client()
+            context.check_hostname = False
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            port = bound.listener.port
+
+            async def connect(
+                name: str | None, session: ssl.SSLSession | None = None
+            ) -> tuple[ssl.SSLSession | None, bool | None]:
+                return await asyncio.to_thread(resumed, context, port, name, session)
+
+            first, _ = await connect("b1.gw.localhost")
+            assert (await connect("b1.gw.localhost", first))[1]
+            assert (await connect("B1.gw.localhost", first))[1]
+            for name in ("b7.gw.localhost", "gw.localhost", None):
+                assert not (await connect(name, first))[1]
+            unnamed, _ = await connect(None)
+            assert (await connect(None, unnamed))[1]
+            assert not (await connect("b2.gw.localhost", unnamed))[1]
+            nodes = [1, 1, 1, 7, None, None, None, None, 2]
+            assert [each.node_id for each in bound.accepted] == nodes
+            assert bound.refused == []
+
+    run(test)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_name_that_is_no_text(
+    run: Run, pki: Pki, named: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The alert unrecognized_name, counted as any other; where no names matter it is nothing."""
+
+    async def test() -> None:
+        async with Bound(by_name(pki) if named else secure(pki)) as bound:
+            reader, writer = await asyncio.open_connection("127.0.0.1", bound.listener.port)
+            writer.write(written_hello(b"b1\xff\xfe.gw.localhost"))
+            alert = await reader.read()
+            assert alert[:1] == b"\x15"
+            await eventually(lambda: bound.refused, "it is refused")
+            ((_, reason),) = bound.refused
+            if named:
+                assert alert[-2:] == b"\x02\x70", "fatal, unrecognized_name"
+                assert reason == "TLS handshake failed: there is no such server name (SNI) here"
+            else:
+                assert "server name" not in reason, "OpenSSL refuses what else is wrong with it"
+            writer.close()
+
+    run(test)
+    printed = capfd.readouterr()
+    assert "Traceback" not in printed.err + printed.out

@@ -13,6 +13,7 @@ from gateway.auth.exchange import AuthenticationFailed
 from gateway.auth.login import Failure, Login, Request
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.connection import Connection
+from gateway.connections.guarding import Guarded
 from gateway.connections.hub import Hub
 from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.identity import Identity
@@ -50,10 +51,12 @@ class FakeServer:
     def __init__(self, delay: float = 0.0) -> None:
         self.state = SimpleNamespace(failure_delay=delay)
         self.entrance = SimpleNamespace(login_failed=self.failed)
-        self.admission = SimpleNamespace(left=self.left)
+        self.spoken: list[LoginConnection] = []
+        self.admission = SimpleNamespace(left=self.left, spoke=self.spoken.append)
         self.under_way: list[LoginConnection] = []
         self.failures: list[LoginConnection] = []
         self.ends: list[tuple[str, bool]] = []
+        self.errors: list[Exception | None] = []
         self.full = False
         self.broker: FakeTransport | Exception = FakeTransport()
 
@@ -68,11 +71,19 @@ class FakeServer:
     def failed(self, connection: LoginConnection) -> None:
         self.failures.append(connection)
 
-    def note_close(self, connection: LoginConnection, reason: str, *, quietly: bool) -> None:
+    def note_close(
+        self,
+        connection: LoginConnection,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
+    ) -> None:
         assert connection.client_address == "127.0.0.1:5000"
         self.ends.append((reason, quietly))
+        self.errors.append(error)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         return asyncio.get_running_loop().create_task(work)
 
     async def connect_login(self, connection: LoginConnection) -> None:

@@ -65,7 +65,7 @@ class Client:
         return messages.parse(f"{name}Response", version, payload[at:])
 
     async def until(self, condition: Any) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(120):
             while not condition():
                 await asyncio.sleep(0.01)
 

@@ -11,8 +11,6 @@ import pytest
 from devkit.browser import BrowserError, Page, open_browser
 from devkit.chromium import chromium
 
-pytestmark = pytest.mark.timeout(300)
-
 
 @pytest.fixture(scope="module", autouse=True)
 def _browser_is_here() -> None:

@@ -57,7 +57,7 @@ def run_compiled(path: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_the_compiled_gateway_passes_the_tests_of_the_pure_one() -> None:
     try:
         require_compiler()

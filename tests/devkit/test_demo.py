@@ -41,7 +41,7 @@ def test_once_ends_after_the_tour() -> None:
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[ManagedProcess]:
     with ManagedProcess("demo", _DEMO, tmp_path / "log", cwd=PROJECT_ROOT) as demo:
-        wait_until(lambda: _ended(demo) or "Serving until" in demo.tail(), "the demo", 90)
+        wait_until(lambda: _ended(demo) or "Serving until" in demo.tail(), "the demo", 400)
         yield demo
 
 
@@ -55,7 +55,7 @@ def test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing(serving: ManagedProce
     assert "team-a:orders 1" in aiokafka
     assert "Topic: team-a..orders" in topics
     psutil.Process(serving.command_pid).send_signal(signal.SIGINT)
-    wait_until(lambda: not serving.running, "the end of the demo", 30)
+    wait_until(lambda: not serving.running, "the end of the demo", 120)
     assert serving.returncode == 0, serving.tail()
     assert not [process for process in family if process.is_running()]
 
@@ -66,7 +66,7 @@ def _paste(line: str) -> str:
         capture_output=True,
         text=True,
         cwd=PROJECT_ROOT,
-        timeout=60,
+        timeout=240,
         check=False,
     )
     assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"

@@ -14,6 +14,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayError, GatewayProcess
 from devkit.ports import free_port, free_ports
+from tests.live.wire import Wire
 
 pytestmark = pytest.mark.live
 
@@ -42,6 +43,16 @@ def test_it_serves_and_stops_clean(gateway: GatewayProcess) -> None:
     assert not directory.exists()
 
 
+def test_fresh_metrics_have_all_that_was_before(gateway: GatewayProcess) -> None:
+    with gateway:
+        for count in range(1, 4):
+            with Wire(gateway.bootstrap_servers("colon")) as wire:
+                wire.ask("Metadata", 4, topics=[], allow_auto_topic_creation=False)
+            lines = gateway.fresh_metrics().splitlines()
+            (line,) = (one for one in lines if 'requests_total{api="Metadata"' in one)
+            assert float(line.rpartition(" ")[2]) == count
+
+
 def test_it_is_killed_and_started_again_on_the_same_ports(gateway: GatewayProcess) -> None:
     with gateway:
         supervisor = psutil.Process(gateway.process.command_pid)
@@ -49,7 +60,7 @@ def test_it_is_killed_and_started_again_on_the_same_ports(gateway: GatewayProces
         assert len(processes) == 2
         plan = gateway.plan
         gateway.kill()
-        gone, alive = psutil.wait_procs(processes, timeout=5)
+        gone, alive = psutil.wait_procs(processes, timeout=60)
         assert (len(gone), alive) == (2, [])
         gateway.start_again()
         assert gateway.plan == plan

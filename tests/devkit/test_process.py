@@ -27,7 +27,7 @@ _STUBBORN = (
 
 def _start(code: str, log_path: Path) -> ManagedProcess:
     process = ManagedProcess("child", [sys.executable, "-c", code], log_path)
-    wait_until(lambda: "ready" in process.tail(), "the child", 10)
+    wait_until(lambda: "ready" in process.tail(), "the child", 120)
     return process
 
 
@@ -78,7 +78,7 @@ def test_the_child_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
 def test_tail_is_the_end_of_the_output(tmp_path: Path) -> None:
     code = "print('ready'); [print(n) for n in range(100)]"
     with ManagedProcess("child", [sys.executable, "-c", code], tmp_path / "log") as process:
-        wait_until(lambda: not process.running, "the end of the child", 10)
+        wait_until(lambda: not process.running, "the end of the child", 120)
     assert process.tail(2) == "98\n99"
     with pytest.raises(ProcessError, match="child has ended"):
         _ = process.command_pid

@@ -30,6 +30,12 @@ RUN_BY = {
     "kafka-gateway policies schema": (
         "tests/commands/test_policies.py::test_the_schema_is_printed",
     ),
+    "kafka-gateway catalog sign --config gateway.yaml": (
+        "tests/commands/test_catalog_sign.py::test_everything_is_written_once_more",
+    ),
+    "kafka-gateway catalog sign --config gateway.yaml --off": (
+        "tests/commands/test_catalog_sign.py::test_everything_is_written_once_more",
+    ),
     "make demo": (
         "tests/devkit/test_demo.py::test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing",
     ),
@@ -91,7 +97,7 @@ def run(command: str) -> subprocess.CompletedProcess[str]:
     assert words[0] == "python"
     arguments = [sys.executable, *words[1:]]
     return subprocess.run(
-        arguments, cwd=markdown.ROOT, capture_output=True, text=True, timeout=60, check=False
+        arguments, cwd=markdown.ROOT, capture_output=True, text=True, timeout=240, check=False
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 import pytest
+import yaml
 from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -27,6 +28,7 @@ COMPUTED = {
     "listeners[].advertised_host": "`bind`",
     "listeners[].broker_base_port": "`port` + 1",
     "listeners[].sasl.oauthbearer.required_claims": "`{}`",
+    "listeners[].max.connections.per.ip.overrides": "`{}`",
     "authorization.configs": "`{}`",
     "policies.namespaces": "`{}`",
 }
@@ -111,7 +113,7 @@ def test_bounds(key: str) -> None:
 
 def example(directory: Path) -> Path:
     """The page's least configuration, as a file."""
-    (block,) = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
+    block, _ = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
     path = directory / "gateway.yaml"
     path.write_text(block.text)
     return path
@@ -120,6 +122,17 @@ def example(directory: Path) -> Path:
 def test_the_example_gives_the_table_shown(tmp_path: Path) -> None:
     plans = check.plan(load_config(example(tmp_path)))
     assert check.table(plans).rstrip("\n") in [block.text for block in markdown.blocks(PAGE)]
+
+
+def test_the_limits_shown_are_limits(tmp_path: Path) -> None:
+    least, limits = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
+    values = yaml.safe_load(least.text) | yaml.safe_load(limits.text)
+    path = tmp_path / "gateway.yaml"
+    path.write_text(yaml.safe_dump(values))
+    (listener,) = load_config(path).listeners
+    assert (listener.max_connections, listener.max_connections_per_ip) == (20_000, 200)
+    assert listener.max_connections_per_ip_overrides == {"192.0.2.7": 5_000}
+    assert listener.max_connection_creation_rate == 500
 
 
 def test_exit_statuses() -> None:

@@ -9,10 +9,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gateway.auth.mechanisms import USER_IS_GONE
+from gateway.connections.acceptor import TOO_MANY_OF_ONE
+from gateway.connections.guarding import INTERNAL
 from gateway.connections.lingering import TOO_MANY
-from gateway.flows import LATENCY_BUCKETS
+from gateway.counts import METRIC_BUCKETS
 from gateway.processes.metrics import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES, Metrics
 from gateway.processes.worker_channel import State
+from gateway.tls.handshake import FULL
 from tests.docs import markdown
 
 PAGE = markdown.read("docs/operations.md")
@@ -45,9 +48,9 @@ def exposed() -> dict[str, tuple[str, set[str]]]:
     metrics = Metrics("1", max_namespaces=10)
     for name, family in COUNTERS.items():
         metrics.count(name, tuple("1" for _ in family.labels))
-    metrics.add((name, ("1",), [1] * LATENCY_BUCKETS) for name in HISTOGRAMS)
+    metrics.add((name, ("1",), [1] * METRIC_BUCKETS) for name in HISTOGRAMS)
     gauges = dict.fromkeys([*GAUGES, *WORKER_GAUGES], 1)
-    metrics.set_state(0, State({"colon": 1}, gauges))
+    metrics.set_state(0, State({"colon": 1}, gauges, 1.0))
     found = {}
     for metric in metrics.collect():
         labels = {label for sample in metric.samples for label in sample.labels} - {"le"}
@@ -90,26 +93,36 @@ ENDING = (
     "connections/connection.py",
     "connections/entrance.py",
     "connections/login_connection.py",
+    "connections/silent.py",
     "processes/server.py",
     "tls/handshake.py",
 )
-CALLS = {"close", "revoke", "_revoke", "refused"}
+CALLS = {"close", "revoke", "_revoke", "refused", "_fail"}
 """What ends connections, and by a call of what."""
 
 
 def close_reasons() -> set[str]:
     """What connections are ended for, up to the colon."""
-    found: set[str] = {USER_IS_GONE, TOO_MANY}  # which go through variables
+    # Those that go through variables.
+    found: set[str] = {USER_IS_GONE, TOO_MANY, FULL, INTERNAL, TOO_MANY_OF_ONE}
     for name in ENDING:
         tree = ast.parse((GATEWAY / name).read_text())
         constants = dict(_constants(tree))
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in CALLS:
-                for argument in node.args[:2]:
+            if isinstance(node, ast.Call):
+                for argument in _given_to_a_call(node)[:2]:
                     found.update(texts(argument, constants))
             elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "reason":
                 found.update(texts(node.value, constants))
     return {text.partition(":")[0] for text in found}
+
+
+def _given_to_a_call(node: ast.Call) -> list[ast.expr]:
+    """The arguments of one of :data:`CALLS`, also of a ``partial`` of it."""
+    called, given = node.func, node.args
+    if ast.unparse(called) == "partial":
+        called, given = given[0], given[1:]
+    return given if ast.unparse(called).rpartition(".")[2] in CALLS else []
 
 
 def _constants(tree: ast.Module) -> Iterator[tuple[str, str]]:

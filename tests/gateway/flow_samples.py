@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from gateway.flows import LATENCY_BUCKETS, Denial, Flow, FlowSource
+from gateway.counts import METRIC_BUCKETS
+from gateway.flows import LATENCY_BUCKETS, LATENCY_STEPS, Denial, Flow, FlowSource
 
 
 def source(**values: str) -> FlowSource:
@@ -38,15 +40,34 @@ def flow(
         topic,
         topic.replace(":", ".."),
     )
+    requests = counts.pop("requests", None)
     for name, count in counts.items():
         assert hasattr(made, name)
         setattr(made, name, count)
+    if requests is not None:
+        made.followed = max(requests - made.led, 0)
     return made
 
 
 def buckets(**counts: int) -> list[int]:
-    """A histogram; ``b4=2`` is two in bucket 4."""
-    made = [0] * LATENCY_BUCKETS
+    """A histogram of a flow; ``b4=2`` is two in bucket 4."""
+    return _filled(LATENCY_BUCKETS, counts)
+
+
+def metric_buckets(**counts: int) -> list[int]:
+    """A histogram of the metrics; ``b4=2`` is two in bucket 4."""
+    return _filled(METRIC_BUCKETS, counts)
+
+
+def of_metric(**counts: int) -> list[int]:
+    """A flow's histogram that the metrics show as :func:`metric_buckets` of the same."""
+    last = LATENCY_BUCKETS - 1
+    numbers = {name: min(LATENCY_STEPS * int(name[1:]), last) for name in counts}
+    return _filled(LATENCY_BUCKETS, {f"b{numbers[name]}": n for name, n in counts.items()})
+
+
+def _filled(length: int, counts: Mapping[str, int]) -> list[int]:
+    made = [0] * length
     for name, count in counts.items():
         made[int(name[1:])] = count
     return made

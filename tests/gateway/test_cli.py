@@ -192,7 +192,7 @@ class Gateway:
 
     def wait(self) -> int:
         try:
-            return self.process.wait(30)
+            return self.process.wait(120)
         finally:
             self.process.kill()
 
@@ -213,7 +213,7 @@ def test_serve_refuses_a_port_in_use_in_one_line(tmp_path: Path) -> None:
 def test_sigterm_while_the_cluster_is_still_waited_for(tmp_path: Path) -> None:
     gateway = Gateway(tmp_path, config_samples.write(tmp_path, workers=2))
     try:
-        wait_until(lambda: "worker 1 is process" in gateway.log.read_text(), "two workers", 30)
+        wait_until(lambda: "worker 1 is process" in gateway.log.read_text(), "two workers", 120)
         gateway.process.send_signal(signal.SIGTERM)
         assert gateway.wait() == exit_codes.OK
     finally:

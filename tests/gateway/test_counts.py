@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.counts import MAX_CLIENT_LABEL, Counts, Labels
-from tests.gateway.flow_samples import buckets, flow, source
+from tests.gateway.flow_samples import buckets, flow, metric_buckets, of_metric, source
 
 
 def taken(counts: Counts) -> dict[tuple[str, Labels], Any]:
@@ -27,11 +27,11 @@ def test_flows_are_summed_up() -> None:
         records=7,
         errors={3: 1, 6: 2},
         denials={"namespace": 4},
-        gateway_us=buckets(b4=2),
-        broker_us=buckets(b9=1, b10=1),
+        gateway_us=of_metric(b4=2),
+        broker_us=of_metric(b9=1, b10=1),
     )
     other = flow(
-        led=1, bytes_in=1, errors={3: 1}, gateway_us=buckets(b4=1), broker_us=buckets(b9=1)
+        led=1, bytes_in=1, errors={3: 1}, gateway_us=of_metric(b4=1), broker_us=of_metric(b9=1)
     )
     counts.add_flows([one, other])
     assert taken(counts) == {
@@ -42,20 +42,28 @@ def test_flows_are_summed_up() -> None:
         ("errors", ("team-a", 0, 3)): 2,
         ("errors", ("team-a", 0, 6)): 2,
         ("denials", ("namespace",)): 4,
-        ("gateway_seconds", (0,)): buckets(b4=3),
-        ("broker_seconds", (0,)): buckets(b9=2, b10=1),
+        ("gateway_seconds", (0,)): metric_buckets(b4=3),
+        ("broker_seconds", (0,)): metric_buckets(b9=2, b10=1),
     }
 
 
 def test_taking_starts_afresh_and_leaves_the_flows_alone() -> None:
     counts = Counts()
-    made = flow(led=1, gateway_us=buckets(b4=1))
+    made = flow(led=1, gateway_us=of_metric(b4=1))
     counts.add_flows([made, made])
     assert counts
-    assert taken(counts)["gateway_seconds", (0,)] == buckets(b4=2)
+    assert taken(counts)["gateway_seconds", (0,)] == metric_buckets(b4=2)
     assert not counts
     assert taken(counts) == {}
-    assert made.gateway_us == buckets(b4=1)
+    assert made.gateway_us == of_metric(b4=1)
+
+
+def test_four_buckets_of_a_flow_are_one_of_the_metrics() -> None:
+    counts = Counts()
+    counts.add_flows([flow(led=7, gateway_us=buckets(b0=1, b4=1, b5=1, b8=1, b9=1, b96=1, b97=1))])
+    assert taken(counts)["gateway_seconds", (0,)] == metric_buckets(
+        b0=1, b1=1, b2=2, b3=1, b24=1, b25=1
+    )
 
 
 def test_namespaces_apis_and_versions_stay_apart() -> None:

@@ -15,7 +15,7 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 UNKNOWN_TOPIC_ID = 100
 
 ALL_ACKS = -1
-TIMEOUT = timedelta(seconds=10)
+TIMEOUT = timedelta(seconds=60)
 NAMED_BY_ID = 12
 """The first version of Metadata that may name a topic by its id (KIP-516)."""
 

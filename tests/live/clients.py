@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,8 +17,9 @@ from confluent_kafka.cimpl import NewTopic
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
 
-SECONDS = 30.0
-"""How long a test waits for one thing before it fails."""
+SECONDS = 120.0
+"""How long a test waits for one thing before it fails. Long, since machines are busy: what comes
+at once on an idle one may take a minute."""
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 INVALID_TOPIC_EXCEPTION = 17
@@ -51,6 +53,16 @@ def together(check: Callable[[str], None], each: Sequence[str]) -> None:
 def done(futures: dict[str, Future[Value]]) -> dict[str, Value]:
     """The results of an admin call, by the name each was asked for. Raises KafkaException."""
     return {name: future.result(SECONDS) for name, future in futures.items()}
+
+
+def accepts(address: str) -> bool:
+    """Whether anyone takes connections at ``host:port``."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def create(servers: str, *topics: str, partitions: int = 1, replicas: int = -1) -> None:

@@ -13,6 +13,7 @@ from devkit import java
 from devkit.java import JavaResult
 from devkit.process import ManagedProcess
 from devkit.waiting import wait_until
+from tests.live import clients
 from tests.live.tool_server import ToolServer
 
 SOURCES = Path(__file__).parent / "java"
@@ -89,7 +90,7 @@ def round_trip(
     """Run TransactionalRoundTrip.java; the events that it prints."""
     classes = java.compile_java(SOURCES / "TransactionalRoundTrip.java")
     args = [servers, source, target, group, transactional_id]
-    result = java.run_java("TransactionalRoundTrip", args, seconds=100, classes=classes)
+    result = java.run_java("TransactionalRoundTrip", args, seconds=240, classes=classes)
     assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
     return [json.loads(line) for line in result.lines]
 
@@ -110,7 +111,7 @@ class RunningConsumer:
         """The topics of the events of one kind (``assigned``, ``revoked``, ``record``)."""
         return [entry["topic"] for entry in self.events if entry["event"] == event]
 
-    def wait_for(self, event: str, topic: str, seconds: float = 45.0) -> dict[str, Any]:
+    def wait_for(self, event: str, topic: str, seconds: float = clients.SECONDS) -> dict[str, Any]:
         """Wait for an event of ``topic``; fails with what the program printed instead."""
 
         def seen() -> dict[str, Any] | None:
@@ -122,7 +123,7 @@ class RunningConsumer:
         assert entry is not None
         return entry
 
-    def wait_for_end(self, seconds: float = 45.0) -> int:
+    def wait_for_end(self, seconds: float = clients.SECONDS) -> int:
         """Wait until it has had its records; the exit status (1: it ran out of time)."""
         wait_until(lambda: not self._process.running, "the end of the consumer", seconds)
         assert self._process.returncode is not None

@@ -18,7 +18,7 @@ from devkit.paths import PROJECT_ROOT
 from tests.live import clients
 from tests.live.load_line import Client, Known, Now
 
-STOP_SECONDS = 120.0
+STOP_SECONDS = 240.0
 """How long a client may take to finish what it has begun."""
 
 

@@ -41,6 +41,13 @@ def flat(logical: str) -> str:
     return f"{namespace.replace(':', '.')}..{topic}" if namespace else topic
 
 
+def namespace_like(brokers: str) -> dict[str, Any]:
+    """What makes a gateway take such names of topics outside of namespaces as well (``x..y``), as a
+    Kafka does: a key of its configuration."""
+    cluster = {"name": "main", "bootstrap_servers": brokers.split(","), "node_ids": ["1-8"]}
+    return {"clusters": [{**cluster, "allow_namespace_like_topics": True}]}
+
+
 def creation(
     servers: str, name: str, configs: Mapping[str, str] | None = None, *, validate: bool = False
 ) -> Future[None]:
@@ -112,7 +119,7 @@ def description(servers: str, name: str) -> Future[dict[str, ConfigEntry]]:
 def describe(servers: str, name: str) -> dict[str, tuple[str, int]]:
     """The configs of a topic or namespace: key to value and source."""
     entries = description(servers, name).result(clients.SECONDS)
-    return {key: (entry.value or "", _number(entry.source)) for key, entry in entries.items()}
+    return {key: (entry.value or "", source_of(entry)) for key, entry in entries.items()}
 
 
 def value_on_broker(kafka: KafkaCluster, topic: str, key: str) -> tuple[str, int]:
@@ -155,8 +162,9 @@ def made_at_the_broker(kafka: KafkaCluster, *topics: str) -> Iterator[None]:
         delete(kafka.bootstrap_servers, *left)
 
 
-def _number(source: object) -> int:
+def source_of(entry: ConfigEntry) -> int:
     """confluent-kafka tells a source as a number or as an enum, depending on where."""
+    source = entry.source
     return source if isinstance(source, int) else int(getattr(source, "value"))  # noqa: B009
 
 
@@ -196,7 +204,7 @@ def alone(*args: str, stdin: str = "") -> Said:
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=clients.SECONDS,
         check=False,
     )
     return Said(ended.returncode, ended.stdout, ended.stderr)

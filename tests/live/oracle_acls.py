@@ -19,7 +19,7 @@ from gateway.acl_model import (
     Resource,
 )
 from gateway.acl_model import ResourceType as Type
-from gateway.acls.authorizer import AclFilter
+from gateway.acls.authorizer import AclFilter, Authorizer
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.snapshot import Snapshot
 from tests.acls.bindings import by_pattern
@@ -50,10 +50,12 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Whether each question is allowed, and which of the ACLs each filter means."""
+    """Whether each question is allowed, and which of the ACLs each filter means. ``by_default``:
+    whether those without a name are by the default of the interface, which others inherit."""
 
     allowed: tuple[bool, ...]
     meant: tuple[frozenset[AclBinding], ...]
+    by_default: tuple[bool, ...] = ()
 
 
 class KafkaAuthorizer:
@@ -86,7 +88,7 @@ class KafkaAuthorizer:
         about = {True: iter(answer["any"]), False: iter(answer["asked"])}
         allowed = tuple(next(about[one.name is None]) == "1" for one in questions)
         meant = (frozenset(rules.acls[number] for number in found) for found in answer["filters"])
-        return Answers(allowed, tuple(meant))
+        return Answers(allowed, tuple(meant), tuple(one == "1" for one in answer["default"]))
 
     def _exchange(self, asked: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
@@ -103,7 +105,7 @@ class KafkaAuthorizer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._process.communicate(timeout=20)
+        self._process.communicate(timeout=120)
 
 
 def our_answers(
@@ -112,15 +114,17 @@ def our_answers(
     """What the gateway's authorizer says."""
     authorizer = our_authorizer(rules)
     allowed = []
+    by_default = []
     for one in questions:
         who = (one.principal, one.host, one.operation)
         if one.name is None:
             verdict = authorizer.authorize_any(*who, one.type)
+            by_default.append(Authorizer.authorize_any(authorizer, *who, one.type).allowed)
         else:
             verdict = authorizer.authorize(*who, Resource(one.type, "", one.name))
         allowed.append(verdict.allowed)
     meant = (frozenset(authorizer.acls(each)) for each in filters)
-    return Answers(tuple(allowed), tuple(meant))
+    return Answers(tuple(allowed), tuple(meant), tuple(by_default))
 
 
 def our_authorizer(rules: Rules) -> StandardAuthorizer:

@@ -13,7 +13,7 @@ CASES: Final = int(os.environ.get("ORACLE_CASES", "5000"))
 LONG: Final = "ORACLE_CASES" in os.environ
 """Whether other cases are wanted at every run, not the same ones."""
 
-SECONDS: Final = 300 + CASES // 10
+SECONDS: Final = 900 + CASES // 5
 """The time limit of a test; a case takes some milliseconds."""
 
 

@@ -15,7 +15,7 @@ from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.java import compile_java
 from devkit.paths import PROJECT_ROOT
-from tests.live import clients
+from tests.live import clients, namespaces
 from tests.live.by_hand import TIMEOUT
 from tests.live.oracle_create_topics import EXISTING, Creation
 from tests.live.wire import Wire
@@ -108,7 +108,7 @@ def gateway_with_policy() -> Iterator[Side]:
             kafka.bootstrap_servers,
             [Listener(_LISTENER, "no namespace at all")],
             [],
-            overrides=overrides,
+            overrides={**overrides, **namespaces.namespace_like(kafka.bootstrap_servers)},
             python_path=PROJECT_ROOT,
         ) as gateway,
         Wire(clients.any_broker(gateway.bootstrap_servers(_LISTENER))) as wire,

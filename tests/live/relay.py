@@ -13,7 +13,7 @@ from protocol.frames import frame
 from protocol.headers import response_body_pos, response_header_version
 from tests.cluster.scripted_broker import HOST, Answer, Fault
 
-SECONDS = 20.0
+SECONDS = 120.0
 _HEADER = struct.Struct(">hhih")
 _CORRELATION_ID = struct.Struct(">i")
 

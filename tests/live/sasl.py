@@ -34,7 +34,7 @@ SCRAM = {
 PASSWORDS = {"alice": "wonderland", "bob": "builder"}
 """PLAIN's users; their SCRAM credentials have the same passwords."""
 
-SHORT_SECONDS = 3
+SHORT_SECONDS = 6
 """How long a session lasts on the listener ``short``."""
 
 

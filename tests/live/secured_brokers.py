@@ -27,8 +27,14 @@ from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from tests.live import clients
 
-PASSWORDS = {"gateway": "gateway-secret", "alice": "wonderland", "bob": "builder"}
-"""Users of PLAIN and SCRAM alike. The gateway is a super user, the others have no rights."""
+PASSWORDS = {
+    "gateway": "gateway-secret",
+    "gateway-catalog": "gateway-secret",
+    "alice": "wonderland",
+    "bob": "builder",
+}
+"""Users of PLAIN and SCRAM alike. The gateway is a super user, the others have no rights;
+``gateway-catalog`` has the same password, so that one file holds both."""
 
 ANY = tuple(
     (kind, "*") for kind in (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)

@@ -82,6 +82,25 @@ def test_it_decides_as_kafka_s(kafka_authorizer: KafkaAuthorizer) -> None:
 
 
 @pytest.mark.timeout(SECONDS)
+def test_any_of_a_type_by_default_is_as_kafka_s(kafka_authorizer: KafkaAuthorizer) -> None:
+    """What authorizers inherit that do not answer it themselves."""
+    questions = [question for question in QUESTIONS if question.name is None]
+    found: set[bool] = set()
+
+    @oracle_settings(SETS)
+    @given(rules)
+    def check(rules: Rules) -> None:
+        kafka_s = kafka_authorizer.answers(rules, questions).by_default
+        ours = our_answers(rules, questions).by_default
+        for question, expected, got in zip(questions, kafka_s, ours, strict=True):
+            assert got is expected, f"{question} of {rules}"
+        found.update(kafka_s)
+
+    check()
+    assert found == {True, False}
+
+
+@pytest.mark.timeout(SECONDS)
 def test_filters_mean_the_same(kafka_authorizer: KafkaAuthorizer) -> None:
     """What DescribeAcls lists and DeleteAcls deletes."""
 

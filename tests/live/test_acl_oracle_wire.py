@@ -21,7 +21,7 @@ from devkit.broker import KafkaCluster
 from devkit.broker_security import BrokerSecurity
 from gateway.acl_model import AclBinding
 from gateway.coverage import COVERAGE
-from tests.live import authorized
+from tests.live import authorized, namespaces
 from tests.live.oracle_acl_sets import acl_sets, entries, patterns
 from tests.live.oracle_apis import REQUESTS, Asked, asked_together
 from tests.live.oracle_cases import CASES, SECONDS, oracle_settings
@@ -88,6 +88,7 @@ def a_pair(secrets: Path, *, allow_everyone: bool = False) -> Iterator[Pair]:
                 plain.bootstrap_servers,
                 authorized.listener(secrets),
                 allow_everyone=allow_everyone,
+                **namespaces.namespace_like(plain.bootstrap_servers),
             )
         )
         kafka = Side(stack, judge.servers("SASL_PLAINTEXT"))

@@ -272,7 +272,7 @@ def test_kafka_configs_gives_principals_a_home(
     team_a = ["--entity-type", "topics", "--entity-name", "team-a.."]
     home = "gateway.principals=[User:sue,User:tom]"
     java_tools.configs(legal, "--alter", "--add-config", home, *team_a)
-    shown = java_tools.configs(legal, "--describe", *team_a).stdout
+    shown = java_tools.configs(legal, "--describe", "--all", *team_a).stdout
     assert "gateway.principals=User:sue,User:tom" in shown
     wait_until(lambda: topic in names_of(sue), "the name in its home", clients.SECONDS)
     assert all(":" not in name for name in names_of(sue))
@@ -280,10 +280,10 @@ def test_kafka_configs_gives_principals_a_home(
     team_b = ["--entity-type", "topics", "--entity-name", "team-b.."]
     java_tools.configs(legal, "--alter", "--add-config", "gateway.principals=User:sue", *team_b)
     wait_until(lambda: topic not in names_of(sue), "another home", clients.SECONDS)
-    shown = java_tools.configs(legal, "--describe", *team_a).stdout
+    shown = java_tools.configs(legal, "--describe", "--all", *team_a).stdout
     assert "gateway.principals=User:tom" in shown
-    for place in (team_a, team_b):
-        java_tools.configs(legal, "--alter", "--delete-config", "gateway.principals", *place)
+    java_tools.configs(legal, "--alter", "--delete-config", "gateway.principals", *team_a)
+    java_tools.configs(legal, "--alter", "--add-config", "gateway.principals=", *team_b)
     wait_until(lambda: f"team-a:{topic}" in names_of(sue), "no home", clients.SECONDS)
     acls(admin, "--remove", "--topic", "*", "--force")
     namespaces.delete(admin, f"team-a:{topic}")

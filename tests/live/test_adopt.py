@@ -8,6 +8,7 @@ from collections.abc import Callable
 from devkit.broker import KafkaCluster
 from tests.live import clients, namespaces
 from tests.live.namespaces import (
+    DEFAULT,
     INHERITED,
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
@@ -70,7 +71,7 @@ def test_create_and_adopt(
             assert clients.consume(colon, name, 1, group) == ["next"]
         described = namespaces.describe(colon, f"{root}:{topic}")
         assert described["retention.ms"] == ("5000000", OWN)
-        assert described["gateway.namespace"] == (root, OWN)
+        assert described["gateway.namespace"] == (root, DEFAULT)
         own = namespaces.describe(admin, f"{root}:")
         assert "gateway.adopt" not in own
         assert own["retention.ms"] == ("3600000", OWN)
@@ -93,7 +94,7 @@ def test_adopt_one_topic_and_release_it(
         assert namespaces.describe(colon, name)["retention.ms"] == ("3600000", INHERITED)
         assert stored in topics_on_broker()
 
-        namespaces.alter(admin, name, drop=["gateway.namespace"])
+        namespaces.alter(admin, name, {"gateway.release": "true"})
         assert {found for found in clients.listed(colon) if topic in found} == {stored}
         clients.produce(colon, stored, ["two"])
         assert clients.consume(colon, stored, 2, unique("readers")) == ["one", "two"]
@@ -109,7 +110,8 @@ def test_a_release_that_would_be_captured_is_refused(
     root, topic = unique("team"), unique("orders")
     namespaces.create(admin, f"{root}:")
     namespaces.create_topic(colon, kafka, f"{root}:{topic}")
-    refused = namespaces.alteration(admin, f"{root}:{topic}", drop=["gateway.namespace"])
+    release = {"gateway.release": "true"}
+    refused = namespaces.alteration(admin, f"{root}:{topic}", release)
     code, text = namespaces.refusal(refused)
     assert (code, "gateway.namespace" in text or "move" in text) == (INVALID_REQUEST, True)
     assert f"{root}:{topic}" in clients.listed(colon)

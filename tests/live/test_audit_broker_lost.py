@@ -68,7 +68,9 @@ def test_clients_go_on_and_drops_are_counted(world: World) -> None:
     wait_until(lambda: world.has_in_files(10), "the first events", clients.SECONDS)
     world.kafka.kill_broker(2)
     # Until then clients are sent to it in vain, as without a gateway.
-    wait_until(lambda: world.kafka.live_brokers() == {1}, "that the cluster notices", 60)
+    wait_until(
+        lambda: world.kafka.live_brokers() == {1}, "that the cluster notices", clients.SECONDS
+    )
     alice = audited.admin(servers, ALICE)
     # Ten times more than may wait, and nobody notices.
     everything = 10
@@ -93,14 +95,14 @@ def test_clients_go_on_and_drops_are_counted(world: World) -> None:
         dropped = scrape.sum("audit_events_dropped_total", sink="topic")
         return written + dropped == scrape.sum("audit_events_total") > everything
 
-    wait_until(all_told, "that each event is written or counted", 60)
+    wait_until(all_told, "that each event is written or counted", clients.SECONDS)
     world.denied(alice, 1, everything)
 
     def arrived() -> bool:
         subjects = {event["subject"] for _, _, event in audited.in_topic(world.kafka)}
         return f"TOPIC org:no-{everything}" in subjects
 
-    wait_until(arrived, "an event after the broker's return", 60)
+    wait_until(arrived, "an event after the broker's return", clients.SECONDS)
     dropped = world.scrape().sum("audit_events_dropped_total", sink="topic")
     in_topic = {event["id"] for _, _, event in audited.in_topic(world.kafka)}
     in_files = {event["id"] for event in audited.in_files(world.directory)}

@@ -18,11 +18,9 @@ from devkit.waiting import wait_until
 from tests.live import clients
 from tests.live.wire import Wire
 
-pytestmark = pytest.mark.timeout(240)
-
 TOPIC, FLAT = "team-a:orders", "team-a..orders"
 PARTITIONS = 6
-SECONDS = 60.0
+SECONDS = clients.SECONDS
 
 Address = tuple[str, int]
 

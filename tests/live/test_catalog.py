@@ -27,6 +27,7 @@ from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.names import LogicalName
 from tests.live.clients import SECONDS, admin, done, settings
+from tests.pace import Pace
 from tests.waiting import eventually
 
 VISIBLE_SECONDS = 1.0
@@ -96,7 +97,7 @@ async def no_task_left() -> AsyncIterator[None]:
     """Whatever is started within is ended within."""
     before = asyncio.all_tasks()
     yield
-    await eventually(lambda: asyncio.all_tasks() == before, "the end of every task", 5)
+    await eventually(lambda: asyncio.all_tasks() == before, "the end of every task")
 
 
 async def test_what_is_written_survives_a_restart(
@@ -118,7 +119,7 @@ async def test_what_is_written_survives_a_restart(
 
 
 @pytest.mark.alone
-async def test_a_change_is_seen_by_others_within_a_second(fleet: Fleet) -> None:
+async def test_a_change_is_seen_by_others_within_a_second(fleet: Fleet, pace: Pace) -> None:
     one, other = await fleet.start(), await fleet.start()
     times = []
     for number in range(10):
@@ -127,7 +128,7 @@ async def test_a_change_is_seen_by_others_within_a_second(fleet: Fleet) -> None:
         began = time.monotonic()
         await eventually(lambda path=path: path in other.snapshot.namespaces, path)  # type: ignore[misc]
         times.append(time.monotonic() - began)
-    assert max(times) < VISIBLE_SECONDS
+    assert max(times) < pace.stretched(VISIBLE_SECONDS)
 
 
 async def test_a_refresh_sees_what_another_was_told_is_done(fleet: Fleet) -> None:
@@ -218,7 +219,7 @@ async def test_compaction_loses_nothing(kafka: KafkaCluster, fleet: Fleet) -> No
         count, _ = await asyncio.to_thread(log_end, kafka.bootstrap_servers, fleet.topic)
         return count < turns / 2
 
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(400):
         while not await turn():
             await asyncio.sleep(0.2)
     anew = await fleet.start()
@@ -278,14 +279,14 @@ async def test_a_topic_made_anew_is_noticed(
 async def test_without_a_broker_the_last_state_stays_until_it_is_too_old() -> None:
     with KafkaCluster() as kafka:
         async with no_task_left(), Fleet(kafka, "__kafka_gateway_catalog") as fleet:
-            catalog = await fleet.start(max_staleness=2.0, change_seconds=4.0)
+            catalog = await fleet.start(max_staleness=8.0, change_seconds=12.0)
             await catalog.change(create("a"))
             told: list[bool] = []
             catalog.subscribe(lambda: told.append(catalog.fresh))
             await asyncio.to_thread(kafka.kill_broker, 1)
             assert catalog.fresh
             changing = asyncio.create_task(catalog.change(create("b")))
-            await eventually(lambda: not catalog.fresh, "the end of freshness", 10)
+            await eventually(lambda: not catalog.fresh, "the end of freshness")
             assert told == [False]
             assert set(catalog.snapshot.namespaces) == {"a"}
             with pytest.raises(CatalogUnavailable, match="cannot be read now"):
@@ -294,7 +295,7 @@ async def test_without_a_broker_the_last_state_stays_until_it_is_too_old() -> No
                 await changing
             assert "127.0.0.1" not in str(raised.value)
             await asyncio.to_thread(kafka.restart_broker, 1)
-            await eventually(lambda: catalog.fresh, "freshness", 20)
+            await eventually(lambda: catalog.fresh, "freshness")
             assert told == [False, True]
             assert set((await catalog.change(create("c"))).namespaces) == {"a", "c"}
 

@@ -137,7 +137,9 @@ def test_create_partitions(colon: str, kafka: KafkaCluster, unique: Names) -> No
     flat = f"team-a..{topic}"
 
     def partitions() -> int:
-        return len(kafka.admin().list_topics(topic=flat, timeout=30).topics[flat].partitions)
+        return len(
+            kafka.admin().list_topics(topic=flat, timeout=clients.SECONDS).topics[flat].partitions
+        )
 
     wait_until(lambda: partitions() == 4, "four partitions on the broker", clients.SECONDS)
 

@@ -24,8 +24,8 @@ FETCH = 1
 LISTENERS = (Listener("colon", "all"),)
 NAMESPACES = ["team-a"]
 
-DRAIN = {"drain_seconds": 60.0}
-AT_ONCE = 15.0
+DRAIN = {"drain_seconds": 600.0}
+AT_ONCE = 120.0
 """Seconds, of which none are the drain's: a busy machine may need some to end processes."""
 
 ANSWERED_AFTER = 0.2
@@ -73,7 +73,7 @@ class Coming(threading.Thread):
         """Until the port is closed."""
         with suppress(OSError):
             for self.came in range(_MOST):
-                there = socket.create_connection(self._address, timeout=5)
+                there = socket.create_connection(self._address, timeout=AT_ONCE)
                 self._stack.enter_context(there)
                 time.sleep(_PAUSE)
 

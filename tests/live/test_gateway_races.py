@@ -25,6 +25,7 @@ from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from tests.live import clients, namespaces, processes
 from tests.live.wire import Wire
+from tests.pace import Pace
 
 Names = Callable[[str], str]
 
@@ -40,7 +41,7 @@ NONE = 0
 TOPIC = 2
 """A resource type of DescribeConfigs (KIP-133)."""
 
-TIMEOUT = timedelta(seconds=30)
+TIMEOUT = timedelta(seconds=60)
 
 # What each kind of change may be answered besides "done", with so many at the same names.
 ALLOWED = {
@@ -112,7 +113,6 @@ def _at_once(
             future.result()
 
 
-@pytest.mark.timeout(240)
 def test_a_contested_name_is_won_by_one(
     gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names
 ) -> None:
@@ -136,9 +136,8 @@ def test_a_contested_name_is_won_by_one(
     clients.await_stored(kafka, *(namespaces.flat(name) for name in names[1::2]))
 
 
-@pytest.mark.timeout(240)
 def test_a_thousand_changes_leave_nothing_half_made(
-    gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names
+    gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names, pace: Pace
 ) -> None:
     """Creates and deletes of the same few names by all: the six workers agree in the end, with
     the broker, too, and with what was answered."""
@@ -156,10 +155,12 @@ def test_a_thousand_changes_leave_nothing_half_made(
         wires = [stack.enter_context(wire) for gateway in gateways for wire in _one_each(gateway)]
         assert len(wires) == len(gateways) * WORKERS
         wait_until(
-            lambda: not any(_deleting(wire, roots) for wire in wires), "the end of deletions", 40
+            lambda: not any(_deleting(wire, roots) for wire in wires),
+            "the end of deletions",
+            clients.SECONDS,
         )
         first, *others = [_Seen.by(wire, roots) for wire in wires]
-    assert time.monotonic() - started < 90
+    assert time.monotonic() - started < pace.stretched(90)
     assert others == [first] * len(others)
     first.check(tally, inner)
     snapshot = asyncio.run(_catalog(kafka))

@@ -105,7 +105,9 @@ def _life_of_a_topic(servers: str, kafka: KafkaCluster, name: str, flat: str) ->
     assert name == flat or flat not in described
 
     java_tools.topics(servers, "--alter", "--topic", name, "--partitions", "3")
-    metadata = clients.admin(kafka.bootstrap_servers).list_topics(topic=flat, timeout=30)
+    metadata = clients.admin(kafka.bootstrap_servers).list_topics(
+        topic=flat, timeout=clients.SECONDS
+    )
     assert len(metadata.topics[flat].partitions) == 3
 
     java_tools.topics(servers, "--delete", "--topic", name)

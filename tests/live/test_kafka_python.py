@@ -21,7 +21,7 @@ def _consumer(servers: str, *topics: str, **more: object) -> Iterator[Any]:
     settings = {
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
-        "consumer_timeout_ms": 30_000,
+        "consumer_timeout_ms": 120_000,
         **more,
     }
     with closing(KafkaConsumer(*topics, bootstrap_servers=servers, **settings)) as client:

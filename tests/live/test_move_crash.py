@@ -10,9 +10,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 
+import psutil
 import pytest
 
 from devkit.broker import KafkaCluster
@@ -26,7 +27,8 @@ from tests.live.wire import ConnectionEnded, Wire
 Names = Callable[[str], str]
 
 KILLS = 12
-"""Each a little later after the request than the one before."""
+"""The first comes while the broker is held, so before an answer, the last after it; those between
+them each a little later after the request than the one before."""
 
 IDLE_TOPICS = 4
 SET = 0
@@ -34,8 +36,9 @@ TOPIC = 2
 RETENTION = ("1111111", "2222222")
 """``retention.ms`` of the two namespaces."""
 
-CONVERGED_SECONDS = 45.0
-"""Another process leaves work to the one that began it for 5 to 10 s before it takes over."""
+CONVERGED_SECONDS = 240.0
+"""Another process leaves work to the one that began it for 5 to 10 s before it takes over; a busy
+machine takes its time."""
 
 
 @pytest.fixture
@@ -108,7 +111,7 @@ def _ask_to_move(servers: str, moves: dict[str, dict[str, str]], began: threadin
     return all(int(response.error_code) == 0 for response in answer.responses)
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_killed_at_any_moment_under_load(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
@@ -150,7 +153,13 @@ def test_killed_at_any_moment_under_load(
         answered = []
         for turn in range(KILLS):
             asked = moves()
-            answered.append(_killed(gateway, asked, 1.4 * usual * turn / (KILLS - 1)))
+            if turn == 0:
+                with _held(kafka):
+                    answered.append(_killed(gateway, asked, usual))
+            elif turn < KILLS - 1:
+                answered.append(_killed(gateway, asked, 1.4 * usual * turn / (KILLS - 1)))
+            else:
+                answered.append(_killed(gateway, asked, None))
             kills += 1
             gateway.start_again()
             for topic in idle:
@@ -158,13 +167,14 @@ def test_killed_at_any_moment_under_load(
                 now = ends.namespaces[ends.end_of(topic)]
                 assert not answered[-1] or now != came_from, f"the move of {topic} was answered"
             assert ends.described_end(first()) in (0, 1)
-            time.sleep(0.5)  # the clients get a word in
+            _await_more(steady)
         for sender in (steady, atomic):
             sender.stop()
         log = load_checks.stored(kafka.bootstrap_servers, flat)
         load_checks.await_all_read(servers, [reader], log)
         reader.stop()
-    assert {True, False} == set(answered), "no kill came before the answer, or none after it"
+    assert not answered[0], "moves were answered without the broker"
+    assert answered[-1], "moves were answered with an error"
     assert steady.sent.failed == []
     for sender in (steady, atomic):
         load_checks.check_answered(sender)
@@ -174,7 +184,7 @@ def test_killed_at_any_moment_under_load(
     _await_configs(ends, kafka, {"busy": ends.described_end(first())})
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_killed_before_each_step(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
@@ -206,14 +216,26 @@ def _moved_by_another(
         [*command, *arguments],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=clients.SECONDS,
         check=False,
         cwd=PROJECT_ROOT,
     )
 
 
-def _killed(gateway: GatewayProcess, moves: dict[str, dict[str, str]], delay: float) -> bool:
-    """Kill the gateway ``delay`` seconds after moves were asked for; whether they were answered."""
+@contextmanager
+def _held(kafka: KafkaCluster) -> Iterator[None]:
+    """The broker looks at nothing meanwhile; what it was sent it does afterwards."""
+    broker = psutil.Process(kafka.process_id(1))
+    broker.suspend()
+    try:
+        yield
+    finally:
+        broker.resume()
+
+
+def _killed(gateway: GatewayProcess, moves: dict[str, dict[str, str]], delay: float | None) -> bool:
+    """Kill the gateway ``delay`` seconds after moves were asked for, or when they were answered;
+    whether they were."""
     began, answers = threading.Event(), [False]
     servers = gateway.bootstrap_servers("colon")
 
@@ -223,11 +245,22 @@ def _killed(gateway: GatewayProcess, moves: dict[str, dict[str, str]], delay: fl
     asking = threading.Thread(target=ask, daemon=True)
     asking.start()
     assert began.wait(clients.SECONDS)
-    time.sleep(delay)
+    if delay is None:
+        asking.join(clients.SECONDS)
+    else:
+        time.sleep(delay)
     gateway.kill()
     asking.join(clients.SECONDS)
     assert not asking.is_alive()
     return answers[0]
+
+
+def _await_more(sender: load.Sender) -> None:
+    """A client gets a word in."""
+    count = len(sender.sent.acknowledged)
+    wait_until(
+        lambda: len(sender.sent.acknowledged) > count, f"{sender.who} to go on", clients.SECONDS
+    )
 
 
 def _namespace_of(moves: dict[str, dict[str, str]], topic: str) -> str:

@@ -90,7 +90,6 @@ def _members(
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(240)
 def test_with_an_alias_no_client_notices(moved: Moved, kafka: KafkaCluster) -> None:
     """All go on under the first name, which is the topic's own and its alias in turn."""
     until = _in_an_hour()
@@ -136,7 +135,6 @@ def test_with_an_alias_no_client_notices(moved: Moved, kafka: KafkaCluster) -> N
     _check_positions(moved, groups)
 
 
-@pytest.mark.timeout(300)
 def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
     moved: Moved, kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,7 +12,12 @@ from confluent_kafka import Consumer, TopicPartition
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
 from tests.live import clients, namespaces
-from tests.live.namespaces import INVALID_CONFIG, INVALID_TOPIC_EXCEPTION, OWN, TOPIC_ALREADY_EXISTS
+from tests.live.namespaces import (
+    DEFAULT,
+    INVALID_CONFIG,
+    INVALID_TOPIC_EXCEPTION,
+    TOPIC_ALREADY_EXISTS,
+)
 from tests.live.wire import Wire
 
 Names = Callable[[str], str]
@@ -36,7 +41,7 @@ def test_move_keeps_records_and_positions(
     namespaces.alter(admin, old, {"gateway.namespace": target})
     assert topics_on_broker() == before
     assert {name for name in clients.listed(colon) if topic in name} == {new}
-    assert namespaces.describe(colon, new)["gateway.namespace"] == (target, OWN)
+    assert namespaces.describe(colon, new)["gateway.namespace"] == (target, DEFAULT)
     assert _topic_id(colon, new) != topic_id
     assert _topic_id(kafka.bootstrap_servers, namespaces.flat(old)) == topic_id
     code, _ = namespaces.refusal(namespaces.description(colon, old))
@@ -67,17 +72,21 @@ def test_move_keeps_records_and_positions(
 def test_an_alias_keeps_the_old_name_for_a_while(
     admin: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    source, target, topic = unique("from"), unique("to"), unique("orders")
-    old, new = f"{source}:{topic}", f"{target}:{topic}"
+    source, target = unique("from"), unique("to")
     namespaces.create(admin, f"{source}:", f"{target}:")
-    namespaces.create_topic(colon, kafka, old)
-    clients.produce(colon, old, ["one"])
+    topic, passing = unique("orders"), unique("passing")
+    for name in (topic, passing):
+        namespaces.create_topic(colon, kafka, f"{source}:{name}")
+        clients.produce(colon, f"{source}:{name}", ["one"])
     until = datetime.now(UTC) + timedelta(seconds=10)
-    move = {
-        "gateway.namespace": target,
-        "gateway.alias.until": until.strftime("%Y-%m-%dT%H:%M:%SZ"),
-    }
-    namespaces.alter(admin, old, move)
+    for name, end in ((passing, until), (topic, until + timedelta(hours=1))):
+        move = {
+            "gateway.namespace": target,
+            "gateway.alias.until": end.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        namespaces.alter(admin, f"{source}:{name}", move)
+
+    old, new = f"{source}:{topic}", f"{target}:{topic}"
     clients.produce(colon, old, ["two"])
     clients.produce(colon, new, ["three"])
     for name in (old, new):
@@ -89,11 +98,13 @@ def test_an_alias_keeps_the_old_name_for_a_while(
     assert code == TOPIC_ALREADY_EXISTS
 
     def expired() -> bool:
-        return namespaces.description(colon, old).exception(clients.SECONDS) is not None
+        old = namespaces.description(colon, f"{source}:{passing}")
+        return old.exception(clients.SECONDS) is not None
 
-    wait_until(expired, f"the end of the alias {old}", clients.SECONDS, poll=0.2)
+    wait_until(expired, f"the end of the alias of {passing}", clients.SECONDS, poll=0.2)
     assert time.time() >= until.timestamp() - 1
-    assert clients.consume(colon, new, 3, unique("readers")) == ["one", "two", "three"]
+    assert clients.consume(colon, f"{target}:{passing}", 1, unique("readers")) == ["one"]
+    assert namespaces.description(colon, old).exception(clients.SECONDS) is None
 
 
 def test_moves_that_are_refused(

@@ -36,7 +36,7 @@ def test_the_life_of_a_namespace_by_kafka_topics(
     described = java_tools.topics(admin, "--describe", "--topic", f"{namespace}:.*").stdout
     assert f"Topic: {namespace}:\t" in described
     assert f"Topic: {namespace}:{topic}\t" in described
-    assert f"gateway.namespace={namespace}" in described
+    assert "gateway." not in described
     row = re.search(rf"Topic: {re.escape(namespace)}:{topic}\t.*", described)
     assert row is not None
     assert "PartitionCount: 2" in row[0]
@@ -87,7 +87,7 @@ def test_a_topic_before_its_namespace(colon: str, topics_on_broker: Stored, uniq
 def test_move_by_kafka_configs(
     admin_legal: str, colon: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """``gateway.namespace`` set is a move, deleted a release."""
+    """``gateway.namespace`` set is a move, ``gateway.release`` a release."""
     source, target, topic = unique("from"), unique("to"), unique("orders")
     stored = f"{source}.{topic}"
     namespaces.create(admin_legal, f"{source}:", f"{target}:deep:")
@@ -103,10 +103,18 @@ def test_move_by_kafka_configs(
         assert clients.consume(colon, moved, 1, unique("readers")) == ["one"]
         assert stored in topics_on_broker()
         assert not {name for name in topics_on_broker() if name.startswith(target)}
-        _alter(admin_legal, f"{target}.deep..{topic}", "--delete-config", "gateway.namespace")
+        legal = f"{target}.deep..{topic}"
+        deletes = ["--alter", *_of_topic(legal), "--delete-config", "gateway.namespace"]
+        refused = java_tools.attempt(java.CONFIGS, admin_legal, *deletes)
+        assert "set 'gateway.release' to 'true'" in refused.stdout + refused.stderr
+        assert {name for name in clients.listed(colon) if topic in name} == {moved}
+        _alter(admin_legal, legal, "--add-config", "gateway.release=true")
         assert {name for name in clients.listed(colon) if topic in name} == {stored}
 
 
 def _alter(servers: str, topic: str, *change: str) -> None:
-    of_topic = ["--entity-type", "topics", "--entity-name", topic]
-    assert topic in java_tools.configs(servers, "--alter", *of_topic, *change).stdout
+    assert topic in java_tools.configs(servers, "--alter", *_of_topic(topic), *change).stdout
+
+
+def _of_topic(topic: str) -> list[str]:
+    return ["--entity-type", "topics", "--entity-name", topic]

@@ -24,7 +24,7 @@ from tests.live import clients, oracle
 from tests.live.oracle import TWIN, Pair, Twins, Values
 from tests.live.wire import Wire
 
-TIMEOUT = timedelta(seconds=20)
+TIMEOUT = timedelta(seconds=60)
 TOPIC = 2
 """The resource type of configs."""
 SET = 0

@@ -19,6 +19,7 @@ from devkit import java
 from devkit.broker_security import jaas_config
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
 from tests.live import clients, java_tools
 from tests.live.secured_brokers import PASSWORDS, SecuredBrokers, login
 from tests.live.wire import ConnectionEnded, Wire
@@ -170,8 +171,12 @@ def test_a_wrong_password(through: GatewayProcess, mechanism: str) -> None:
     client = AdminClient(settings)
     with pytest.raises(KafkaException):
         client.list_topics(timeout=2)
-    client.poll(0)
-    assert KafkaError._AUTHENTICATION in {error.code() for error in errors}
+
+    def denied() -> bool:
+        client.poll(0)
+        return KafkaError._AUTHENTICATION in {error.code() for error in errors}
+
+    wait_until(denied, "the refusal of a login", clients.SECONDS)
 
 
 def test_a_mechanism_that_the_listener_has_not(through: GatewayProcess) -> None:

@@ -250,7 +250,8 @@ def test_release_to_the_default_namespace(servers: str, kafka: KafkaCluster, uni
     assert "set for the default namespace" in text
     with_four(kafka, name)  # it is in the default namespace, and has never been asked about
     namespaces.alter(servers, name, {"gateway.namespace": "free", "gateway.topic": f"{name}-2"})
-    text = refused(namespaces.alteration(servers, f"free:{name}-2", drop=["gateway.namespace"]))
+    release = {"gateway.release": "true"}
+    text = refused(namespaces.alteration(servers, f"free:{name}-2", release))
     assert "set for the default namespace" in text
     namespaces.delete(servers, f"free:{name}", f"free:{name}-2")
 
@@ -279,13 +280,18 @@ def with_four(kafka: KafkaCluster, flat: str) -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 3, 4, 9, 13])
 def test_auto_creation(servers: str, kafka: KafkaCluster, unique: Names, version: int) -> None:
-    """The broker would create what is asked for, and does so for those who ask it directly."""
+    """The gateway creates what is asked for, as far as policies allow it; the broker does not."""
+    large = f"strict:{unique('large')}"
+    namespaces.create(servers, f"{large}:")
+    namespaces.alter(servers, f"{large}:", {"gateway.num.partitions": "4"})
+    too_large = f"{large}:{unique('auto')}"
     name, inside = unique("auto"), f"strict:{unique('auto')}"
-    codes = metadata_codes(servers, version, [name, inside], allowed=True)
-    assert codes == {name: UNKNOWN_TOPIC, inside: UNKNOWN_TOPIC}
-    metadata_codes(kafka.bootstrap_servers, version, [f"{name}-direct"], allowed=True)
-    clients.await_stored(kafka, f"{name}-direct")
-    assert kafka.topics().isdisjoint({name, namespaces.flat(inside)})
+    asked = [too_large, name, inside]
+    codes = metadata_codes(servers, version, asked, allowed=True)
+    assert codes == dict.fromkeys(asked, UNKNOWN_TOPIC)
+    clients.await_stored(kafka, name, namespaces.flat(inside))
+    assert namespaces.flat(too_large) not in kafka.topics()
+    assert partitions(kafka, namespaces.flat(inside)) == 1
 
 
 def test_a_deleted_topic_does_not_come_back_by_being_asked_for(

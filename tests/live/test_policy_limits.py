@@ -49,7 +49,6 @@ def _create(wire: Wire, name: str, partitions: int = 1) -> tuple[int, str]:
     return int(answer.error_code), answer.error_message or ""
 
 
-@pytest.mark.timeout(240)
 def test_a_thousand_at_once_against_a_hundred(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:

@@ -107,7 +107,7 @@ def made(servers: str, unique: Names) -> Names:
 def errors(servers: str, topic: str, **more: str | int | bool) -> list[tuple[int, str]]:
     """What confluent-kafka reports of one record: code and text of the error, if there is one."""
     reports: list[Any] = []
-    settings = {"linger_ms": 0, "retries": 0, "message_timeout_ms": 10_000, **more}
+    settings = {"linger_ms": 0, "retries": 0, "message_timeout_ms": 60_000, **more}
     producer = Producer(clients.settings(servers, **settings))
     producer.produce(topic, "x", on_delivery=lambda error, _: reports.append(error))
     assert producer.flush(clients.SECONDS) == 0
@@ -155,7 +155,7 @@ def test_librdkafka_with_acks_0_is_written_with_all(
     (last,) = clients.produce(shorthanded, BARE, ["x"], acks="1")
     assert last.offset() == (first.offset() or 0) + 2
 
-    before = Scrape(short.metrics())
+    before = Scrape(short.fresh_metrics())
     assert errors(shorthanded, RAISED, acks="0") == [], "it asks for no answer"
     short.wait_for_log(
         "no answer fits: Produce with acks=0, sent on as acks=all, failed with NOT_ENOUGH_REPLICAS"

@@ -34,21 +34,22 @@ from gateway.acl_model import (
 from tests.auth.tokens import AUDIENCE, jwk, key_set, token
 from tests.live import authorized, clients
 from tests.live.watched import Bystander, Reader, TransactionalWriter, Watched, Writer
+from tests.pace import Pace
 
 Names = Callable[[str], str]
 
 pytestmark = pytest.mark.alone
 
 AT_ONCE = 1.0
-"""Seconds after which nothing more is acknowledged, or read."""
+"""Seconds, on an idle machine, after which nothing more is acknowledged, or read."""
 WATCHED = 2.0
 """Seconds for which that is looked at."""
 LONGEST_GAP = 0.25
-"""Seconds for which others may have nothing; on a machine that is busy with other things twice the
-longest gap that there is when nothing happens."""
+"""Seconds for which others may have nothing, on an idle machine."""
 
 TOKEN_SECONDS = 8
-"""How long a token lasts that is not followed by another one."""
+"""How long a token lasts, on an idle machine, that is not followed by another one: clients start
+meanwhile."""
 
 TOPIC_AUTHORIZATION_FAILED = 29
 GROUP_AUTHORIZATION_FAILED = 30
@@ -118,6 +119,7 @@ class Scene:
         consumer = {**alice, "group.protocol": "consumer"}
         self.consumer = stack.enter_context(Reader(consumer, topic, f"{topic}-consumer"))
         self.atomic = stack.enter_context(TransactionalWriter(alice, topic, f"{topic}-id"))
+        self._pace = stack.enter_context(Pace())
         self._usual_gap = 0.0
 
     @property
@@ -137,18 +139,19 @@ class Scene:
 
     def assert_stopped(self, since: float) -> None:
         """Alice has got nowhere from a second after, while bob went on."""
-        start, end = since - AT_ONCE, since + AT_ONCE + WATCHED
+        start, end = since - AT_ONCE, since + self._pace.stretched(AT_ONCE) + WATCHED
         self.bob.await_time(end)
         late = {name: client.times[-1] - since for name, client in self.alice.items()}
-        assert max(late.values()) < AT_ONCE, late
+        assert max(late.values()) < self._pace.stretched(AT_ONCE), late
         assert self.bob.errors == []
-        assert self.bob.longest_gap(start, end) < max(LONGEST_GAP, 2 * self._usual_gap)
+        # Others' work makes longer gaps where nothing happens, too.
+        allowed = max(self._pace.stretched(LONGEST_GAP), 2 * self._usual_gap)
+        assert self.bob.longest_gap(start, end) < allowed
 
 
 # -- ACLs -------------------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(240)
 def test_acls_that_are_deleted(servers: str, topic: str) -> None:
     """The same clients go on when they get their rights back, but for the transactional one and
     the member of a KIP-848 group, to which librdkafka says that it is over."""
@@ -170,7 +173,6 @@ def test_acls_that_are_deleted(servers: str, topic: str) -> None:
             client.await_times(20)
 
 
-@pytest.mark.timeout(240)
 def test_a_deny_that_is_added(servers: str, topic: str) -> None:
     """On the topic alone: members stay members, and go on when it is taken back."""
     with ExitStack() as stack:
@@ -191,7 +193,6 @@ def test_a_deny_that_is_added(servers: str, topic: str) -> None:
 # -- users and tokens -------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(240)
 def test_a_user_who_is_deleted(servers: str, topic: str) -> None:
     """The SCRAM credential is gone: connections are closed, and no login succeeds any more."""
     admin = authorized.admin(servers)
@@ -209,10 +210,9 @@ def test_a_user_who_is_deleted(servers: str, topic: str) -> None:
         _await_refused_logins(scene)
 
 
-@pytest.mark.timeout(240)
-def test_a_token_that_expires(servers: str, topic: str) -> None:
+def test_a_token_that_expires(servers: str, topic: str, pace: Pace) -> None:
     """Its issuer gives no other one."""
-    expires = int(time.time()) + TOKEN_SECONDS
+    expires = int(time.time() + pace.stretched(TOKEN_SECONDS))
     only = token(sub="alice", exp=expires)
     with ExitStack() as stack:
         alice = {

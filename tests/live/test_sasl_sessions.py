@@ -16,11 +16,12 @@ from tests.live import clients, sasl
 from tests.live.sasl import MECHANISMS, PASSWORDS, SHORT_SECONDS, SecuredGateway, count
 from tests.live.test_sasl_clients import java_config, properties
 from tests.live.wire import Wire
+from tests.pace import Pace
 
 Names = Callable[[str], str]
 
 AT_ONCE = 1.0
-"""Seconds within which a right that has ended stops what it allowed."""
+"""Seconds, on an idle machine, within which a right that has ended stops what it allowed."""
 
 ILLEGAL_SASL_STATE = 34
 SASL_AUTHENTICATION_FAILED = 58
@@ -38,6 +39,7 @@ def test_a_client_of_librdkafka_goes_on(secured: SecuredGateway, unique: Names) 
     """Over several sessions, on the connections that it has, without an error."""
     topic = unique("orders")
     clients.create(secured.open, f"team-a:{topic}")
+    secured.process.fresh_metrics()  # what others did before is counted
 
     def check(mechanism: str) -> None:
         errors = list[KafkaError]()
@@ -63,7 +65,7 @@ def _send_until(producer: Producer, topic: str, condition: Callable[[], bool]) -
 
 
 def test_a_java_client_goes_on(secured: SecuredGateway, unique: Names, tmp_path: Path) -> None:
-    """Ten seconds long, which are three sessions."""
+    """Twenty seconds long, which are three sessions."""
     topic = unique("orders")
     clients.create(secured.open, f"team-a:{topic}")
     options = [f"-D{name}={value}" for name, value in properties(tmp_path).items()]
@@ -73,9 +75,9 @@ def test_a_java_client_goes_on(secured: SecuredGateway, unique: Names, tmp_path:
         renewed = results(secured, "renewed", mechanism)
         arguments = ["--bootstrap-server", secured.short, "--command-config", str(config)]
         arguments += ["--topic", topic, "--record-size", "10"]
-        arguments += ["--num-records", "100", "--throughput", "10"]
+        arguments += ["--num-records", "200", "--throughput", "10"]
         ended = java.run_java(java.PRODUCER_PERFORMANCE, arguments, options=options)
-        assert "100 records sent" in ended.stdout, ended.stderr
+        assert "200 records sent" in ended.stdout, ended.stderr
         assert "Exception" not in ended.stderr
         wait_until(
             lambda: results(secured, "renewed", mechanism) >= renewed + 2, "both", clients.SECONDS
@@ -93,12 +95,14 @@ def inside(servers: str, mechanism: str, user: str = "alice", **claims: int) -> 
         yield wire
 
 
-def test_a_session_ends_without_it(secured: SecuredGateway) -> None:
+def test_a_session_ends_without_it(secured: SecuredGateway, pace: Pace) -> None:
     def check(mechanism: str) -> None:
         with Wire(secured.short) as wire:
+            began = time.monotonic()
             told = sasl.log_in(wire, mechanism, exp=int(time.time()) + 60)
             assert told.session_lifetime.total_seconds() == SHORT_SECONDS
-            assert SHORT_SECONDS - 0.5 < sasl.seconds_to_end(wire) < SHORT_SECONDS + AT_ONCE
+            assert sasl.seconds_to_end(wire) < SHORT_SECONDS + pace.stretched(AT_ONCE)
+            assert time.monotonic() - began > SHORT_SECONDS
 
     clients.together(check, MECHANISMS)
 
@@ -117,10 +121,10 @@ def test_a_session_is_prolonged(secured: SecuredGateway) -> None:
     clients.together(check, MECHANISMS)
 
 
-def test_beginning_to_prove_it_is_no_proof(secured: SecuredGateway) -> None:
+def test_beginning_to_prove_it_is_no_proof(secured: SecuredGateway, pace: Pace) -> None:
     with inside(secured.short, "PLAIN") as wire:
         wire.ask("SaslHandshake", 1, mechanism="PLAIN")
-        assert sasl.seconds_to_end(wire) < SHORT_SECONDS + AT_ONCE
+        assert sasl.seconds_to_end(wire) < SHORT_SECONDS + pace.stretched(AT_ONCE)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +136,7 @@ def test_beginning_to_prove_it_is_no_proof(secured: SecuredGateway) -> None:
     ],
 )
 def test_a_session_stays_whose_it_is(
-    secured: SecuredGateway, mechanism: str, user: str, told: str
+    secured: SecuredGateway, pace: Pace, mechanism: str, user: str, told: str
 ) -> None:
     with inside(secured.sasl, "PLAIN") as wire:
         wire.ask("SaslHandshake", 1, mechanism=mechanism)
@@ -140,7 +144,7 @@ def test_a_session_stays_whose_it_is(
         assert int(answer.error_code) == SASL_AUTHENTICATION_FAILED
         assert told in answer.error_message
         address = wire.local_address
-        assert sasl.seconds_to_end(wire) < AT_ONCE
+        assert sasl.seconds_to_end(wire) < pace.stretched(AT_ONCE)
     secured.process.wait_for_log(f"{address} on sasl: re-authentication failed: ")
 
 
@@ -157,20 +161,20 @@ def test_where_nobody_is_asked(secured: SecuredGateway) -> None:
 # -- rights that end --------------------------------------------------------------------------
 
 
-def test_a_token_that_ends(secured: SecuredGateway) -> None:
-    ends = int(time.time()) + 3
+def test_a_token_that_ends(secured: SecuredGateway, pace: Pace) -> None:
+    ends = int(time.time()) + 6
     with inside(secured.sasl, "OAUTHBEARER", exp=ends) as wire:
         wire.wait_for_end()
-        assert ends - 0.1 < time.time() < ends + AT_ONCE
+        assert ends - 0.1 < time.time() < ends + pace.stretched(AT_ONCE)
 
 
-def test_a_scram_user_who_is_deleted(secured: SecuredGateway, unique: Names) -> None:
+def test_a_scram_user_who_is_deleted(secured: SecuredGateway, unique: Names, pace: Pace) -> None:
     user = unique("carol")
     sasl.set_password(secured.open, user, user)
     with inside(secured.sasl, "SCRAM-SHA-256", user) as wire:
         sasl.delete_user(secured.open, user)
         address = wire.local_address
-        assert sasl.seconds_to_end(wire) < AT_ONCE
+        assert sasl.seconds_to_end(wire) < pace.stretched(AT_ONCE)
     with Wire(secured.sasl) as wire:
         assert sasl.log_in(wire, "SCRAM-SHA-256", user).error_code
     secured.process.wait_for_log(f"{address} on sasl: user is gone")
@@ -186,12 +190,12 @@ def test_a_changed_password_ends_no_session(secured: SecuredGateway, unique: Nam
         assert sasl.is_served(wire)
 
 
-def test_a_plain_user_whose_file_is_gone(secured: SecuredGateway) -> None:
+def test_a_plain_user_whose_file_is_gone(secured: SecuredGateway, pace: Pace) -> None:
     file = secured.directory / "bob"
     with inside(secured.sasl, "PLAIN", "bob") as bob, inside(secured.sasl, "PLAIN") as alice:
         try:
             file.unlink()
-            assert sasl.seconds_to_end(bob) < AT_ONCE
+            assert sasl.seconds_to_end(bob) < pace.stretched(AT_ONCE)
             with Wire(secured.sasl) as wire:
                 assert sasl.log_in(wire, "PLAIN", "bob").error_code
             assert sasl.is_served(alice)

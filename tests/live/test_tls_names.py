@@ -25,8 +25,6 @@ from tests.live import clients
 from tests.live.pki import LivePki
 from tests.live.tool_server import ToolServer
 
-pytestmark = pytest.mark.timeout(240)
-
 BOOTSTRAP = "gw.localhost"
 BROKER = "b{node_id}.gw.localhost"
 BROKERS = (1, 2)

@@ -31,7 +31,7 @@ from tests.live.traffic_totals import (
     read_topic,
 )
 
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(1200)
 
 RUNS = 2
 
@@ -144,7 +144,7 @@ def test_spark_finds_the_same(story: Story, records: list[Record], tmp_path: Pat
         cwd=PROJECT_ROOT,
         capture_output=True,
         text=True,
-        timeout=200,
+        timeout=400,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr

@@ -18,7 +18,7 @@ from typing import Any
 from devkit.java import TOOL_OPTIONS, JavaError, JavaResult, compile_java, java_command
 
 _SOURCE = Path(__file__).parent / "java" / "ToolServer.java"
-_END_SECONDS = 10.0
+_END_SECONDS = 60.0
 
 
 class ToolServer:
@@ -37,7 +37,7 @@ class ToolServer:
         *,
         stdin: str = "",
         properties: Mapping[str, str] | None = None,
-        seconds: float = 60.0,
+        seconds: float = 240.0,
     ) -> JavaResult:
         """Run a tool to its end, whatever its exit status. ``properties`` are Java's, and stay.
 

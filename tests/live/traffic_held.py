@@ -13,7 +13,7 @@ from tests.live.wire import Wire, entity, request_frame
 
 _FETCH, _METADATA, _VERSION = 1, 3, 4
 _OF_NO_TOPIC: Final = b"\x00\x00\x00\x00\x00"
-_SECONDS: Final = 60
+_SECONDS: Final = 600
 """How long the broker waits for a record."""
 
 

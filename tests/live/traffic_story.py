@@ -7,7 +7,9 @@ read has reached no broker. So no broker gets anything twice, and what the produ
 was counted.
 
 A gateway's /metrics ends with it, so one request is held back until all else has been counted: a
-Fetch that is answered by the first record of a topic. What it adds is known to the byte.
+Fetch that is answered by the first record of a topic. What it adds is known to the byte. All else
+has been counted when no worker listens any more (until then a client may come back to one that is
+late to hear of the end) and each has reported after that.
 """
 
 from __future__ import annotations
@@ -208,7 +210,7 @@ class Teller:
         servers = self._gateway.bootstrap_servers("colon")
         count = ["500", "java-producer", "java-consumer"]
         args = [servers, "team-a:java", str(traffic_work.PARTITIONS), *count]
-        ended = java.run_java("ByteTotals", args, seconds=90, classes=classes)
+        ended = java.run_java("ByteTotals", args, seconds=240, classes=classes)
         assert ended.returncode == 0, f"{ended.stdout}\n{ended.stderr}"
         self.story.java = [json.loads(line) for line in ended.lines]
         producer, consumer = self.story.java
@@ -224,6 +226,7 @@ class Teller:
         with Wire(gateway.bootstrap_servers("colon")) as wire:
             held = hold(wire, "held:until-a-record")
             os.kill(process.command_pid, signal.SIGTERM)
+            wait_until(lambda: not self._listens(), "closed ports", clients.SECONDS)
             self._wait_until_open(1)
             self._note_metrics()
             clients.produce(self._kafka.bootstrap_servers, HELD, ["one"])
@@ -236,11 +239,15 @@ class Teller:
         gateway.kill()  # it has ended; its files stay
         gateway.start_again()
 
+    def _listens(self) -> bool:
+        """Whether a worker takes connections."""
+        return any(map(clients.accepts, self._gateway.plan.bootstrap_servers.values()))
+
     def _wait_until_open(self, count: int) -> None:
         """Wait until so many client connections are left."""
 
         def left() -> bool:
-            lines = self._gateway.metrics().splitlines()
+            lines = self._gateway.fresh_metrics().splitlines()
             found = [one for one in lines if one.startswith("kafka_gateway_open_connections{")]
             return sum(float(one.rpartition(" ")[2]) for one in found) == count
 
@@ -252,7 +259,7 @@ class Teller:
         known = {record["id"] for record in past}
 
         def same() -> bool:
-            self._last = self._gateway.metrics()
+            self._last = self._gateway.fresh_metrics()
             records = read_files(self.story.directory)
             own = (record for record in records if record["id"] not in known)
             return of_records(own) == of_metrics(self._last)

@@ -133,8 +133,8 @@ def of_records(records: Iterable[Record]) -> Counts:
         for key, count in one["weak_producers"].items():
             weak = key.rpartition("_")
             counts["weak_producer_requests_total", namespace, *client, weak[0], weak[2]] += count
-        counts["gateway_seconds_count", api] += sum(one["gateway_us_log2"])
-        counts["broker_seconds_count", api] += sum(one["broker_us_log2"])
+        counts["gateway_seconds_count", api] += sum(one["gateway_us_quarters"].values())
+        counts["broker_seconds_count", api] += sum(one["broker_us_quarters"].values())
     return +counts
 
 

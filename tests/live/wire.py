@@ -17,7 +17,7 @@ from protocol.headers import (
 )
 from protocol.schema import api_key_of
 
-SECONDS = 20.0
+SECONDS = 120.0
 
 
 class ConnectionEnded(Exception):
@@ -38,13 +38,18 @@ class Wire:
     wait has a deadline."""
 
     def __init__(
-        self, address: str, *, receive_buffer: int | None = None, source: str | None = None
+        self,
+        address: str,
+        *,
+        receive_buffer: int | None = None,
+        source: str | None = None,
+        seconds: float = SECONDS,
     ) -> None:
         host, _, port = address.rpartition(":")
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if receive_buffer is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self._socket.settimeout(SECONDS)
+        self._socket.settimeout(seconds)
         if source is not None:
             self._socket.bind((source, 0))
         self._socket.connect((host, int(port)))

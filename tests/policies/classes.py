@@ -14,6 +14,24 @@ from gateway.policies.tree import Placed, Policies
 TIMEOUT = "create.topic.policy.timeout.ms"
 
 
+class Unspeakable(Exception):
+    """Nothing can be found out about it: also what a traceback is made of raises."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    @property
+    def __notes__(self) -> list[str]:  # type: ignore[override]
+        raise RuntimeError("no notes")
+
+
+class UnspeakableViolation(PolicyViolation):
+    """A violation whose text cannot be made."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
 class Obliging(CreateTopicPolicy):
     """Does as the topic's name says. ``made`` are all there were; ``let_go`` ends what is stuck."""
 
@@ -40,6 +58,10 @@ class Obliging(CreateTopicPolicy):
             raise PolicyViolation(message)
         if what == "raise":
             raise RuntimeError(message)
+        if what == "unspeakable":
+            raise Unspeakable
+        if what == "object":
+            raise UnspeakableViolation
         if what == "exit":
             raise SystemExit(3)
         if what == "stick":

@@ -61,7 +61,8 @@ async def test_a_policy_is_configured_once_and_asked_often(asked: Asked) -> None
     [
         ("", "Request parameters do not satisfy the configured policy."),
         ("x" * 3_000, "x" * MAX_MESSAGE),
-        ("half \udc80", "half ?"),
+        ("half \udc80", r"half \udc80"),
+        ("\x1b[31mno\r\nAllowed\x00", r"\x1b[31mno\r\nAllowed\x00"),
     ],
 )
 async def test_messages_that_clients_could_not_be_told(
@@ -74,6 +75,8 @@ async def test_messages_that_clients_could_not_be_told(
     ("does", "logged"),
     [
         ("raise secret", "RuntimeError: secret"),
+        ("raise a\x1b[2J\nb", r"RuntimeError: a\x1b[2J\nb"),
+        ("unspeakable", "Unspeakable"),
         ("exit", "SystemExit: 3"),
         ("false", "validate() returned bool, and has to return nothing"),
     ],
@@ -86,6 +89,12 @@ async def test_whatever_else_happens_refuses(
         f"policy {OBLIGING}, set by namespace 'org', failed on {does}: {logged}"
     ]
     assert asked.failures.take() == {(OBLIGING, "raised"): 1}
+    assert await asked.why_not("fine") is None
+
+
+async def test_a_violation_without_a_text_refuses(asked: Asked) -> None:
+    told = "Request parameters do not satisfy the configured policy."
+    assert await asked.why_not("object") == told
     assert await asked.why_not("fine") is None
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.policies import loading
 from gateway.policies.interface import CreateTopicPolicy, RequestMetadata
-from gateway.policies.loading import GROUP, MAX_SHOWN, PolicyError, last_line, load_class
+from gateway.policies.loading import GROUP, PolicyError, load_class
 
 HERE = __name__
 
@@ -125,9 +125,3 @@ def test_a_module_that_fails(modules: Path, module: str, text: str, told: str) -
     with pytest.raises(PolicyError) as refused:
         load_class(f"{module}:Naming")
     assert str(refused.value) == f"'{module}:Naming' cannot be loaded: {told}"
-
-
-def test_the_last_line_of_a_traceback() -> None:
-    assert last_line(ValueError("a\nb")) == "ValueError: a\nb"
-    assert last_line(KeyError("x")) == "KeyError: 'x'"
-    assert len(last_line(ValueError("x" * 5_000))) == MAX_SHOWN

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.policies.own_thread import OwnThread, Raised, TooSlow
+from tests.policies.classes import Unspeakable
 
 SOON = 0.05
 LATE = 20.0
@@ -49,6 +50,17 @@ async def test_whatever_is_raised_is_an_answer(error: BaseException) -> None:
     raised = await thread.ask(call, LATE)
     assert isinstance(raised, Raised)
     assert raised.text.startswith(type(error).__name__)
+    assert await thread.ask(lambda: 7, LATE) == 7
+    await thread.finish(sys.exit, LATE)
+
+
+async def test_an_exception_without_a_text_leaves_the_thread_alive() -> None:
+    thread = OwnThread("one", 100)
+
+    def call() -> None:
+        raise Unspeakable
+
+    assert await thread.ask(call, LATE) == Raised("Unspeakable")
     assert await thread.ask(lambda: 7, LATE) == 7
     await thread.finish(sys.exit, LATE)
 

@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from pathlib import Path
 
 from gateway.processes.worker_channel import (
@@ -25,7 +26,8 @@ from gateway.processes.worker_channel import (
 from gateway.processes.worker_orders import Prepare, decode_order
 
 COUNT = encode_message(Increments([("requests", ("team-a", 0, 9), 1)]))
-REACHABLE = encode_message(State({"colon": 1}, {"cluster_reachable": 1, "catalog_fresh": 1}))
+_GAUGES = {"cluster_reachable": 1, "catalog_fresh": 1}
+REACHABLE = encode_message(State({"colon": 1}, _GAUGES, time.monotonic()))
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.processes.logs import LineFormatter, one_line, set_up_logging
+from gateway.processes.logs import LineFormatter, set_up_logging
 
 
 @pytest.fixture
@@ -75,7 +75,3 @@ def test_warnings_are_logged(root: logging.Logger) -> None:
 def test_stacks_are_folded_too() -> None:
     record = logging.makeLogRecord({"msg": "m", "stack_info": "Stack:\n  a"})
     assert LineFormatter("0").format(record).endswith(r"m\nStack:\n  a")
-
-
-def test_control_characters() -> None:
-    assert one_line("a\x00\x7f\x85é✓") == r"a\x00\x7f\x85é✓"

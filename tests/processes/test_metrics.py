@@ -26,7 +26,7 @@ from gateway.processes.metrics import (
 from gateway.processes.server import Server
 from gateway.processes.worker_channel import State
 from tests.config import config_samples
-from tests.gateway.flow_samples import buckets, flow, source
+from tests.gateway.flow_samples import flow, metric_buckets, of_metric, source
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_increments_of_all_workers_are_summed_in_kafkas_names(metrics: Metrics) 
 
 def test_totals_outlive_a_worker_and_gauges_do_not(metrics: Metrics) -> None:
     metrics.add(rows(flow(led=2)))
-    metrics.set_state(0, State({"colon": 5}, {"topics": 7, "cpu_seconds": 1.5}))
+    metrics.set_state(0, State({"colon": 5}, {"topics": 7, "cpu_seconds": 1.5}, 1.0))
     assert value(metrics, "open_connections", listener="colon") == 5
     metrics.forget_state(0)
     metrics.forget_state(0)
@@ -73,14 +73,11 @@ def test_totals_outlive_a_worker_and_gauges_do_not(metrics: Metrics) -> None:
 
 
 def test_gauges_of_several_workers() -> None:
-    now = 100.0
-    metrics = Metrics("1", 3, now=lambda: now)
-    metrics.set_state(
-        0, State({"a": 1, "b": 2}, {"cluster_reachable": 1, "topics": 5, "resident_bytes": 9})
-    )
-    now = 101.0
-    metrics.set_state(1, State({"a": 3}, {"cluster_reachable": 0, "topics": 6}))
-    now = 103.0
+    metrics = Metrics("1", 3, now=lambda: 103.0)
+    gauges = {"cluster_reachable": 1, "topics": 5, "resident_bytes": 9}
+    metrics.set_state(0, State({"a": 1, "b": 2}, gauges, 100.0))
+    # It has waited for two seconds, and is as old as it is.
+    metrics.set_state(1, State({"a": 3}, {"cluster_reachable": 0, "topics": 6}, 101.0))
     assert value(metrics, "open_connections", listener="a") == 4
     assert value(metrics, "open_connections", listener="b") == 2
     assert value(metrics, "cluster_reachable") == metrics.gauge("cluster_reachable") == 0
@@ -115,7 +112,9 @@ def test_every_other_label_is_bounded(metrics: Metrics) -> None:
 
 
 def test_latency_in_seconds(metrics: Metrics) -> None:
-    metrics.add(rows(flow(led=4, gateway_us=buckets(b0=1, b6=2, b25=1), broker_us=buckets(b10=4))))
+    metrics.add(
+        rows(flow(led=4, gateway_us=of_metric(b0=1, b6=2, b25=1), broker_us=of_metric(b10=4)))
+    )
     labels = {"api": "Produce"}
 
     def below(seconds: float | str) -> float | None:
@@ -132,7 +131,7 @@ def test_latency_in_seconds(metrics: Metrics) -> None:
 
 def test_the_estimated_sum_is_within_a_half_of_the_true_one() -> None:
     for microseconds in (1, 2, 3, 100, 127, 128, 5_000, 1_000_000):
-        made = buckets(**{f"b{microseconds.bit_length()}": 10})
+        made = metric_buckets(**{f"b{microseconds.bit_length()}": 10})
         assert 0.5 <= estimated_sum(made) / (10 * microseconds / 1e6) <= 1.5
 
 
@@ -150,9 +149,9 @@ def test_an_idle_gateway_shows_zeros(metrics: Metrics) -> None:
 
 
 def test_both_formats_can_be_read(metrics: Metrics) -> None:
-    metrics.add(rows(flow(led=1, gateway_us=buckets(b4=1), broker_us=buckets(b4=1))))
+    metrics.add(rows(flow(led=1, gateway_us=of_metric(b4=1), broker_us=of_metric(b4=1))))
     metrics.add(rows(counters={"connections": {"colon": 1}}))
-    metrics.set_state(0, State({"colon": 1}, dict.fromkeys(GAUGES, 1)))
+    metrics.set_state(0, State({"colon": 1}, dict.fromkeys(GAUGES, 1), 1.0))
     registry = CollectorRegistry()
     registry.register(metrics)
     text = generate_openmetrics(registry).decode()  # type: ignore[no-untyped-call]
@@ -164,8 +163,8 @@ def test_both_formats_can_be_read(metrics: Metrics) -> None:
 
 
 def test_families_that_are_not_known_are_left_out(metrics: Metrics) -> None:
-    metrics.add([("no such", ("a",), 1), ("no such", ("a",), buckets())])
-    metrics.set_state(0, State({}, {"no such": 1}))
+    metrics.add([("no such", ("a",), 1), ("no such", ("a",), metric_buckets())])
+    metrics.set_state(0, State({}, {"no such": 1}, 1.0))
     assert "no such" not in generate_latest(_registry(metrics)).decode()
 
 
@@ -182,7 +181,7 @@ def test_everything_that_a_server_reports_is_known(tmp_path: Path) -> None:
 
 
 def test_the_documentation_has_every_metric(metrics: Metrics) -> None:
-    metrics.set_state(0, State({"colon": 1}, dict.fromkeys([*GAUGES, *WORKER_GAUGES], 1)))
+    metrics.set_state(0, State({"colon": 1}, dict.fromkeys([*GAUGES, *WORKER_GAUGES], 1), 1.0))
     metrics.add(
         [
             (name, ("x",) * len(family.labels), 1)
@@ -190,7 +189,7 @@ def test_the_documentation_has_every_metric(metrics: Metrics) -> None:
             if "api" not in family.labels
         ]
     )
-    metrics.add(rows(flow(led=1, records=1, errors={3: 1}, gateway_us=buckets(b4=1))))
+    metrics.add(rows(flow(led=1, records=1, errors={3: 1}, gateway_us=of_metric(b4=1))))
     text = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     documented = {}
     for line in text.splitlines():

@@ -89,7 +89,7 @@ async def running(directory: Path, behaviour: str, **overrides: Any) -> AsyncIte
         yield run
     finally:
         run.supervisor.stop()
-        assert await asyncio.wait_for(run.task, 30) == exit_codes.OK
+        assert await asyncio.wait_for(run.task, 120) == exit_codes.OK
 
 
 async def test_all_workers_take_over_the_policies(

@@ -81,7 +81,7 @@ class Run:
 
     async def stop(self) -> int:
         self.supervisor.stop()
-        return await asyncio.wait_for(self.task, 30)
+        return await asyncio.wait_for(self.task, 120)
 
     async def get(self, path: str) -> tuple[int, str]:
         url = f"http://127.0.0.1:{self.config.metrics.port}{path}"
@@ -98,7 +98,7 @@ async def running(directory: Path, behaviour: str, **named: Any) -> AsyncIterato
     finally:
         if not run.task.done():
             run.supervisor.stop()
-            await asyncio.wait([run.task], timeout=30)
+            await asyncio.wait([run.task], timeout=120)
 
 
 def lives(pid: int) -> bool:
@@ -229,7 +229,7 @@ async def test_delays_double_and_start_afresh_once_a_worker_has_settled(
 async def test_a_configuration_that_no_worker_can_start_with(tmp_path: Path) -> None:
     async with running(tmp_path, "refuses", workers=2) as run:
         with pytest.raises(StartError, match=r"^cannot listen: address already in use$"):
-            await asyncio.wait_for(run.task, 30)
+            await asyncio.wait_for(run.task, 120)
     assert run.pid(run=2) is None
 
 
@@ -241,7 +241,7 @@ async def test_a_command_that_cannot_be_started_is_tried_again(
     task = asyncio.create_task(supervisor.run())
     await eventually(lambda: caplog.text.count("it cannot be started: ") >= 2, "two tries")
     supervisor.stop()
-    assert await asyncio.wait_for(task, 30) == exit_codes.OK
+    assert await asyncio.wait_for(task, 120) == exit_codes.OK
 
 
 async def test_stopping_while_workers_start(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ async def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
         await run.until_ready()
         run.supervisor.stop("SIGTERM")
         run.supervisor.stop("SIGTERM")
-        assert await asyncio.wait_for(run.task, 30) == exit_codes.FAILED
+        assert await asyncio.wait_for(run.task, 120) == exit_codes.FAILED
 
 
 async def test_a_worker_that_fails_to_drain_is_told_of(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ async def test_signals(tmp_path: Path) -> None:
         async with running(directory, "serves", workers=2) as run:
             await run.until_ready()
             signal.raise_signal(number)
-            assert await asyncio.wait_for(run.task, 30) == exit_codes.OK
+            assert await asyncio.wait_for(run.task, 120) == exit_codes.OK
 
 
 async def test_what_is_no_message_is_left_out(

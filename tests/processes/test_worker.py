@@ -102,7 +102,7 @@ class Bench:
 
     async def end_of(self, task: asyncio.Task[int]) -> int:
         """The exit status, when all it told has been read."""
-        status = await asyncio.wait_for(task, 20)
+        status = await asyncio.wait_for(task, 120)
         await self.channel.close()
         await self._reading
         return status
@@ -241,7 +241,7 @@ async def test_the_end_of_the_supervisor_ends_the_worker(bench: Bench) -> None:
     task = bench.start()
     await eventually(lambda: bench.messages, "the first message")
     bench.end.shutdown(socket.SHUT_RDWR)
-    assert await asyncio.wait_for(task, 20) == exit_codes.OK
+    assert await asyncio.wait_for(task, 120) == exit_codes.OK
     assert bench.server.did[-1] == "drained"
 
 
@@ -280,7 +280,7 @@ class Process:
     def finish(self) -> tuple[int, str]:
         """Exit status and log."""
         try:
-            _, log = self.process.communicate(timeout=30)
+            _, log = self.process.communicate(timeout=120)
         finally:
             self.process.kill()
             with suppress(OSError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -26,14 +27,14 @@ from gateway.processes.worker_channel import (
     increments,
     receive_config,
 )
-from tests.gateway.flow_samples import buckets, flow
+from tests.gateway.flow_samples import flow, metric_buckets
 from tests.waiting import eventually
 
 MESSAGES: list[Message] = [
     Ready(),
     Failed("cannot listen: é\nx"),
-    State({"colon": 2}, {"topics": 3, "cpu_seconds": 0.5}),
-    Increments([("requests", ("team-a", 0, 9), 5), ("broker_seconds", (1,), buckets(b3=1))]),
+    State({"colon": 2}, {"topics": 3, "cpu_seconds": 0.5}, 12.5),
+    Increments([("requests", ("team-a", 0, 9), 5), ("broker_seconds", (1,), metric_buckets(b3=1))]),
     Prepared(3),
     Prepared(4, "'acme:Naming' cannot be loaded"),
 ]
@@ -56,7 +57,9 @@ def test_messages_survive(message: Message) -> None:
         b"{}",
         b'{"ready": false}',
         b'{"failed": 1}',
-        b'{"connections": {}, "gauges": {"a": "b"}}',
+        b'{"connections": {}, "gauges": {"a": "b"}, "made_at": 1.0}',
+        b'{"connections": {}, "gauges": {}}',
+        b'{"connections": {}, "gauges": {}, "made_at": "now"}',
         b'{"rows": [["requests", ["a"]]]}',
         b'{"rows": [["requests", [null], 1]]}',
         b'{"rows": [["requests", ["a"], [1, 2]]]}',
@@ -136,16 +139,21 @@ def report(requests: int) -> WorkerReport:
 async def test_what_a_worker_tells() -> None:
     async with channel() as (opened, supervisor):
         opened.send(Ready())
-        opened.report(report(3))
-        opened.report(WorkerReport())
+        began = time.monotonic()
+        first, second = report(3), WorkerReport()
+        opened.report(first)
+        opened.report(second)
         await opened.close()
         told = [message async for message in supervisor.messages()]
-    assert told[:2] == [Ready(), State({"colon": 1}, {"topics": 2})]
-    assert isinstance(told[2], Increments)
-    assert ("requests", ("team-a", 0, 9), 3) in told[2].rows
-    assert ("closes", ("client closed",), 3) in told[2].rows
-    assert ("audit_dropped", ("file", "queue full"), 3) in told[2].rows
-    assert told[3:] == [State({}, {})]
+    assert told[0] == Ready()
+    assert isinstance(told[1], Increments)
+    assert ("requests", ("team-a", 0, 9), 3) in told[1].rows
+    assert ("closes", ("client closed",), 3) in told[1].rows
+    assert ("audit_dropped", ("file", "queue full"), 3) in told[1].rows
+    # What a state says has been counted by then; it is as old as what it says.
+    states = [State({"colon": 1}, {"topics": 2}, first.made_at), State({}, {}, second.made_at)]
+    assert told[2:] == states
+    assert began <= first.made_at <= second.made_at <= time.monotonic()
     assert supervisor.closed.is_set()
 
 
@@ -163,7 +171,7 @@ async def test_lines_of_the_supervisor() -> None:
 async def test_the_end_of_the_supervisor_is_seen() -> None:
     async with channel() as (opened, supervisor):
         supervisor.end.close()
-        await asyncio.wait_for(supervisor.closed.wait(), 10)
+        await asyncio.wait_for(supervisor.closed.wait(), 120)
         opened.report(report(1))  # is of no use, and no harm
         opened.send(Ready())
 
@@ -190,6 +198,26 @@ async def test_counts_wait_for_a_supervisor_that_does_not_read(
             if total >= sent + 1_000:
                 break
     assert total == sent + 1_000
+
+
+async def test_a_worker_that_ends_sends_what_has_waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_channel, "WRITE_HIGH", 1_000)
+    async with channel() as (opened, supervisor):
+        sent = 1
+        opened.report(report(1))
+        while not opened.full:
+            opened.report(report(1))
+            sent += 1
+        opened.report(report(7))
+        closing = asyncio.create_task(opened.close())
+        rows = [
+            row
+            async for message in supervisor.messages()
+            if isinstance(message, Increments)
+            for row in message.rows
+        ]
+        await closing
+    assert sum(row[2] for row in rows if row[0] == "requests") == sent + 7  # type: ignore[misc]
 
 
 async def test_closing_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,6 @@ from protocol.entities import Kind, kind_of
 from protocol.schema import FieldSpec, StructSpec, message_spec, request_name
 
 INTEGERS: Final = {
-    "bool": 1,
     "int8": 1,
     "error_code": 2,
     "int16": 2,
@@ -122,6 +121,8 @@ class Reader:
             yield kind, value
 
     def _value(self, field: FieldSpec, flexible: bool) -> bytes | int | None:
+        if field.type == "bool":
+            return self.number(1) != 0
         if field.type in INTEGERS:
             return self.number(INTEGERS[field.type])
         if field.type == "uuid":

@@ -41,6 +41,7 @@ TYPES = {
     Kind.ACKS: {"int16"},
     Kind.MAX_BYTES: {"int32"},
     Kind.PARTITION: {"int32"},
+    Kind.AUTO_CREATION: {"bool"},
 }
 
 

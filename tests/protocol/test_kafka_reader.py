@@ -32,10 +32,17 @@ DERIVED = frozenset({Kind.SIZED, Kind.COUNT})
 
 
 def walked(message: str, version: int, body: bytes) -> list[Found] | None:
-    """What the gateway sees; None: it forwards nothing of it."""
+    """What the gateway sees, be the request short or long; None: it forwards nothing of it."""
+    found = seen(message, version, body, paced=False)
+    assert found == seen(message, version, body, paced=True)
+    return found
+
+
+def seen(message: str, version: int, body: bytes, *, paced: bool) -> list[Found] | None:
     spans: list[Span] = []
+    walk = walker(message, version, REQUEST_KINDS, whole=True, paced=paced)
     try:
-        stop = walker(message, version, REQUEST_KINDS, whole=True)(body, 0, len(body), spans)
+        stop = walk(body, 0, len(body), spans)
     except ProtocolError:
         return None
     if stop != len(body):

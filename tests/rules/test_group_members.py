@@ -7,8 +7,16 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.rules import group_members
-from gateway.rules.group_members import GroupMembers, Member, MemberKey
-from gateway.rules.topic_regex import TopicRegex
+from gateway.rules.group_members import (
+    CHARACTERS_OF_A_NAME,
+    MAX_EVALUATIONS,
+    MAX_NAMES_KEPT,
+    UNHEARD_SECONDS,
+    GroupMembers,
+    Member,
+    MemberKey,
+    Subscription,
+)
 
 
 def key(member: str, scope: str = "s") -> MemberKey:
@@ -91,10 +99,10 @@ def test_an_expression_is_evaluated_once_for_each_version_of_the_names() -> None
     members = GroupMembers()
     before, after = Listing("a:x", "b:x"), Listing("a:x", "a:y", version=2)
     for _ in range(2):
-        assert members.matching("s", TopicRegex("a:.*"), before) == ("a:x",)
+        assert members.matching("s", "a:.*", before) == ("a:x",)
         assert before.looks == 1
-    assert members.matching("other", TopicRegex("a:.*"), before) == ("a:x",)
-    assert members.matching("s", TopicRegex("a:.*"), after) == ("a:x", "a:y")
+    assert members.matching("other", "a:.*", before) == ("a:x",)
+    assert members.matching("s", "a:.*", after) == ("a:x", "a:y")
     assert (before.looks, after.looks) == (2, 1)
 
 
@@ -102,7 +110,63 @@ def test_evaluations_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_members, "MAX_EVALUATIONS", 2)
     members, names = GroupMembers(), Listing("a")
     for pattern in ("a", "b", "a", "c", "a"):
-        members.matching("s", TopicRegex(pattern), names)
+        members.matching("s", pattern, names)
     assert names.looks == 3, "what is used is kept"
-    members.matching("s", TopicRegex("b"), names)
+    members.matching("s", "b", names)
     assert names.looks == 4
+
+
+def test_long_expressions_make_room_as_names_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """60 members with an expression of 32 KB each would hold 2 MB; so many are not kept."""
+    members = GroupMembers()
+    for number in range(60):
+        members.remember(key(str(number)), Member(pattern=f"{number}" + "a" * 32_000))
+    assert len(members) == MAX_NAMES_KEPT // (32_000 // CHARACTERS_OF_A_NAME)
+    for number in range(60):
+        members.forget(key(str(number)))
+    assert len(members) == 0
+    members.remember(key("1"), Member(tuple("abc")))
+    members.remember(key("2"), Member(tuple("abc")))
+    assert len(members) == 2, "all that was counted was taken off"
+
+
+def test_members_that_left_without_a_word_are_forgotten() -> None:
+    now = [0.0]
+    members = GroupMembers(clock=lambda: now[0])
+    silent, heard = Member(pattern="a.*"), Member(pattern="b.*")
+    members.remember(key("silent"), silent)
+    members.remember(key("heard"), heard)
+    members.fence(key("fenced"))
+    now[0] = UNHEARD_SECONDS - 1
+    members.heard(key("heard"), heard, 0)
+    now[0] = UNHEARD_SECONDS + 1
+    members.expire()
+    assert (members.get(key("silent")), members.get(key("heard"))) == (None, heard)
+    assert not members.is_fenced(key("fenced"))
+    now[0] = 3 * UNHEARD_SECONDS
+    members.expire()
+    assert (len(members), len(members._scopes)) == (0, 0)
+
+
+def test_what_was_evaluated_serves_until_names_or_their_meaning_change() -> None:
+    members, names = GroupMembers(), Listing("a:x", "b:y")
+    one, other = Member(("c",), "a:.*"), Member(("c",), "a:.*")
+
+    def subscription(member: Member, meaning: int | None) -> Subscription:
+        return members.subscription("s", member, names, meaning, str.encode)
+
+    first = subscription(one, 1)
+    assert first.wanted == ("a:x", "c")
+    assert subscription(other, 1) is first
+    assert subscription(one, 2) is not first
+    assert subscription(one, None) is not subscription(one, None)
+    assert names.looks == 1, "the expression itself has to do with the names alone"
+
+
+def test_compiled_expressions_are_few() -> None:
+    members = GroupMembers()
+    first = members.compiled("s", "a0")
+    assert members.compiled("s", "a0") is first
+    for number in range(MAX_EVALUATIONS + 1):
+        members.compiled("s", f"a{number}")
+    assert members.compiled("s", "a0") is not first

@@ -99,16 +99,6 @@ def test_auto_creation_is_forbidden_where_it_can_be(version: int) -> None:
         assert asked.allow_auto_topic_creation is False
 
 
-@pytest.mark.parametrize("version", range(4, 14))
-def test_the_same_without_auto_creation(version: int) -> None:
-    cls = messages.message_class("MetadataRequest", version)
-    topics = (make(element_class(cls, "topics"), {"name": "a:t"}),)
-    asked = make(cls, {"topics": topics, "allow_auto_topic_creation": True})
-    body = metadata.without_auto_creation(version, messages.write(asked))
-    assert not metadata.allows_auto_creation(version, body)
-    assert messages.parse("MetadataRequest", version, body).topics == topics
-
-
 def test_a_topic_asked_for_by_id_has_no_name() -> None:
     cls = messages.message_class("MetadataRequest", 12)
     topic = make(element_class(cls, "topics"), {"name": None, "topic_id": UUID(int=1)})

@@ -30,3 +30,10 @@ def test_an_expression_that_takes_too_much_memory_is_invalid() -> None:
 
 def test_no_expression_takes_exponential_time() -> None:
     assert TopicRegex("(a|aa)*(a*)*b").matching(["a" * 249]) == ()
+
+
+def test_an_expression_may_be_as_long_as_kafkas_strings() -> None:
+    assert TopicRegex("a" * 32_767).matching(["a"]) == ()
+    for pattern in ("a" * 32_768, "\N{EURO SIGN}" * 10_923):
+        with pytest.raises(InvalidTopicRegex, match="32767 are allowed"):
+            TopicRegex(pattern)

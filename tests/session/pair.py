@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,9 @@ from gateway.flows import FlowSource
 from gateway.node_ids import NodeIdRanges
 from gateway.policies.judge import Judge
 from gateway.policies.tree import NO_POLICIES, Policies
+from gateway.session.deciding import Deciding
 from gateway.session.session import Session
+from gateway.slices import Slices
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
@@ -172,6 +175,7 @@ class Pair:
         self.view = View(settings, self.catalog.snapshot, policies)
         self._work: Coroutine[Any, Any, bytes] | None = None
         self._question: Question | None = None
+        self.asked_as: int | None = None
         addresses = ListenerAddresses(HOST, BASE_PORT, NodeIdRanges.parse(node_ids))
         self.session = self.another_session(addresses)
 
@@ -202,8 +206,12 @@ class Pair:
     def send(self, data: bytes) -> None:
         """Bytes from the client; a refresh that the session waits for happens at once, and work
         is done up to a question that the test answers."""
-        self.session.client_data(data)
+        self.callback(lambda: self.session.client_data(data))
         self._go_on()
+
+    def callback(self, call: Callable[[], object]) -> None:
+        """What an event loop would do in one go."""
+        call()
 
     def see(self, view: View) -> None:
         """The catalog has changed for this session's listener."""
@@ -225,11 +233,13 @@ class Pair:
 
     def _go_on(self) -> None:
         while (waiting := self.session.waiting) is not None:
+            if isinstance(waiting, Deciding):
+                self._take_turns(waiting.slices)
             if not isinstance(waiting, Work):
-                self.session.resume()
+                self.callback(self.session.resume)
                 continue
             if self._work is None:
-                self._work = waiting.run()  # type: ignore[assignment]
+                self._work = waiting.run()
                 self._drive(None)
             if self._question is not None:
                 return
@@ -238,15 +248,35 @@ class Pair:
         """Go on with the work under way, to its next question or its end."""
         assert self._work is not None
         self._question = None
-        try:
-            self._question = self._work.send(answer)
-        except StopIteration as done:
+        ended, value = False, None
+        while not ended and value is None:  # None is work that lets others go on
+            slices = Slices(partial(_sent, self._work, answer))
+            self._take_turns(slices)
+            ended, value = slices.result()
+            answer = None
+        if ended:
             self._work = None
-            self.session.resume(done.value)
+            self.callback(lambda: self.session.resume(value))
+        else:
+            self._question = value
+
+    def _take_turns(self, slices: Slices[Any]) -> None:
+        """Do work in slices to its end."""
+        while not slices.done:
+            self.callback(slices.step)
+
+    def answered(self, data: bytes) -> None:
+        """Bytes from the broker."""
+        self.callback(lambda: self.session.broker_data(data))
+        while (restoring := self.session.restoring) is not None:
+            self._take_turns(restoring.slices)
+            self.callback(self.session.restored)
 
     def ask(self, name: str, version: int, entity: Any, correlation_id: int = 7) -> Any:
-        """Send a request; returns the parsed request that the broker sees, None if it sees none."""
+        """Send a request; returns the parsed request that the broker sees, None if it sees none.
+        ``asked_as`` is the version that it has there, None if it is the gateway's own."""
         self.broker.scripted, self.broker.version = f"{name}Request", version
+        self.asked_as = None
         self.send(request_frame(name, version, entity, correlation_id))
         if self._question is not None:
             return self._question.request
@@ -258,6 +288,7 @@ class Pair:
             payload, 0, len(payload)
         )
         assert (seen_id, client_id) == (correlation_id, CLIENT_ID)
+        self.asked_as = seen_version
         return messages.parse(request_name(api_key), seen_version, payload[body:])
 
     def reply(
@@ -275,7 +306,7 @@ class Pair:
             self.go_on(entity)
             return self.answer(name, version, correlation_id)
         answered = version if sent is None else sent
-        self.session.broker_data(response_frame(name, answered, entity, correlation_id))
+        self.answered(response_frame(name, answered, entity, correlation_id))
         return self.answer(name, version, correlation_id)
 
     def answer(self, name: str, version: int, correlation_id: int = 7) -> Any:
@@ -286,3 +317,11 @@ class Pair:
         header_version = response_header_version(api_key, version)
         body = response_body_pos(payload, 0, len(payload), header_version)
         return messages.parse(response_name(api_key), version, payload[body:])
+
+
+def _sent(work: Coroutine[Any, Any, bytes], answer: Any) -> tuple[bool, Any]:
+    """A coroutine's next step: whether it has ended, and what it gave or asked."""
+    try:
+        return False, work.send(answer)
+    except StopIteration as end:
+        return True, end.value

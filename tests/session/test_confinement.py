@@ -57,12 +57,26 @@ def test_no_client_fetches_as_a_replica(version: int, replica: int) -> None:
     assert found - {0} == {CLUSTER_AUTHORIZATION_FAILED}
 
 
-@pytest.mark.parametrize(("api", "version"), [("ListOffsets", 7), ("OffsetForLeaderEpoch", 4)])
-def test_no_client_asks_for_offsets_as_a_replica(api: str, version: int) -> None:
-    pair = Pair(topics=["orders"])
-    asked = {"replica_id": 1, "topics": [{"name": "orders", "topic": "orders", "partitions": []}]}
-    assert pair.ask(api, version, message(f"{api}Request", version, asked)) is None
-    assert pair.answer(api, version) is not None
+REPLICA_IDS = (0, 1, -2, 2**31 - 1)
+"""kafka-python's, a broker's, the default of the schema, and Kafka's future replica's."""
+
+
+@pytest.mark.parametrize("replica", REPLICA_IDS)
+@pytest.mark.parametrize(
+    ("api", "version"),
+    [("ListOffsets", v) for v in range(1, 12)] + [("OffsetForLeaderEpoch", v) for v in (3, 4)],
+)
+@pytest.mark.parametrize("also", [(), ("nowhere:x",)])
+def test_offsets_are_for_a_consumer_whatever_replica_asks(
+    api: str, version: int, replica: int, also: tuple[str, ...]
+) -> None:
+    pair = Pair(topics=["team-a..orders"])
+    each = [{"name": name, "topic": name, "partitions": []} for name in ("team-a:orders", *also)]
+    asked = {"replica_id": replica, "topics": each}
+    seen = pair.ask(api, version, message(f"{api}Request", version, asked))
+    (topic,) = seen.topics
+    assert getattr(topic, "name", getattr(topic, "topic", "")) == "team-a..orders"
+    assert seen.replica_id == -1
 
 
 @pytest.mark.parametrize("probe", ["team-b..secret", "team-b..nosuch", "plain", "nosuch"])
@@ -104,6 +118,16 @@ def test_a_session_that_has_had_too_many_names_begins_anew() -> None:
     again = {"session_id": 5, "session_epoch": 3}
     assert pair.ask("Fetch", 11, message("FetchRequest", 11, again)) is None
     assert pair.answer("Fetch", 11).error_code == FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_a_full_fetch_ends_a_session_that_has_had_too_many_names() -> None:
+    pair = Pair()
+    opening = {"session_epoch": 0, "topics": topics(*(f"t{number}" for number in range(10_001)))}
+    pair.ask("Fetch", 11, message("FetchRequest", 11, opening))
+    pair.reply("Fetch", 11, message("FetchResponse", 11, {"session_id": 5}))
+    again = {"session_id": 5, "session_epoch": 0, "topics": topics("orders")}
+    sent = pair.ask("Fetch", 11, message("FetchRequest", 11, again))
+    assert (sent.session_id, sent.session_epoch) == (5, 0)
 
 
 def test_names_added_later_do_not_change_the_size_of_a_response_in_flight() -> None:

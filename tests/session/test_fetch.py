@@ -65,16 +65,74 @@ def test_an_incremental_answer_is_in_the_spelling_that_was_added() -> None:
     assert names(got) == ["team-b:x", "team-a..orders"]
 
 
-@pytest.mark.parametrize("version", [7, 12, 13])
-def test_a_session_id_that_was_not_given_here_never_reaches_the_broker(version: int) -> None:
+FOREIGN = 5
+"""A session that the broker gave another connection."""
+
+
+def without_a_session(version: int) -> Pair:
+    """A connection of its own, beside one that was given FOREIGN."""
     pair = Pair(topics=[OWN])
-    open_session(pair, version)
+    open_session(pair, version, FOREIGN)
     pair.session = pair.another_session(pair.session.state.addresses)
-    for epoch in (1, 0, -1):
-        assert ask(pair, version, {}, session_id=5, session_epoch=epoch) is None
-        answer = pair.answer("Fetch", version)
-        assert (answer.error_code, answer.session_id) == (SESSION_NOT_FOUND, 0)
-        assert answer.responses == ()
+    return pair
+
+
+@pytest.mark.parametrize("version", [7, 12, 13, 15])
+@pytest.mark.parametrize("epoch", [1, 7, 2**31 - 1, -2])
+def test_an_incremental_fetch_of_a_session_not_given_here_is_answered(
+    version: int, epoch: int
+) -> None:
+    pair = without_a_session(version)
+    assert ask(pair, version, {}, session_id=FOREIGN, session_epoch=epoch) is None
+    answer = pair.answer("Fetch", version)
+    assert (answer.error_code, answer.session_id) == (SESSION_NOT_FOUND, 0)
+    assert answer.responses == ()
+    (flow,) = pair.session.state.take_flows()
+    assert flow.errors == {SESSION_NOT_FOUND: 1}
+
+
+@pytest.mark.parametrize("version", [7, 12, 13, 15])
+@pytest.mark.parametrize("epoch", [0, -1])
+@pytest.mark.parametrize("session_id", [FOREIGN, 1 << 30, -5])
+def test_a_full_fetch_goes_on_without_a_session_not_given_here(
+    version: int, epoch: int, session_id: int
+) -> None:
+    """KIP-227: it only ends the session that it names, and a broker that has none serves it."""
+    pair = without_a_session(version)
+    asked: Any = 1 if version > V else "team-a:orders"
+    sent = ask(pair, version, {asked: [0]}, session_id=session_id, session_epoch=epoch)
+    assert (sent.session_id, sent.session_epoch) == (0, epoch)
+    given = 6 if epoch == 0 else 0
+    key: Any = 1 if version > V else OWN
+    got = reply(pair, version, {key: [b"records"]}, session_id=given)
+    assert (got.error_code, got.session_id) == (0, given)
+    assert got.responses[0].partitions[0].records == b"records"
+    later = ask(pair, version, {}, session_id=6, session_epoch=1)
+    assert (later is not None) == (epoch == 0)
+
+
+@pytest.mark.parametrize("epoch", [0, -1])
+def test_a_full_fetch_with_a_foreign_session_and_names_of_several_lengths(epoch: int) -> None:
+    pair = without_a_session(V)
+    topics = {"team-a:orders": [0], "plain": [0]}
+    sent = ask(pair, V, topics, session_id=FOREIGN, session_epoch=epoch, max_bytes=BIG)
+    assert (sent.session_id, sent.session_epoch, sent.max_bytes) == (0, epoch, COLLECT_LIMIT)
+
+
+def test_a_full_fetch_with_a_foreign_session_and_a_denied_topic() -> None:
+    pair = without_a_session(V)
+    topics = {"team-a:orders": [0], "nowhere:x": [0]}
+    sent = ask(pair, V, topics, session_id=FOREIGN, session_epoch=0)
+    assert (sent.session_id, sent.session_epoch) == (0, -1)
+
+
+@pytest.mark.parametrize("session_id", [0, FOREIGN])
+def test_a_wrong_epoch_with_a_denied_topic_is_no_full_fetch(session_id: int) -> None:
+    pair = without_a_session(V)
+    for epoch in (3, -2):
+        topics = {"nowhere:x": [0]}
+        assert ask(pair, V, topics, session_id=session_id, session_epoch=epoch) is None
+        assert pair.answer("Fetch", V).error_code == SESSION_NOT_FOUND
 
 
 def test_a_session_that_was_refused_is_not_ones_own() -> None:
@@ -112,6 +170,16 @@ def test_a_full_fetch_with_a_denied_topic_has_no_session() -> None:
     assert names(got) == ["nowhere:x", "team-a:orders"]
     assert [p.error_code for p in got.responses[0].partitions] == [3, 3]
     assert got.responses[1].partitions[0].records == b"records"
+
+
+def test_an_empty_name_is_unknown_as_on_a_broker() -> None:
+    pair = Pair(topics=[OWN])
+    assert ask(pair, V, {"": [0]}) is None
+    (topic,) = pair.answer("Fetch", V).responses
+    assert (topic.topic, [p.error_code for p in topic.partitions]) == ("", [3])
+    sent = ask(pair, V, {"": [0], "team-a:orders": [0], "nowhere:x": [0]})
+    assert [topic.topic for topic in sent.topics] == [OWN]
+    assert sorted(names(reply(pair, V, {OWN: [b""]}))) == ["", "nowhere:x", "team-a:orders"]
 
 
 def test_a_full_fetch_with_denied_and_mixed_names() -> None:
@@ -162,14 +230,17 @@ def test_forgotten_topic_ids_pass() -> None:
     assert sent.forgotten_topics_data[0].partitions == (0,)
 
 
-def test_a_session_that_the_client_ends_is_gone() -> None:
+@pytest.mark.parametrize("epoch", [0, -1])
+def test_a_session_that_the_client_ends_is_gone(epoch: int) -> None:
+    """A full fetch ends the session that it names; the broker has to know of it."""
     pair = Pair(topics=[OWN])
     open_session(pair)
-    sent = ask(pair, V, {"team-a:orders": [0]}, session_id=5, session_epoch=-1)
-    assert (sent.session_id, sent.session_epoch) == (5, -1)
-    reply(pair, V, {OWN: [b""]})
+    sent = ask(pair, V, {"team-a:orders": [0]}, session_id=5, session_epoch=epoch)
+    assert (sent.session_id, sent.session_epoch) == (5, epoch)
+    reply(pair, V, {OWN: [b""]}, session_id=6 if epoch == 0 else 0)
     assert ask(pair, V, {}, session_id=5, session_epoch=1) is None
     assert pair.answer("Fetch", V).error_code == SESSION_NOT_FOUND
+    assert (ask(pair, V, {}, session_id=6, session_epoch=1) is not None) == (epoch == 0)
 
 
 def test_the_oldest_of_too_many_sessions_is_lost() -> None:

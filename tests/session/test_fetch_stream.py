@@ -129,4 +129,4 @@ def test_a_response_whose_frame_is_too_short(cut: int | None) -> None:
     frame = (len(frame) - 4 - 3).to_bytes(4, "big") + frame[4:-3]
     with pytest.raises(ProtocolError, match=r"ends|go on"):
         for piece in (frame[:cut], frame[cut:]) if cut else (frame,):
-            pair.session.broker_data(piece)
+            pair.answered(piece)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from gateway.acls.standard import StandardAuthorizer
 from protocol.errors import ProtocolError
 from tests.session import samples
-from tests.session.mutating import MUTATED, QUICK, Mutation, mutated, pieces
+from tests.session.mutating import MUTATED, QUICK, pieces
+from tests.session.mutations import Mutation, mutated
 from tests.session.pair import Pair, request_frame, response_frame, topic_id
 
 OWN = "team-a..orders"

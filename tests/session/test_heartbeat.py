@@ -137,3 +137,13 @@ def test_partitions_of_a_topic_that_went_are_not_owned(joined: Pair) -> None:
     )
     sent = ask(joined, 1, topic_partitions=owned)
     assert [topic.topic_id for topic in sent.topic_partitions] == [topic_id(1)]
+
+
+def test_an_expression_stays_in_a_heartbeat_that_knows_of_none(joined: Pair) -> None:
+    """Version 0 has no expressions, so it says nothing of one (KIP-848)."""
+    cls = messages.message_class("ConsumerGroupHeartbeatRequest", 0)
+    asked = messages.build(
+        cls, group_id="app", member_id="m", member_epoch=1, subscribed_topic_names=("plain",)
+    )
+    sent = joined.ask("ConsumerGroupHeartbeat", 0, asked)
+    assert sent.subscribed_topic_names == ("plain", "team-a..orders")

@@ -11,10 +11,10 @@ from gateway.catalog.entities import Alias, TopicEntry
 from gateway.names import LogicalName
 from tests.session.changing import (
     BAD_REQUEST,
-    DELETE,
     DONE,
     FORBIDDEN,
     FORBIDDEN_CLUSTER,
+    SET,
     alter,
     move,
     pair,
@@ -75,10 +75,10 @@ async def test_to_the_default_namespace_it_is_as_if_it_was_made_there(right: str
 async def test_a_release_gives_a_topic_the_name_that_it_is_stored_by() -> None:
     moved = TopicEntry("plain", LogicalName("team-b", "moved"))
     one = pair("ALTER TOPIC team-b:", "CREATE TOPIC plain", entries=[moved])
-    assert (await alter(one, "team-b:moved", DELETE, gateway__namespace=None))[0] == DONE
+    assert (await alter(one, "team-b:moved", SET, gateway__release="true"))[0] == DONE
     assert owner(one, "plain") == "plain"
     one = pair("ALTER TOPIC team-b:", "CREATE TOPIC moved", entries=[moved])
-    assert (await alter(one, "team-b:moved", DELETE, gateway__namespace=None))[0] == FORBIDDEN
+    assert (await alter(one, "team-b:moved", SET, gateway__release="true"))[0] == FORBIDDEN
 
 
 async def test_by_an_alias_the_namespace_that_the_topic_is_in_counts() -> None:

@@ -98,7 +98,9 @@ def test_a_namespace_that_is_being_deleted_is_unknown(version: int, name: str) -
     pair.catalog_changed()
     seen = pair.ask(METADATA, version, asking(METADATA, version, [name]))
     assert name not in [topic.name for topic in seen.topics]
-    (topic,) = pair.reply(METADATA, version, no_topics(METADATA, version)).topics
+    sent = pair.asked_as
+    assert sent is not None
+    (topic,) = pair.reply(METADATA, version, no_topics(METADATA, sent), sent=sent).topics
     assert (topic.name, int(topic.error_code)) == (name, UNKNOWN_TOPIC)
 
 
@@ -281,3 +283,22 @@ def test_more_topics_are_listed_than_a_client_may_name() -> None:
     cls = messages.message_class("MetadataRequest", 12)
     seen = pair.ask("Metadata", 12, messages.build(cls, topics=None))
     assert len(seen.topics) == len(names)
+
+
+@pytest.mark.parametrize("list_namespaces", [False, True])
+@pytest.mark.parametrize("names", [None, ["org:x", "team-a:x"], ["team-a:", "org:x", "team-a:x"]])
+@pytest.mark.parametrize("limit", [1, 4, 2_000])
+def test_a_cursor_in_the_other_spelling_repeats_no_topic(
+    limit: int, names: list[str] | None, list_namespaces: bool
+) -> None:
+    pair = Pair(list_namespaces=list_namespaces, namespaces=NAMESPACES, topics=TOPICS)
+    cls = element_class(messages.message_class(f"{DESCRIBE}Request", 0), "cursor")
+    pages: dict[str, Any] = {}
+    for spelling in ("org:x", "org..x"):
+        cursor = make(cls, {"topic_name": spelling, "partition_index": 1})
+        request = asking(DESCRIBE, 0, names, response_partition_limit=limit, cursor=cursor)
+        seen = pair.ask(DESCRIBE, 0, request)
+        pages[spelling] = pair.reply(DESCRIBE, 0, broker_page(seen, 2_000))
+    assert partitions([pages["org..x"].topics]) == partitions([pages["org:x"].topics])
+    told = [topic.name for topic in pages["org..x"].topics]
+    assert len(told) == len(set(told))

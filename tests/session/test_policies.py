@@ -179,8 +179,10 @@ def asking(version: int, *names: str) -> Any:
 @pytest.mark.parametrize(
     ("blocks", "names", "allowed"),
     [
-        ({}, ["team-a:orders"], True),
-        ({"everywhere": {"producer": {"acks": "require"}}}, ["team-a:orders"], True),
+        ({}, ["plain"], True),
+        ({}, ["team-a:orders"], False),
+        ({}, ["plain", "a..b"], False),
+        ({"everywhere": {"producer": {"acks": "require"}}}, ["plain"], True),
         (strict("team-a"), ["team-a:orders", "team-b:x"], False),
         (strict("team-a"), ["team-a:orders", "plain"], False),
         (strict("team-a"), ["plain"], True),
@@ -194,6 +196,7 @@ def test_what_may_be_created_by_being_asked_for(
     blocks: Any, names: list[str], allowed: bool, version: int
 ) -> None:
     one = pair(**blocks)
+    one.facts.index.learn(b"a..b", None)
     seen = one.ask("Metadata", version, asking(version, *names))
     assert [topic.name for topic in seen.topics] == [name.replace(":", "..") for name in names]
     assert seen.allow_auto_topic_creation is allowed

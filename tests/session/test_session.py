@@ -10,6 +10,7 @@ import pytest
 
 from gateway.exchanges.exchange import Interlude, Refresh, Work
 from gateway.rules.nested import make
+from gateway.session.deciding import Deciding
 from gateway.session.in_flight import MAX_IN_FLIGHT
 from protocol import messages
 from protocol.errors import ProtocolError
@@ -42,7 +43,7 @@ def saturated(pair: Pair) -> bool:
     return pair.session.saturated
 
 
-def waiting(pair: Pair) -> Refresh | Work | Interlude | None:
+def waiting(pair: Pair) -> Refresh | Work | Interlude | Deciding | None:
     return pair.session.waiting
 
 

@@ -22,7 +22,8 @@ from protocol.splice import splice
 from tests.protocol.kafka_reader import Reader
 from tests.session import fetching
 from tests.session.allowing import Allowing
-from tests.session.mutating import QUICK, framed, pieces
+from tests.session.mutating import QUICK, pieces
+from tests.session.mutations import framed
 from tests.session.pair import Pair, raw_frame, topic_id
 from tests.session.producing import batch, produce
 

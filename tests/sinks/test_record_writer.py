@@ -44,7 +44,7 @@ def test_single_records_share_writes() -> None:
     writer: RecordWriter[int] = RecordWriter("test", disk, 1_000, line)
     writer.start()
     writer.put((0,), 1)
-    wait_until(lambda: disk.tries, "the first write", 10)
+    wait_until(lambda: disk.tries, "the first write", 120)
     for number in range(1, 1 + 2 * CHUNK):
         writer.put((number,), 1)
     disk.gate.set()

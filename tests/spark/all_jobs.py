@@ -14,8 +14,9 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from spark import page, report, usage
-from spark.arguments import Command, Tables, finish, parse, read_records
+from spark.arguments import Command, Tables, parse, read_records, write
 from spark.page import About
+from spark.progress import Progress
 from spark.sections import SECTIONS
 from spark.session import make_session
 from tests.spark import quick_java
@@ -35,7 +36,10 @@ SMALL: Final = {
 
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
     """The tables of all jobs, those of the report's page besides."""
-    return {**usage.tables(records, options), **report.tables(records, options)}
+    return {
+        **usage.tables(records, options),
+        **report.tables(records, options, usage.HOUR_MS),
+    }
 
 
 def _options(parser: argparse.ArgumentParser) -> None:
@@ -54,12 +58,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     records = read_records(spark, options)
     # Kept, so that the page does not take them all again.
     found = {name: table.persist() for name, table in tables(records, options).items()}
-    for name, table in found.items():
-        finish(name, table, options)
+    write(spark, found, options, Progress("all_jobs", quiet=options.quiet))
     shown = {section.table for section in SECTIONS}
-    rows = report.collected({name: found[name] for name in shown}, options.rows)
+    rows = report.collected({name: found[name] for name in shown & found.keys()}, options.rows)
     # Each driver has another input, with the same records: the page names none.
-    report.write(options.page, page.page(rows, report.totals(records), About("the log", NOW)))
+    report.write(options.page, page.page(rows, report.facts(records).totals, About("the log", NOW)))
     spark.stop()
     return 0
 

@@ -66,8 +66,12 @@ def _rows(draw: random.Random) -> Iterator[Row]:
 def _flows(draw: random.Random) -> Iterator[Row]:
     for row in samples.random_flows(draw.randrange(1_000), FLOWS):
         times = [draw.randrange(1, 2**22) for _ in range(2 * row["led_requests"])]
-        row["gateway_us_log2"] = samples.histogram(times[::2])
-        row["broker_us_log2"] = samples.histogram(times[1::2])
+        sides = {"gateway": times[::2], "broker": times[1::2]}
+        if draw.randrange(3):
+            row |= {f"{side}_us_quarters": samples.histogram(of) for side, of in sides.items()}
+        else:
+            row["schema_version"] = 1
+            row |= {f"{side}_us_log2": samples.earlier_histogram(of) for side, of in sides.items()}
         yield row
     # What MirrorMaker takes for its own, and weak producers.
     for name in ("org:a.internal", "org:mm2-offsets.a.internal", "team-a:a-internal", "b.internal"):

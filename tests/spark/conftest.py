@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 _WITHOUT_SPARK = _HERE / "test_schema.py"
 
-_SECONDS = 300
+_SECONDS = 900
 """For one test, which may be the one that Spark starts for, on a machine that has other work."""
 
 # py4j leaves its sockets to the garbage collector.

@@ -17,7 +17,7 @@ from devkit.spark_jars import spark_jars
 from devkit.waiting import wait_until
 from tests.spark.all_jobs import SMALL
 
-SECONDS: Final = 240.0
+SECONDS: Final = 600.0
 """For one driver, on a machine that has other work."""
 
 NO_PYTHON: Final = {"PYSPARK_PYTHON": "/nowhere/python"}

@@ -14,7 +14,7 @@ from devkit.paths import PROJECT_ROOT
 from spark.table import Table
 from tests.spark import quick_java
 
-SECONDS = 240.0
+SECONDS = 600.0
 """For a start of Spark and a batch, on a machine that has other work."""
 
 STREAM = "traffic"

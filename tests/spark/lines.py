@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from spark import records
+from spark import records, schema
 from spark.table import Table
 
 TIME_MS = 1_767_225_600_000
@@ -21,7 +21,7 @@ def line(name: str, **values: Any) -> str:
     """One flow record, without the newline."""
     record = {
         "kind": "flow",
-        "schema_version": 1,
+        "schema_version": schema.SCHEMA_VERSION,
         "id": name,
         "gateway_id": "gateway",
         "worker_id": 0,
@@ -33,7 +33,7 @@ def line(name: str, **values: Any) -> str:
         "namespace": "org:apache",
         "requests": 2,
         "errors": {"NONE": 2},
-        "gateway_us_log2": [0, 2],
+        "gateway_us_quarters": {"4": 2},
     }
     return json.dumps(record | values, separators=(",", ":"))
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+from bisect import bisect
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,12 +16,15 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType
 
 from spark import schema
-from spark.histogram import BUCKETS
+from spark.histogram import BUCKETS, EARLIER_BUCKETS, STEPS
 
 START_MS = 1_767_225_600_000
 """2026-01-01 00:00:00 UTC."""
 
 MINUTE_MS = 60_000
+
+BOUNDS_US = [2 ** (number / STEPS) for number in range(BUCKETS - 1)]
+"""Where each bucket of a histogram ends, but for the last one."""
 
 Row = dict[str, Any]
 
@@ -74,8 +78,8 @@ def flow(topic: str | None = "org:orders", api: str = "Produce", /, **values: An
         "weak_producers": {},
         "errors": {},
         "denials": {},
-        "gateway_us_log2": [0] * BUCKETS,
-        "broker_us_log2": [0] * BUCKETS,
+        "gateway_us_quarters": {},
+        "broker_us_quarters": {},
     }
     return _known(row | values)
 
@@ -124,11 +128,20 @@ def used_acl(acl: str, **values: Any) -> Row:
     return _known({**_COMMON, "kind": "acl", "acl": acl} | values)
 
 
-def histogram(times_us: Iterable[int]) -> list[int]:
-    """What the gateway counts of these times, in whole microseconds."""
-    counts = [0] * BUCKETS
+def histogram(times_us: Iterable[float]) -> dict[str, int]:
+    """What the gateway counts of these times, in a record of version 2."""
+    counts: dict[int, int] = {}
     for time in times_us:
-        counts[min(time.bit_length(), BUCKETS - 1)] += 1
+        bucket = bisect(BOUNDS_US, time)
+        counts[bucket] = counts.get(bucket, 0) + 1
+    return {str(bucket): counts[bucket] for bucket in sorted(counts)}
+
+
+def earlier_histogram(times_us: Iterable[float]) -> list[int]:
+    """The same in a record of version 1."""
+    counts = [0] * EARLIER_BUCKETS
+    for time in times_us:
+        counts[min(int(time).bit_length(), EARLIER_BUCKETS - 1)] += 1
     return counts
 
 

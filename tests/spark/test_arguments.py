@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark import arguments, batches
+from spark import arguments, batches, report
 from spark.arguments import Command, run
 from spark.table import Table
 from tests.spark.lines import TIME_MS, compressed, finished_file, line, numbered
@@ -102,11 +102,68 @@ def test_lines_that_are_no_records_are_told(
 ) -> None:
     (Path(log) / "b.jsonl").write_text("none\nnothing\n" + line("3", schema_version=7) + "\n")
     assert _run(log, tmp_path) == 0
-    assert capsys.readouterr().err.splitlines() == [
+    places = f"  file:{log}/b.jsonl, line"
+    *told, newer = capsys.readouterr().err.splitlines()
+    assert told == [
         "2 lines are no records: corrupt",
         "1 lines are no records: unknown_version",
+        f"{places} 1: corrupt: 'none'",
+        f"{places} 2: corrupt: 'nothing'",
     ]
+    assert newer.startswith(f"{places} 3: unknown_version: ")
     assert _json(tmp_path / "out") == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("lines", [None, "none\nnothing\n"])
+@pytest.mark.parametrize("command", ["table", "report"])
+def test_nothing_takes_the_place_of_results(
+    log: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    lines: str | None,
+    command: str,
+) -> None:
+    """An empty directory, or a log that holds only lines that are none."""
+    page = tmp_path / "report.html"
+
+    def job(source: str, *more: str) -> int:
+        if command == "table":
+            return _run(source, tmp_path, *more)
+        return report.main(["--input", source, "--page", str(page), "--quiet", *more])
+
+    def made() -> object:
+        return _json(tmp_path / "out") if command == "table" else page.read_text()
+
+    assert job(log) == 0
+    before = made()
+    nothing = tmp_path / "nothing"
+    nothing.mkdir()
+    if lines:
+        (nothing / "a.jsonl").write_text(lines)
+    capsys.readouterr()
+    assert job(str(nothing)) == 2
+    assert f"{nothing}: no record is there" in capsys.readouterr().err
+    assert made() == before
+    assert job(str(nothing), "--allow-empty") == 0
+    assert made() != before
+
+
+def test_a_time_without_records_is_told(
+    log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(log, tmp_path, "--from", "2027-01-01") == 2
+    assert "no record is there in this time" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_job_tells_what_it_does(
+    log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(_COMMAND, ["--input", log, "--output", str(tmp_path / "out")]) == 0
+    told = capsys.readouterr()
+    steps = [line.partition(" s  ")[2] for line in told.err.splitlines()]
+    assert steps == ["starting Spark", f"reading {log}", "clients (1 of 1)"]
+    assert told.out.startswith("clients:\n")
 
 
 def test_a_torn_file_is_told_and_read_up_to_the_tear(
@@ -124,7 +181,8 @@ def test_what_a_user_can_mend_is_one_line(
     log: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str
 ) -> None:
     assert log
-    assert run(_COMMAND, ["--input", str(tmp_path / source) if "/" not in source else source]) == 2
+    given = str(tmp_path / source) if "/" not in source else source
+    assert run(_COMMAND, ["--input", given, "--quiet"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 

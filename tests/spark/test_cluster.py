@@ -25,7 +25,7 @@ from tests.spark import all_kinds
 from tests.spark.drivers import Answers, answers, run_all_jobs, spark_submit
 from tests.spark.lines import finished_file
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(1800)]
 
 _TOPIC = "traffic-of-the-cluster"
 _LOCAL = "local[2]"
@@ -130,7 +130,7 @@ def _ended(cluster: SparkCluster) -> list[Application]:
         found = cluster.applications()
         return [] if any(one.state == "RUNNING" for one in found) else found
 
-    return wait_until(ended, "the end of the applications", 30)
+    return wait_until(ended, "the end of the applications", 120)
 
 
 def test_every_job_has_an_answer(of_files: Mapping[str, Found]) -> None:

@@ -75,3 +75,24 @@ def test_software_is_told_and_versions_are_apart(spark: SparkSession) -> None:
 
 def test_only_producers_are_told_of(spark: SparkSession) -> None:
     assert of(spark, samples.flow("t", "Fetch"), samples.denial(), samples.flow("t")) == []
+
+
+def test_acks_all_that_one_replica_is_enough_for(spark: SparkSession) -> None:
+    """Of topics by either of their names; null where nothing is known."""
+    rows = [
+        samples.flow("org:one", client_id="hollow", acks_all=3),
+        samples.flow("org:two", client_id="hollow", acks_all=5),
+        samples.flow("org:two", client_id="sound", acks_all=7),
+        samples.flow("org:flat", client_id="by its stored name", acks_all=11),
+        samples.flow("org:unknown", client_id="unknown", acks_all=13),
+    ]
+    hollow = {"org:one": True, "org:two": False, "org..flat": True}
+    found = guarantees(samples.frame(spark, rows), hollow).collect()
+    assert {row.client_id: row.hollow_acks_all for row in found} == {
+        "hollow": 3,
+        "sound": 0,
+        "by its stored name": 11,
+        "unknown": None,
+    }
+    assert {row.hollow_acks_all for row in of(spark, *rows)} == {None}
+    assert sum(row.acks_all for row in found) == 39

@@ -2,61 +2,106 @@
 
 from __future__ import annotations
 
+import json
 import random
+from collections.abc import Iterable, Sequence
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from gateway.flows import LATENCY_BUCKETS
+from gateway.counts import METRIC_BUCKETS
+from gateway.flows import LATENCY_BUCKETS, LATENCY_STEPS
 from spark import histogram
 from tests.spark import samples
 
 LAST_US = histogram.LAST_US
 
+Record = dict[str, object]
+"""What a record has of one side: ``quarters``, or ``log2`` of an earlier gateway."""
 
-def exact(times: list[int], thousandths: int) -> int:
+ROUNDED = 0.5
+
+
+def exact(times: Sequence[float], thousandths: int) -> float:
     """The percentile by sorting: the value at rank ceil(p * n)."""
     rank = max(1, -(-len(times) * thousandths // 1000))
     return sorted(times)[rank - 1]
 
 
-def times_of(draw: random.Random) -> list[int]:
+def is_within(told: int, truth: float, factor: float) -> bool:
+    """Whether a percentile is right within a factor, and rounded to a whole number then. What takes
+    less than a microsecond is told as 0."""
+    if truth < 1:
+        return told == 0
+    return truth / factor - ROUNDED <= told <= truth * factor + ROUNDED
+
+
+def times_of(draw: random.Random) -> list[float]:
     """Times as they come: around a value, and now and then much later."""
     middle = draw.choice([1, 30, 400, 5_000, 90_000, 2_000_000])
     count = draw.choice([1, 2, 3, 20, 1_000, 3_000])
     spread = draw.choice([0.1, 0.7, 2.0])
-    return [min(int(draw.lognormvariate(0, spread) * middle), LAST_US) for _ in range(count)]
+    return [min(draw.lognormvariate(0, spread) * middle, LAST_US) for _ in range(count)]
 
 
-def percentiles(spark: SparkSession, histograms: list[list[int]]) -> list[list[int | None]]:
-    """Of each histogram those of PERCENTILES, by Spark."""
-    values = F.from_json(F.lit(str(histograms)), "array<array<bigint>>")
-    rows = spark.range(1).select(F.posexplode(values).alias("at", "buckets"))
-    wanted = [
-        histogram.percentile(F.col("buckets"), thousandths)
-        for _, thousandths in histogram.PERCENTILES
+def newest(times: Iterable[float]) -> Record:
+    return {"quarters": samples.histogram(times)}
+
+
+def earlier(times: Iterable[float]) -> Record:
+    return {"log2": samples.earlier_histogram(times)}
+
+
+def percentiles(spark: SparkSession, sets: Sequence[Sequence[Record]]) -> list[list[int | None]]:
+    """Of each set of records those of PERCENTILES, by Spark."""
+    rows = [{"at": at} | record for at, records in enumerate(sets) for record in records]
+    typed = "array<struct<at int, quarters map<string,bigint>, log2 array<bigint>>>"
+    given = spark.range(1).select(F.inline(F.from_json(F.lit(json.dumps(rows)), typed)))
+    one = histogram.counted(given, ["at"], "quarters", "log2")
+    buckets = one.select(
+        "at", F.inline(histogram.spread(F.col("last"), F.col("width"), F.col("count")))
+    )
+    merged = buckets.groupBy("at", "bucket").agg(F.sum("count").alias("count"))
+    found = {row["at"]: row for row in histogram.percentiles(merged, ["at"]).collect()}
+    return [
+        [found[at][name] if at in found else None for name, _ in histogram.PERCENTILES]
+        for at in range(len(sets))
     ]
-    return [list(row)[1:] for row in sorted(rows.select("at", *wanted).collect())]
 
 
 def test_the_buckets_are_the_gateways() -> None:
-    assert histogram.BUCKETS == LATENCY_BUCKETS
+    assert (histogram.BUCKETS, histogram.STEPS) == (LATENCY_BUCKETS, LATENCY_STEPS)
+    assert histogram.EARLIER_BUCKETS == METRIC_BUCKETS
 
 
-def test_percentiles_are_within_the_stated_error(spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    ("record", "factor"),
+    [(newest, 1.19), (earlier, histogram.EARLIER_ERROR_FACTOR)],
+)
+def test_percentiles_are_within_the_stated_error(
+    spark: SparkSession, record: object, factor: float
+) -> None:
+    assert callable(record)
     draw = random.Random(7)
     sets = [times_of(draw) for _ in range(300)]
-    found = percentiles(spark, [samples.histogram(times) for times in sets])
+    found = percentiles(spark, [[record(times)] for times in sets])
     for times, told in zip(sets, found, strict=True):
         for value, (name, thousandths) in zip(told, histogram.PERCENTILES, strict=True):
             truth = exact(times, thousandths)
             assert value is not None
-            if truth == 0:
-                assert value == 0
-                continue
-            error = value / truth
-            assert 1 / histogram.ERROR_FACTOR < error < histogram.ERROR_FACTOR, (name, truth, value)
+            assert is_within(value, truth, factor), (name, truth, value)
+
+
+def test_a_log_of_both_versions_is_within_a_factor_of_two(spark: SparkSession) -> None:
+    draw = random.Random(11)
+    pairs = [(times_of(draw), times_of(draw)) for _ in range(100)]
+    found = percentiles(spark, [[newest(one), earlier(other)] for one, other in pairs])
+    for (one, other), told in zip(pairs, found, strict=True):
+        for value, (name, thousandths) in zip(told, histogram.PERCENTILES, strict=True):
+            truth = exact([*one, *other], thousandths)
+            assert value is not None
+            assert is_within(value, truth, histogram.EARLIER_ERROR_FACTOR), (name, truth, value)
 
 
 @pytest.mark.parametrize(
@@ -65,28 +110,43 @@ def test_percentiles_are_within_the_stated_error(spark: SparkSession) -> None:
         ([], None),
         ([0], 0),
         ([1], 1),
-        ([1000], 724),  # the middle of 512 to 1024
-        ([512] * 10_000, 724),
+        ([1000], 939),  # the middle of 861 to 1024
+        ([512] * 10_000, 558),  # of 512 to 609
         ([LAST_US], LAST_US),
         ([90_000_000], LAST_US),  # beyond the histogram: at least its last bucket's beginning
     ],
 )
-def test_the_median_of_one_bucket(spark: SparkSession, times: list[int], told: int | None) -> None:
-    assert percentiles(spark, [samples.histogram(times)])[0][0] == told
+def test_the_median_of_one_bucket(
+    spark: SparkSession, times: list[float], told: int | None
+) -> None:
+    assert percentiles(spark, [[newest(times)]])[0][0] == told
+
+
+@pytest.mark.parametrize(
+    ("times", "told"), [([0], 0), ([1000] * 10_000, 724), ([90_000_000], LAST_US)]
+)
+def test_the_median_of_one_bucket_of_an_earlier_gateway(
+    spark: SparkSession, times: list[float], told: int
+) -> None:
+    assert percentiles(spark, [[earlier(times)]])[0][0] == told
+
+
+def test_what_no_gateway_counts_by_is_left_out_or_in_the_last_bucket(spark: SparkSession) -> None:
+    record: Record = {"quarters": {"x": 3, "-1": 4, "": 5, "1e9": 6, "500": 1}}
+    assert percentiles(spark, [[record]])[0][0] == LAST_US
 
 
 def test_ranks_are_counted_and_not_estimated(spark: SparkSession) -> None:
     """The 999th and the 1000th of 1,000: p99.9 is the one, and not yet the other."""
     for slow, beyond in ((1, False), (2, True)):
-        counts = samples.histogram([100] * (1_000 - slow) + [1_000_000] * slow)
-        p999 = percentiles(spark, [counts])[0][3]
+        counts = newest([100] * (1_000 - slow) + [1_000_000] * slow)
+        p999 = percentiles(spark, [[counts]])[0][3]
         assert p999 is not None
         assert (p999 > 1_000) is beyond
 
 
 def test_more_requests_than_an_int_holds(spark: SparkSession) -> None:
-    counts = [0] * histogram.BUCKETS
-    counts[3], counts[9] = 3_000_000_000_000, 1_000_000_000_000
-    p50, p95, *_ = percentiles(spark, [counts])[0]
-    assert p50 is not None and 4 <= p50 < 8
-    assert p95 is not None and 256 <= p95 < 512
+    counts: Record = {"quarters": {"12": 3_000_000_000_000, "36": 1_000_000_000_000}}
+    p50, p95, *_ = percentiles(spark, [[counts]])[0]
+    assert p50 is not None and 7 <= p50 <= 8
+    assert p95 is not None and 430 <= p95 <= 512

@@ -76,7 +76,7 @@ class _Writer:
         return line(name, worker_id=worker, time_ms=TIME_MS + number)
 
 
-@pytest.mark.timeout(300 + 120 * KILLS)
+@pytest.mark.timeout(900 + 400 * KILLS)
 def test_killed_while_files_are_written_no_line_is_lost_or_doubled(
     spark: SparkSession, tmp_path: Path
 ) -> None:

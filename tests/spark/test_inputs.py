@@ -141,10 +141,34 @@ def test_a_record_that_came_twice_into_a_topic_counts_once(
     topic = local_rows(spark, "line string, source string", rows)
     monkeypatch.setattr(sources, "read_topic", lambda _spark, _topic: topic)
     assert _names(spark, "kafka://h:1/t", "kafka://h:1/t") == ["a", "b", "c"]
-    assert capsys.readouterr().err.splitlines() == [
+    *told, newer = capsys.readouterr().err.splitlines()
+    assert told == [
         "2 lines are no records: corrupt",
         "1 lines are no records: unknown_version",
+        "  t-0@3: corrupt: 'none'",
+        "  t-0@5: corrupt: 'none'",
     ]
+    assert newer.startswith("  t-0@6: unknown_version: ")
+
+
+def test_the_places_of_many_bad_lines_are_told_of_the_first_ones(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also of lines that are the same, of a compressed file, and of one read in several parts."""
+    _written(tmp_path / "a-1.jsonl", [*numbered(0, 40), "", line("x"), ""])
+    finished_file(tmp_path / "b-1.jsonl.gz", [line("y"), "cut", *["later"] * 20])
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "2000")
+    try:
+        assert len(_names(spark, str(tmp_path))) == 42
+        assert spark.conf.get("spark.sql.files.maxPartitionBytes") == "2000"
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+    count, *places = capsys.readouterr().err.splitlines()
+    assert count == "23 lines are no records: corrupt"
+    assert len(places) == inputs._SHOWN_BAD
+    first = f"  file:{tmp_path}"
+    assert places[:2] == [f"{first}/a-1.jsonl, line {n}: corrupt: ''" for n in (41, 43)]
+    assert f"{first}/b-1.jsonl.gz, line 3: corrupt: 'later'" in places
 
 
 def test_where_there_is_no_log_is_told(

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from spark import histogram, tiers
 from spark.latency import SIDES, latency
 from tests.spark import samples
-from tests.spark.test_histogram import exact
+from tests.spark.test_histogram import exact, is_within
 
-TIMES = dict[tuple[str, str, str], list[int]]
+TIMES = dict[tuple[str, str, str], list[float]]
 
 
 def traffic(seed: int) -> tuple[list[samples.Row], TIMES]:
@@ -26,10 +26,10 @@ def traffic(seed: int) -> tuple[list[samples.Row], TIMES]:
         namespace = tiers.NONE if topic is None else topic.rpartition(":")[0] or tiers.DEFAULT
         count = draw.randrange(6)
         histograms = {}
-        for side, column in SIDES.items():
+        for side, (quarters, _) in SIDES.items():
             slow = 30 if side == "broker" else 1
-            taken = [int(draw.lognormvariate(4, 1.5) * slow) for _ in range(count)]
-            histograms[column] = samples.histogram(taken)
+            taken = [draw.lognormvariate(4, 1.5) * slow for _ in range(count)]
+            histograms[quarters] = samples.histogram(taken)
             for key in ((namespace, api), (tiers.ALL, api), (tiers.ALL, tiers.ALL)):
                 times[*key, side] += taken
         rows.append(samples.flow(topic, api, requests=6, led_requests=count, **histograms))
@@ -43,11 +43,11 @@ def test_percentiles_of_all_requests_together(spark: SparkSession) -> None:
     for row in found:
         taken = times[row.namespace, row.api, row.side]
         assert row.requests == len(taken)
-        assert row.buckets == samples.histogram(taken)
+        counted = samples.histogram(taken)
+        assert row.buckets == [counted.get(str(bucket), 0) for bucket in range(histogram.BUCKETS)]
         for name, thousandths in histogram.PERCENTILES:
-            truth, told = exact(taken, thousandths), row[name]
-            factor = histogram.ERROR_FACTOR
-            assert told == truth or truth / factor < told < truth * factor, (row, truth)
+            truth = exact(taken, thousandths)
+            assert is_within(row[name], truth, histogram.ERROR_FACTOR), (row, truth)
 
 
 def test_without_requests_there_is_no_row(spark: SparkSession) -> None:
@@ -55,10 +55,18 @@ def test_without_requests_there_is_no_row(spark: SparkSession) -> None:
     assert latency(samples.frame(spark, [samples.flow(led_requests=0)])).count() == 0
 
 
-def test_a_histogram_of_fewer_buckets_counts(spark: SparkSession) -> None:
-    row = samples.flow(gateway_us_log2=[0, 0, 3], broker_us_log2=[0, 0, 0, 0, 3], led_requests=3)
-    found = latency(samples.frame(spark, [row])).where("namespace = 'org'").collect()
+def test_records_of_both_versions_count_together(spark: SparkSession) -> None:
+    earlier = samples.flow(
+        schema_version=1,
+        gateway_us_quarters=None,
+        broker_us_quarters=None,
+        gateway_us_log2=[0, 0, 3],
+        broker_us_log2=[0, 0, 0, 0, 3],
+        led_requests=3,
+    )
+    newer = samples.flow(gateway_us_quarters={"40": 4}, broker_us_quarters={"8": 4}, led_requests=4)
+    found = latency(samples.frame(spark, [earlier, newer])).where("namespace = 'org'").collect()
     assert {one.side: (one.p50, one.requests) for one in found} == {
-        "gateway": (2, 3),
-        "broker": (11, 3),
+        "gateway": (880, 7),
+        "broker": (4, 7),
     }

@@ -32,9 +32,6 @@ _MODEL = """
 """
 
 
-pytestmark = pytest.mark.timeout(300)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _browser_is_here() -> None:
     """Fetched once, in the first test's time."""

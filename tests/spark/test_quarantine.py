@@ -16,10 +16,12 @@ from tests.spark.lines import DAY_MS, TIME_MS, compressed, finished_file, line, 
 
 _STREAM = "traffic"
 
+NEWER = schema.SCHEMA_VERSION + 1
+
 _NEWER = (
-    line("newer", schema_version=2),
-    line("newer-late", schema_version=2, time_ms=TIME_MS - 3 * DAY_MS),
-    line("newer-kind", schema_version=2, kind="hint"),
+    line("newer", schema_version=NEWER),
+    line("newer-late", schema_version=NEWER, time_ms=TIME_MS - 3 * DAY_MS),
+    line("newer-kind", schema_version=NEWER, kind="hint"),
 )
 
 
@@ -33,7 +35,7 @@ def table(spark: SparkSession, tmp_path: Path) -> Table:
     (logs / "a-2.jsonl.gz").write_bytes(compressed(numbered(100, 500))[:500])
     paths = sorted(f"file:{path}" for path in logs.iterdir())
     batches.commit(made, _STREAM, 0, batches.write_files(made, paths, None), paths)
-    (logs / "a-3.jsonl").write_text(line("open", schema_version=2) + "\n")
+    (logs / "a-3.jsonl").write_text(line("open", schema_version=NEWER) + "\n")
     open_files.refresh(made, _STREAM, str(logs), None)
     return made
 
@@ -60,7 +62,7 @@ def test_what_newer_jobs_know_is_in_the_table_once(
     assert quarantine.judge_again(table) == 0
     assert table.snapshot().files == files
 
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", NEWER)
     for expected in (2, 0):
         assert quarantine.judge_again(table) == expected
         assert _names(table) == before + Counter(["newer", "newer-late"])
@@ -74,7 +76,7 @@ def test_what_newer_jobs_know_is_in_the_table_once(
 
 
 def test_the_counts_are_those_of_the_rows(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", NEWER)
     quarantine.judge_again(table)
     snapshot = table.snapshot()
     counts = snapshot.streams[_STREAM].counts + snapshot.open[_STREAM].counts
@@ -84,7 +86,7 @@ def test_the_counts_are_those_of_the_rows(table: Table, monkeypatch: pytest.Monk
 
 
 def test_a_compaction_that_was_faster_wins(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", NEWER)
 
     def meanwhile(*args: object) -> Written:
         made = write_new(*args)  # type: ignore[arg-type]
@@ -103,7 +105,7 @@ def test_a_compaction_that_was_faster_wins(table: Table, monkeypatch: pytest.Mon
 def test_the_command_says_how_many(
     table: Table, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", NEWER)
     assert quarantine.main(["--table", table.path, "--master", "local[2]"]) == 0
     assert capsys.readouterr().out == "2 lines are records now\n"
     assert quarantine.main(["--table", f"{table.path}/none", "--master", "local[2]"]) == 2

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from gateway.traffic import record as traffic_record
-from spark import records
+from spark import records, schema
 from spark.table import row_schema
 from tests.spark.lines import DAY_MS, TIME_MS, line
 
@@ -24,7 +24,10 @@ RECORDS = {
     "spaces around it": f"  {_WHOLE}\t ",
     "a value may be null": line("x", namespace=None, errors=None),
     "the first moment": line("x", time_ms=records.OLDEST_MS),
-    "the most that is counted": line("x", bytes_in=records.MOST, gateway_us_log2=[records.MOST]),
+    "the most that is counted": line(
+        "x", bytes_in=records.MOST, gateway_us_quarters={"9": records.MOST}
+    ),
+    "of an earlier gateway": line("x", schema_version=1, gateway_us_log2=[0, 2]),
     "a limit may be any number": line("x", value=-1, limit=2**63 - 1),
 }
 
@@ -46,7 +49,10 @@ QUARANTINED = {
     "more than a long holds": (line("x", requests=2**70), records.CORRUPT),
     "a word in a histogram": (line("x", gateway_us_log2=[1, "x"]), records.CORRUPT),
     "a list for a map": (line("x", errors=[1]), records.CORRUPT),
-    "a newer version": (line("x", schema_version=2), records.UNKNOWN_VERSION),
+    "a newer version": (
+        line("x", schema_version=schema.SCHEMA_VERSION + 1),
+        records.UNKNOWN_VERSION,
+    ),
     "no version": (line("x", schema_version=0), records.MISSING_FIELD),
     "no kind": (line("x", kind=None), records.MISSING_FIELD),
     "no id": (line("x", id=None), records.MISSING_FIELD),
@@ -59,6 +65,10 @@ QUARANTINED = {
     "fewer connections than none": (line("x", connections=-1), records.BAD_COUNT),
     "less than nothing in a histogram": (line("x", broker_us_log2=[0, -1]), records.BAD_COUNT),
     "too much in a histogram": (line("x", gateway_us_log2=[2**62, 0]), records.BAD_COUNT),
+    "less than nothing in a newer histogram": (
+        line("x", broker_us_quarters={"9": -1}),
+        records.BAD_COUNT,
+    ),
     "less than nothing in a map": (line("x", denials={"acl": -5}), records.BAD_COUNT),
     "quotes that are none": (_WHOLE.replace('"', "'"), records.CORRUPT),
     "no number": (line("x", tomorrow=float("nan")), records.CORRUPT),
@@ -103,7 +113,7 @@ def test_what_is_none_is_quarantined_with_the_reason(parsed: dict[str, Any], nam
 def test_the_values_are_those_of_the_line(parsed: dict[str, Any]) -> None:
     row = parsed[_WHOLE]
     assert (row.client_id, row.time_ms, row.worker_id) == ("whole", TIME_MS, 0)
-    assert (row.errors, row.gateway_us_log2) == ({"NONE": 2}, [0, 2])
+    assert (row.errors, row.gateway_us_quarters) == ({"NONE": 2}, {"4": 2})
     assert (row.rule, row.late, row.date) == (None, False, dt.date(2026, 1, 1))
 
 

@@ -15,6 +15,8 @@ from tests.spark.lines import TIME_MS, line, numbered
 
 _STREAM = "traffic"
 
+NEWER = schema.SCHEMA_VERSION + 1
+
 
 def _lines(table: Table, lines: Iterable[str], first: int = 0) -> DataFrame:
     """Lines as they come from a topic, from an offset on."""
@@ -69,9 +71,9 @@ def test_lines_of_files_share_their_place(table: Table) -> None:
 def test_what_was_quarantined_twice_becomes_one_record(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    newer = [line(name, schema_version=2) for name in ("a", "a", "b")]
+    newer = [line(name, schema_version=NEWER) for name in ("a", "a", "b")]
     assert _batch(table, 0, newer).quarantined == {records.UNKNOWN_VERSION: 3}
-    monkeypatch.setattr(schema, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr(schema, "SCHEMA_VERSION", NEWER)
     # Another one that these jobs have taken meanwhile.
     _batch(table, 1, newer[2:])
     assert quarantine.judge_again(table) == 1

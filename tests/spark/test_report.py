@@ -13,10 +13,12 @@ from pyspark.sql import SparkSession
 
 from spark import report
 from spark.arguments import parse
+from spark.progress import Progress
 from spark.sections import SECTIONS
 from tests.spark import samples
 
 NOW = dt.datetime(2026, 1, 5, tzinfo=dt.UTC)
+SILENT = Progress("report", quiet=True)
 VOLUME = ("bytes_in", "bytes_out", "records_in", "records_out", "requests")
 _FIELDS = ("bytes_in", "bytes_out", "records", "records_out", "led_requests")
 _CATALOG = {
@@ -40,8 +42,8 @@ def rows() -> list[samples.Row]:
     flows = samples.random_flows(3, 300)
     for row in flows:
         if row["led_requests"]:
-            row["gateway_us_log2"] = samples.histogram([90] * row["led_requests"])
-            row["broker_us_log2"] = samples.histogram([2000] * row["led_requests"])
+            row["gateway_us_quarters"] = samples.histogram([90] * row["led_requests"])
+            row["broker_us_quarters"] = samples.histogram([2000] * row["led_requests"])
     return [
         *flows,
         samples.flow("org:t.internal", bytes_in=500, records=5, acks_all=1, batches=1),
@@ -77,7 +79,7 @@ def test_every_section_has_the_jobs_rows(spark: SparkSession, tmp_path: Path) ->
     catalog.write_text(json.dumps(_CATALOG))
     given = rows()
     flows = [row for row in given if row["kind"] == "flow"]
-    made = report.make(samples.frame(spark, given), options("--catalog", str(catalog)), NOW)
+    made = report.make(samples.frame(spark, given), options("--catalog", str(catalog)), NOW, SILENT)
     found = sections_of(made)
     for section in SECTIONS:
         assert found[section.table]["rows"], section.table
@@ -98,6 +100,7 @@ def test_every_section_has_the_jobs_rows(spark: SparkSession, tmp_path: Path) ->
     assert moved == sorted(moved, reverse=True)
     # Three days: by the hour.
     assert len({row["period"] for row in found["over_time"]["rows"]}) > 48
+    assert "kafka-gateway" not in found["unused_acls"]["empty"], "it was given"
 
     assert [(row["principal"], row["count"]) for row in found["denials"]["rows"]] == [
         ("User:bob", 2),
@@ -116,7 +119,7 @@ def test_the_page_begins_with_the_totals(spark: SparkSession) -> None:
     given = rows()
     flows = [row for row in given if row["kind"] == "flow"]
     records = samples.frame(spark, given)
-    assert report.totals(records) == {
+    assert report.facts(records).totals == {
         **dict(zip(VOLUME, volume(flows), strict=True)),
         "namespaces": len({row["namespace"] for row in flows} - {None}),
         "topics": len({row["logical_topic"] for row in flows} - {None}),
@@ -131,19 +134,62 @@ def test_small_namespaces_are_summed_up_over_time(spark: SparkSession) -> None:
         for n in range(1, 10)
         for day in range(5)
     ]
-    found = sections_of(report.make(samples.frame(spark, given), options(), NOW))["over_time"]
+    found = sections_of(report.make(samples.frame(spark, given), options(), NOW, SILENT))[
+        "over_time"
+    ]
     largest = {f"team-{n}" for n in range(4, 10)}
     assert {row["tier"] for row in found["rows"]} == largest | {report.OTHERS}
     others = [row["bytes_in"] for row in found["rows"] if row["tier"] == report.OTHERS]
-    # Five days: by the day.
     assert others == [1 + 2 + 3] * 5
+
+
+@pytest.mark.parametrize(
+    ("minutes", "window_ms", "period_ms"),
+    [
+        (1, 1_000, 1_000),
+        (1, 10_000, 10_000),
+        (60, 10_000, 60_000),
+        (60, 300_000, 300_000),
+        (24 * 60, 60_000, 30 * 60_000),
+        (3 * 24 * 60, 60_000, 3_600_000),
+        (90 * 24 * 60, 60_000, 86_400_000),
+        (20_000 * 24 * 60, 60_000, 28 * 86_400_000),
+    ],
+)
+def test_a_bar_over_time_fits_the_time(minutes: int, window_ms: int, period_ms: int) -> None:
+    known = report.Facts({}, NOW, NOW + dt.timedelta(minutes=minutes), window_ms)
+    assert known.period_ms == period_ms
+
+
+def test_an_hour_is_shown_by_the_minute(spark: SparkSession) -> None:
+    given = [
+        samples.flow("a:t", bytes_in=1, time_ms=samples.START_MS + second * 1000, window_ms=10_000)
+        for second in range(0, 3600, 10)
+    ]
+    records = samples.frame(spark, given)
+    shown = report.over_time(records, report.facts(records).period_ms).collect()
+    assert sorted((row.period.minute, row.bytes_in) for row in shown) == [(n, 6) for n in range(60)]
+
+
+def test_what_nobody_asked_for_is_told_apart_from_what_is_empty(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    records = samples.frame(spark, [samples.flow("a:t")])
+    asked = tmp_path / "catalog.json"
+    asked.write_text(json.dumps({"format": 1, "acls": []}))
+    told = [
+        sections_of(report.make(records, options(*more), NOW, SILENT))["unused_acls"]["empty"]
+        for more in ([], ["--catalog", str(asked)])
+    ]
+    assert "--catalog" in told[0]
+    assert told[1] == "Every ACL of the catalog was used in this time."
 
 
 def test_a_long_table_says_how_long_it_is(spark: SparkSession) -> None:
     given = [samples.flow(f"team-a:t{n}") for n in range(30)]
     # Of used ACLs there are records from before the time that was asked for.
     given.append(samples.used_acl("x", time_ms=samples.START_MS - 3_600_000))
-    made = report.make(samples.frame(spark, given), options("--rows", "7"), NOW)
+    made = report.make(samples.frame(spark, given), options("--rows", "7"), NOW, SILENT)
     assert '"first":"2026-01-01T00:00:00Z"' in made
     idle = sections_of(made)["idle_topics"]
     assert (len(idle["rows"]), idle["total"]) == (7, 30)
@@ -151,7 +197,7 @@ def test_a_long_table_says_how_long_it_is(spark: SparkSession) -> None:
 
 
 def test_no_records_at_all(spark: SparkSession) -> None:
-    found = sections_of(report.make(samples.frame(spark, []), options(), NOW))
+    found = sections_of(report.make(samples.frame(spark, []), options(), NOW, SILENT))
     assert [section["rows"] for section in found.values()] == [[]] * len(SECTIONS)
 
 

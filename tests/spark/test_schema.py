@@ -8,7 +8,7 @@ from spark import schema
 
 def test_both_sides_have_the_same_fields_and_types() -> None:
     gateway_side = [(field.name, field.type) for field in traffic_record.FIELDS]
-    assert list(schema.COLUMNS) == gateway_side
+    assert list(schema.COLUMNS) == [*gateway_side, *schema.EARLIER]
     assert schema.SCHEMA_VERSION == traffic_record.SCHEMA_VERSION
 
 

@@ -109,6 +109,15 @@ def _given(**settings: str) -> SparkConf:
     return made
 
 
+def test_little_input_is_not_compiled_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second compiler, and the code that it would compile, cost more than they save."""
+    options = session._started_here(small=True)["spark.driver.extraJavaOptions"]
+    assert options.endswith(" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    usual = session._started_here(small=False)["spark.driver.extraJavaOptions"]
+    assert options.startswith(usual)
+    assert "XX" not in usual
+
+
 @pytest.mark.parametrize(
     ("master", "expected"),
     [("local[2]", True), ("spark://127.0.0.1:7077", True), ("spark://host:7077", False)],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+import pytest
+from pyspark.sql import Observation, SparkSession
 
-from spark import records, sources
-from spark.table import Counts, Table
+from spark import records, sources, writing
+from spark.table import Counts, Table, TableError
 from spark.writing import write_rows
 from tests.spark.lines import DAY_MS, TIME_MS, finished_file, line
 
@@ -39,3 +41,22 @@ def test_no_lines_are_no_files(spark: SparkSession, tmp_path: Path) -> None:
     table = Table(spark, str(tmp_path / "table"))
     written = write_rows(table, records.parse(sources.read_files(spark, [])))
     assert (written.files, written.counts, written.newest_ms) == ((), Counts(), None)
+
+
+def test_a_count_that_never_comes_is_an_error_and_no_wait_for_ever(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark drops events where its driver has too much to do."""
+
+    class Dropped(Observation):
+        @property
+        def get(self) -> dict[str, object]:
+            threading.Event().wait()
+            return {}
+
+    monkeypatch.setattr(writing, "Observation", Dropped)
+    monkeypatch.setattr(writing, "_OBSERVED_SECONDS", 0.01)
+    table = Table(spark, str(tmp_path / "table"))
+    with pytest.raises(TableError, match="has dropped the event"):
+        write_rows(table, records.parse(sources.read_files(spark, [])))
+    assert not table.exists()

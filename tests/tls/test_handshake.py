@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.connections.listeners import Listeners
-from tests.connections.bound_listener import RANGES, Bound, Echo, Run, plain, quietly, secure
+from tests.connections.bound_listener import Bound, Echo, Run, plain, quietly, secure
 from tests.tls.pki import Pki
 from tests.waiting import eventually
 
@@ -227,27 +226,38 @@ def test_a_client_that_says_nothing(run: Run, pki: Pki) -> None:
     run(test)
 
 
-@pytest.mark.parametrize("waiting", [0, 1])
-def test_no_more_than_so_many_at_a_time(run: Run, pki: Pki, waiting: int) -> None:
+@pytest.mark.parametrize("speaking", [False, True])
+def test_the_longest_silent_gives_way(run: Run, pki: Pki, speaking: bool) -> None:
+    """Among those who have said nothing, if there is one; and never the newest."""
+
     async def test() -> None:
-        async with Bound(secure(pki), max_connections=2) as bound:
-            bound.waiting = waiting
-            silent = [await bound.connect(None) for _ in range(2 - waiting)]
-            await eventually(
-                lambda: bound.listeners.handshaking("here") == 2 - waiting,
-                "a handshake begins or ends",
-            )
-            late = await bound.connect(None)
-            await quietly(late.reader.read())
-            assert bound.refused == [(late.address, "too many unauthenticated connections")]
-            bound.waiting = 0
-            await silent[0].close()
-            await eventually(
-                lambda: bound.listeners.handshaking("here") < 2, "a handshake begins or ends"
-            )
+        async with Bound(secure(pki), max_connections=2, max_share_per_ip=1.0) as bound:
+            first, second = await bound.connect(None), await bound.connect(None)
+            await eventually(lambda: bound.listeners.handshaking("here") == 2, "both are there")
+            if speaking:
+                first.writer.write(b"\x16")
+                await eventually(lambda: bound.places.speaking == 1, "the first has spoken")
             client = await bound.connect(pki.client())
             assert await client.echo(b"x") == b"x"
-            for each in (*silent[1:], late, client):
+            gone = second if speaking else first
+            await quietly(gone.reader.read())
+            assert bound.refused == [
+                (gone.address, "too many unauthenticated connections: others are waiting")
+            ]
+            for each in (first, second, client):
+                await each.close()
+
+    run(test)
+
+
+def test_one_address_has_a_share(run: Run, pki: Pki) -> None:
+    async def test() -> None:
+        async with Bound(secure(pki), max_connections=4) as bound:
+            clients = [await bound.connect(None) for _ in range(3)]
+            await quietly(clients[0].reader.read())
+            assert bound.listeners.handshaking("here") == 2
+            assert [address for address, _ in bound.refused] == [clients[0].address]
+            for each in clients:
                 await each.close()
 
     run(test)
@@ -275,20 +285,20 @@ def test_a_stop_ends_handshakes_and_leaves_connections(run: Run, pki: Pki) -> No
     run(test)
 
 
-def test_what_takes_over_fails(run: Run, pki: Pki, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_takes_over_fails(run: Run, pki: Pki) -> None:
     async def test() -> None:
         bound = Bound(secure(pki))
 
         def accept(*_: object) -> Echo:
             raise RuntimeError("a defect")
 
-        bound.listeners = Listeners([bound.listener], RANGES, accept, refused=lambda *_: None)
+        bound.listeners = bound.bind(accept)
         async with bound:
             client = await bound.connect(pki.client())
             with pytest.raises((OSError, asyncio.IncompleteReadError)):
                 await client.echo(b"x")
+            assert bound.refused == [(client.address, "internal error: RuntimeError")]
+            assert isinstance(bound.errors[0], RuntimeError)
             await client.close()
 
     run(test)
-    assert "a TLS connection failed" in caplog.text
-    assert "a defect" in caplog.text

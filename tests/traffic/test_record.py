@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.flows import LATENCY_BUCKETS, Flow, PolicyEvent
+from gateway.flows import LATENCY_BUCKETS, LATENCY_STEPS, Flow, PolicyEvent
 from gateway.traffic.record import (
     FIELDS,
     SCHEMA_VERSION,
@@ -122,7 +122,7 @@ def test_records_have_the_fields_of_the_table_in_its_order(
 def test_a_flow_record() -> None:
     assert record(busy_flow()) == {
         "kind": "flow",
-        "schema_version": 1,
+        "schema_version": 2,
         "id": ID,
         "gateway_id": "gw",
         "worker_id": 2,
@@ -158,8 +158,8 @@ def test_a_flow_record() -> None:
         "weak_producers": {"acks1_upgraded": 2},
         "errors": {"UNKNOWN_TOPIC_OR_PARTITION": 6, "(unknown)": 2},
         "denials": {"namespace": 7},
-        "gateway_us_log2": buckets(b5=10),
-        "broker_us_log2": buckets(b12=10),
+        "gateway_us_quarters": {"5": 10},
+        "broker_us_quarters": {"12": 10},
     }
 
 
@@ -176,7 +176,7 @@ def test_a_denial_record() -> None:
     )
     assert made == {
         "kind": "denial",
-        "schema_version": 1,
+        "schema_version": 2,
         "id": ID,
         "gateway_id": "gw",
         "worker_id": 2,
@@ -214,7 +214,7 @@ def test_a_denial_by_acls_says_by_which() -> None:
 def test_a_policy_record() -> None:
     assert policy_record(ORIGIN, ID, 123, EVENT) == {
         "kind": "policy",
-        "schema_version": 1,
+        "schema_version": 2,
         "id": ID,
         "gateway_id": "gw",
         "worker_id": 2,
@@ -238,8 +238,19 @@ def test_an_acl_record() -> None:
     assert made["acl"] == "ALLOW READ for User:alice on TOPIC:LITERAL:x"
 
 
-def test_the_histogram_has_as_many_entries_as_it_says() -> None:
-    assert len(record(busy_flow())["gateway_us_log2"]) == LATENCY_BUCKETS
+def test_a_histogram_has_the_buckets_that_count_anything_in_order() -> None:
+    counted = busy_flow()
+    counted.broker_us = buckets(b97=1, b8=2)
+    made = record(counted)["broker_us_quarters"]
+    assert list(made.items()) == [("8", 2), ("97", 1)]
+
+
+def test_the_bounds_in_the_documentation_are_those_that_are_counted_by() -> None:
+    (field,) = (field for field in FIELDS if field.name == "gateway_us_quarters")
+    assert (
+        f"to {LATENCY_BUCKETS - 1} (2^{(LATENCY_BUCKETS - 2) // LATENCY_STEPS} us" in field.meaning
+    )
+    assert f"2^(i/{LATENCY_STEPS})" in field.meaning
 
 
 def test_the_documentation_is_the_table() -> None:

@@ -45,7 +45,7 @@ def test_flows_of_one_client_topic_and_api_are_one_sum() -> None:
         for name in ("requests", "led", "partitions", "bytes_in", "bytes_out", "records")
     }
     assert counts == {
-        "requests": 2,
+        "requests": 4,
         "led": 4,
         "partitions": 4,
         "bytes_in": 6,
@@ -57,8 +57,8 @@ def test_flows_of_one_client_topic_and_api_are_one_sum() -> None:
     assert (sums.idempotent, sums.transactional) == (20, 22)
     assert (sums.errors, sums.denials) == ({3: 3, 5: 1}, {"a": 3, "b": 1})
     assert sums.weak == {"acks1_upgraded": 4, "acks0_refused": 5}
-    assert sums.gateway_us == buckets(b3=4)
-    assert sums.broker_us == buckets(b4=2)
+    assert sums.gateway_us == {3: 4}
+    assert sums.broker_us == {4: 2}
     assert one.gateway_us == buckets(b3=1)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.catalog.entities import PrincipalHome
 from gateway.catalog.snapshot import Snapshot
-from gateway.config.models import Listener
+from gateway.config.models import Cluster, Listener
 from gateway.views.homes import home_of, settings_of, view_settings
 from gateway.views.spelling import ViewSettings
 
@@ -57,7 +57,11 @@ def test_principals_are_told_apart_by_case_and_type() -> None:
 def test_what_a_listener_shows(
     home: str | None, list_subtree: bool | None, expected: tuple[str, bool]
 ) -> None:
-    shown = view_settings(listener(home=home, list_subtree=list_subtree, list_namespaces=True))
+    cluster = Cluster.model_validate(
+        {"name": "main", "bootstrap_servers": ("broker:9092",), "node_ids": ("1",)}
+    )
+    one = listener(home=home, list_subtree=list_subtree, list_namespaces=True)
+    shown = view_settings(one, cluster)
     assert (shown.home, shown.list_subtree) == expected
     assert (shown.listener, shown.spelling, shown.list_namespaces) == ("plain", "colon", True)
 

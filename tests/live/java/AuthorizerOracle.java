@@ -12,6 +12,8 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletionStage;
+import org.apache.kafka.common.Endpoint;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.acl.AccessControlEntry;
 import org.apache.kafka.common.acl.AccessControlEntryFilter;
@@ -30,9 +32,13 @@ import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.utils.SecurityUtils;
 import org.apache.kafka.metadata.authorizer.StandardAcl;
 import org.apache.kafka.metadata.authorizer.StandardAuthorizer;
+import org.apache.kafka.server.authorizer.AclCreateResult;
+import org.apache.kafka.server.authorizer.AclDeleteResult;
 import org.apache.kafka.server.authorizer.Action;
 import org.apache.kafka.server.authorizer.AuthorizableRequestContext;
 import org.apache.kafka.server.authorizer.AuthorizationResult;
+import org.apache.kafka.server.authorizer.Authorizer;
+import org.apache.kafka.server.authorizer.AuthorizerServerInfo;
 
 /**
  * Kafka's StandardAuthorizer, asked in this process: one JSON object a line in, one out.
@@ -41,7 +47,7 @@ import org.apache.kafka.server.authorizer.AuthorizationResult;
  * permission], all enums as their codes on the wire; "asked" as [principal, host, operation, type,
  * name], "any" as [principal, host, operation, type], "filters" as ACLs with null for any text. Out:
  * "asked" and "any" as a string of 0 (denied) and 1 (allowed), "filters" as lists of the numbers of
- * the ACLs meant. Ends with its input.
+ * the ACLs meant; "default" as "any", by the default of Kafka's interface. Ends with its input.
  */
 public final class AuthorizerOracle {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -75,6 +81,11 @@ public final class AuthorizerOracle {
                 verdicts.append(isAnyAllowed(authorizer, question) ? '1' : '0');
             }
             answer.put("any", verdicts.toString());
+            verdicts.setLength(0);
+            for (JsonNode question : asked.get("any")) {
+                verdicts.append(isAnyAllowed(new Plain(authorizer), question) ? '1' : '0');
+            }
+            answer.put("default", verdicts.toString());
             ArrayNode meant = answer.putArray("filters");
             for (JsonNode filter : asked.get("filters")) {
                 ArrayNode found = meant.addArray();
@@ -108,7 +119,7 @@ public final class AuthorizerOracle {
         return results.get(0) == AuthorizationResult.ALLOWED;
     }
 
-    private static boolean isAnyAllowed(StandardAuthorizer authorizer, JsonNode question) throws IOException {
+    private static boolean isAnyAllowed(Authorizer authorizer, JsonNode question) throws IOException {
         AclOperation operation = operation(question.get(2));
         ResourceType type = type(question.get(3));
         return authorizer.authorizeByResourceType(context(question), operation, type)
@@ -154,6 +165,42 @@ public final class AuthorizerOracle {
 
     private static AclPermissionType permission(JsonNode code) {
         return AclPermissionType.fromCode((byte) code.asInt());
+    }
+
+    /** Decides as another one does, but for what Kafka's interface does by default. */
+    private record Plain(Authorizer inner) implements Authorizer {
+        @Override
+        public List<AuthorizationResult> authorize(AuthorizableRequestContext context, List<Action> actions) {
+            return inner.authorize(context, actions);
+        }
+
+        @Override
+        public Iterable<AclBinding> acls(AclBindingFilter filter) {
+            return inner.acls(filter);
+        }
+
+        @Override
+        public Map<Endpoint, ? extends CompletionStage<Void>> start(AuthorizerServerInfo serverInfo) {
+            return Map.of();
+        }
+
+        @Override
+        public List<? extends CompletionStage<AclCreateResult>> createAcls(
+                AuthorizableRequestContext context, List<AclBinding> bindings) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public List<? extends CompletionStage<AclDeleteResult>> deleteAcls(
+                AuthorizableRequestContext context, List<AclBindingFilter> filters) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void configure(Map<String, ?> configs) {}
+
+        @Override
+        public void close() {}
     }
 
     /** Who asks; the rest of a request is nothing that StandardAuthorizer decides by. */

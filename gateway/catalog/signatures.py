@@ -1,0 +1,182 @@
+"""Where a record stands in the catalog, and signatures that bind records to their places.
+
+A signature is HMAC-SHA256 over the record's key, its value and its place. The place holds the
+offset that the record was written for, so a signed record that somebody writes once more, at
+another offset, is known for what it is: also after compaction has removed the first one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+log = logging.getLogger(__name__)
+
+NOWHERE: Final = -1
+"""In place of an offset, or a count, that is not told."""
+
+MIN_SECRET_BYTES: Final = 32
+
+_DOMAIN: Final = b"kafka-namespace-gateway: a record of the catalog, version 1"
+_NULL: Final = b"\xff" * 8
+_LINE: Final = re.compile(r"([A-Za-z0-9._-]{1,64})\s+([0-9a-fA-F]+)\s*\Z")
+_MAX_FILE_BYTES: Final = 64 * 1024
+
+
+class Place(NamedTuple):
+    """Where a record stands.
+
+    ``seq`` grows by 1 with every record over the life of the catalog and is the catalog's version
+    after it. ``decision`` is a random text that all records of one decision share, ``last`` the
+    ``seq`` of the last of them, ``after`` the decision before (empty: none). ``at`` is the offset
+    that it was written for, ``entities`` how many entities there are after its decision; older
+    gateways tell neither.
+    """
+
+    seq: int
+    last: int
+    decision: str
+    after: str
+    at: int = NOWHERE
+    entities: int = NOWHERE
+
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        """The headers of its record."""
+        told = ((name, value) for name, value in self._asdict().items() if value != NOWHERE)
+        return [(name, str(value).encode()) for name, value in told]
+
+
+class SigningKey(NamedTuple):
+    """A key, and the id that records name it by."""
+
+    key_id: str
+    secret: bytes
+
+    def __repr__(self) -> str:
+        """Without the secret, wherever it may be printed."""
+        return f"SigningKey({self.key_id!r})"
+
+
+class Signature(NamedTuple):
+    """Who signed a record. ``strict``: in a catalog in which all records have to be signed."""
+
+    key_id: str
+    strict: bool
+    mac: bytes
+
+    @classmethod
+    def of(
+        cls, key: SigningKey, name: bytes | None, value: bytes | None, place: Place, *, strict: bool
+    ) -> Signature:
+        """The signature of a record with this key and value at that place."""
+        parts: list[bytes | None] = [key.key_id.encode(), b"1" if strict else b"0", name, value]
+        parts += [str(part).encode() for part in place]
+        return cls(key.key_id, strict, hmac.digest(key.secret, _message(parts), "sha256"))
+
+    def headers(self) -> list[tuple[str, bytes | None]]:
+        """The headers of its record."""
+        strict = b"1" if self.strict else b"0"
+        return [("key", self.key_id.encode()), ("strict", strict), ("mac", self.mac)]
+
+    @classmethod
+    def found(cls, headers: Sequence[tuple[str, bytes | None]]) -> Signature | None:
+        """The signature that the headers of a record hold; None: it is not signed."""
+        values = dict(headers)
+        mac = values.get("mac")
+        if mac is None:
+            return None
+        key_id = (values.get("key") or b"").decode(errors="replace")
+        return cls(key_id, values.get("strict") == b"1", mac)
+
+    def holds(self, key: SigningKey, name: bytes | None, value: bytes | None, place: Place) -> bool:
+        """Whether this key has signed such a record."""
+        wanted = Signature.of(key, name, value, place, strict=self.strict)
+        return hmac.compare_digest(wanted.mac, self.mac)
+
+
+class KeyFileError(Exception):
+    """The keys cannot be read; the text says where and what to do, and holds no key."""
+
+
+class KeyFile:
+    """``catalog.key_file``: a key a line, ``ID HEX``; the first one is for signing anew.
+
+    It is read again when it has changed, so that keys can be added while the gateway runs.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: tuple[int, int, int] | None = None
+        self._keys: dict[str, SigningKey] = {}
+        self._failed = False
+
+    def load(self) -> None:
+        """Read the file as it is now. Raises KeyFileError."""
+        try:
+            found = self._path.stat()
+            with self._path.open(encoding="utf-8") as file:
+                text = file.read(_MAX_FILE_BYTES)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not text"
+            raise KeyFileError(f"'{self._path}' cannot be read: {reason}; correct it") from None
+        keys = dict(self._parsed(text))
+        if not keys:
+            raise KeyFileError(
+                f"'{self._path}' holds no key; add a line: ID, a blank, 64 hex digits"
+            )
+        self._stamp = found.st_mtime_ns, found.st_size, found.st_ino
+        self._keys, self._failed = keys, False
+
+    @property
+    def first(self) -> SigningKey:
+        """The key that ``catalog sign`` signs with. Raises KeyFileError."""
+        if not self._keys:
+            self.load()
+        return next(iter(self._keys.values()))
+
+    def get(self, key_id: str) -> SigningKey | None:
+        """The key with this id, as of the last time that the file was read; None: it has none."""
+        return self._keys.get(key_id)
+
+    def refresh(self) -> None:
+        """Read it again if it has changed; the keys read before stay if it cannot be read."""
+        try:
+            found = self._path.stat()
+            if (found.st_mtime_ns, found.st_size, found.st_ino) == self._stamp:
+                return
+            self.load()
+        except (OSError, KeyFileError) as error:
+            if not self._failed:
+                log.error("catalog.key_file: the keys read before stay in use: %s", error)
+            self._failed = True
+
+    def _parsed(self, text: str) -> Iterator[tuple[str, SigningKey]]:
+        seen: set[str] = set()
+        for number, line in enumerate(text.splitlines(), 1):
+            if not line.strip() or line.lstrip().startswith("#"):
+                continue
+            where = f"line {number} of '{self._path}'"
+            match = _LINE.match(line.strip())
+            if match is None or len(match[2]) % 2:
+                raise KeyFileError(f"{where} is no key; write ID, a blank, 64 hex digits")
+            secret = bytes.fromhex(match[2])
+            if len(secret) < MIN_SECRET_BYTES:
+                raise KeyFileError(
+                    f"{where} has {len(secret)} bytes; a key needs {MIN_SECRET_BYTES} or more"
+                )
+            if match[1] in seen:
+                raise KeyFileError(f"{where} has the id '{match[1]}' again; give each key its own")
+            seen.add(match[1])
+            yield match[1], SigningKey(match[1], secret)
+
+
+def _message(parts: Sequence[bytes | None]) -> bytes:
+    """Parts behind their lengths, so that no two lists of parts look the same."""
+    pieces = [_DOMAIN]
+    for part in parts:
+        pieces += [_NULL] if part is None else [len(part).to_bytes(8, "big"), part]
+    return b"".join(pieces)

@@ -1,0 +1,229 @@
+"""Long messages as kio's entities: read and written element by element, with pause points.
+
+kio reads and writes a message in one go, which takes 20 ms for a thousand topics. Here whatever
+holds long arrays of structs is cut: its elements are kio's, one at a time, and so is what is left
+of it with these arrays empty. Bytes must have passed the message's validator, as for kio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from io import BytesIO
+from typing import Any, Final, get_type_hints
+
+from kio.serial import entity_reader, entity_writer
+from kio.static.protocol import Entity
+
+from protocol.layout import SIZES
+from protocol.pausing import paced
+from protocol.primitives import read_uvarint, write_uvarint
+from protocol.schema import (
+    FieldSpec,
+    StructSpec,
+    field_type,
+    message_class,
+    message_spec,
+    struct_spec,
+)
+from protocol.steps import skip_tags
+from protocol.walkers import Walker, struct_walker
+
+SHORT: Final = 4 * 1024
+"""Bytes of a struct that kio reads in one go: at most some 0.3 ms."""
+
+FEW: Final = 32
+"""Elements of an array that kio writes in one go."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """A struct with arrays of structs: kio's class and its spec, ``end`` finds where it ends,
+    ``parts`` are the elements of its arrays by attribute."""
+
+    cls: Any
+    spec: StructSpec
+    end: Walker
+    parts: dict[str, _Part]
+
+
+@cache
+def _part_of(message: str, version: int) -> _Part:
+    body = message_spec(message, version).body
+    return _make(message, version, message_class(message, version), body)
+
+
+def _make(message: str, version: int, cls: Any, spec: StructSpec) -> _Part:
+    hints = get_type_hints(cls)
+    parts = {
+        field.name: _make(message, version, field_type(hints[field.name])[0], field.struct)
+        for field in spec.fields
+        if field.array and field.struct is not None
+    }
+    return _Part(cls, spec, struct_walker(message, version, spec), parts)
+
+
+def read(message: str, version: int, body: bytes) -> Any:
+    """The entity that ``body`` holds; raises what kio raises."""
+    return _read(_part_of(message, version), body, 0)[0]
+
+
+def _read(part: _Part, buf: bytes, pos: int) -> tuple[Any, int]:
+    end = part.end(buf, pos, len(buf), [])
+    if end - pos <= SHORT or not part.parts:
+        if end - pos == len(buf):
+            return entity_reader(part.cls)(buf, pos)
+        return entity_reader(part.cls)(buf[pos:end], 0)[0], end
+    rest: list[bytes] = []
+    arrays: dict[str, tuple[Any, ...]] = {}
+    flexible = part.spec.flexible
+    for field in part.spec.fields:
+        start = pos
+        element = part.parts.get(field.name)
+        if element is None:
+            pos = _after(buf, pos, field, flexible)
+            rest.append(buf[start:pos])
+            continue
+        count, pos = _count(buf, pos, flexible)
+        if count < 0:
+            rest.append(buf[start:pos])
+            continue
+        found: list[Any] = []
+        for _ in paced(range(count)):
+            entity, pos = _read(element, buf, pos)
+            found.append(entity)
+        arrays[field.name] = tuple(found)
+        rest.append(_counted(0, flexible))
+    rest.append(buf[pos:end])
+    outer, _ = entity_reader(part.cls)(b"".join(rest), 0)
+    return replace(outer, **arrays), end
+
+
+def write(entity: Any, out: BytesIO) -> None:
+    """Write an entity, of whatever class; raises what kio raises."""
+    cls: Any = type(entity)
+    _writer(cls)(out, entity)
+
+
+Writer = Callable[[BytesIO, Any], None]
+
+
+@cache
+def _writer(cls: type[Entity]) -> Writer:
+    """What writes entities of a class: kio, but for long arrays of structs."""
+    names = _arrays_of(cls)
+    at_once: Any = entity_writer(cls)
+    if not names:
+        return at_once  # type: ignore[no-any-return]
+    flexible = bool(cls.__flexible__)
+    where = _Places(cls, names)
+
+    def write_entity(out: BytesIO, entity: Any) -> None:
+        arrays = {name: getattr(entity, name) for name in names}
+        if not any(map(_are_many, arrays.values())):
+            at_once(out, entity)
+            return
+        outer = BytesIO()
+        at_once(outer, replace(entity, **{name: () for name, array in arrays.items() if array}))
+        rest, done = outer.getvalue(), 0
+        for name, place in where.of(rest).items():
+            array = arrays[name]
+            if not array:
+                continue
+            empty = _counted(0, flexible)
+            out.write(rest[done:place])
+            out.write(_counted(len(array), flexible))
+            element_class: Any = type(array[0])
+            write_element = _writer(element_class)
+            for element in paced(array):
+                write_element(out, element)
+            done = place + len(empty)
+        out.write(rest[done:])
+
+    return write_entity
+
+
+def _are_many(elements: Sequence[Any] | None) -> bool:
+    """Whether an array, or one in its elements, is longer than kio writes in one go."""
+    if not elements:
+        return False
+    if len(elements) > FEW:
+        return True
+    element_class: Any = type(elements[0])
+    names = _arrays_of(element_class)
+    return any(_are_many(getattr(each, name)) for each in elements for name in names)
+
+
+@cache
+def _arrays_of(cls: type[Entity]) -> tuple[str, ...]:
+    """The attributes that hold arrays of structs."""
+    hints = get_type_hints(cls)
+    return tuple(
+        field.name
+        for field in fields(cls)
+        if "tag" not in field.metadata
+        and field_type(hints[field.name])[2]
+        and hasattr(field_type(hints[field.name])[0], "__flexible__")
+    )
+
+
+class _Places:
+    """Where the arrays of structs of one class stand in an entity that has been written with
+    empty ones (or nulls) for those that are long."""
+
+    def __init__(self, cls: type[Entity], names: Collection[str]) -> None:
+        self._spec = struct_spec(cls)
+        self._names = frozenset(names)
+
+    def of(self, buf: bytes) -> dict[str, int]:
+        """The position of each, in order."""
+        found: dict[str, int] = {}
+        pos = 0
+        for field in self._spec.fields:
+            if field.name in self._names:
+                found[field.name] = pos
+            pos = _after(buf, pos, field, self._spec.flexible)
+        return found
+
+
+def _after(buf: bytes, pos: int, field: FieldSpec, flexible: bool) -> int:
+    """Where a field ends."""
+    if field.array:
+        count, pos = _count(buf, pos, flexible)
+        for _ in range(count):
+            pos = _after_one(buf, pos, field, False, flexible)
+        return pos
+    return _after_one(buf, pos, field, field.nullable, flexible)
+
+
+def _after_one(buf: bytes, pos: int, field: FieldSpec, nullable: bool, flexible: bool) -> int:
+    if field.struct is not None:
+        if nullable:
+            pos += 1
+            if buf[pos - 1] > 127:
+                return pos
+        for inner in field.struct.fields:
+            pos = _after(buf, pos, inner, flexible)
+        return skip_tags(buf, pos, len(buf)) if flexible else pos
+    if field.type in SIZES:
+        return pos + SIZES[field.type]
+    if flexible:
+        length, pos = read_uvarint(buf, pos, len(buf))
+        length -= 1
+    else:
+        size = 2 if field.type == "string" else 4
+        length = int.from_bytes(buf[pos : pos + size], "big", signed=True)
+        pos += size
+    return pos + max(length, 0)
+
+
+def _count(buf: bytes, pos: int, flexible: bool) -> tuple[int, int]:
+    if flexible:
+        count, pos = read_uvarint(buf, pos, len(buf))
+        return count - 1, pos
+    return int.from_bytes(buf[pos : pos + 4], "big", signed=True), pos + 4
+
+
+def _counted(count: int, flexible: bool) -> bytes:
+    return write_uvarint(count + 1) if flexible else count.to_bytes(4, "big")

@@ -1,0 +1,102 @@
+"""gateway.checks.broker_rights: what brokers say of an identity, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+import pytest
+
+from gateway.acl_model import Operation
+from gateway.checks.broker_rights import OWN_KEY, Rights, exposure, lacking, rights_of
+from protocol import messages
+from protocol.schema import field_type
+
+NOT_TOLD = -(2**31)
+
+
+class Asked:
+    """Brokers that answer so."""
+
+    def __init__(self, code: int = 0, operations: int = NOT_TOLD, coordinator: int = 0) -> None:
+        self.code = code
+        self.operations = operations
+        self.coordinator = coordinator
+        self.requests: list[Any] = []
+
+    async def ask(
+        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
+    ) -> Any:
+        """One answer; nothing may be changed."""
+        assert not changes
+        self.requests.append(make(messages.message_class(name, at_most)))
+        cls = messages.message_class(name.replace("Request", "Response"), at_most)
+        if name == "FindCoordinatorRequest":
+            return messages.build(cls, error_code=self._error(cls, self.coordinator))
+        topic: Any = field_type(get_type_hints(cls)["topics"])[0]
+        made = messages.build(
+            topic,
+            name="__kafka_gateway_catalog",
+            error_code=self._error(topic, self.code),
+            topic_authorized_operations=self.operations,
+        )
+        return messages.build(cls, topics=(made,))
+
+    def _error(self, cls: type, code: int) -> Any:
+        return get_type_hints(cls)["error_code"](code)
+
+
+def bits(*operations: Operation) -> int:
+    return sum(1 << operation for operation in operations)
+
+
+async def test_what_an_authorizer_allows() -> None:
+    asked = Asked(0, bits(Operation.READ, Operation.DESCRIBE))
+    rights = await rights_of(asked)
+    assert rights == Rights(True, frozenset({Operation.READ, Operation.DESCRIBE}), True)
+    metadata, coordinator = asked.requests
+    assert metadata.include_topic_authorized_operations
+    assert not metadata.allow_auto_topic_creation
+    assert (coordinator.key, int(coordinator.key_type)) == ("__kafka_gateway_catalog", 1)
+
+
+async def test_one_that_may_not_even_see_it() -> None:
+    assert await rights_of(Asked(29, coordinator=53)) == Rights(True, frozenset(), False)
+
+
+async def test_before_there_is_a_catalog_nothing_else_is_asked() -> None:
+    asked = Asked(3)
+    assert await rights_of(asked) == Rights(False, None, False)
+    # To ask for a coordinator would make the topic of transactions.
+    assert len(asked.requests) == 1
+
+
+async def test_brokers_that_do_not_say() -> None:
+    rights = await rights_of(Asked())
+    assert rights.operations is None
+    (problem,) = exposure(rights, one_identity=True)
+    assert problem.text.startswith("the brokers do not say what clients' connections may do")
+    assert list(lacking(rights, OWN_KEY)) == []
+
+
+@pytest.mark.parametrize(
+    ("rights", "told"),
+    [
+        (Rights(True, frozenset({Operation.DESCRIBE}), False), ""),
+        (Rights(False, None, False), ""),
+        (Rights(True, frozenset({Operation.WRITE, Operation.DELETE}), True), "may WRITE, DELETE _"),
+        (Rights(True, frozenset(), True), "may use the transactional id of the catalog"),
+    ],
+)
+def test_what_clients_should_not_be_able_to_do(rights: Rights, told: str) -> None:
+    found = [problem.text for problem in exposure(rights, one_identity=False)]
+    assert len(found) == bool(told)
+    assert all(told in text and "deny this identity the topics" in text for text in found)
+
+
+def test_what_the_catalog_s_own_identity_needs() -> None:
+    everything = frozenset({Operation.READ, Operation.WRITE, Operation.DESCRIBE_CONFIGS})
+    assert list(lacking(Rights(True, everything, True), OWN_KEY)) == []
+    texts = [one.text for one in lacking(Rights(True, frozenset({Operation.READ}), False), OWN_KEY)]
+    assert texts[0].startswith("the catalog's identity may not WRITE, DESCRIBE_CONFIGS __kafka")
+    assert texts[1].startswith("the catalog's identity may not use the transactional id")

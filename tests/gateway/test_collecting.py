@@ -1,0 +1,33 @@
+"""gateway.collecting: when the oldest generation is looked through for garbage."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from gateway import collecting
+from gateway.collecting import NEVER, Collector
+
+
+def test_it_waits_for_all_that_is_under_way() -> None:
+    usual, collector = gc.get_threshold(), Collector()
+    collector.hold()
+    collector.hold()
+    collector.release()
+    assert gc.get_threshold() == (*usual[:2], NEVER)
+    collector.release()
+    assert gc.get_threshold() == usual
+
+
+def test_it_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one large request follows the other without a pause."""
+    usual, collector, now = gc.get_threshold(), Collector(), [0.0]
+    monkeypatch.setattr(collecting, "monotonic", lambda: now[0])
+    collector.hold()
+    now[0] = collecting.MAX_SECONDS + 1
+    collector.hold()
+    assert gc.get_threshold() == usual
+    collector.release()
+    collector.release()
+    assert gc.get_threshold() == usual

@@ -1,0 +1,203 @@
+"""gateway.slices: work that pauses, its errors and its end, and whose turn it is."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Iterator
+from contextvars import ContextVar
+
+import pytest
+
+from gateway import slices
+from gateway.slices import InSlices, Slices, Turns, in_slices
+from protocol import pausing
+from protocol.pausing import pause_point
+
+
+@pytest.fixture(autouse=True)
+def pausing_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every pause point pauses, however fast the machine is."""
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
+
+
+def counting(times: int, seen: list[int]) -> int:
+    for number in range(times):
+        pause_point()
+        seen.append(number)
+    return times
+
+
+def test_work_goes_on_where_it_paused() -> None:
+    seen: list[int] = []
+    work = Slices(lambda: counting(2, seen))
+    assert (work.step(), seen, pausing.may_pause()) == (False, [], False)
+    assert (work.step(), seen) == (False, [0])
+    assert (work.step(), seen, work.result()) == (True, [0, 1], 2)
+
+
+def test_two_pieces_of_work_do_not_meet() -> None:
+    one: list[int] = []
+    other: list[int] = []
+    works = [Slices(lambda: counting(3, one)), Slices(lambda: counting(3, other))]
+    for _ in range(4):
+        for work in works:
+            work.step()
+    assert (one, other) == ([0, 1, 2], [0, 1, 2])
+
+
+def test_work_within_work_is_part_of_it() -> None:
+    seen: list[int] = []
+
+    def outer() -> int:
+        inner = Slices(lambda: counting(2, seen))
+        assert inner.step()
+        return inner.result() + 1
+
+    work = Slices(outer)
+    assert [work.step() for _ in range(3)] == [False, False, True]
+    assert work.result() == 3
+
+
+def test_an_error_is_raised_to_who_wants_the_result() -> None:
+    def fail() -> None:
+        pause_point()
+        raise ValueError("no")
+
+    work = Slices(fail)
+    assert not work.step()
+    assert work.step()
+    with pytest.raises(ValueError, match="no"):
+        work.result()
+    assert Slices(lambda: counting(0, [])).step(), "what has failed leaves nothing behind"
+
+
+def test_abandoned_work_ends_at_once() -> None:
+    ended: list[str] = []
+
+    def never() -> Iterator[int]:
+        try:
+            while True:
+                pause_point()
+        finally:
+            ended.append("ended")
+
+    usual = gc.get_threshold()
+    work = Slices(never)
+    assert not work.step()
+    work.abandon()
+    assert (ended, gc.get_threshold()) == (["ended"], usual)
+
+
+def test_no_pass_over_all_objects_while_work_is_paused() -> None:
+    usual = gc.get_threshold()
+    work = Slices(lambda: counting(1, []))
+    work.step()
+    assert gc.get_threshold()[2] > 1_000_000
+    work.step()
+    assert gc.get_threshold() == usual
+
+
+async def test_others_run_between_two_slices() -> None:
+    """One slice in each round of the loop, whatever the number of pieces of work."""
+    turns, rounds, steps = Turns(), 0, 0
+
+    def work() -> None:
+        nonlocal steps
+        for _ in range(20):
+            pause_point()
+            steps += 1
+
+    async def look() -> None:
+        nonlocal rounds
+        while True:
+            await asyncio.sleep(0)
+            rounds += 1
+
+    looking = asyncio.create_task(look())
+    await asyncio.gather(*(in_slices(turns, Slices(work)) for _ in range(5)))
+    looking.cancel()
+    assert steps == 100
+    assert rounds >= steps - 5, "the first slice waits for no turn"
+
+
+async def test_so_many_are_under_way_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "MAX_AT_ONCE", 2)
+    turns, under_way, most = Turns(), 0, 0
+
+    def work() -> None:
+        nonlocal under_way, most
+        pause_point()
+        under_way += 1
+        most = max(most, under_way)
+        for _ in range(10):
+            pause_point()
+        under_way -= 1
+
+    await asyncio.gather(*(in_slices(turns, Slices(work)) for _ in range(6)))
+    assert (under_way, most) == (0, 2)
+
+
+async def test_work_that_is_cancelled_gives_its_place_to_another() -> None:
+    turns = Turns()
+    task = asyncio.create_task(in_slices(turns, Slices(lambda: counting(1_000_000, []))))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await in_slices(turns, Slices(lambda: counting(3, []))) == 3
+
+
+WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
+
+
+async def test_a_coroutine_in_slices() -> None:
+    """It awaits what it likes, in the task and the context that it is awaited in."""
+    turns = Turns()
+    here = asyncio.current_task()
+
+    async def work() -> tuple[int, str]:
+        counted = counting(3, [])
+        await asyncio.sleep(0)
+        assert asyncio.current_task() is here
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await asyncio.Event().wait()
+        return counted + counting(3, []), WHO.get()
+
+    WHO.set("me")
+    assert await InSlices(turns, work()) == (6, "me")
+
+
+async def test_a_coroutine_that_fails_or_is_cancelled() -> None:
+    turns = Turns()
+    ended: list[str] = []
+
+    async def fail() -> None:
+        counting(2, [])
+        raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken"):
+        await InSlices(turns, fail())
+
+    async def wait() -> None:
+        try:
+            counting(2, [])
+            await asyncio.Event().wait()
+        finally:
+            ended.append("ended")
+
+    usual = gc.get_threshold()
+
+    async def waiting() -> None:
+        await InSlices(turns, wait())
+
+    task = asyncio.create_task(waiting())
+    while gc.get_threshold() == usual:
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (ended, gc.get_threshold()) == (["ended"], usual)

@@ -1,0 +1,64 @@
+"""What a worker's server does for its connections: their tasks, and their clients that leave."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from pathlib import Path
+
+import pytest
+
+from gateway.exchanges.exchange import Refresh
+from gateway.processes.server import Server
+from tests.config import config_samples
+
+
+class Owner:
+    """A connection that a task is run for."""
+
+    def __init__(self) -> None:
+        self.errors: list[Exception] = []
+
+    def fail(self, error: Exception) -> None:
+        self.errors.append(error)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    return Server(config_samples.config(tmp_path))
+
+
+async def test_a_task_that_fails_ends_its_connection(server: Server) -> None:
+    async def fail() -> None:
+        raise KeyError("a defect")
+
+    owner = Owner()
+    task = server.spawn(owner, fail())
+    await asyncio.wait([task])
+    await asyncio.sleep(0)
+    (error,) = owner.errors
+    assert isinstance(error, KeyError)
+
+
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.filterwarnings("error")
+async def test_a_client_that_leaves_early_leaves_nothing_unread(server: Server, turns: int) -> None:
+    """At any turn of the event loop: a reading of the cluster that has not begun is none."""
+    owner, read = Owner(), 0
+
+    async def refresh() -> None:
+        nonlocal read
+        read += 1
+        await asyncio.sleep(60)
+
+    server.catalog.refresh = refresh  # type: ignore[method-assign]
+    server.cluster.refresh = refresh  # type: ignore[method-assign]
+    task = server.spawn(owner, server.refresh(Refresh.TOPICS))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    gc.collect()
+    assert task.cancelled()
+    assert owner.errors == []
+    assert read == (2 if turns > 1 else 0)

@@ -1,0 +1,87 @@
+"""protocol.long_messages: what kio reads and writes, in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from io import BytesIO
+from typing import Any
+
+import pytest
+
+from protocol import long_messages, messages, pausing
+from protocol.errors import ProtocolError
+from protocol.schema import message_class
+from tests.session.pair import topic_id
+from tests.session.samples import decided, request, response
+
+APIS = sorted({*decided(), *decided(here=True)})
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Everything is long, and may pause; one entry for each pause so far."""
+    seen: list[int] = []
+    monkeypatch.setattr(long_messages, "SHORT", 40)
+    monkeypatch.setattr(long_messages, "FEW", 2)
+    monkeypatch.setattr(messages, "LONG", 10)
+    pausing.on_pause(lambda: seen.append(1))
+    yield seen
+    pausing.on_pause(None)
+
+
+def repeated(entity: Any, times: int) -> Any:
+    """The entity with each array of structs so many times as long, at every depth."""
+    changes: dict[str, Any] = {}
+    for field in fields(entity):
+        value = getattr(entity, field.name)
+        if isinstance(value, tuple) and value and is_dataclass(value[0]):
+            changes[field.name] = tuple(repeated(each, 2) for each in value) * times
+        elif is_dataclass(value):
+            changes[field.name] = repeated(value, 2)
+    return replace(entity, **changes)
+
+
+@pytest.mark.parametrize(("api", "version"), APIS)
+def test_every_message_as_kio_has_it(api: str, version: int, pauses: list[int]) -> None:
+    for kind, entity in (
+        ("Request", request(api, version, "t", topic_id(1))),
+        ("Response", response(api, version, "t", topic_id(1), "")),
+    ):
+        long = repeated(entity, 6)
+        pausing.on_pause(None)
+        written = messages.write(long)
+        pausing.on_pause(lambda: pauses.append(1))
+        assert messages.write(long) == written
+        assert messages.parse(f"{api}{kind}", version, written) == long
+
+
+def test_it_pauses(pauses: list[int]) -> None:
+    entity = repeated(request("Metadata", 12, "t", topic_id(1)), 1000)
+    out = BytesIO()
+    long_messages.write(entity, out)
+    written = len(pauses)
+    assert written >= 1000 // pausing.EVERY
+    assert messages.parse("MetadataRequest", 12, out.getvalue()) == entity
+    assert len(pauses) >= 2 * written
+
+
+def test_null_and_empty_arrays(pauses: list[int]) -> None:
+    for topics in (None, ()):
+        entity = messages.build(message_class("MetadataRequest", 12), topics=topics)
+        assert messages.parse("MetadataRequest", 12, messages.write(entity)) == entity
+
+
+def test_unknown_tags_at_any_depth_are_left_out(pauses: list[int]) -> None:
+    entity = repeated(request("OffsetFetch", 9, "t", topic_id(1)), 3)
+    body = messages.write(entity)
+    assert body.endswith(b"\x00")
+    tagged = body[:-1] + b"\x01\x64\x02hi"
+    assert messages.parse("OffsetFetchRequest", 9, tagged) == entity
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_bytes_that_end_early(cut: int, pauses: list[int]) -> None:
+    body = messages.write(repeated(request("OffsetCommit", 8, "t", topic_id(1)), 5))
+    with pytest.raises(ProtocolError):
+        messages.parse("OffsetCommitRequest", 8, body[:-cut])

@@ -1,0 +1,133 @@
+"""The longest request of every API that the gateway takes, and how long its callbacks take.
+
+A request is made long in each way that it can be: one of its arrays, at whatever depth, has as many
+elements as fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from time import thread_time
+from typing import Any
+from uuid import UUID
+
+from gateway.apis.generic import MAX_SPANS
+from protocol import messages
+from tests.session.pair import Pair, topic_id
+from tests.session.samples import request
+
+TOPIC = "team-a:t"
+
+MOST_ITEMS = MAX_SPANS - 10
+MOST_BYTES = 8 * 1024 * 1024 - 1024
+
+
+@dataclass
+class Longest:
+    """The CPU seconds of the longest callback so far."""
+
+    seconds: float = 0.0
+
+
+class TimedPair(Pair):
+    """A session whose callbacks are timed, by the CPU that they take."""
+
+    longest: float = 0.0
+    callbacks: int = 0
+    total: float = 0.0
+
+    def callback(self, call: Callable[[], object]) -> None:
+        """See :class:`Pair`."""
+        before = thread_time()
+        call()
+        took = thread_time() - before
+        self.longest = max(self.longest, took)
+        self.total += took
+        self.callbacks += 1
+
+
+def ways(api: str, version: int) -> Iterator[str]:
+    """The arrays of a request, as paths of attributes."""
+    yield from _arrays(request(api, version, TOPIC, topic_id(1)), "")
+
+
+def longest_request(api: str, version: int, way: str, most: int = MOST_ITEMS) -> bytes:
+    """The body of a request whose array at ``way`` has as many different elements as may be."""
+    entity = request(api, version, TOPIC, topic_id(1))
+    small = len(messages.write(_long(entity, way.split("."), 2)))
+    per_item = max(len(messages.write(_long(entity, way.split("."), 1002))) - small, 1000) / 1000
+    return messages.write(_long(entity, way.split("."), min(most, int(MOST_BYTES / per_item))))
+
+
+def _arrays(entity: Any, prefix: str) -> Iterator[str]:
+    for field in fields(entity):
+        value = getattr(entity, field.name)
+        path = f"{prefix}.{field.name}" if prefix else field.name
+        if isinstance(value, tuple) and value:
+            yield path
+            if is_dataclass(value[0]):
+                yield from _arrays(value[0], path)
+
+
+def _long(entity: Any, way: list[str], count: int) -> Any:
+    name, *rest = way
+    elements = getattr(entity, name)
+    if rest:
+        return replace(entity, **{name: (_long(elements[0], rest, count),)})
+    return replace(entity, **{name: tuple(_numbered(elements[0], n) for n in range(count))})
+
+
+def _numbered(element: Any, number: int) -> Any:
+    """An element like another, under a name of its own."""
+    if isinstance(element, str):
+        return f"x:{number}"
+    if isinstance(element, UUID):
+        return UUID(int=number + 1000)
+    if isinstance(element, int):
+        return type(element)(number)
+    changes: dict[str, object] = {}
+    for field in fields(element):
+        value = getattr(element, field.name)
+        if isinstance(value, str) and field.name in NAMES:
+            changes[field.name] = f"x:{number}"
+        elif isinstance(value, UUID):
+            changes[field.name] = UUID(int=number + 1000)
+        elif field.name in NUMBERS:
+            changes[field.name] = type(value)(number)
+    return replace(element, **changes)
+
+
+NAMES = frozenset(
+    {
+        "name",
+        "topic",
+        "topic_name",
+        "group_id",
+        "resource_name",
+        "key",
+        "member_id",
+        "user",
+        "transactional_id",
+        "value",
+        "protocol_name",
+    }
+)
+NUMBERS = frozenset({"partition", "partition_index", "index"})
+
+
+def values(entity: Any) -> dict[str, Any]:
+    """The fields of an entity."""
+    return {field.name: getattr(entity, field.name) for field in fields(entity)}
+
+
+def longest_listing(answer: Any, flats: list[str]) -> Any:
+    """A Metadata response with an entry like its first one for each flat name."""
+    first = answer.topics[0]
+    entries = []
+    for number, flat in enumerate(flats, start=1):
+        changes: dict[str, Any] = {"name": flat, "partitions": first.partitions * 3}
+        if hasattr(first, "topic_id"):
+            changes["topic_id"] = topic_id(number)
+        entries.append(replace(first, **changes))
+    return replace(answer, topics=tuple(entries))

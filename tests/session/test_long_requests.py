@@ -1,0 +1,226 @@
+"""No request, however long, holds up the others of its worker: each API at its oldest and newest
+version, long in each way that it can be."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.catalog.snapshot import Snapshot
+from gateway.coverage import COVERAGE
+from gateway.session.deciding import MAX_TRIES, Deciding
+from protocol import messages
+from tests.session.long_requests import (
+    TimedPair,
+    longest_listing,
+    longest_request,
+    values,
+    ways,
+)
+from tests.session.pair import raw_frame, request_frame, response_frame, topic_id
+from tests.session.samples import request, response
+
+LONGEST_SECONDS = 0.05
+"""CPU of the longest callback. They are made to take 5 ms, and what lies between two pause points
+may come on top."""
+
+FEW, MANY = 1_000, 4_000
+
+CASES = sorted(
+    (row.name, version, way)
+    for row in COVERAGE.values()
+    for version in {row.first, row.last}
+    for way in ways(row.name, version)
+)
+
+
+@pytest.fixture(autouse=True)
+def quietly() -> Iterator[None]:
+    """Neither what pytest has in memory nor its log counts."""
+    logging.disable(logging.CRITICAL)
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+    logging.disable(logging.NOTSET)
+
+
+def timed(api: str, version: int, way: str, items: int) -> TimedPair:
+    """A session that has got such a request; walkers and the like were made before."""
+    key = next(row.key for row in COVERAGE.values() if row.name == api)
+    body = longest_request(api, version, way, items)
+    pair = TimedPair()
+    pair.send(raw_frame(key, version, body))
+    assert pair.to_broker() or pair.to_client(), "it was neither forwarded nor answered"
+    return pair
+
+
+@pytest.mark.parametrize(("api", "version", "way"), CASES)
+def test_no_callback_is_long(api: str, version: int, way: str) -> None:
+    few = timed(api, version, way, FEW)
+    many = timed(api, version, way, MANY)
+    assert many.longest < LONGEST_SECONDS
+    assert many.total < 0.05 + 2 * (MANY / FEW) * few.total, "it costs more than linear"
+
+
+LONGEST = [
+    ("Metadata", 9, "topics", 99_000),
+    ("CreateTopics", 7, "topics", 30_000),
+    ("DeleteTopics", 5, "topic_names", 30_000),
+    ("OffsetFetch", 7, "topics", 90_000),
+    ("OffsetCommit", 8, "topics.partitions", 300_000),
+    ("AddPartitionsToTxn", 3, "v3_and_below_topics", 50_000),
+    ("Produce", 13, "topic_data.partition_data", 99_000),
+]
+
+
+@pytest.mark.parametrize(("api", "version", "way", "items"), LONGEST)
+def test_the_longest_requests(api: str, version: int, way: str, items: int) -> None:
+    timed(api, version, way, 100)
+    assert timed(api, version, way, items).longest < 2 * LONGEST_SECONDS
+
+
+@pytest.mark.parametrize("version", [0, 9, 13])
+def test_a_short_response_to_a_long_request(version: int) -> None:
+    """All that is merged into it has to be written."""
+    pair = timed("Metadata", version, "topics", 100)
+    for items in (100, 20_000):
+        pair = timed("Metadata", version, "topics", items)
+        entity = response("Metadata", version, "t", topic_id(1), "")
+        pair.longest = 0.0
+        nothing = type(entity)(**{**values(entity), "topics": ()})
+        pair.answered(response_frame("Metadata", version, nothing))
+        assert len(pair.answer("Metadata", version).topics) == items
+    assert pair.longest < LONGEST_SECONDS
+
+
+LISTED = 20_000
+
+
+@pytest.mark.parametrize("version", [1, 12])
+def test_a_listing_of_many_topics(version: int) -> None:
+    """Asked for by name, and restored; the second time all names are known."""
+    flats = [f"team-a..t{number}" for number in range(LISTED)]
+    pair = TimedPair(home="team-a", topics=flats)
+    cls = messages.message_class("MetadataRequest", version)
+    for _ in range(2):
+        pair.longest = 0.0
+        pair.send(request_frame("Metadata", version, messages.build(cls, topics=None)))
+        assert pair.longest < LONGEST_SECONDS
+        sent_as = int.from_bytes(pair.to_broker()[6:8], "big")
+        answer = response("Metadata", sent_as, "team-a..t", topic_id(1), "team-a..")
+        named = longest_listing(answer, flats)
+        pair.answered(response_frame("Metadata", sent_as, named))
+        assert pair.longest < LONGEST_SECONDS
+        told = pair.answer("Metadata", version)
+        assert [topic.name for topic in told.topics] == [flat[8:] for flat in flats]
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "array"),
+    [
+        ("ListGroups", 5, "groups"),
+        ("DescribeGroups", 6, "groups"),
+        ("ConsumerGroupDescribe", 1, "groups"),
+        ("OffsetFetch", 7, "topics"),
+        ("ListOffsets", 11, "topics"),
+    ],
+)
+def test_a_long_response(api: str, version: int, array: str) -> None:
+    pair = TimedPair(topics=["team-a..t"])
+    for items in (1, 10_000):
+        pair.send(request_frame(api, version, request(api, version, "team-a:t", topic_id(1))))
+        answer = response(api, version, "team-a..t", topic_id(1), "")
+        many = getattr(answer, array) * items
+        frame = response_frame(api, version, type(answer)(**{**values(answer), array: many}))
+        pair.longest = 0.0
+        pair.session.to_broker.clear()
+        pair.answered(frame)
+        assert len(getattr(pair.answer(api, version), array)) == items
+    assert pair.longest < LONGEST_SECONDS
+
+
+def test_a_response_behind_a_long_one_waits_for_it() -> None:
+    pair = TimedPair(topics=["team-a..t"])
+    answer = response("OffsetFetch", 7, "team-a..t", topic_id(1), "")
+    long = type(answer)(**{**values(answer), "topics": answer.topics * 5_000})
+    for number in (1, 2):
+        entity = request("OffsetFetch", 7, "team-a:t", topic_id(1))
+        pair.send(request_frame("OffsetFetch", 7, entity, number))
+    both = response_frame("OffsetFetch", 7, long, 1) + response_frame("OffsetFetch", 7, answer, 2)
+    pair.session.broker_data(both[:-3])
+    assert (pair.session.restoring is not None, pair.to_client()) == (True, b"")
+    pair.answered(both[-3:])
+    told = pair.to_client()
+    sizes = []
+    while told:
+        sizes.append(int.from_bytes(told[4:8], "big"))
+        told = told[4 + int.from_bytes(told[:4], "big") :]
+    assert sizes == [1, 2]
+
+
+def test_requests_behind_a_long_one_wait_for_it() -> None:
+    pair = TimedPair()
+    body = longest_request("Metadata", 9, "topics", MANY)
+    heartbeat = request_frame("Heartbeat", 4, request("Heartbeat", 4, "t", topic_id(1)), 8)
+    pair.session.client_data(raw_frame(3, 9, body) + heartbeat)
+    pair.session.client_data(heartbeat[:9])
+    assert pair.session.waiting is not None
+    assert (pair.to_broker(), pair.session.quiet) == (b"", False)
+    pair.send(heartbeat[9:])
+    seen = pair.to_broker()
+    assert seen.endswith(heartbeat + heartbeat)
+    assert len(seen) > 2 * len(heartbeat)
+
+
+def test_a_drain_waits_for_a_long_request_and_no_longer() -> None:
+    pair = TimedPair()
+    body = longest_request("Metadata", 9, "topics", MANY)
+    heartbeat = request_frame("Heartbeat", 4, request("Heartbeat", 4, "t", topic_id(1)), 8)
+    pair.session.client_data(raw_frame(3, 9, body) + heartbeat)
+    pair.session.finish()
+    pair.send(b"")
+    seen = pair.to_broker()
+    assert seen
+    assert not seen.endswith(heartbeat)
+
+
+def test_a_catalog_that_changes_meanwhile_is_what_counts() -> None:
+    """A namespace that goes while a long request is decided: its topics are as unknown."""
+    pair = TimedPair()
+    names = [f"team-a:t{number}" for number in range(MANY)]
+    cls = messages.message_class("MetadataRequest", 4)
+    entity = request("Metadata", 4, "team-a:t", topic_id(1))
+    many = tuple(type(entity.topics[0])(name=name) for name in names)
+    entity = cls(**{**values(entity), "topics": many})
+    pair.session.client_data(request_frame("Metadata", 4, entity))
+    assert pair.session.waiting is not None
+    pair.catalog.snapshot = Snapshot.of(["team-b"])
+    pair.catalog_changed()
+    pair.send(b"")
+    assert b"team-a" not in pair.to_broker()
+
+
+def changing(pair: TimedPair) -> int:
+    """Send a long request while the catalog changes all the time; how many changes it took."""
+    names = tuple({"name": f"team-a:t{number}"} for number in range(MANY))
+    entity = request("Metadata", 4, "team-a:t", topic_id(1))
+    many = tuple(type(entity.topics[0])(**name) for name in names)
+    entity = type(entity)(**{**values(entity), "topics": many})
+    pair.session.client_data(request_frame("Metadata", 4, entity))
+    changes = 0
+    while isinstance(waiting := pair.session.waiting, Deciding):
+        while not waiting.slices.step():
+            pair.catalog_changed()
+            changes += 1
+        pair.session.resume()
+    return changes
+
+
+def test_a_catalog_that_changes_all_the_time_is_no_reason_not_to_answer() -> None:
+    pair = TimedPair(topics=[f"team-a..t{number}" for number in range(MANY)])
+    assert changing(pair) > MAX_TRIES
+    assert pair.to_broker().count(b"team-a..t") == MANY
