@@ -58,6 +58,15 @@ def _refused(topic: dict[str, Any]) -> bool:
     return named is None or not isinstance(named, Ref)
 
 
+_OPERATIONS: Final = range(4)
+"""SET, DELETE, APPEND and SUBTRACT (AlterConfigOp.OpType)."""
+
+
+def _has_an_unknown_operation(request: Request) -> bool:
+    configs = (one for resource in request.values["resources"] for one in resource["configs"])
+    return any(one["config_operation"] not in _OPERATIONS for one in configs)
+
+
 _IDS: Final = (
     "group_id",
     "groups",
@@ -143,6 +152,14 @@ KNOWN: Final[tuple[Known, ...]] = (
         "A topic's namespace and producer guarantee stand among its configs (docs/namespaces.md).",
     ),
     Known("IncrementalAlterConfigs", r".*\[\]\.error_code", 40, 17, _MIXED),
+    Known(
+        "IncrementalAlterConfigs",
+        r"responses\[\]\.error_code",
+        -1,
+        ANYTHING,
+        "A broker fails at all resources for one operation that it does not know.",
+        _has_an_unknown_operation,
+    ),
     Known(
         "DescribeTopicPartitions",
         r"topics\[\]\.error_code",

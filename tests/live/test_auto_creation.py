@@ -88,7 +88,7 @@ def test_it_is_as_the_namespace_says(colon: str, kafka: KafkaCluster, unique: Na
     namespaces.alter(colon, f"{root}:", settings)
     told = namespaces.describe(colon, f"{root}:deep:")
     assert {key: told[key] for key in settings} == {
-        key: (value, namespaces.INHERITED) for key, value in settings.items()
+        key: (value, namespaces.DEFAULT) for key, value in settings.items()
     }
     topic = f"{root}:deep:new"
     clients.produce(colon, topic, ["first"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -65,6 +66,10 @@ def given(brokers: SecuredBrokers) -> set[Right]:
         )
         for acl in admin.describe_acls(AclBindingFilter(*anything)).result(clients.SECONDS)
     }
+
+
+COMPLAINT = re.compile(" WARNING | ERROR ")
+WITHOUT_DESCRIBE_CONFIGS = "the brokers do not tell their 'auto.create.topics.enable'"
 
 
 def run_commands(brokers: SecuredBrokers, which: slice) -> None:
@@ -174,5 +179,6 @@ def test_clients_that_are_the_gateway_there(brokers: SecuredBrokers, unique: Nam
 
 
 def problems(gateway: GatewayProcess) -> list[str]:
-    """What the gateway complains of."""
-    return [line for line in gateway.log().splitlines() if " WARNING " in line or " ERROR " in line]
+    """What the gateway complains of, but for the one right that the page says it can do without."""
+    complaints = (line for line in gateway.log().splitlines() if COMPLAINT.search(line))
+    return [line for line in complaints if WITHOUT_DESCRIBE_CONFIGS not in line]
