@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from typing import TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
@@ -74,6 +74,19 @@ def create(servers: str, *topics: str, partitions: int = 1, replicas: int = -1) 
 def await_stored(kafka: KafkaCluster, *flat: str) -> None:
     """Wait until the broker itself lists these flat names: it answers before it knows its own."""
     wait_until(lambda: kafka.topics() >= {*flat}, f"{flat} on the broker", SECONDS)
+
+
+def await_led(servers: str, *topics: str) -> None:
+    """Wait until the leader of the first partition of each topic knows that it leads it: it is
+    listed before that, and answers NOT_LEADER_OR_FOLLOWER."""
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    asked = {TopicPartition(topic, 0): latest for topic in topics}
+
+    def led() -> bool:
+        found = admin(servers).list_offsets(asked, request_timeout=SECONDS).values()
+        return all(future.exception(SECONDS) is None for future in found)
+
+    wait_until(led, f"leaders of {topics}", SECONDS)
 
 
 def await_gone(kafka: KafkaCluster, *flat: str) -> None:

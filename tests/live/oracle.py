@@ -83,7 +83,7 @@ class Twins:
         )
 
     def await_stored(self, gone: bool = False) -> None:
-        """Wait until the broker lists both topics, or neither."""
+        """Wait until the broker lists both topics, and leads them, or neither."""
         both = {self._named("a"), self._named("b")}
 
         def done() -> bool:
@@ -91,6 +91,8 @@ class Twins:
             return stored.isdisjoint(both) if gone else stored >= both
 
         wait_until(done, f"both of {both}", clients.SECONDS)
+        if not gone:
+            clients.await_led(self.pair.kafka.bootstrap_servers, *both)
 
     def _named(self, side: str) -> str:
         return f"{self.stem}-twin-{side}"

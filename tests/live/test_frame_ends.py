@@ -44,6 +44,7 @@ def fetch(topic: UUID, tags: bytes) -> bytes:
 def test_a_size_that_lies(kafka: KafkaCluster, gateway: GatewayProcess, unique: Names) -> None:
     flat = f"team-a..{unique('sized')}"
     clients.create(kafka.bootstrap_servers, flat)
+    clients.await_led(kafka.bootstrap_servers, flat)
     topic = topic_id(kafka.bootstrap_servers, flat)
 
     def answered(tags: bytes) -> int:
