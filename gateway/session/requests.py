@@ -6,7 +6,7 @@ from struct import Struct
 from time import monotonic
 from typing import Final
 
-from gateway.apis import produce, unsupported
+from gateway.apis import fetch, produce, unsupported
 from gateway.apis.generic import TrailingBytes
 from gateway.apis.table import PLANS, any_plan, plan_of
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Interlude, Outcome, Refresh, Work
@@ -236,8 +236,11 @@ class Requests:
             self._refreshed = False
             write_frame(self.to_broker, buf, position, done.end, done.end, outcome)
             self._in_flight.expect(exchange)
-            return True
-        return self._special(exchange, buf, position, done.start, outcome)
+            over = True
+        else:
+            over = self._special(exchange, buf, position, done.start, outcome)
+        fetch.recheck(self._state, exchange)  # the catalog may have changed while it was decided
+        return over
 
     def _special(
         self, exchange: Exchange, buf: bytes, position: int, start: int, outcome: Outcome

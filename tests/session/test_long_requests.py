@@ -5,14 +5,21 @@ from __future__ import annotations
 
 import gc
 import logging
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
+from gateway import slices
+from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.coverage import COVERAGE
+from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
+from gateway.exchanges.exchange import Exchange
+from gateway.names import LogicalName
 from gateway.session.deciding import MAX_TRIES, Deciding
 from protocol import messages
+from tests.session import fetching
 from tests.session.long_requests import (
     TimedPair,
     longest_listing,
@@ -20,7 +27,7 @@ from tests.session.long_requests import (
     values,
     ways,
 )
-from tests.session.pair import raw_frame, request_frame, response_frame, topic_id
+from tests.session.pair import NAMESPACES, raw_frame, request_frame, response_frame, topic_id
 from tests.session.samples import request, response
 
 LONGEST_SECONDS = 0.05
@@ -224,3 +231,31 @@ def test_a_catalog_that_changes_all_the_time_is_no_reason_not_to_answer() -> Non
     pair = TimedPair(topics=[f"team-a..t{number}" for number in range(MANY)])
     assert changing(pair) > MAX_TRIES
     assert pair.to_broker().count(b"team-a..t") == MANY
+
+
+def test_a_fetch_of_what_moves_while_it_is_decided_brings_no_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At the last pause of the last try, when its first topic has long been let pass."""
+    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    names = [f"team-a:t{number}" for number in range(FEW)]
+    pair = TimedPair(topics=[name.replace(":", "..") for name in names])
+    entity = fetching.request(12, {name: [0] for name in names})
+    pair.session.client_data(request_frame("Fetch", 12, entity))
+    moved = TopicEntry("team-a..t0", LogicalName("team-b", "moved"))
+    pauses: Counter[Exchange] = Counter()
+    while isinstance(waiting := pair.session.waiting, Deciding):
+        while not waiting.slices.step():
+            pauses[waiting.exchange] += 1
+            *_, before, now = 0, *pauses.values()
+            if len(pauses) == MAX_TRIES and now == before:
+                pair.catalog.snapshot = Snapshot.of(NAMESPACES, topics=[moved])
+            pair.catalog_changed()
+        pair.session.resume()
+    assert len(pauses) == MAX_TRIES
+    assert b"team-a..t0" in pair.to_broker()
+    records = {"team-a..t0": [b"the records"]}
+    pair.answered(response_frame("Fetch", 12, fetching.response(12, records)))
+    told = pair.answer("Fetch", 12)
+    assert (told.error_code, told.responses) == (FETCH_SESSION_ID_NOT_FOUND, ())
