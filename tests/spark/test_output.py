@@ -20,7 +20,7 @@ def _table(spark: SparkSession, count: int) -> DataFrame:
 
 
 def _count(spark: SparkSession, directory: Path, name: str) -> int:
-    return spark.read.parquet(str(directory / name)).count()
+    return int(spark.read.parquet(str(directory / name)).count())
 
 
 def _broken(spark: SparkSession) -> DataFrame:

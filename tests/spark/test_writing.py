@@ -48,13 +48,11 @@ def test_a_count_that_never_comes_is_an_error_and_no_wait_for_ever(
 ) -> None:
     """Spark drops events where its driver has too much to do."""
 
-    class Dropped(Observation):
-        @property
-        def get(self) -> dict[str, object]:
-            threading.Event().wait()
-            return {}
+    def never(_: Observation) -> dict[str, object]:
+        threading.Event().wait()
+        return {}
 
-    monkeypatch.setattr(writing, "Observation", Dropped)
+    monkeypatch.setattr(Observation, "get", property(never))
     monkeypatch.setattr(writing, "_OBSERVED_SECONDS", 0.01)
     table = Table(spark, str(tmp_path / "table"))
     with pytest.raises(TableError, match="has dropped the event"):
