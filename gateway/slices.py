@@ -97,7 +97,10 @@ class Slices(Generic[T]):
         return self._result  # type: ignore[return-value]
 
     def abandon(self) -> None:
-        """End work that is not done: what it holds is let go."""
+        """End work that is not done: what it holds is let go.
+
+        Whoever has begun work ends it or abandons it: nothing else frees what is on its stack.
+        """
         runner, self._work = self._greenlet, None
         if runner is not None:
             runner.throw(GreenletExit)

@@ -25,6 +25,10 @@ BACKLOG: Final = 1024
 ACCEPTED_A_TURN: Final = 64
 """Clients accepted in one turn of the event loop: those who are in have their turns, too."""
 
+TIMER_SECONDS: Final = 0.001
+"""How much too early an event loop's timers may be (uvloop's count in milliseconds): whoever looks
+again at once would look many times."""
+
 RETRY_SECONDS: Final = 0.25
 """After the system could not accept: it has run out of something."""
 
@@ -110,7 +114,7 @@ class Acceptor:
             return
         seconds = self._quota.seconds_to_wait()
         if seconds:
-            self._pause(seconds)
+            self._pause(seconds + TIMER_SECONDS)
             self._delays.note("max.connection.creation.rate: clients come faster")
             return
         for _ in range(ACCEPTED_A_TURN):

@@ -241,6 +241,7 @@ class Connection(asyncio.Protocol):
             self._task.cancel()
         if self._restoring is not None:
             self._restoring.cancel()
+        self.session.abandon()  # a task that is cancelled before it begins does not
         if self._broker is not None:
             self._broker.close()
 

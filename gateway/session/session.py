@@ -120,6 +120,14 @@ class Session:
         of a request that streams."""
         self._requests.finish()
 
+    def abandon(self) -> None:
+        """Let go of what is being decided or restored: the connection has ended."""
+        waiting, restoring = self._requests.waiting, self._responses.restoring
+        if isinstance(waiting, Deciding):
+            waiting.slices.abandon()
+        if restoring is not None:
+            restoring.slices.abandon()
+
     def break_off(self) -> None:
         """Wait for nothing more, after an Unanswerable: what was decided before it may leave."""
         self._requests.waiting = None

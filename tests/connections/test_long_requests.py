@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
 from gateway import slices
+from gateway.collecting import Collector
 from tests.connections.test_connection import connected, settled
 from tests.session.long_requests import longest_request, values
 from tests.session.pair import Pair, frames, raw_frame, request_frame, response_frame, topic_id
@@ -55,6 +57,24 @@ async def test_a_client_that_leaves_meanwhile() -> None:
     connection.connection_lost(None)
     await settled()
     assert server.broker.written == b""
+
+
+async def test_a_client_that_leaves_before_the_second_slice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody goes on with its request, and nothing waits for it."""
+    monkeypatch.setattr(slices, "COLLECTOR", Collector())
+    connection, server, _client = connected(Pair())
+    connection.data_received(
+        request_frame("ListGroups", 0, request("ListGroups", 0, "", topic_id(1)))
+    )
+    await settled()
+    before, usual = server.broker.written, gc.get_threshold()
+    connection.data_received(long_request())
+    assert gc.get_threshold() != usual
+    connection.connection_lost(None)
+    await settled()
+    assert (server.broker.written, gc.get_threshold()) == (before, usual)
 
 
 async def test_a_client_that_leaves_while_its_response_is_restored() -> None:

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 import pytest
 
 from gateway import slices
+from gateway.collecting import Collector
 from gateway.slices import InSlices, Slices, Turns, in_slices
 from protocol import pausing
 from protocol.pausing import pause_point
@@ -20,6 +21,7 @@ def pausing_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pause point pauses, however fast the machine is."""
     monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
     monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(slices, "COLLECTOR", Collector())  # others may have left work behind
 
 
 def counting(times: int, seen: list[int]) -> int:
