@@ -70,7 +70,7 @@ def forbidding(
 def why_not_created(
     state: ConnectionState, exchange: Exchange, flat: bytes, spelled: str, *, allowed: bool
 ) -> Denied | None:
-    """What a client is answered for a topic that does not exist; None: what the broker says, which
+    """The answer for a topic that does not exist; None: what the broker says, which
     creates it if the request lets it."""
     denied = check_creation(state.view, spelled)
     if denied is not None:

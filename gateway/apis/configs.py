@@ -34,8 +34,8 @@ NO_NAME = {
     "AlterConfigs": _DEFAULT_TOPICS,
     "IncrementalAlterConfigs": _DEFAULT_TOPICS,
 }
-"""As a broker answers for a topic without a name; to change its configs would be to change the
-defaults of all topics, which are no topic's (ConfigResource)."""
+"""The answers for a topic without a name, a broker's own: to change its configs would be to change
+the defaults of all topics, which are no topic's (ConfigResource)."""
 
 RESOURCE_TYPE = int(Kind.RESOURCE_TYPE)
 RESOURCE_NAME = int(Kind.RESOURCE_NAME)

@@ -49,7 +49,7 @@ FINAL_EPOCH: Final = -1
 _NO_SESSION: Final = bytes(4)
 
 NO_NAME: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The topic name is empty.", "names")
-"""As a broker answers a Fetch of an empty name, which is a topic's nowhere."""
+"""The answer to a Fetch of an empty name, a broker's own."""
 
 GONE: Final = object()
 """Marks an exchange whose client is told that its session is gone: it must not be opened again by

@@ -10,7 +10,7 @@ from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
-from gateway.exchanges.plans import WALKED_AT_ONCE, Plan
+from gateway.exchanges.plans import Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import authorized_operations, group_lists, metadata, partial
 from gateway.rules.api_keys import ApiKey
@@ -149,7 +149,7 @@ def request_spans(
     client means, since they are decided in one go while everyone else waits.
     """
     spans: list[Span] = []
-    long = end - start > plan.small_request and end - start > WALKED_AT_ONCE
+    long = end - start > plan.request_walked_at_once
     walk = plan.long_request_walk() if long else plan.request_walk
     stop = walk(buf, start, end, spans)
     if stop != end:
@@ -162,7 +162,7 @@ def request_spans(
 def response_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
     """Walk a whole response body. Raises ProtocolError for bytes that go on after it."""
     spans: list[Span] = []
-    long = end - start > plan.small_response and end - start > WALKED_AT_ONCE
+    long = end - start > plan.response_walked_at_once
     walk = plan.long_response_walk() if long else plan.response_walk
     stop = walk(buf, start, end, spans)
     if stop != end:

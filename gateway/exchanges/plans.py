@@ -119,9 +119,11 @@ class Plan:
         "request_header_flexible",
         "request_segments",
         "request_walk",
+        "request_walked_at_once",
         "response_header_version",
         "response_segments",
         "response_walk",
+        "response_walked_at_once",
         "small_request",
         "small_response",
         "tells_operations",
@@ -157,6 +159,8 @@ class Plan:
         self.response_walk: Walker = walker(response, version, kinds)
         self.small_request = SMALL_REQUESTS.get(name, SMALL_REQUEST)
         self.small_response = SMALL_RESPONSES.get(name, SMALL_RESPONSE)
+        self.request_walked_at_once = max(self.small_request, WALKED_AT_ONCE)
+        self.response_walked_at_once = max(self.small_response, WALKED_AT_ONCE)
         self.request_segments: Segments | None = None
         self.response_segments: Segments | None = None
         if name == "Produce":
