@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from gateway.apis import auto_creation, generic
 from gateway.apis.counting import count_topics
 from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.names import flat_prefix
@@ -32,6 +33,8 @@ ENDS = namespace_listing.ENDS
 
 IS_NAMESPACE = Denied(0, "", "namespace")
 """Takes a namespace out of a request for topics: it is answered here, and without error."""
+
+NO_PARTITION = Denied(INVALID_REQUEST, "The cursor's partition is below 0.", "cursor")
 
 
 def request(
@@ -88,6 +91,9 @@ def describe_request(
     """DescribeTopicPartitions: an empty list asks for all."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     version, body = exchange.plan.version, buf[start:end]
+    if describe_topic_partitions.begins_before_all(version, body):
+        exchange.flow = state.flow(exchange.plan.api_key, version, b"")
+        return generic.answer_error(exchange, body, NO_PARTITION)
     if describe_topic_partitions.wants_all(version, body):
         if not exchange.refreshed:
             return Refresh.TOPICS

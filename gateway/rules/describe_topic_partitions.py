@@ -43,6 +43,13 @@ def wants_all(version: int, body: bytes) -> bool:
     return not messages.parse(_REQUEST, version, body).topics
 
 
+def begins_before_all(version: int, body: bytes) -> bool:
+    """Whether the cursor is at a partition that cannot be: a broker refuses the whole request,
+    whatever it names (DescribeTopicPartitionsRequestHandler)."""
+    cursor = messages.parse(_REQUEST, version, body).cursor
+    return cursor is not None and cursor.partition_index < 0
+
+
 def ask_by_name(version: int, body: bytes, names: Iterable[str]) -> bytes | None:
     """The same request for these topics; None without a name, which would ask for all.
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from devkit.waiting import Progress, progress
 from tests.live.fuzz_answers import Leaf, Symbols, differences
 from tests.live.fuzz_differences import why
 from tests.live.fuzz_requests import Burst, Request, Requests, Served
@@ -22,6 +23,10 @@ from tests.live.fuzz_sides import CLOSED, HUNG, Names, Side
 from tests.live.fuzz_values import PARTITIONS
 
 LANES: Final = 16
+MORE_LANES: Final = 64
+MANY: Final = 100_000
+"""Requests from which on there are more lanes: one that waits for a broker costs nothing."""
+
 CHANGING: Final = frozenset({"Produce", "JoinGroup", "ConsumerGroupHeartbeat"})
 """APIs that leave both sides in different states where they are answered differently; what Fetch
 leaves ends with the connection."""
@@ -71,6 +76,14 @@ class Outcome:
     by_api: Counter[str] = field(default_factory=Counter)
     explained: Counter[str] = field(default_factory=Counter)
     failures: dict[tuple[str, str, str, str], Failure] = field(default_factory=dict)
+    told: Progress | None = None
+
+    def count(self, requests: Sequence[Request]) -> None:
+        """These were compared."""
+        self.requests += len(requests)
+        self.by_api.update(request.api for request in requests)
+        if self.told is not None:
+            self.told.detail = f"{self.requests:,}, {len(self.failures)} differences"
 
 
 class Lane:
@@ -155,8 +168,7 @@ class Lane:
                 asked = [replace(r, values=names.fixed(r.values)) for r in burst]
                 answers = await asyncio.gather(*(ask(side, asked) for side in sides))
                 if count:
-                    self._outcome.requests += len(asked)
-                    self._outcome.by_api.update(r.api for r in asked)
+                    self._outcome.count(asked)
                 self._drifts = _is_left_open(answers, silent)
                 found = None if self._drifts else self._first(asked, *answers)
                 if found is not None:
@@ -230,14 +242,17 @@ async def fuzz(plain: Address, gateways: Sequence[Address], seed: str, requests:
     """
     outcome = Outcome()
     seed, _, one = seed.partition("/")
+    count = MORE_LANES if one or requests >= MANY else LANES
     lanes = [
-        Lane(f"lane-{seed}-{n}", plain, gateways[n % len(gateways)], outcome) for n in range(LANES)
+        Lane(f"lane-{seed}-{n}", plain, gateways[n % len(gateways)], outcome) for n in range(count)
     ]
     if one:
         (lane,) = (lane for lane in lanes if lane.name == one.partition("/")[0])
         await lane.prepare()
         await lane.run_one(f"{seed}/{one}")
         return outcome
-    await asyncio.gather(*(lane.prepare() for lane in lanes))
-    await asyncio.gather(*(lane.run(seed, requests) for lane in lanes))
+    with progress(f"asking a Kafka and the gateway {requests:,} requests") as told:
+        await asyncio.gather(*(lane.prepare() for lane in lanes))
+        outcome.told = told
+        await asyncio.gather(*(lane.run(seed, requests) for lane in lanes))
     return outcome
