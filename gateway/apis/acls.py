@@ -8,8 +8,10 @@ from typing import Final
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
 from gateway.changes.answered import Answered
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Exchange, Outcome, Work
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Do
 from gateway.rules.rename import Refusals
 from gateway.views.access import Access
 from protocol.entities import Kind
@@ -58,3 +60,38 @@ def answered_by(
         return answered.body
 
     return Work(run)
+
+
+DESCRIBE_ACLS = declare(
+    Api(
+        name="DescribeAcls",
+        first=1,
+        last=3,
+        named=Do.ANSWER,
+        null=Do.ANSWER,
+        request=request,
+    )
+)
+
+
+CREATE_ACLS = declare(
+    Api(
+        name="CreateAcls",
+        first=1,
+        last=3,
+        named=Do.ANSWER,
+        request=request,
+    )
+)
+
+
+DELETE_ACLS = declare(
+    Api(
+        name="DeleteAcls",
+        first=1,
+        last=3,
+        named=Do.ANSWER,
+        null=Do.ANSWER,
+        request=request,
+    )
+)

@@ -19,11 +19,14 @@ from gateway.apis.own_changes import (
 from gateway.changes import admin_rights
 from gateway.changes.twins import are_alike, contradiction
 from gateway.decision import Denied
+from gateway.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, may_be_captured
 from gateway.rules import create_topics_configs, create_topics_legacy, partial
 from gateway.rules.access import check_creation
+from gateway.rules.declaration import Do, Topics, TopicShape
 from gateway.rules.rename import Refusals
 from protocol import messages
 from protocol.splice import Edit
@@ -72,7 +75,7 @@ def request(
         return generic.forward_renamed(state, exchange, body)
     note_denials(state, exchange, refusals)
     plan = exchange.plan
-    split = partial.split(plan.api_key, plan.version, body, refusals.topics, refusals.aliases)
+    split = partial.split(plan.api, plan.version, body, refusals.topics, refusals.aliases)
     if split.body is None:
         return Answer(partial.merge(split.kept, None))
     exchange.then(lambda answer: partial.merge(split.kept, answer))
@@ -133,3 +136,27 @@ def _creation_refusals(state: ConnectionState, topics: Sequence[Any]) -> Refusal
         why = contradiction(first.name, topic.name)
         refusals.topics |= dict.fromkeys([spelled, name, *alike], why)
     return refusals
+
+
+API = declare(
+    Api(
+        name="CreateTopics",
+        first=0,
+        last=7,
+        named=Do.REWRITE,
+        why="v0-1 are translated to v2",
+        topics=(
+            TopicShape(
+                0,
+                7,
+                Topics("topics"),
+                Topics("topics"),
+                {"num_partitions": -1, "replication_factor": -1, "configs": ()},
+                codes={UNKNOWN_TOPIC_OR_PARTITION: INVALID_TOPIC_EXCEPTION},
+            ),
+        ),
+        lowest=lambda broker: 0 if broker <= create_topics_legacy.TRANSLATED_TO else broker,
+        request=request,
+        response=response,
+    )
+)

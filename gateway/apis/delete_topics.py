@@ -17,8 +17,10 @@ from gateway.apis.own_changes import (
 from gateway.changes import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_ID
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Do, Topics, TopicShape
 from gateway.rules.namespace_listing import ENDS
 from gateway.views.access import DESCRIBE
 from protocol import messages
@@ -140,3 +142,20 @@ def _id_concerns_namespaces(state: ConnectionState, topic_id: bytes) -> bool:
     return flat is not None and bool(
         snapshot.owner(flat.decode()).namespace or flat.decode() in snapshot.topics
     )
+
+
+API = declare(
+    Api(
+        name="DeleteTopics",
+        first=1,
+        last=6,
+        named=Do.REWRITE,
+        by_id=Do.CHECK,
+        topics=(
+            TopicShape(1, 5, Topics("topic_names", name=""), Topics("responses")),
+            TopicShape(6, 6, Topics("topics"), Topics("responses")),
+        ),
+        request=request,
+        response=response,
+    )
+)

@@ -6,81 +6,51 @@ Whole bodies in the client's names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, Final
 
 from gateway.acl_model import Operation, Resource, ResourceType
-from gateway.rules.api_keys import ApiKey
+from gateway.rules.declaration import Declaration
 from gateway.rules.nested import has_field
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
-from protocol.schema import request_name, response_name
 
 NOT_ASKED: Final = -(2**31)
 """What stands in a response where the operations were not asked for."""
 
-_FIELDS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
-    {
-        ApiKey.METADATA: (
-            "include_topic_authorized_operations",
-            "include_cluster_authorized_operations",
-        ),
-        ApiKey.DESCRIBE_GROUPS: ("include_authorized_operations",),
-        ApiKey.DESCRIBE_CLUSTER: ("include_cluster_authorized_operations",),
-        ApiKey.CONSUMER_GROUP_DESCRIBE: ("include_authorized_operations",),
-    }
-)
-"""The fields by which a request asks for operations."""
-
-TOLD_BY: Final = frozenset({*_FIELDS, int(ApiKey.DESCRIBE_TOPIC_PARTITIONS)})
-"""The APIs whose responses may tell operations."""
-
-_ALWAYS: Final = frozenset({int(ApiKey.DESCRIBE_TOPIC_PARTITIONS)})
-"""APIs that tell operations without being asked."""
-
-_LISTS: Final[Mapping[int, tuple[str, str, str]]] = MappingProxyType(
-    {
-        ApiKey.METADATA: ("topics", "name", "topic_authorized_operations"),
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS: ("topics", "name", "topic_authorized_operations"),
-        ApiKey.DESCRIBE_GROUPS: ("groups", "group_id", "authorized_operations"),
-        ApiKey.CONSUMER_GROUP_DESCRIBE: ("groups", "group_id", "authorized_operations"),
-    }
-)
-"""Where a response tells them: the array, the field that names an element, and the bits."""
-
 _CLUSTER_FIELD: Final = "cluster_authorized_operations"
 
 
-def are_asked(api_key: int, version: int, body: bytes) -> bool:
+def are_asked(api: Declaration, version: int, body: bytes) -> bool:
     """Whether a request asks for operations. Raises ProtocolError."""
-    if api_key in _ALWAYS:
+    told = api.operations
+    if told is None:
+        return False
+    if not told.asked_by:
         return True
-    fields = _FIELDS.get(api_key, ())
-    name = request_name(api_key)
+    name = f"{api.name}Request"
     message = messages.message_class(name, version)
-    fields = tuple(field for field in fields if has_field(message, field))
+    fields = [field for field in told.asked_by if has_field(message, field)]
     if not fields:
         return False
     request = messages.parse(name, version, body)
     return any(getattr(request, field) for field in fields)
 
 
-def cut(api_key: int, version: int, body: bytes, access: Access) -> bytes:
+def cut(api: Declaration, version: int, body: bytes, access: Access) -> bytes:
     """A response with the operations that ``access`` allows, of those it holds."""
-    response = messages.parse(response_name(api_key), version, body)
+    response = messages.parse(f"{api.name}Response", version, body)
     changes: dict[str, Any] = {}
-    if api_key in _LISTS:
-        array, name, bits = _LISTS[ApiKey(api_key)]
-        named = _topic if array == "topics" else _group
-        changes[array] = tuple(
-            _with(entry, bits, access, named(access, getattr(entry, name)))
-            for entry in getattr(response, array)
+    told = api.operations
+    if told is not None and told.array:
+        named = _topic if told.array == "topics" else _group
+        changes[told.array] = tuple(
+            _with(entry, told.bits, access, named(access, getattr(entry, told.named_by)))
+            for entry in getattr(response, told.array)
         )
     if has_field(type(response), _CLUSTER_FIELD):
-        told = getattr(response, _CLUSTER_FIELD)
-        changes[_CLUSTER_FIELD] = _cluster(told, access)
+        changes[_CLUSTER_FIELD] = _cluster(getattr(response, _CLUSTER_FIELD), access)
     return messages.write(replace(response, **changes))
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from gateway.apis.table import plan_of
 from gateway.brokers.messages import BrokerError, request_frame, response_entity
+from gateway.exchanges.api import APIS
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.plans import Plan
 from gateway.exchanges.state import ConnectionState
@@ -50,7 +51,7 @@ def own_request(name: str, version: int, entity: Any) -> tuple[Exchange, bytes]:
 
 @cache
 def _plan(api_key: int, version: int) -> Plan:
-    return Plan(api_key, version, _not_from_clients, _answered, plan_of)
+    return Plan(APIS[api_key], version, _not_from_clients, _answered, plan_of)
 
 
 def _not_from_clients(

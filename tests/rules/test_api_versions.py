@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.coverage import DECIDED_VERSIONS
+from gateway.apis.table import APIS
 from gateway.rules import api_versions
 from gateway.rules.api_versions import InvalidClientSoftware
 from gateway.rules.nested import element_class, make
@@ -41,8 +41,8 @@ def test_only_what_both_know_is_advertised(version: int) -> None:
 
 def test_a_kafka_4_broker() -> None:
     broker = {0: (0, 13), 1: (4, 18), 19: (2, 7), 24: (0, 5)}
-    cut = api_versions.cut(4, served(4, broker), DECIDED_VERSIONS)
-    own = {key: DECIDED_VERSIONS[key] for key in api_versions.ANSWERED_HERE}
+    cut = api_versions.cut(4, served(4, broker), APIS)
+    own = {key: APIS[key] for key in api_versions.ANSWERED_HERE}
     assert ranges_of(4, cut) == {0: (0, 13), 1: (4, 15), 19: (0, 7), 24: (0, 3)} | own
 
 
@@ -96,7 +96,7 @@ def test_features_are_kept() -> None:
 
 def test_a_broker_that_does_not_know_the_version_answers_in_version_0() -> None:
     body = served(0, {18: (0, 3)}, error_code=35)
-    cut = api_versions.cut(4, body, DECIDED_VERSIONS)
+    cut = api_versions.cut(4, body, APIS)
     assert ranges_of(0, cut) == {18: (0, 3)}
     assert messages.parse("ApiVersionsResponse", 0, cut).error_code == 35
 
@@ -137,7 +137,7 @@ def test_garbage_is_a_protocol_error() -> None:
     with pytest.raises(ProtocolError):
         api_versions.client_software(3, b"\x09")
     with pytest.raises(ProtocolError):
-        api_versions.cut(4, b"\x00", DECIDED_VERSIONS)
+        api_versions.cut(4, b"\x00", APIS)
 
 
 # -- before a login -------------------------------------------------------------------------------
@@ -152,8 +152,8 @@ def asked(version: int, **values: object) -> Any:
 @pytest.mark.parametrize("version", range(5))
 @pytest.mark.parametrize("broker", range(5))
 def test_before_a_login_the_same_is_advertised(version: int, broker: int) -> None:
-    answer = api_versions.before_login(version, asked(broker), DECIDED_VERSIONS)
-    later = api_versions.cut(4, served(4, {0: (0, 13), 1: (4, 18)}), DECIDED_VERSIONS)
+    answer = api_versions.before_login(version, asked(broker), APIS)
+    later = api_versions.cut(4, served(4, {0: (0, 13), 1: (4, 18)}), APIS)
     assert ranges_of(version, answer) == ranges_of(4, later)
 
 
@@ -176,7 +176,7 @@ def test_features_that_begin_at_0_are_for_those_who_know_them(
         ),
         finalized_features_epoch=7,
     )
-    body = api_versions.before_login(version, response, DECIDED_VERSIONS)
+    body = api_versions.before_login(version, response, APIS)
     answer = messages.parse("ApiVersionsResponse", version, body)
     assert [feature.name for feature in answer.supported_features] == names
     assert [feature.name for feature in answer.finalized_features] == ["zero"]

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.acl_model import CLUSTER, Operation
+from gateway.apis.table import APIS
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.coverage import COVERAGE
 from gateway.names import LogicalName
 from gateway.rules import authorized_operations
 from gateway.rules.api_keys import ApiKey
@@ -84,7 +84,7 @@ def topic_bits(told: int, name: str, of: AuthorizedAccess, version: int = 13) ->
 
 @pytest.mark.parametrize(("api", "field"), FIELDS)
 def test_a_request_asks_by_its_field(api: int, field: str) -> None:
-    row = COVERAGE[api]
+    row = APIS[api]
     for version in range(row.first, row.last + 1):
         can_ask = version in FIELDS[ApiKey(api), field]
         assert has_field(messages.message_class(request_name(api), version), field) == can_ask
@@ -97,7 +97,7 @@ def test_partitions_are_described_with_operations_unasked() -> None:
 
 
 def test_no_other_request_asks() -> None:
-    for api, row in COVERAGE.items():
+    for api, row in APIS.items():
         assert (api in authorized_operations.TOLD_BY) == any(
             "authorized_operations" in field
             for version in range(row.first, row.last + 1)

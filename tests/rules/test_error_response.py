@@ -7,9 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from gateway.coverage import COVERAGE, Do
+from gateway.apis.table import APIS
 from gateway.rules import configs, group_lists
 from gateway.rules.api_keys import ApiKey
+from gateway.rules.declaration import Do
 from gateway.rules.error_response import error_response
 from gateway.rules.nested import element_class, has_field, make
 from gateway.rules.topic_shapes import topic_shape
@@ -25,7 +26,7 @@ FETCH_SESSION_ID_NOT_FOUND = 70
 
 VERSIONS = [
     pytest.param(key, version, id=f"{api.name}-{version}")
-    for key, api in COVERAGE.items()
+    for key, api in APIS.items()
     if Do.ANSWER not in (api.named, api.null)
     for version in range(api.first, api.last + 1)
 ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.coverage import COVERAGE
+from gateway.apis.table import APIS
 from gateway.rules.api_keys import ApiKey
 from gateway.rules.nested import element_class, has_field
 from gateway.rules.topic_shapes import (
@@ -67,7 +67,7 @@ def test_the_values_beside_an_error_exist_in_the_last_version(shape: TopicShape)
 
 def test_every_decided_api_that_holds_topics_has_its_rows() -> None:
     topical = {shape.api_key for shape in TOPIC_SHAPES}
-    for key, api in COVERAGE.items():
+    for key, api in APIS.items():
         rows = [v for v in range(api.first, api.last + 1) if topic_shape(key, v) is not None]
         assert rows in ([], list(range(api.first, api.last + 1)))
         assert (rows != []) == (key in topical)

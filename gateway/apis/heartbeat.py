@@ -1,0 +1,16 @@
+"""Heartbeat (API 12): a member of a classic group is there."""
+
+from __future__ import annotations
+
+from gateway.exchanges.api import Api, declare
+from gateway.rules.declaration import READ, Do, Needs
+
+API = declare(
+    Api(
+        name="Heartbeat",
+        first=0,
+        last=4,
+        named=Do.REWRITE,
+        needs=Needs(group=READ),
+    )
+)
