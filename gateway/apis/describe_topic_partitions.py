@@ -21,7 +21,7 @@ from gateway.rules import describe_topic_partitions, namespace_listing
 from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
 from protocol.splice import Edit
 
-NO_PARTITION = Denied(INVALID_REQUEST, "The cursor's partition is below 0.", "cursor")
+NO_PARTITION = Denied(INVALID_REQUEST, "The cursor's partition is below 0.", "request")
 
 
 def request(

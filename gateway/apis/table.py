@@ -8,8 +8,10 @@ from typing import Final
 
 import gateway.apis
 from gateway.apis import fetch, generic, produce
-from gateway.exchanges.api import APIS as APIS
+from gateway.exchanges.api import APIS
 from gateway.exchanges.plans import Plan
+
+__all__ = ["APIS", "PLANS", "any_plan", "plan_of", "prepare"]
 
 PLANS: Final[dict[int, Plan]] = {}
 """Plans made so far, by key: ``api_key << 16 | version``."""

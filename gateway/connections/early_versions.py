@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.exchanges.api import APIS
+from gateway.apis.table import APIS
 from gateway.rules import api_versions
 
 

@@ -127,18 +127,18 @@ class RegexSubscriptions:
         if member is None:
             self._members.fence(key)
             why = "The subscription of this member is not known here; it must join again."
-            return Denied(FENCED_MEMBER_EPOCH, why, "heartbeat")
+            return Denied(FENCED_MEMBER_EPOCH, why, "request")
         had_regex = bool(member.pattern)
         if len(request.subscribed_topic_names or ()) > MAX_NAMES:
             why = f"A member may subscribe to {MAX_NAMES} topics by name at most."
-            return Denied(INVALID_REQUEST, why, "heartbeat")
+            return Denied(INVALID_REQUEST, why, "request")
         try:
             before = member.weight
             self._take_over(scope, member, request)
         except InvalidTopicRegex as error:
             shown = request.subscribed_topic_regex[:LONGEST_NAME]
             why = f"SubscribedTopicRegex '{shown}' is not valid: {error}."
-            return Denied(INVALID_REGULAR_EXPRESSION, why, "heartbeat")
+            return Denied(INVALID_REGULAR_EXPRESSION, why, "request")
         names = listing() if member.pattern else NO_NAMES
         names_version = names.version
         found = self._members.subscription(scope, member, names, meaning, reach)
@@ -147,7 +147,7 @@ class RegexSubscriptions:
             self._members.forget(key)
             self._members.fence(key)
             why = "A topic of this member's subscription was moved or deleted; it must join again."
-            return Denied(FENCED_MEMBER_EPOCH, why, "heartbeat")
+            return Denied(FENCED_MEMBER_EPOCH, why, "request")
         kept = self._members.heard(key, member, member.weight - before)
         new = None if kept else member
         sent = Sent(key, None, names_version, new, reached)

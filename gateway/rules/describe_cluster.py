@@ -31,7 +31,7 @@ def refusal(version: int, body: bytes) -> Denied | None:
         message = "The request was sent to an endpoint of brokers, but asks for controllers."
     else:
         code, message = UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {asked}."
-    return Denied(code, message, "brokers")
+    return Denied(code, message, "request")
 
 
 def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:

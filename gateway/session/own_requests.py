@@ -12,9 +12,8 @@ from functools import cache
 from time import monotonic
 from typing import Any, Final
 
-from gateway.apis.table import plan_of
+from gateway.apis.table import APIS, plan_of
 from gateway.brokers.messages import BrokerError, request_frame, response_entity
-from gateway.exchanges.api import APIS
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.plans import Plan
 from gateway.exchanges.state import ConnectionState

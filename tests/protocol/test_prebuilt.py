@@ -21,10 +21,10 @@ from tests.protocol.strategies import PROFILE, Case, messages_of
 
 Functions = Mapping[str, Any]
 
-APIS = [api for api in APIS.values() if api.name in ("Produce", "Fetch")]
+RECORD_APIS = [api for api in APIS.values() if api.name in ("Produce", "Fetch")]
 CASES = [
     (api.name + what, version)
-    for api in APIS
+    for api in RECORD_APIS
     for what in ("Request", "Response")
     for version in range(api.first, api.last + 1)
 ]
