@@ -9,18 +9,12 @@ topics; an incremental one gets FETCH_SESSION_ID_NOT_FOUND, and comes back as a 
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
 from gateway.decision import Denied
-from gateway.error_codes import (
-    FETCH_SESSION_ID_NOT_FOUND,
-    FETCH_SESSION_TOPIC_ID_ERROR,
-    INVALID_FETCH_SESSION_EPOCH,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.api import KIB, Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
@@ -29,7 +23,8 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import Do, Needs, Topics, TopicShape
 from gateway.rules.error_response import error_response
-from gateway.rules.nested import has_field, make
+from gateway.rules.fetch_sessions import SESSION_ERRORS, outside_a_session, without_session
+from gateway.rules.nested import make
 from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
 from gateway.views.access import READ
 from protocol import messages
@@ -54,13 +49,7 @@ INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 """A full fetch, which ends the session that it names; the first of them opens a new one."""
 
-NO_SESSION_ID: Final = 0
 _NO_SESSION: Final = bytes(4)
-
-SESSION_ERRORS: Final = frozenset(
-    {FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR}
-)
-"""Errors of a fetch session: they say nothing of a partition (KIP-227, SessionErrorContext)."""
 
 NO_NAME: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The topic name is empty.", "names")
 """The answer to a Fetch of an empty name, a broker's own."""
@@ -290,20 +279,6 @@ def _refuse(
     return Forward(plan, splice(split.body, 0, len(split.body), edits))
 
 
-def _without_its_session(request: Any, *_: object) -> Any:
-    """A session would remember the topics, and so miss the refused ones without a word."""
-    if not has_field(type(request), "session_id"):
-        return request
-    return replace(
-        request, session_id=NO_SESSION_ID, session_epoch=FINAL_EPOCH, forgotten_topics_data=()
-    )
-
-
-def _outside_a_session(response: Any) -> Any:
-    has_sessions = has_field(type(response), "session_id")
-    return replace(response, session_id=NO_SESSION_ID) if has_sessions else response
-
-
 def _answers_partitions(version: int, code: int) -> bool:
     """Old clients look at the partitions only, but Kafka names them only where it knows their
     names (up to v12), and not for what is said of a session."""
@@ -327,8 +302,8 @@ API = declare(
                 Topics("responses", name="topic", partitions="partitions", index="partition_index"),
                 {"high_watermark": -1, "aborted_transactions": (), "records": b""},
                 one_spelling=True,
-                adjusted=_without_its_session,
-                merged=_outside_a_session,
+                adjusted=without_session,
+                merged=outside_a_session,
             ),
         ),
         items_too=_answers_partitions,
