@@ -94,6 +94,10 @@ def describe_request(
     if describe_topic_partitions.begins_before_all(version, body):
         exchange.flow = state.flow(exchange.plan.api_key, version, b"")
         return generic.answer_error(exchange, body, NO_PARTITION)
+    rest = describe_topic_partitions.from_cursor(version, body)
+    if rest != body:
+        outcome = describe_request(state, exchange, rest, 0, len(rest))
+        return generic.as_forward(exchange, rest, outcome)
     if describe_topic_partitions.wants_all(version, body):
         if not exchange.refreshed:
             return Refresh.TOPICS
