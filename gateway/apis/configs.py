@@ -23,6 +23,7 @@ from gateway.rules.access import TOPIC_RESOURCE, check_resource
 from gateway.rules.rename import Refusals
 from protocol import messages
 from protocol.entities import Kind
+from protocol.pausing import eased
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -65,7 +66,7 @@ def request(
     done_here = plan.name != DESCRIBE and state.worker.judge.policies.judges
     if VIRTUAL in body or any(
         kind == TOPIC_NAME and value and (done_here or concerns_namespaces(state, value))
-        for kind, _, _, value in _as_topics(spans)
+        for kind, _, _, value in eased(_as_topics(spans))
     ):
         refused = name_refusals(state, _as_topics(spans))
         refused = {name: why.told() for name, why in refused.items()}
@@ -112,7 +113,7 @@ def _resource_refusals(
     aliases: dict[configs.Resource, configs.Resource] = {}
     first: dict[bytes, bytes] = {}
     resource_type = 0
-    for kind, _, _, value in spans:
+    for kind, _, _, value in eased(spans):
         if kind == RESOURCE_TYPE:
             resource_type = value
         elif kind == RESOURCE_NAME:
@@ -131,7 +132,7 @@ def _as_topics(spans: list[Span]) -> list[Span]:
     """The spans with the names of topic resources as what they are: topic names."""
     resource_type = 0
     topics: list[Span] = []
-    for span in spans:
+    for span in eased(spans):
         kind, start, stop, value = span
         if kind == RESOURCE_TYPE:
             resource_type = value

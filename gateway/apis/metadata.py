@@ -53,7 +53,7 @@ def request(
     generic.tell_allowed_operations(state, exchange, buf[start:end])
     if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in spans):
         return _without_names(state, exchange, buf[start:end])
-    if any(kind == TOPIC_NAME and v and v.endswith(ENDS) for kind, _, _, v in spans):
+    if any(kind == TOPIC_NAME and v and v.endswith(ENDS) for kind, _, _, v in eased(spans)):
         outcome = _answer_namespaces(state, exchange, buf[start:end], spans)
         if outcome is not None:
             return outcome
@@ -150,7 +150,7 @@ def learn_ids(state: ConnectionState, spans: list[Span]) -> None:
 
 
 def _names(spans: list[Span]) -> list[bytes]:
-    return [value for kind, _, _, value in spans if kind == TOPIC_NAME and value]
+    return [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME and value]
 
 
 def _worth_a_look(
