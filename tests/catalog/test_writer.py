@@ -300,6 +300,7 @@ async def test_a_long_decision_lets_others_go_on(monkeypatch: pytest.MonkeyPatch
         assert set(one.reader.snapshot.namespaces) == {"a"}
 
 
+@skipping
 async def test_what_cannot_be_written_in_time_is_refused_with_nothing_changed() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:
