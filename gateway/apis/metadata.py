@@ -34,7 +34,7 @@ ENDS = namespace_listing.ENDS
 IS_NAMESPACE = Denied(0, "", "namespace")
 """Takes a namespace out of a request for topics: it is answered here, and without error."""
 
-NO_PARTITION = Denied(INVALID_REQUEST, "The cursor's partition is below 0.", "cursor")
+NO_PARTITION = Denied(INVALID_REQUEST, "The cursor's partition is below 0.", "names")
 
 
 def request(
