@@ -60,6 +60,20 @@ def eased(items: Sequence[T]) -> Iterable[T]:
     return items if len(items) <= FEW else paced(items)
 
 
+def in_order(texts: Iterable[str]) -> list[str]:
+    """The texts sorted: run by run, which the last sorting only merges."""
+    every = list(texts)
+    if len(every) <= MANY:
+        return sorted(every)
+    runs: list[str] = []
+    for start in range(0, len(every), MANY):
+        pause_point()
+        runs += sorted(every[start : start + MANY])
+    pause_point()
+    runs.sort()
+    return runs
+
+
 def let_go(items: list[T]) -> None:
     """Empty a list, whose items may be many and nobody else's: freeing each takes a while, too."""
     while len(items) > MANY:

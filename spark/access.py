@@ -212,8 +212,33 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+COLUMNS: Final = (
+    "gateway_id",
+    "worker_id",
+    "window_ms",
+    "api",
+    "namespace",
+    "logical_topic",
+    "principal",
+    "client_id",
+    "requests",
+    "errors",
+    "bytes_in",
+    "bytes_out",
+    "records",
+    "batches",
+    "records_out",
+    "batches_out",
+    "rule",
+    "resource",
+    "message",
+    "because",
+    "acl",
+)
+"""Those of the records that the job reads."""
+
 COMMAND: Final = Command(
-    "access", "who is denied, what is idle, who produces to whom", tables, options
+    "access", "who is denied, what is idle, who produces to whom", tables, options, COLUMNS
 )
 
 

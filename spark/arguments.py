@@ -18,7 +18,7 @@ from spark.failures import FAILURES, failed
 from spark.output import FORMATS, Output
 from spark.progress import Progress
 from spark.session import make_session
-from spark.sizing import is_small
+from spark.sizing import is_small, is_tiny
 from spark.sources import SourceError
 
 SHOWN_ROWS: Final = 20
@@ -29,12 +29,14 @@ Job = Callable[[DataFrame, argparse.Namespace], Tables]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A job as a command. ``tables`` is the job; ``options`` adds arguments of its own."""
+    """A job as a command. ``tables`` is the job; ``options`` adds arguments of its own;
+    ``columns`` are those of the records that it reads, None for all."""
 
     name: str
     description: str
     tables: Job
     options: Callable[[argparse.ArgumentParser], None] = lambda _parser: None
+    columns: Sequence[str] | None = None
 
 
 def run(command: Command, argv: Sequence[str] | None = None) -> int:
@@ -45,7 +47,8 @@ def run(command: Command, argv: Sequence[str] | None = None) -> int:
         progress.step("starting Spark")
         spark = session(f"kafka-gateway {command.name}", options)
         progress.step(f"reading {', '.join(options.input)}")
-        found = command.tables(read_records(spark, options), options)
+        read = read_records(spark, options, command.columns)
+        found = command.tables(read, options)
         write(spark, found, options, progress)
         if not options.quiet:
             _show(spark, found, options)
@@ -107,18 +110,20 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 def session(name: str, options: argparse.Namespace) -> SparkSession:
     """The session that the arguments ask for. Raises SetupError."""
     kafka = any(source.startswith("kafka://") for source in options.input)
-    small = is_small(options.input)
-    return make_session(name, master=options.master, kafka=kafka, small=small)
+    small, tiny = is_small(options.input), is_tiny(options.input)
+    return make_session(name, master=options.master, kafka=kafka, small=small, tiny=tiny)
 
 
-def read_records(spark: SparkSession, options: argparse.Namespace) -> DataFrame:
-    """The records of all inputs, between the times asked for: the schema's columns, ``late``,
-    ``date``. What cannot be read is told on stderr.
+def read_records(
+    spark: SparkSession, options: argparse.Namespace, columns: Sequence[str] | None = None
+) -> DataFrame:
+    """The records of all inputs, between the times asked for: the schema's columns, or these of
+    them, ``late``, ``date``. What cannot be read is told on stderr.
 
     Raises SourceError and TableError; SourceError also where there is no record, unless that is
     allowed: an input that is gone would make an earlier run's tables empty.
     """
-    found = inputs.read(spark, options.input, dict(options.kafka_option))
+    found = inputs.read(spark, options.input, dict(options.kafka_option), columns)
     found = records.between(found, options.from_ms, options.to_ms)
     if not options.allow_empty and found.isEmpty():
         when = "" if options.from_ms is options.to_ms is None else " in this time"

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from spark import records, sources
 from spark.filesystem import FileSystem
 from spark.sources import KafkaTopic
-from spark.table import REASON, SOURCE, Table
+from spark.table import LINE, REASON, SOURCE, Table
 
 _TRIES: Final = 5
 """How often files are read that vanish meanwhile; a gateway compresses one in a moment."""
@@ -34,9 +34,17 @@ _MOST_BYTES: Final = "spark.sql.files.maxPartitionBytes"
 _FEWEST_PARTITIONS: Final = "spark.sql.files.minPartitionNum"
 
 
-def read(spark: SparkSession, inputs: Sequence[str], kafka: Mapping[str, str]) -> DataFrame:
+def read(
+    spark: SparkSession,
+    inputs: Sequence[str],
+    kafka: Mapping[str, str],
+    columns: Sequence[str] | None = None,
+) -> DataFrame:
     """The records of all ``inputs``: the schema's columns, ``late``, ``date``. ``kafka`` are the
     Kafka client's settings. Raises SourceError and TableError.
+
+    With ``columns`` only these of the schema's are there, and ``kind`` and ``time_ms``; what is no
+    record is found by all of them nevertheless.
 
     An input that is named twice is read once. What is no record, and what cannot be read, is told
     on stderr: a job must not be silent on it.
@@ -46,11 +54,12 @@ def read(spark: SparkSession, inputs: Sequence[str], kafka: Mapping[str, str]) -
     named = {one: _table(spark, one) for one in places}
     tables = dict.fromkeys(path for path in named.values() if path)
     paths = [one for one in places if not named[one]]
-    found = [records.read_table(spark, path) for path in tables]
+    kept = records.kept(columns)
+    found = [records.read_table(spark, path).select(*kept) for path in tables]
     if topics:
-        found.append(_from_topics(spark, list(topics.values())))
+        found.append(_from_topics(spark, list(topics.values()), kept))
     if paths:
-        found.append(_from_files(spark, paths))
+        found.append(_from_files(spark, paths, kept))
     return reduce(DataFrame.unionByName, found)
 
 
@@ -62,7 +71,9 @@ def _table(spark: SparkSession, source: str) -> str | None:
     return table.path if table.exists() else None
 
 
-def _from_topics(spark: SparkSession, topics: Sequence[KafkaTopic]) -> DataFrame:
+def _from_topics(
+    spark: SparkSession, topics: Sequence[KafkaTopic], kept: Sequence[str]
+) -> DataFrame:
     """The records of topics. A gateway whose answer was lost writes a record again: it counts
     once."""
     lines = reduce(DataFrame.unionByName, (sources.read_topic(spark, one) for one in topics))
@@ -70,10 +81,10 @@ def _from_topics(spark: SparkSession, topics: Sequence[KafkaTopic]) -> DataFrame
     # What is no record has no id to go by, but a place of its own.
     is_bad = F.col(REASON).isNotNull()
     key = F.struct(is_bad, F.when(is_bad, F.col(SOURCE)).otherwise(F.col("id")))
-    return _checked(parsed.withColumn("key", key).dropDuplicates(["key"]).drop("key"))
+    return _checked(parsed.withColumn("key", key).dropDuplicates(["key"]), kept)
 
 
-def _from_files(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+def _from_files(spark: SparkSession, paths: Sequence[str], kept: Sequence[str]) -> DataFrame:
     """The records of files. What is compressed or removed between the moment in which it is listed
     and the one in which it is read costs another try."""
     files = FileSystem(spark)
@@ -82,7 +93,7 @@ def _from_files(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     for left in reversed(range(_TRIES)):
         try:
             lines = sources.read_files(spark, logs, torn=bool(torn), missing=not left)
-            found = _checked(records.parse(lines))
+            found = _checked(records.parse(lines), kept)
         except (Py4JJavaError, PySparkException):
             there = _there(files, logs)
             known, torn = torn, sources.torn_files(files, there)
@@ -123,9 +134,10 @@ def _there(files: FileSystem, logs: Sequence[str]) -> list[str]:
     )
 
 
-def _checked(parsed: DataFrame) -> DataFrame:
+def _checked(parsed: DataFrame, kept: Sequence[str]) -> DataFrame:
     """The records of lines, parsed once for all tables; what is none is told on stderr."""
-    parsed = parsed.persist(StorageLevel.DISK_ONLY)
+    # Records are wide: keeping what nobody reads costs a quarter of what a job's tasks take.
+    parsed = parsed.select(*kept, SOURCE, REASON, LINE).persist(StorageLevel.DISK_ONLY)
     try:
         counted = records.bad(parsed).groupBy("reason").count().orderBy("reason").collect()
     except BaseException:
@@ -136,7 +148,7 @@ def _checked(parsed: DataFrame) -> DataFrame:
     if counted:
         for place in _places(parsed):
             _tell(f"  {place}")
-    return records.good(parsed)
+    return parsed.where(F.col(REASON).isNull()).select(*kept)
 
 
 def _places(parsed: DataFrame) -> Iterator[str]:

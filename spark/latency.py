@@ -74,7 +74,15 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
     return {"latency": latency(records)}
 
 
-COMMAND: Final = Command("latency", "percentiles by namespace and API", tables)
+COLUMNS: Final = (
+    "namespace",
+    "api",
+    "led_requests",
+    *(column for columns in SIDES.values() for column in columns),
+)
+"""Those of the records that the job reads."""
+
+COMMAND: Final = Command("latency", "percentiles by namespace and API", tables, columns=COLUMNS)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

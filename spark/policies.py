@@ -54,7 +54,19 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
     return {"policies": policies(records)}
 
 
-COMMAND: Final = Command("policies", "policy violations and near misses", tables)
+COLUMNS: Final = (
+    "namespace",
+    "topic",
+    "rule",
+    "outcome",
+    "value",
+    "limit",
+    "principal",
+    "source",
+)
+"""Those of the records that the job reads."""
+
+COMMAND: Final = Command("policies", "policy violations and near misses", tables, columns=COLUMNS)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

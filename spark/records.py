@@ -7,6 +7,7 @@ the reason, and both are in the same DataFrame, so that one pass over the lines 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -123,6 +124,13 @@ def parse(lines: DataFrame, *, late_before_ms: int | None = None) -> DataFrame:
 def good(parsed: DataFrame) -> DataFrame:
     """The records of what :func:`parse` gave: the schema's columns, ``late`` and ``date``."""
     return parsed.where(F.col(REASON).isNull()).select(*_names(), "late", "date")
+
+
+def kept(columns: Sequence[str] | None) -> list[str]:
+    """Of the columns of :func:`good` those that a reader of ``columns`` needs (None: all): these,
+    and what :func:`between` looks at."""
+    wanted = None if columns is None else {"kind", "time_ms", *columns}
+    return [*(name for name in _names() if wanted is None or name in wanted), "late", "date"]
 
 
 def bad(parsed: DataFrame) -> DataFrame:

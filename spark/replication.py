@@ -182,7 +182,18 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-COMMAND: Final = Command("replication", "what KIP-1074 lets MirrorMaker copy", tables, options)
+COLUMNS: Final = (
+    "api",
+    "logical_topic",
+    "flat_topic",
+    "bytes_in",
+    "records",
+)
+"""Those of the records that the job reads."""
+
+COMMAND: Final = Command(
+    "replication", "what KIP-1074 lets MirrorMaker copy", tables, options, COLUMNS
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -186,6 +186,9 @@ def make(
     progress.step("the figures of all records")
     known = facts(records)
     found = tables(records, options, known.period_ms)
+    if options.output:
+        # Each is asked for twice: for its files and for the page.
+        found = {name: table.persist(StorageLevel.DISK_ONLY) for name, table in found.items()}
     write_tables(records.sparkSession, found, options, progress)
     titles = {section.table: section.title for section in SECTIONS}
     numbers = {name: number for number, name in enumerate(found, 1)}
@@ -220,7 +223,13 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-COMMAND: Final = Command("report", "all of it as one HTML page", lambda _r, _o: {}, options)
+_JOBS: Final = (usage, access, latency, guarantees, policies, replication)
+COLUMNS: Final = tuple(column for job in _JOBS for column in job.COLUMNS)
+"""Those of the records that these jobs read; the page's own tables need no others."""
+
+COMMAND: Final = Command(
+    "report", "all of it as one HTML page", lambda _r, _o: {}, options, COLUMNS
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -231,7 +240,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         progress.step("starting Spark")
         spark = session("kafka-gateway report", arguments)
         progress.step(f"reading {', '.join(arguments.input)}")
-        text = make(read_records(spark, arguments), arguments, dt.datetime.now(dt.UTC), progress)
+        records = read_records(spark, arguments, COLUMNS)
+        text = make(records, arguments, dt.datetime.now(dt.UTC), progress)
         write(arguments.page, text)
     except FAILURES as error:
         return failed("report", error)

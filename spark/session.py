@@ -69,12 +69,17 @@ _ANYWHERE: Final = {
 _SUBMITTED: Final = {"spark.log.level": "ERROR"}
 _LOG4J: Final = Path(__file__).parent / "assets" / "log4j2.properties"
 
-# A few records: most of the processor time would go into compiling what runs once, and into
-# planning for partitions that are empty.
+# Little input: most of the processor time would go into compiling what runs once, into planning for
+# partitions that are empty, and into looking for the shortest form of what is kept.
 _SMALL: Final = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+}
+# A few records: expressions are interpreted, for code costs more to generate than to do without.
+_TINY: Final = {
     "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _SMALL_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
@@ -92,13 +97,15 @@ def make_session(
     master: str | None = None,
     kafka: bool = False,
     small: bool = False,
+    tiny: bool = False,
     conf: Mapping[str, str] = {},
 ) -> SparkSession:
     """A session for ``job``, or the one that there is already.
 
     ``master`` is Spark's (``local[4]``, ``spark://host:7077``); without it, and without one from
     ``spark-submit``, all cores of this machine are used. ``kafka`` adds the connector. ``small``
-    chooses what is fast on little input, where this process starts Java and all tasks run in it.
+    chooses what is fast on little input, ``tiny`` besides what is fast on a few records, where this
+    process starts Java and all tasks run in it.
     ``conf`` is stronger than the settings here. Raises SetupError.
     """
     submitted = _is_submitted()
@@ -112,10 +119,11 @@ def make_session(
     builder = SparkSession.builder.appName(job)
     chosen = master or given.get("spark.master", None) or "local[*]"
     builder = builder.master(chosen)
-    small = small and not submitted and chosen.startswith("local")
+    here = not submitted and chosen.startswith("local")
+    small, tiny = here and (small or tiny), here and tiny
     settings = _ANYWHERE | (_SUBMITTED if submitted else _started_here(small=small))
     if small:
-        settings |= _SMALL
+        settings |= _SMALL | (_TINY if tiny else {})
     if _is_on_this_machine(chosen):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= _LOOPBACK

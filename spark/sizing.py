@@ -13,6 +13,9 @@ from typing import Final
 SMALL_BYTES: Final = 100 * 2**20
 """Up to so many bytes of lines an input is small."""
 
+TINY_BYTES: Final = 10 * 2**20
+"""Up to so many bytes code that Spark generates for expressions costs more than it saves."""
+
 _LINES_PER_BYTE: Final = {".jsonl": 1, ".jsonl.gz": 12, ".parquet": 30}
 """By the end of a file's name: for each of its bytes, how many bytes of lines it stands for."""
 
@@ -23,9 +26,18 @@ _MOST_FILES: Final = 10_000
 def is_small(inputs: Sequence[str]) -> bool:
     """Whether all of these sources together are small: paths of this machine, and no more in them
     than :data:`SMALL_BYTES`. A topic, or a path elsewhere, is not looked at and not small."""
+    return _is_within(SMALL_BYTES, inputs)
+
+
+def is_tiny(inputs: Sequence[str]) -> bool:
+    """The same with :data:`TINY_BYTES`."""
+    return _is_within(TINY_BYTES, inputs)
+
+
+def _is_within(most: int, inputs: Sequence[str]) -> bool:
     if any(_local(source) is None for source in inputs):
         return False
-    left, found = SMALL_BYTES, False
+    left, found = most, False
     for number, (path, weight) in enumerate(_files(inputs)):
         try:
             left -= weight * path.stat().st_size

@@ -204,7 +204,21 @@ def write_csv(table: DataFrame, path: Path) -> None:
         raise SourceError(f"{path}: cannot be written: {error}") from error
 
 
-COMMAND: Final = Command("usage", "what every tier, principal and client used", tables, options)
+COLUMNS: Final = (
+    *_CLIENT,
+    "namespace",
+    "bytes_in",
+    "bytes_out",
+    "records",
+    "records_out",
+    "led_requests",
+    "connections",
+)
+"""Those of the records that the job reads."""
+
+COMMAND: Final = Command(
+    "usage", "what every tier, principal and client used", tables, options, COLUMNS
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -23,6 +23,7 @@ from gateway.names import LogicalName, may_be_captured
 from gateway.rules import metadata, metadata_legacy
 from gateway.rules.access import check_creation
 from protocol.entities import Kind
+from protocol.pausing import eased
 from protocol.splice import splice
 from protocol.walkers import Span
 
@@ -38,7 +39,7 @@ def is_allowed(version: int, spans: Sequence[Span]) -> bool:
     """Whether a MetadataRequest lets topics be created; before v4 every one does."""
     if version < metadata.FORBIDS_AUTO_CREATION:
         return True
-    return any(kind == AUTO_CREATION and value for kind, _, _, value in spans)
+    return any(kind == AUTO_CREATION and value for kind, _, _, value in eased(spans))
 
 
 def is_ours(state: ConnectionState, version: int, names: Sequence[bytes], body: bytes) -> bool:
@@ -60,7 +61,7 @@ def forbidding(
     exchange.request = OURS
     version = exchange.plan.version
     if version >= metadata.FORBIDS_AUTO_CREATION:
-        edits = [(at, stop, _NO) for kind, at, stop, _ in spans if kind == AUTO_CREATION]
+        edits = [(at, stop, _NO) for kind, at, stop, _ in eased(spans) if kind == AUTO_CREATION]
         return splice(buf, start, end, edits)
     exchange.plan = exchange.plan.at(metadata_legacy.TRANSLATED_TO)
     exchange.then(lambda answer: metadata_legacy.response_from_v4(version, answer))

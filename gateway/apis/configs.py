@@ -25,6 +25,7 @@ from gateway.rules.item_lists import ConfigResource, merge_items, split_items
 from gateway.rules.rename import Refusals
 from protocol import messages
 from protocol.entities import Kind
+from protocol.pausing import eased
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -69,7 +70,7 @@ def request(
     done_here = plan.name != DESCRIBE and state.worker.judge.policies.judges
     if VIRTUAL in body or any(
         kind == TOPIC_NAME and value and (done_here or concerns_namespaces(state, value))
-        for kind, _, _, value in _as_topics(spans)
+        for kind, _, _, value in eased(_as_topics(spans))
     ):
         refused = name_refusals(state, _as_topics(spans))
         refused = {name: why.told() for name, why in refused.items()}
@@ -116,7 +117,7 @@ def _resource_refusals(
     aliases: dict[ConfigResource, ConfigResource] = {}
     first: dict[bytes, bytes] = {}
     resource_type = 0
-    for kind, _, _, value in spans:
+    for kind, _, _, value in eased(spans):
         if kind == RESOURCE_TYPE:
             resource_type = value
         elif kind == RESOURCE_NAME:
@@ -135,7 +136,7 @@ def _as_topics(spans: list[Span]) -> list[Span]:
     """The spans with the names of topic resources as what they are: topic names."""
     resource_type = 0
     topics: list[Span] = []
-    for span in spans:
+    for span in eased(spans):
         kind, start, stop, value = span
         if kind == RESOURCE_TYPE:
             resource_type = value

@@ -16,6 +16,7 @@ from gateway.rules.rename import Refusals
 from gateway.views.access import DESCRIBE
 from gateway.views.denials import ACL_RULE
 from protocol.entities import Kind
+from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -34,7 +35,7 @@ def request(
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     spans = generic.request_spans(plan, buf, start, end)
     renamer = generic.renamer_for(state, exchange)
-    renamer.add([span for span in spans if span[0] in (GROUP_ID, TOPIC_ID)])
+    renamer.add([span for span in eased(spans) if span[0] in (GROUP_ID, TOPIC_ID)])
     refusals = renamer.refusals
     if refusals is not None and refusals.ids:
         return generic.refuse(state, exchange, buf[start:end], refusals)
@@ -88,7 +89,7 @@ def _hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
     if not state.view.has_topic_ids:
         return set()
     index = state.worker.cluster.index
-    ids = {value: index.name_of(value) for kind, _, _, value in spans if kind == TOPIC_ID}
+    ids = {value: index.name_of(value) for kind, _, _, value in eased(spans) if kind == TOPIC_ID}
     return {value for value, flat in ids.items() if flat and not state.view.reaches(flat)}
 
 
@@ -98,7 +99,7 @@ def _forbidden(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]
         return None
     denied = {
         value: found
-        for kind, _, _, value in spans
+        for kind, _, _, value in eased(spans)
         if kind == TOPIC_NAME
         and value
         and isinstance(found := state.access.topic(DESCRIBE, value), Denied)

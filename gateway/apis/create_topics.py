@@ -29,6 +29,7 @@ from gateway.rules.access import check_creation
 from gateway.rules.declaration import Do, Topics, TopicShape
 from gateway.rules.rename import Refusals
 from protocol import messages
+from protocol.pausing import eased
 from protocol.splice import Edit
 
 VALIDATE_ONLY: Final = object()
@@ -56,7 +57,7 @@ def request(
         return left
     body = left
     spans = generic.request_spans(exchange.plan, body, 0, len(body))
-    names = [value for kind, _, _, value in spans if kind == TOPIC_NAME]
+    names = [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME]
     if VIRTUAL in body or any(
         concerns_namespaces(state, name) or _may_be_captured(name) or is_judged(state, name)
         for name in names

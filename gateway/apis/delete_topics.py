@@ -24,6 +24,7 @@ from gateway.rules.declaration import Do, Topics, TopicShape
 from gateway.rules.namespace_listing import ENDS
 from gateway.views.access import DESCRIBE
 from protocol import messages
+from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -35,7 +36,7 @@ def request(
     spans = generic.request_spans(exchange.plan, buf, start, end)
     if not exchange.refreshed:
         return Refresh.TOPICS if _needs_topics(state, spans) else Refresh.CATALOG
-    names = [value for kind, _, _, value in spans if kind == TOPIC_NAME and value]
+    names = [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME and value]
     forbidden = admin_rights.deletions(state.access, names, state.worker.cluster.index.names())
     by_id = _ids(state, spans)
     shown = {topic_id: name for topic_id in by_id if (name := _shown(state, topic_id))}
@@ -48,7 +49,7 @@ def request(
     if any(
         (kind == TOPIC_NAME and value and concerns_namespaces(state, value))
         or (kind == TOPIC_ID and _id_concerns_namespaces(state, value))
-        for kind, _, _, value in spans
+        for kind, _, _, value in eased(spans)
     ):
         refused = name_refusals(state, spans)
         return change(state, exchange, state.worker.changes.delete_topics, left, refused)
@@ -72,7 +73,7 @@ def response(
 def _name_what_was_asked(state: ConnectionState, exchange: Exchange, spans: list[Span]) -> None:
     """Who may delete a topic by its id is told its name, also who could not describe it."""
     spelled = exchange.spelled = dict(exchange.spelled or {})
-    for kind, _, _, flat in spans:
+    for kind, _, _, flat in eased(spans):
         if kind == TOPIC_NAME and flat and flat not in spelled:
             shown = state.view.spell(flat)
             if shown is not None:
@@ -83,7 +84,7 @@ def _needs_topics(state: ConnectionState, spans: list[Span]) -> bool:
     """Whether the cluster's topics have to be listed first: an id is not known, or it is asked
     whether all that is in a namespace may be deleted."""
     name_of = state.worker.cluster.index.name_of
-    for kind, _, _, value in spans:
+    for kind, _, _, value in eased(spans):
         if kind == TOPIC_ID and not name_of(value):
             return True
         if kind == TOPIC_NAME and value and state.access.authorizes and value.endswith(ENDS):
@@ -97,7 +98,7 @@ def _ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
     if not access.authorizes:
         return {}
     denied: dict[bytes, Denied] = {}
-    for kind, _, _, value in spans:
+    for kind, _, _, value in eased(spans):
         flat = _flat_of(state, value) if kind == TOPIC_ID else None
         if kind == TOPIC_ID and flat is None and any(value):
             # What it is may be known before it is deleted, and nobody was asked about it then.

@@ -33,6 +33,9 @@ def request(
     if describe_topic_partitions.begins_before_all(version, body):
         exchange.flow = state.flow(exchange.plan.api_key, version, b"")
         return generic.answer_error(exchange, body, NO_PARTITION)
+    rest = describe_topic_partitions.from_cursor(version, body)
+    if rest != body:
+        return generic.as_forward(exchange, rest, request(state, exchange, rest, 0, len(rest)))
     if describe_topic_partitions.wants_all(version, body):
         if not exchange.refreshed:
             return Refresh.TOPICS

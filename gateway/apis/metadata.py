@@ -49,7 +49,7 @@ def request(
     generic.tell_allowed_operations(state, exchange, buf[start:end])
     if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in spans):
         return _without_names(state, exchange, buf[start:end])
-    if any(kind == TOPIC_NAME and v and v.endswith(ENDS) for kind, _, _, v in spans):
+    if any(kind == TOPIC_NAME and v and v.endswith(ENDS) for kind, _, _, v in eased(spans)):
         outcome = _answer_namespaces(state, exchange, buf[start:end], spans)
         if outcome is not None:
             return outcome
@@ -108,7 +108,7 @@ def learn_ids(state: ConnectionState, spans: list[Span]) -> None:
 
 def names_of(spans: list[Span]) -> list[bytes]:
     """The names of the topics among these spans."""
-    return [value for kind, _, _, value in spans if kind == TOPIC_NAME and value]
+    return [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME and value]
 
 
 def worth_a_look(

@@ -23,6 +23,7 @@ from gateway.rules import partial
 from gateway.rules.rename import Refusals
 from gateway.views.access import Access
 from protocol.entities import Kind
+from protocol.pausing import eased, paced
 from protocol.walkers import Span
 
 TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
@@ -80,7 +81,7 @@ def without_topics(
 def name_refusals(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
     """The names that denote neither a topic that this view may see nor a namespace."""
     refused: dict[bytes, Denied] = {}
-    for kind, _, _, value in spans:
+    for kind, _, _, value in eased(spans):
         if kind == TOPIC_NAME and value:
             found = state.view.resolve(value)
             if isinstance(found, Denied) and not value.endswith(DELIMITER.encode()):
@@ -105,11 +106,11 @@ def change(
         answered = await change(state.access, plan.version, body)
         answer = answered.body
         spans = generic.response_spans(plan, answer, 0, len(answer))
-        codes = Counter(span[3] for span in spans if span[0] == ERROR_CODE)
-        denied = {name: why for name, why in refused.items() if why.code in codes}
-        denied |= {name.encode(): why for name, why in answered.denied.items()}
+        codes = Counter(span[3] for span in eased(spans) if span[0] == ERROR_CODE)
+        denied = {name: why for name, why in paced(refused.items()) if why.code in codes}
+        denied |= {name.encode(): why for name, why in paced(answered.denied.items())}
         note_denials(state, exchange, Refusals(topics=denied))
-        codes -= Counter(why.code for why in denied.values())  # counted with the denials
+        codes -= Counter(why.code for why in paced(denied.values()))  # counted with the denials
         count_errors(exchange, list(codes.elements()))
         return answer
 
@@ -119,7 +120,7 @@ def change(
 def without_error(spans: list[Span]) -> list[tuple[bytes, bytes | None]]:
     """The topics (name, id where there is one) that no error code follows, one code a topic."""
     done: list[tuple[bytes, bytes | None]] = []
-    for kind, _, _, value in spans:
+    for kind, _, _, value in eased(spans):
         if kind == TOPIC_NAME and value:
             done.append((value, None))
         elif kind == TOPIC_ID and done:

@@ -14,6 +14,7 @@ from gateway.catalog.records import Record, encode, level_of
 from gateway.catalog.signatures import KeyFile, Place, SigningKey
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
+from protocol.pausing import paced
 
 
 @dataclass(eq=False, slots=True)
@@ -76,7 +77,7 @@ class Batch:
         first = self.draft.version + 1
         last = self.draft.version + len(changes)
         before, self.draft = self.draft, self.draft.apply(changes, last)
-        for seq, (change, key) in enumerate(zip(changes, keys, strict=True), first):
+        for seq, (change, key) in paced(enumerate(zip(changes, keys, strict=True), first)):
             after = decision if seq > first else self.after
             at = self.at + len(self.records)
             place = Place(seq, last, decision, after, at, self.draft.size)
@@ -87,9 +88,13 @@ class Batch:
         self.decisions.append((waiting, decision))
         waiting.in_hand = True
 
+    def holds(self, waiting: Waiting) -> bool:
+        """Whether it is part of this batch: the last one that was decided."""
+        return bool(self.decisions) and self.decisions[-1][0] is waiting
+
     def _check_levels(self, changes: Sequence[Change]) -> None:
         level = self.draft.format
-        for change in changes:
+        for change in paced(changes):
             # What raises the format is written in the format before.
             if level_of(change) > level and not isinstance(change, CatalogFormat):
                 raise ValueError(f"{change} needs a newer format of the catalog than {level}")

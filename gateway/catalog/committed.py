@@ -20,6 +20,7 @@ from gateway.catalog.entities import (
     key_of,
 )
 from gateway.catalog.snapshot import Snapshot
+from protocol.pausing import paced
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ Observer: TypeAlias = Callable[[Sequence[Committed]], None]
 def committed(actor: Actor, state: Snapshot, changes: Sequence[Change]) -> Iterator[Committed]:
     """What a decision on ``state`` changes; what it writes as it was before is left out."""
     seen: dict[Key, Entity | None] = {}
-    for version, change in enumerate(changes, state.version + 1):
+    for version, change in paced(enumerate(changes, state.version + 1)):
         key = key_of(change)
         before = seen[key] if key in seen else entity_of(state, key)
         after = seen[key] = None if isinstance(change, Removal) else _lasting(change)

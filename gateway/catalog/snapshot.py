@@ -32,6 +32,7 @@ from gateway.names import (
     fold,
     parents,
 )
+from protocol.pausing import paced
 
 _FOLDED_END = fold(END_OF_NAMESPACE)
 
@@ -82,7 +83,7 @@ class Snapshot:
     def apply(self, changes: Iterable[Change], version: int) -> Snapshot:
         """The state after these changes, in their order. This one stays as it is."""
         draft = _Draft(self)
-        for change in changes:
+        for change in paced(changes):
             draft.apply(change)
         return draft.snapshot(version)
 

@@ -13,6 +13,7 @@ import logging
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from gateway.catalog.actor import ACTOR
@@ -29,6 +30,7 @@ from gateway.catalog.partition import (
 from gateway.catalog.signatures import KeyFile
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
+from gateway.slices import Slices, Turns, in_slices
 
 log = logging.getLogger(__name__)
 
@@ -73,6 +75,7 @@ class Writer:
         self._change_seconds = change_seconds
         self._idle_seconds = idle_seconds
         self._queue: list[Waiting] = []
+        self._turns = Turns()
         self._asked = asyncio.Event()
         self._holds = False
         self._newest = ""
@@ -185,7 +188,7 @@ class Writer:
             self._newest = self._reader.decision
         reader = self._reader
         batch = Batch(reader.snapshot, reader.decision, reader.position, self._keys)
-        await _decide(batch, queue)
+        await self._decide(batch, queue)
         if not batch.records:
             batch.settle(batch.draft)
             return
@@ -196,6 +199,20 @@ class Writer:
             for future in expected:
                 future.cancel()
             self._tell(batch)
+
+    async def _decide(self, batch: Batch, queue: Sequence[Waiting]) -> None:
+        """Decide them all, and let the event loop do other work now and then."""
+        began = _now()
+        for waiting in queue:
+            if not waiting.answer.done():
+                waiting.in_hand = True  # its time may be over before it is decided
+                try:
+                    await in_slices(self._turns, Slices(partial(batch.decide, waiting)))
+                finally:
+                    waiting.in_hand = batch.holds(waiting)
+            if _now() - began > _WORK_SECONDS:
+                await asyncio.sleep(0)
+                began = _now()
 
     async def _commit(
         self, batch: Batch, expected: Sequence[asyncio.Future[Snapshot | None]]
@@ -263,17 +280,6 @@ class Writer:
 def _result(future: asyncio.Future[Snapshot | None]) -> Snapshot | None:
     """The snapshot that holds a decision; None: it was skipped, or is not read yet."""
     return future.result() if future.done() else None
-
-
-async def _decide(batch: Batch, queue: Sequence[Waiting]) -> None:
-    """Decide them all, and let the event loop do other work now and then."""
-    began = _now()
-    for waiting in queue:
-        if not waiting.answer.done():
-            batch.decide(waiting)
-        if _now() - began > _WORK_SECONDS:
-            await asyncio.sleep(0)
-            began = _now()
 
 
 def _expire(waiting: Waiting) -> None:

@@ -27,7 +27,7 @@ from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.item_lists import ConfigResource
 from gateway.views.access import ALTER, CREATE, DELETE, DESCRIBE, Access
 from gateway.views.denials import as_asked, unnamed
-from protocol.pausing import paced
+from protocol.pausing import eased, paced
 
 DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
 ALTER_CONFIGS: Final = int(Operation.ALTER_CONFIGS)
@@ -40,13 +40,13 @@ def creations(access: Access, topics: Iterable[Any]) -> dict[bytes, Denied]:
     if not access.authorizes:
         return {}
     denied: dict[bytes, Denied] = {}
-    for topic in topics:
+    for topic in paced(topics):
         name = topic.name.encode()
         named = access.topic_resource(name)
         if named is None:
             continue
         why = _creation(access, named)
-        if why is None and any(config.name == ADOPT for config in topic.configs):
+        if why is None and any(config.name == ADOPT for config in eased(topic.configs)):
             why = access.cluster(ALTER)
         if why is not None:
             denied[name] = _as_asked(access, why, named, name)
@@ -62,7 +62,7 @@ def deletions(
         return {}
     denied: dict[bytes, Denied] = {}
     namespaces: dict[bytes, str] = {}
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys(paced(names)):
         named = access.topic_resource(name)
         if named is None:
             continue
@@ -95,7 +95,7 @@ def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigRe
         return {}
     operation = DESCRIBE_CONFIGS if api == "DescribeConfigs" else ALTER_CONFIGS
     denied: dict[ConfigResource, Denied] = {}
-    for asked in resources:
+    for asked in paced(resources):
         if asked.resource_type != TOPIC_RESOURCE:
             continue
         name = asked.resource_name.encode()
@@ -180,7 +180,7 @@ def _virtual(api: str, asked: Any) -> dict[str, Any]:
     what was described sends them along with the topic's own configs."""
     if api != "IncrementalAlterConfigs":
         return {}
-    return {one.name: one for one in asked.configs if one.name.startswith(PREFIX)}
+    return {one.name: one for one in eased(asked.configs) if one.name.startswith(PREFIX)}
 
 
 def _configs(

@@ -55,7 +55,7 @@ from gateway.rules.item_lists import ConfigResource
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
-from protocol.pausing import paced
+from protocol.pausing import eased, paced
 
 _ALTER: Final = "AlterConfigs"
 _INCREMENTAL: Final = "IncrementalAlterConfigs"
@@ -152,7 +152,7 @@ def _items(
 ) -> list[_Item]:
     items: list[_Item] = []
     first: dict[tuple[type, str], _Item] = {}
-    for resource in resources:
+    for resource in paced(resources):
         operations = tuple(
             Operation(config.name, getattr(config, "config_operation", SET), config.value)
             for config in paced(resource.configs)
@@ -205,11 +205,11 @@ def _read_topic(
             item.moves = read_move(item.operations, context.clock())
             return
         present = relative_path(view, view.snapshot.owner(topic.flat).namespace)
-        for one in item.operations:
+        for one in eased(item.operations):
             # Who writes back what was described sends this, too, and changes nothing by it.
             if is_virtual(one.key) and (one.key != NAMESPACE or one.value != present):
                 raise refuse_on_topic(one.key)
-        item.operations = tuple(one for one in item.operations if not is_virtual(one.key))
+        item.operations = tuple(one for one in eased(item.operations) if not is_virtual(one.key))
     except Refused as refused:
         item.answer = refused.why
 
@@ -237,7 +237,7 @@ async def _do_topics(asked: _Request) -> None:
         answers = dict.fromkeys(topics, unavailable(error))
     except Refused as refused:
         answers = dict.fromkeys(topics, refused.why)
-    for flat, item in topics.items():
+    for flat, item in paced(topics.items()):
         denied = answers.get(flat)
         if denied is None or item.what is None:
             continue
@@ -253,7 +253,10 @@ async def _operations(
 ) -> Mapping[str, Sequence[Operation]]:
     if not asked.whole:
         return {flat: item.operations for flat, item in topics.items()}
-    given = {flat: {one.key: one.value for one in i.operations} for flat, i in topics.items()}
+    given = {
+        flat: {one.key: one.value for one in eased(item.operations)}
+        for flat, item in topics.items()
+    }
     return await replacing(asked.context, given)
 
 
@@ -267,9 +270,9 @@ async def _namespace(asked: _Request, namespace: NamespaceResource, item: _Item)
     # Who writes back what was described sends this, too, and changes nothing by it.
     present = Operation(PRINCIPALS, SET, principals_of(asked.view.snapshot, namespace.path))
     if asked.whole:
-        item.operations = tuple(one for one in item.operations if one != present)
+        item.operations = tuple(one for one in eased(item.operations) if one != present)
     settings = _taken_settings(asked, namespace.path, item)
-    for one in item.operations:
+    for one in eased(item.operations):
         if is_virtual(one.key):
             raise refuse_on_namespace(one.key)
     # What is wrong with them is said before anything is done.
@@ -278,7 +281,7 @@ async def _namespace(asked: _Request, namespace: NamespaceResource, item: _Item)
     def operations(own: Mapping[str, str]) -> Sequence[Operation]:
         if not asked.whole:
             return item.operations
-        given = {one.key for one in item.operations}
+        given = {one.key for one in eased(item.operations)}
         return [*item.operations, *(Operation(key, DELETE) for key in own if key not in given)]
 
     if item.operations or asked.whole or not settings:
@@ -292,8 +295,8 @@ async def _namespace(asked: _Request, namespace: NamespaceResource, item: _Item)
 def _taken_settings(asked: _Request, path: str, item: _Item) -> list[Operation]:
     """The operations that are about settings, which are taken out of the item's; where the whole
     is given what is not named falls back."""
-    settings = [one for one in item.operations if is_setting(one.key)]
-    item.operations = tuple(one for one in item.operations if not is_setting(one.key))
+    settings = [one for one in eased(item.operations) if is_setting(one.key)]
+    item.operations = tuple(one for one in eased(item.operations) if not is_setting(one.key))
     namespace = asked.view.snapshot.namespaces.get(path)
     if asked.whole and namespace is not None:
         given = {one.key for one in settings}

@@ -34,6 +34,7 @@ from gateway.changes.topic_configs import (
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.identity import ANONYMOUS
+from protocol.pausing import eased, paced
 
 Wanted = Mapping[str, Sequence[Operation]]
 """The operations by flat name."""
@@ -59,7 +60,7 @@ async def replacing(
     dynamic = await read_dynamic(context, list(configs))
     return {
         flat: [
-            *(Operation(key, SET, value) for key, value in given.items()),
+            *(Operation(key, SET, value) for key, value in paced(given.items())),
             *(Operation(key, DELETE) for key in sorted(dynamic.get(flat, {})) if key not in given),
         ]
         for flat, given in configs.items()
@@ -97,7 +98,7 @@ async def alter_topics(
         done = await write(context, sent)
     done |= await _take_back(context, sent, left, done, added)
     values = {
-        flat: {one.key: one.value for one in left[flat] if one.operation == SET and one.value}
+        flat: {o.key: o.value for o in eased(left[flat]) if o.operation == SET and o.value}
         for flat, denied in done.items()
         if denied is None and flat in left
     }
@@ -145,7 +146,7 @@ def _for_broker(snapshot: Snapshot, wanted: Wanted) -> dict[str, list[Operation]
             Operation(one.key, SET, values[one.key])
             if one.operation == DELETE and one.key in values
             else one
-            for one in operations
+            for one in eased(operations)
         ]
     return translated
 
@@ -155,7 +156,7 @@ def _set_keys(wanted: Wanted) -> dict[str, frozenset[str]]:
 
 
 def _keys(operations: Sequence[Operation], *, set_only: bool) -> frozenset[str]:
-    return frozenset(one.key for one in operations if (one.operation != DELETE) is set_only)
+    return frozenset(o.key for o in eased(operations) if (o.operation != DELETE) is set_only)
 
 
 async def _record(
@@ -225,7 +226,7 @@ async def _take_back(
             if entry is None or not keys.intersection(entry.own_configs):
                 continue
             values = inherited(snapshot, entry.name.namespace)
-            fallback = {one.key: one.value for one in sent.get(flat, ()) if one.key in keys}
+            fallback = {o.key: o.value for o in eased(sent.get(flat, ())) if o.key in keys}
             # What it falls back to has changed while the broker was told: a job makes it right.
             late = done.get(flat) is None and any(
                 values.get(key) != value for key, value in fallback.items()

@@ -12,6 +12,7 @@ from gateway.changes.context import Context
 from gateway.changes.request_time import LONGEST
 from gateway.error_codes import REQUEST_TIMED_OUT, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.rules.nested import element_class, has_field, make
+from protocol.pausing import paced
 
 _NEWEST: Final = 6  # the first that takes ids (KIP-516)
 
@@ -47,9 +48,9 @@ async def delete_at_broker(
     response = await context.admin.ask(
         "DeleteTopicsRequest", lambda cls: _request(cls, ids, timeout), at_most=_NEWEST
     )
-    by_id = {topic_id: flat for flat, topic_id in ids.items() if topic_id is not None}
+    by_id = {topic_id: flat for flat, topic_id in paced(ids.items()) if topic_id is not None}
     outcomes = dict.fromkeys(ids, _NO_ANSWER)
-    for result in response.responses:
+    for result in paced(response.responses):
         told = getattr(result, "topic_id", None)
         topic_id = None if told is None else told.bytes
         flat = by_id.get(topic_id or b"", result.name)

@@ -28,6 +28,7 @@ from gateway.rules.acl_messages import binding_of, creation_response
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
+from protocol.pausing import paced
 
 log = logging.getLogger(__name__)
 
@@ -57,15 +58,15 @@ class Creations:
     def decide(self, snapshot: Snapshot) -> Sequence[Change]:
         """The patterns that get entries, each as it is to be."""
         view = View(self._access.view.settings, snapshot)
-        bindings = [self._allowed(view, creation) for creation in self._asked]
+        bindings = [self._allowed(view, creation) for creation in paced(self._asked)]
         wanted: dict[ResourcePattern, set[AclEntry]] = {}
-        for one in bindings:
+        for one in paced(bindings):
             if isinstance(one, AclBinding):
                 wanted.setdefault(one.pattern, set()).add(one.entry)
         changes: list[Change] = []
         full: dict[ResourcePattern, frozenset[AclEntry]] = {}
         self.made = []
-        for pattern, entries in wanted.items():
+        for pattern, entries in paced(wanted.items()):
             known = snapshot.acls.get(pattern)
             before: frozenset[AclEntry] = frozenset() if known is None else known.entries
             after = ResourceAcls(pattern, before.union(entries))
@@ -76,7 +77,7 @@ class Creations:
                 continue
             changes.append(after)
             self.made += [AclBinding(pattern, entry) for entry in entries - before]
-        self.answers = [_answer(one, full) for one in bindings]
+        self.answers = [_answer(one, full) for one in paced(bindings)]
         return changes
 
     def denied(self) -> dict[str, Denied]:

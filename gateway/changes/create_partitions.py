@@ -16,6 +16,7 @@ from typing import Any, Final
 from gateway.changes.answered import Answered
 from gateway.changes.context import Context
 from gateway.changes.judged_configs import NOT_TOLD
+from gateway.changes.kafka_limits import MAX_CHANGES, TOO_MANY_CHANGES
 from gateway.changes.partition_limits import Growth, Reserved, over_limits, reserve, take_back
 from gateway.changes.policy_texts import called
 from gateway.changes.refused import UNANSWERED, UNAVAILABLE, Refused, unavailable
@@ -28,6 +29,7 @@ from gateway.rules.asked_topics import twice
 from gateway.rules.nested import element_class, make
 from gateway.views.access import ALTER, Access
 from protocol import messages
+from protocol.pausing import paced
 
 _NEWEST: Final = 3
 
@@ -65,6 +67,9 @@ async def create_partitions(
     Raises ProtocolError for a body that cannot be read.
     """
     request = messages.parse("CreatePartitionsRequest", version, body)
+    if len(request.topics) > MAX_CHANGES:
+        why = TOO_MANY_CHANGES
+        return Answered(_response(version, {topic.name: why for topic in paced(request.topics)}))
     try:
         access = access.over(await renewed(context, access.view))
     except OSError as error:
@@ -84,14 +89,14 @@ async def create_partitions(
         await _settle(asked, reserved)
     for second, first in asked.twins.items():
         asked.answers[second] = asked.answers[first]
-    names = dict.fromkeys(topic.name for topic in request.topics)
+    names = dict.fromkeys(topic.name for topic in paced(request.topics))
     return Answered(_response(version, {name: asked.answers[name] for name in names}), asked.denied)
 
 
 def _read(asked: _Request) -> None:
     """What is asked of which topic, as far as it may be."""
-    counts = Counter(topic.name for topic in asked.request.topics)
-    for topic in asked.request.topics:
+    counts = Counter(topic.name for topic in paced(asked.request.topics))
+    for topic in paced(asked.request.topics):
         name = topic.name
         if counts[name] > 1:
             asked.answers[name] = Denied(INVALID_REQUEST, "Duplicate topic name.", "request")
@@ -136,7 +141,7 @@ async def _ask_broker(asked: _Request, flats: Iterable[str], *, validate_only: b
         for flat in waiting:
             asked.answer(flat, unavailable(error))
         return
-    for result in answer.results:
+    for result in paced(answer.results):
         flat = result.name
         if flat not in waiting:
             continue

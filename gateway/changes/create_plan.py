@@ -23,7 +23,7 @@ from gateway.names import (
 )
 from gateway.rules.access import check_creation, collision
 from gateway.views.view import View
-from protocol.pausing import eased
+from protocol.pausing import eased, in_order
 
 _MARK_LENGTH: Final = 9  # a dot and eight hex digits
 
@@ -59,7 +59,7 @@ class Planned:
     def configs(self) -> dict[str, str | None]:
         """What the broker gets: what the request sets, over what is inherited."""
         inherited = {key: value for key, (value, _) in self.inherited.items()}
-        return inherited | {config.name: config.value for config in self.asked.configs}
+        return inherited | {each.name: each.value for each in eased(self.asked.configs)}
 
     @property
     def is_judged(self) -> bool:
@@ -99,7 +99,8 @@ def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Pla
     elif snapshot.captured_by(name) is not None:
         _refuse(collision(asked.name))
     inherited = snapshot.effective_configs(name.namespace)
-    own = tuple(sorted({config.name for config in eased(asked.configs)})) if name.namespace else ()
+    keys = {config.name for config in eased(asked.configs)} if name.namespace else ()
+    own = tuple(in_order(keys))
     if flat is None:
         flat = fresh_flat(snapshot, name, exists)
         entry = TopicEntry(flat, name, own_configs=own, creating=True, since=now)

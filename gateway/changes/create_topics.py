@@ -22,6 +22,7 @@ from gateway.changes.create_messages import Answer, response
 from gateway.changes.create_plan import Planned, plan, settled
 from gateway.changes.creation import Creation, ask_broker
 from gateway.changes.judged_topics import judge
+from gateway.changes.kafka_limits import too_many_partitions
 from gateway.changes.namespace_creation import create_namespace
 from gateway.changes.refused import Refused, unavailable
 from gateway.changes.reservations import commit, drop_reservations, reserve, take_back
@@ -32,6 +33,7 @@ from gateway.names import DELIMITER, InvalidName, LogicalName
 from gateway.policies.judge import POLICIES
 from gateway.views.access import Access
 from protocol import messages
+from protocol.pausing import paced
 
 AT_ONCE: Final = 100
 """Namespaces of one request that are made together."""
@@ -44,14 +46,17 @@ async def create_topics(context: Context, access: Access, version: int, body: by
     """
     request = messages.parse("CreateTopicsRequest", version, body)
     creation = Creation(context, access, request)
-    counts = Counter(topic.name for topic in request.topics)
+    counts = Counter(topic.name for topic in paced(request.topics))
+    too_many = too_many_partitions(request.topics)
+    if too_many is not None:
+        return Answered(response(version, counts, dict.fromkeys(counts, too_many)))
     try:
         await context.catalog.refresh()
     except OSError as error:
         creation.answers = dict.fromkeys(counts, unavailable(error))
         return Answered(response(version, counts, creation.answers))
     creation.look()
-    for name, count in counts.items():
+    for name, count in paced(counts.items()):
         if count > 1:
             creation.deny(name, Denied(INVALID_REQUEST, "Duplicate topic name.", "request"))
     creation.forbid()
@@ -65,7 +70,7 @@ async def create_topics(context: Context, access: Access, version: int, body: by
     made = await ask_broker(
         creation, creation.planned.values(), validate_only=request.validate_only
     )
-    for spelled, result in made.items():
+    for spelled, result in paced(made.items()):
         creation.accept(spelled, result)
     if not request.validate_only:
         await _settle(creation, made)
@@ -76,7 +81,7 @@ async def create_topics(context: Context, access: Access, version: int, body: by
 
 async def _create_namespaces(creation: Creation) -> None:
     wanted: dict[str, Any] = {}
-    for asked in creation.request.topics:
+    for asked in paced(creation.request.topics):
         if not asked.name.endswith(DELIMITER) or asked.name in creation.answers:
             continue
         try:
@@ -119,7 +124,7 @@ def _plan(creation: Creation) -> None:
     """Decide where every topic goes, by the view's snapshot."""
     index, now = creation.context.cluster.index, creation.context.clock()
     firsts: dict[LogicalName, Any] = {}
-    for asked in creation.request.topics:
+    for asked in paced(creation.request.topics):
         spelled = asked.name
         if spelled in creation.answers or spelled in creation.twins:
             continue

@@ -18,6 +18,7 @@ from gateway.rules.error_text import TextFacts, restored
 from gateway.rules.nested import changed
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.view import View
+from protocol.pausing import paced
 
 NEWEST: Final = 7
 """Of CreateTopics: the last version there is."""
@@ -58,7 +59,8 @@ class Creation:
 
     def forbid(self) -> None:
         """Refuse what ACLs deny."""
-        for name, why in admin_rights.creations(self.access, self.request.topics).items():
+        denied = admin_rights.creations(self.access, self.request.topics)
+        for name, why in paced(denied.items()):
             spelled = name.decode()
             if spelled not in self.answers:
                 self.deny(spelled, why)
@@ -92,16 +94,18 @@ async def ask_broker(
         for spelled in planned:
             creation.answers[spelled] = unavailable(error)
         return {}
-    spellings = {each.flat: spelled for spelled, each in planned.items()}
+    spellings = {each.flat: spelled for spelled, each in paced(planned.items())}
     taken: dict[str, Any] = {}
     left = dict(planned)
-    for result in answer.topics:
+    facts = _facts(creation.access, spellings)
+    for result in paced(answer.topics):
         if result.name not in spellings:
             continue
         spelled = spellings[result.name]
         left.pop(spelled)
         if result.error_code:
-            message = _restored(creation.access, spellings, result.error_message)
+            text = result.error_message
+            message = restored(text.encode(), facts).decode() if text else "The broker refuses it."
             creation.answers[spelled] = Denied(int(result.error_code), message, "broker")
         else:
             taken[spelled] = result
@@ -110,17 +114,15 @@ async def ask_broker(
     return taken
 
 
-def _restored(access: Access, spellings: Mapping[str, str], text: str | None) -> str:
-    """The broker's text in the names of the client. Other topics that it names are told to who may
-    describe them."""
+def _facts(access: Access, spellings: Mapping[str, str]) -> TextFacts:
+    """What the broker's texts are to be in the names of the client. Other topics that they name are
+    told to who may describe them."""
     view = access.view
-    asked = {flat.encode(): spelled.encode() for flat, spelled in spellings.items()}
+    asked = {flat.encode(): spelled.encode() for flat, spelled in paced(spellings.items())}
 
     def shown(flat: bytes) -> bytes | None:
         if flat in asked:
             return asked[flat]
         return None if access.flat(DESCRIBE, flat) else view.spell(flat)
 
-    if not text:
-        return "The broker refuses it."
-    return restored(text.encode(), TextFacts(shown, view, asked)).decode()
+    return TextFacts(shown, view, asked)

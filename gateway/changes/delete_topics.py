@@ -35,6 +35,7 @@ from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
+from protocol.pausing import paced
 
 log = logging.getLogger(__name__)
 
@@ -118,9 +119,9 @@ def _forbid(context: Context, deletion: _Deletion) -> None:
     """Refuse what ACLs deny."""
     access = deletion.access
     wanted = [*deletion.topics, *deletion.namespaces]
-    names = [asked.name.encode() for asked in wanted if asked.name is not None]
+    names = [asked.name.encode() for asked in paced(wanted) if asked.name is not None]
     by_name = admin_rights.deletions(access, names, context.cluster.index.names())
-    for asked in wanted:
+    for asked in paced(wanted):
         if asked.name is not None:
             why = by_name.get(asked.name.encode())
         else:
@@ -134,9 +135,9 @@ def _forbid(context: Context, deletion: _Deletion) -> None:
 
 
 def _asked(request: Any) -> Iterator[Asked]:
-    for name in getattr(request, "topic_names", ()):
+    for name in paced(getattr(request, "topic_names", ())):
         yield Asked(name)
-    for topic in getattr(request, "topics", ()):
+    for topic in paced(getattr(request, "topics", ())):
         yield Asked(topic.name, None if topic.topic_id is None else topic.topic_id.bytes)
 
 
@@ -146,10 +147,10 @@ async def _sort(context: Context, deletion: _Deletion) -> None:
     Raises OSError when an id is not known and the cluster cannot be asked.
     """
     view, index = deletion.view, context.cluster.index
-    ids = [asked.topic_id for asked in deletion.asked if asked.topic_id is not None]
-    if any(view.flat_of_id(topic_id, index) is None for topic_id in ids):
+    ids = [asked.topic_id for asked in paced(deletion.asked) if asked.topic_id is not None]
+    if any(view.flat_of_id(topic_id, index) is None for topic_id in paced(ids)):
         await context.cluster.refresh()
-    for asked, count in Counter(deletion.asked).items():
+    for asked, count in Counter(paced(deletion.asked)).items():
         if count > 1:
             what = "id" if asked.name is None else "name"
             deletion.deny(asked, _invalid(f"Duplicate topic {what}."))
@@ -223,7 +224,7 @@ async def _delete_topics(context: Context, deletion: _Deletion, timeout: timedel
     before = view.snapshot
     ids = {
         flat: None if asked.topic_id is None else view.id_to_broker(asked.topic_id, index)
-        for asked, flat in deletion.topics.items()
+        for asked, flat in paced(deletion.topics.items())
     }
     try:
         outcomes = await delete_at_broker(context, ids, timeout)
@@ -231,10 +232,10 @@ async def _delete_topics(context: Context, deletion: _Deletion, timeout: timedel
         for asked in deletion.topics:
             deletion.deny(asked, unavailable(error))
         return
-    spelled = {flat: asked.name for asked, flat in deletion.topics.items()}
-    asked_for = {flat.encode() for flat in spelled}
+    spelled = {flat: asked.name for asked, flat in paced(deletion.topics.items())}
+    asked_for = {flat.encode() for flat in paced(spelled)}
     facts = TextFacts(lambda flat: _shown(view, spelled, flat), view, asked_for)
-    for asked, flat in deletion.topics.items():
+    for asked, flat in paced(deletion.topics.items()):
         deletion.answers[asked] = _answer(view, asked, flat, outcomes[flat], facts)
     await _remove_entries(context, before, outcomes)
 
@@ -244,7 +245,7 @@ async def _remove_entries(context: Context, before: Snapshot, outcomes: dict[str
     now = context.clock()
 
     def removable(snapshot: Snapshot) -> Iterator[TopicEntry]:
-        for flat, outcome in outcomes.items():
+        for flat, outcome in paced(outcomes.items()):
             entry = snapshot.topics.get(flat)
             if entry is None or entry != before.topics.get(flat) or not outcome.gone:
                 continue
@@ -284,7 +285,7 @@ async def _delete_namespaces(
         for asked in deletion.namespaces:
             deletion.deny(asked, unavailable(error))
         return
-    for asked, path in deletion.namespaces.items():
+    for asked, path in paced(deletion.namespaces.items()):
         why = decided.denied.get(path)
         if why is None:
             deletion.answers[asked] = _Answer(name=asked.name)
@@ -320,7 +321,7 @@ def _response(version: int, deletion: _Deletion) -> bytes:
     cls = messages.message_class("DeleteTopicsResponse", version)
     result_class = element_class(cls, "responses")
     results = []
-    for asked in dict.fromkeys(deletion.asked):
+    for asked in dict.fromkeys(paced(deletion.asked)):
         answer = deletion.answers[asked]
         values: dict[str, object] = {
             "name": answer.name,

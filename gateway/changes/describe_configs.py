@@ -55,6 +55,7 @@ from gateway.rules.nested import element_class, make
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.view import View
 from protocol import messages
+from protocol.pausing import paced
 
 _INT_TYPE: Final = 3
 _BOOLEAN_TYPE: Final = 1
@@ -63,6 +64,12 @@ _NO_ANSWER: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The broker does not say.
 
 _AT_ONCE: Final = 100
 """Resources that are described in one go."""
+
+_MANY_KEYS: Final = 1_000
+"""Config keys of one resource, after which the broker is asked for all: it has not so many."""
+
+_MANY_TOLD: Final = 100_000
+"""The same of keys times topics: every topic is asked for what any of them is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,14 +146,18 @@ async def _ask_topics(
 ) -> dict[str, Any]:
     """The broker's result for each flat name, asked once however many spellings it has."""
     keys: dict[str, set[str] | None] = {}
-    for resource, found in zip(resources, what, strict=True):
+    for resource, found in paced(zip(resources, what, strict=True)):
         if isinstance(found, TopicResource):
             wanted = without_virtual(resource.configuration_keys)
             before = keys.get(found.flat, set())
+            if wanted is not None and len(wanted) > _MANY_KEYS:
+                wanted = None
             keys[found.flat] = None if wanted is None or before is None else before.union(wanted)
     if not keys:
         return {}
     every = None if None in keys.values() else set().union(*(k for k in keys.values() if k))
+    if every is not None and len(every) * len(keys) > _MANY_TOLD:
+        every = None
     response = await describe(
         asked.context,
         list(keys),
@@ -154,7 +165,7 @@ async def _ask_topics(
         synonyms=asked.shape.synonyms,
         documentation=asked.shape.documentation,
     )
-    return {result.resource_name: result for result in response.results}
+    return {result.resource_name: result for result in paced(response.results)}
 
 
 def _topic_result(asked: _Request, resource: Any, topic: TopicResource, answer: Any) -> Any:

@@ -11,6 +11,7 @@ from gateway.changes.topic_configs import DEFAULT, INHERITED, OWN
 from gateway.changes.virtual_configs import DOCUMENTATION
 from gateway.decision import Denied
 from gateway.rules.nested import element_class, make
+from protocol.pausing import FEW, paced
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ def virtual(shape: Shape, key: str, value: str, *, config_type: int = STRING_TYP
 def described(shape: Shape, resource: Any, configs: Sequence[Any]) -> Any:
     """The result of a resource: those of the configs that it is asked for."""
     keys: Collection[str] | None = resource.configuration_keys or None
+    if keys is not None and len(keys) > FEW:
+        keys = frozenset(paced(keys))
     values: dict[str, object] = {
         "resource_type": resource.resource_type,
         "resource_name": resource.resource_name,

@@ -13,6 +13,7 @@ from gateway.changes.virtual_configs import is_virtual, refuse_on_namespace
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
 from gateway.rules.nested import element_class, has_field, make
+from protocol.pausing import eased, paced
 
 LIST_TYPE = 7
 """LIST (DescribeConfigsResponse.ConfigType)."""
@@ -24,8 +25,8 @@ def split_virtual(
     configs: Mapping[str, str | None],
 ) -> tuple[dict[str, str | None], dict[str, str | None]]:
     """The configs that the broker knows, and those that are the gateway's (``gateway.*``)."""
-    broker = {key: value for key, value in configs.items() if not is_virtual(key)}
-    return broker, {key: value for key, value in configs.items() if is_virtual(key)}
+    broker = {key: value for key, value in paced(configs.items()) if not is_virtual(key)}
+    return broker, {key: value for key, value in paced(configs.items()) if is_virtual(key)}
 
 
 async def validate(context: Context, configs: Mapping[str, str]) -> Denied | None:
@@ -84,7 +85,7 @@ def altered(
     """
     new = dict(own)
     seen: set[str] = set()
-    for one in operations:
+    for one in eased(operations):
         if is_virtual(one.key):
             raise refuse_on_namespace(one.key)
         if one.key in seen:

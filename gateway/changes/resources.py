@@ -14,6 +14,7 @@ from gateway.rules.access import check_resource
 from gateway.rules.error_text import TextFacts, restored
 from gateway.views.spelling import below
 from gateway.views.view import View
+from protocol.pausing import eased
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ def without_virtual(keys: tuple[str, ...] | None) -> tuple[str, ...] | None:
     brokers take an empty list for all."""
     if not keys:
         return None
-    return tuple(key for key in keys if not is_virtual(key)) or (_ANY_KEY,)
+    return tuple(key for key in eased(keys) if not is_virtual(key)) or (_ANY_KEY,)
 
 
 _ANY_KEY = "retention.ms"

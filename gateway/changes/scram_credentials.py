@@ -13,6 +13,7 @@ from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.answered import Answered
 from gateway.changes.context import Context
+from gateway.changes.kafka_limits import MAX_CHANGES, TOO_MANY_CHANGES
 from gateway.changes.refused import unavailable
 from gateway.changes.resources import renewed
 from gateway.decision import Denied
@@ -21,6 +22,7 @@ from gateway.rules import scram_messages
 from gateway.rules.scram_messages import Alteration
 from gateway.views.access import Access
 from protocol import messages
+from protocol.pausing import paced
 
 _CLUSTER = "kafka-cluster"
 
@@ -30,7 +32,7 @@ async def describe_user_scram_credentials(
 ) -> Answered:
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
     asked = messages.parse("DescribeUserScramCredentialsRequest", version, body)
-    users = [user.name for user in asked.users or ()]
+    users = [user.name for user in paced(asked.users or ())]
     try:
         access = access.over(await renewed(context, access.view))
     except OSError as error:
@@ -50,8 +52,11 @@ async def alter_user_scram_credentials(
     decided: list[Alteration] = []
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
-        decided.append(scram_messages.alter(snapshot, asked))
-        return decided[-1].changes
+        alteration = scram_messages.alter(snapshot, asked)
+        if len(alteration.changes) > MAX_CHANGES:
+            alteration = Alteration(dict.fromkeys(alteration.answers, TOO_MANY_CHANGES), ())
+        decided.append(alteration)
+        return alteration.changes
 
     try:
         access = access.over(await renewed(context, access.view))

@@ -19,6 +19,7 @@ from gateway.names import parents
 from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.nested import changed, element_class, make
 from protocol import messages
+from protocol.pausing import eased
 
 OWN: Final = 1
 """DYNAMIC_TOPIC_CONFIG: set on the topic itself (DescribeConfigsResponse.ConfigSource)."""
@@ -247,7 +248,7 @@ class _Alteration:
                     messages.build(
                         config, name=one.key, config_operation=one.operation, value=one.value
                     )
-                    for one in operations
+                    for one in eased(operations)
                 ),
             )
             for flat, operations in self.operations.items()

@@ -19,6 +19,7 @@ from gateway.changes.refused import Refused
 from gateway.changes.topic_configs import DELETE, SET, Operation
 from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
 from gateway.names import DELIMITER
+from protocol.pausing import eased
 
 PREFIX: Final = "gateway."
 NAMESPACE: Final = "gateway.namespace"
@@ -91,17 +92,17 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
     ``now`` is in milliseconds since the epoch. Raises :class:`Refused`, INVALID_CONFIG, for any
     other use of a virtual key, and INVALID_REQUEST for a move together with anything else.
     """
-    virtual = [one for one in operations if is_virtual(one.key)]
+    virtual = [one for one in eased(operations) if is_virtual(one.key)]
     if not virtual:
         return None
-    for one in virtual:
+    for one in eased(virtual):
         _check_movable(one)
     if len(virtual) != len(operations):
         raise Refused(
             INVALID_REQUEST,
             "A move stands alone: change the topic's other configs in a request of their own.",
         )
-    by_key = {one.key: one for one in virtual}
+    by_key = {one.key: one for one in eased(virtual)}
     if len(by_key) != len(virtual):
         raise Refused(INVALID_REQUEST, "A config key is in the request twice.")
     if RELEASE in by_key:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from gateway.exchanges.framing import Buffer
 from gateway.flows import Flow
 from protocol.errors import ProtocolError
 from protocol.records import BatchFacts
@@ -138,15 +139,17 @@ class Refresh(Enum):
 
 
 class Forward:
-    """Send ``body`` (flat names, whole) instead, at ``plan``'s version."""
+    """Send ``body`` (flat names, whole) instead, at ``plan``'s version; or the ``pieces`` of one
+    that is too long to be joined."""
 
     # No dataclass: a compiled one needs the types of its fields when its module is loaded, and
     # Plan's module imports this one.
-    __slots__ = ("body", "plan")
+    __slots__ = ("body", "pieces", "plan")
 
-    def __init__(self, plan: Plan, body: bytes) -> None:
+    def __init__(self, plan: Plan, body: bytes, pieces: list[Buffer] | None = None) -> None:
         self.plan = plan
         self.body = body
+        self.pieces = [body] if pieces is None else pieces
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from struct import Struct
 from typing import Final
 
+from protocol.pausing import paced
 from protocol.splice import Edit
 
 Buffer = bytes | memoryview
@@ -14,6 +16,13 @@ SIZE: Final = Struct(">i")
 
 SMALL: Final = 16 * 1024
 """Slices up to this many bytes are copied; longer ones are passed on as views."""
+
+LONG: Final = 1024 * 1024
+"""What is to be longer is collected where it need not be copied once it is whole: 100 MiB take
+50 ms to copy."""
+
+JOINED: Final = 256 * 1024
+"""Bytes that are joined in one go."""
 
 ALL: Final = 1 << 62
 """Wanted by whoever will take the held bytes without waiting for more."""
@@ -29,21 +38,31 @@ class Held:
     __slots__ = ("_bytes", "wanted")
 
     def __init__(self) -> None:
-        self._bytes: bytes | bytearray = b""
+        self._bytes: bytes | bytearray | BytesIO = b""
         self.wanted = 0
 
     def __len__(self) -> int:
-        return len(self._bytes)
+        held = self._bytes
+        return held.tell() if isinstance(held, BytesIO) else len(held)
 
     def join(self, data: bytes) -> bytes | None:
         """What is held and ``data`` behind it, to be read now; None to wait for more."""
         held = self._bytes
         if not held and len(data) >= self.wanted:
             return data
-        if not isinstance(held, bytearray):
-            held = self._bytes = bytearray(held)
-        held += data
-        return self.take() if len(held) >= self.wanted else None
+        if isinstance(held, bytes):
+            rest = held
+            if self.wanted > LONG:
+                held = BytesIO()
+                held.write(rest)
+            else:
+                held = bytearray(rest)
+            self._bytes = held
+        if isinstance(held, bytearray):
+            held += data
+            return self.take() if len(held) >= self.wanted else None
+        held.write(data)
+        return self.take() if held.tell() >= self.wanted else None
 
     def keep(self, rest: bytes, wanted: int) -> None:
         """Hold ``rest`` until ``wanted`` bytes are there."""
@@ -52,8 +71,10 @@ class Held:
 
     def take(self) -> bytes:
         """All that is held; nothing is, afterwards."""
-        held, self._bytes, self.wanted = bytes(self._bytes), b"", 0
-        return held
+        held = self._bytes
+        self._bytes, self.wanted = b"", 0
+        # The value of a BytesIO is its own memory, no copy.
+        return held.getvalue() if isinstance(held, BytesIO) else bytes(held)
 
 
 def slice_of(buf: bytes, start: int, stop: int) -> Buffer:
@@ -85,11 +106,36 @@ def write_frame(
         change += len(new) - stop + begin
     out.append(SIZE.pack(end - at + change))
     for begin, stop, new in edits:
-        out.append(buf[at:begin])
+        out.append(slice_of(buf, at, begin))
         out.append(new)
         at = stop
     out.append(slice_of(buf, at, limit))
     return change
+
+
+def pieces_of(buf: bytes, start: int, end: int, edits: Sequence[Edit]) -> list[Buffer]:
+    """``buf[start:end]`` with many edits made, in pieces: what is long is not copied, and the rest
+    is joined a little at a time."""
+    pieces: list[Buffer] = []
+    short: list[Buffer] = []
+    held, at = 0, start
+    for begin, stop, new in paced([*edits, (end, end, b"")]):
+        part = slice_of(buf, at, begin)
+        is_long = len(part) > SMALL
+        if is_long or held > JOINED:
+            pieces.append(b"".join(short))
+            short.clear()
+            held = 0
+        if is_long:
+            pieces.append(part)
+        else:
+            short.append(part)
+            held += len(part)
+        short.append(new)
+        held += len(new)
+        at = stop
+    pieces.append(b"".join(short))
+    return pieces
 
 
 def bad_size(what: str, size: int, least: int, most: int) -> str:

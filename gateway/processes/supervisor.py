@@ -170,7 +170,8 @@ class Supervisor:
             started = loop.time()
             status = await self._run_once(slot)
             if self._stopping.is_set():
-                self._unclean |= status != exit_codes.OK
+                # One that had no clients yet has nothing to drain, however it ends.
+                self._unclean |= slot.served and status != exit_codes.OK
                 return
             if status == exit_codes.CONFIG and not self._ever_ready:
                 self._start_failure = slot.failure or "a worker refused the configuration"
@@ -197,7 +198,7 @@ class Supervisor:
         except OSError as error:
             slot.failure = f"it cannot be started: {error}"
             return exit_codes.FAILED
-        slot.process, slot.policies = process, config.policies
+        slot.process, slot.policies, slot.served = process, config.policies, False
         log.info("worker %d is process %d", slot.worker_id, process.pid)
         self.policies.started(slot)
         if self._stopping.is_set():
@@ -218,7 +219,7 @@ class Supervisor:
     def _received(self, slot: WorkerSlot, message: Message) -> None:
         match message:
             case Ready():
-                slot.ready, slot.failure = True, ""
+                slot.ready, slot.served, slot.failure = True, True, ""
                 self._note_ready()
             case Failed(reason):
                 slot.failure = reason

@@ -13,11 +13,13 @@ from gateway.processes.worker_process import WorkerProcess
 
 @dataclass(slots=True)
 class WorkerSlot:
-    """``policies`` are those that its process goes by; ``failure`` is why it could not start."""
+    """``policies`` are those that its process goes by; ``failure`` is why it could not start.
+    ``served``: its process was ready, so that it may have had clients."""
 
     worker_id: int
     process: WorkerProcess | None = None
     ready: bool = False
+    served: bool = False
     failure: str = ""
     policies: PolicySettings | None = None
     _asked: dict[int, asyncio.Future[str]] = field(default_factory=dict)

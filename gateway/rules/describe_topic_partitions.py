@@ -50,6 +50,18 @@ def begins_before_all(version: int, body: bytes) -> bool:
     return cursor is not None and cursor.partition_index < 0
 
 
+def from_cursor(version: int, body: bytes) -> bytes:
+    """The same request without an empty name that stands before its cursor, and that a broker does
+    not look at for this reason; else it fails at it."""
+    request = messages.parse(_REQUEST, version, body)
+    if request.cursor is None or not request.cursor.topic_name:
+        return body
+    topics = tuple(topic for topic in request.topics if topic.name)
+    if not topics or len(topics) == len(request.topics):
+        return body
+    return messages.write(replace(request, topics=topics))
+
+
 def ask_by_name(version: int, body: bytes, names: Iterable[str]) -> bytes | None:
     """The same request for these topics; None without a name, which would ask for all.
 

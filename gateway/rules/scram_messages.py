@@ -24,6 +24,7 @@ from gateway.error_codes import (
 )
 from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.pausing import paced
 
 MIN_ITERATIONS: Final = 4_096
 MAX_ITERATIONS: Final = 16_384
@@ -73,7 +74,7 @@ def alter(snapshot: Snapshot, request: Any) -> Alteration:
         *((deletion, _deleted) for deletion in request.deletions),
         *((upsertion, _upserted) for upsertion in request.upsertions),
     ]
-    for asked, decide in decisions:
+    for asked, decide in paced(decisions):
         user = asked.name
         decided = changes.setdefault(user, [])
         if user in denied:
@@ -83,14 +84,16 @@ def alter(snapshot: Snapshot, request: Any) -> Alteration:
             denied[user] = found
         elif found is not None:
             decided.append(found)
-    answers = {user: denied.get(user) for user in changes}
-    done = [change for user, made in changes.items() if user not in denied for change in made]
+    answers = {user: denied.get(user) for user in paced(changes)}
+    made_by_user = paced(changes.items())
+    done = [change for user, made in made_by_user if user not in denied for change in made]
     return Alteration(answers, done)
 
 
 def users_of(request: Any) -> list[str]:
     """The users that an AlterUserScramCredentialsRequest is about, each once."""
-    return list(dict.fromkeys(one.name for one in (*request.deletions, *request.upsertions)))
+    every = paced((*request.deletions, *request.upsertions))
+    return list(dict.fromkeys(one.name for one in every))
 
 
 def alteration_response(version: int, answers: Mapping[str, Denied | None]) -> bytes:

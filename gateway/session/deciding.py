@@ -14,7 +14,7 @@ from gateway.exchanges.exchange import (
     Unanswerable,
     Work,
 )
-from gateway.exchanges.framing import Buffer
+from gateway.exchanges.framing import LONG, Buffer, pieces_of
 from gateway.exchanges.state import ConnectionState
 from gateway.slices import Slices
 from protocol.splice import splice
@@ -82,6 +82,8 @@ class Deciding:
         if isinstance(outcome, Work):
             return Work(partial(_finished, exchange, outcome))
         if isinstance(outcome, list) and (len(outcome) > FEW_EDITS or end < self.end):
+            if end - self.start > LONG:
+                return Forward(exchange.plan, b"", pieces_of(self.buf, self.start, end, outcome))
             return Forward(exchange.plan, splice(self.buf, self.start, end, outcome))
         return outcome
 

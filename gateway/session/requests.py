@@ -319,9 +319,9 @@ class Requests:
         """Write the request's own header, at the plan's version, and another body."""
         header = bytearray(buf[position + 4 : start])
         header[2:4] = forward.plan.version.to_bytes(2, "big")
-        self.to_broker.append(SIZE.pack(len(header) + len(forward.body)))
+        self.to_broker.append(SIZE.pack(len(header) + sum(map(len, forward.pieces))))
         self.to_broker.append(bytes(header))
-        self.to_broker.append(forward.body)
+        self.to_broker += forward.pieces
 
     def _answer_undecided(self, buf: bytes, position: int, end: int, arrived: float) -> None:
         # The plan of an exchange that is answered here is never looked at again.

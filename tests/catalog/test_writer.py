@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import pytest
 
+from gateway import slices
 from gateway.catalog.entities import Change, Namespace, Removal
 from gateway.catalog.log import Reader
 from gateway.catalog.records import Record
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.catalog.writer import Writer
+from protocol.pausing import pause_point
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
 from tests.catalog.skipped_time import skipping
 from tests.waiting import eventually
@@ -265,6 +268,36 @@ async def test_an_outcome_that_stays_unknown_is_told_so() -> None:
         with pytest.raises(CatalogUnavailable, match="not known whether the change was made"):
             await one.writer.change(create("a"))
         log.before_commit, log.down = None, False
+
+
+@skipping
+async def test_a_long_decision_lets_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And it counts, though its time is over before it is made."""
+    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    log, rounds = FakeLog(), 0
+
+    async def look() -> None:
+        nonlocal rounds
+        while True:
+            await asyncio.sleep(0)
+            rounds += 1
+
+    async with member(log, change_seconds=0.05) as one:
+        until = 0.0
+
+        def decide(_: Snapshot) -> Sequence[Change]:
+            nonlocal until
+            until = until or time.monotonic() + 0.1
+            while time.monotonic() < until:
+                pause_point()
+            return [Namespace("a")]
+
+        looking = asyncio.create_task(look())
+        await one.writer.change(decide)
+        looking.cancel()
+        assert rounds > 20
+        assert set(one.reader.snapshot.namespaces) == {"a"}
 
 
 @skipping

@@ -16,6 +16,7 @@ from gateway.catalog.log import Reader
 from gateway.catalog.source import CatalogUnavailable
 from gateway.catalog.writer import Writer
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
+from tests.catalog.skipped_time import skipping
 from tests.catalog.test_writer import Exists, Member, create
 from tests.waiting import eventually
 
@@ -143,6 +144,7 @@ async def test_a_client_that_goes_away_has_made_its_change_all_the_same() -> Non
     ]
 
 
+@skipping
 async def test_an_outcome_that_stays_unknown_is_told_as_such() -> None:
     log, told = FakeLog(), Told()
     async with member(log, told, change_seconds=0.3) as one:

@@ -87,7 +87,7 @@ def test_topics_that_the_broker_creates(partitions: int, code: int) -> None:
     pair = Pair()
     twins = request(("plain", 1, {}), (":plain", partitions, {}), ("other", 1, {}))
     pair.session.client_data(request_frame("CreateTopics", VERSION, twins))
-    pair.session.resume()
+    pair.resume()
     seen = pair.to_broker()
     assert (b"plain" in seen, b"other" in seen) == (code == 0, True)
     cls = messages.message_class("CreateTopicsResponse", VERSION)

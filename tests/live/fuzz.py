@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -151,6 +152,7 @@ class Lane:
         failure = Failure(own, leaf, request, bursts[: at + 1])
         self._outcome.failures[key] = failure
         failure.bursts = await self._shrunk(failure)
+        print(failure.told(), file=sys.stderr, flush=True)
         await self._renew()
 
     async def compare(

@@ -28,10 +28,11 @@ ENOUGH_FOR_ALL = 5_000
 
 STILL = {
     # What is there stays as it is: no topic that nobody made, no record that is too old, no
-    # session that makes room for another.
+    # session that makes room for another, no group that one broker forgets before the other.
     "auto.create.topics.enable": "false",
     "log.retention.ms": "-1",
     "max.incremental.fetch.session.cache.slots": "1000000",
+    "offsets.retention.check.interval.ms": "86400000",
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
 }

@@ -77,6 +77,8 @@ def behave(behaviour: str, run: int, channel: socket.socket) -> int:
     if behaviour == "never-ready":
         signal.sigwait({signal.SIGTERM})
         return 0
+    if behaviour == "never-ready-and-deaf":
+        time.sleep(1000)
     channel.sendall(encode_message(Ready()) + REACHABLE + COUNT)
     if behaviour == "dies-first" and first:
         return 3

@@ -254,6 +254,15 @@ async def test_stopping_while_workers_start(tmp_path: Path) -> None:
     assert "the gateway is stopping" in run.supervisor.health().not_ready
 
 
+async def test_a_worker_that_starts_for_too_long_has_nothing_to_drain(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(tmp_path, "never-ready-and-deaf", drain_seconds=0) as run:
+        await run.until(lambda: run.pid(0), "a process")
+        assert await run.stop() == exit_codes.OK
+    assert "did not end in 0.1 s and are killed" in caplog.text
+
+
 async def test_stopping_before_any_worker_was_started(tmp_path: Path) -> None:
     async with running(tmp_path, "serves") as run:
         assert await run.stop() == exit_codes.OK

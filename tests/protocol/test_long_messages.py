@@ -24,6 +24,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     seen: list[int] = []
     monkeypatch.setattr(long_messages, "SHORT", 40)
     monkeypatch.setattr(long_messages, "FEW", 2)
+    monkeypatch.setattr(long_messages, "FEW_PLAIN", 2)
     monkeypatch.setattr(messages, "LONG", 10)
     pausing.on_pause(lambda: seen.append(1))
     yield seen
@@ -31,12 +32,14 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 def repeated(entity: Any, times: int) -> Any:
-    """The entity with each array of structs so many times as long, at every depth."""
+    """The entity with each array so many times as long, at every depth."""
     changes: dict[str, Any] = {}
     for field in fields(entity):
         value = getattr(entity, field.name)
         if isinstance(value, tuple) and value and is_dataclass(value[0]):
             changes[field.name] = tuple(repeated(each, 2) for each in value) * times
+        elif isinstance(value, tuple):
+            changes[field.name] = value * times
         elif is_dataclass(value):
             changes[field.name] = repeated(value, 2)
     return replace(entity, **changes)

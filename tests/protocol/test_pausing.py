@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from protocol import pausing
-from protocol.pausing import EVERY, FEW, MANY, eased, let_go, paced, pause_point
+from protocol.pausing import EVERY, FEW, MANY, eased, in_order, let_go, paced, pause_point
 
 
 @pytest.fixture
@@ -40,3 +40,10 @@ def test_many_items_are_let_go_little_by_little(pauses: list[str]) -> None:
     items = list(range(3 * MANY))
     let_go(items)
     assert (len(items), len(pauses)) == (MANY, 2)
+
+
+def test_many_texts_are_sorted_run_by_run(pauses: list[str]) -> None:
+    texts = [str(number * 7919 % (2 * MANY + 1)) for number in range(2 * MANY + 1)]
+    assert in_order(set(texts)) == sorted(set(texts))
+    assert len(pauses) == 4
+    assert in_order(["b", "a"]) == ["a", "b"]

@@ -209,6 +209,13 @@ class Pair:
         self.callback(lambda: self.session.client_data(data))
         self._go_on()
 
+    def resume(self) -> None:
+        """What the session waits for has happened; it decides on, in as many slices as it takes."""
+        self.callback(self.session.resume)
+        while isinstance(waiting := self.session.waiting, Deciding):
+            self._take_turns(waiting.slices)
+            self.callback(self.session.resume)
+
     def callback(self, call: Callable[[], object]) -> None:
         """What an event loop would do in one go."""
         call()

@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.rules.nested import element_class, make
 from protocol import messages
-from tests.session.pair import topic_id
+from tests.session.pair import request_frame, topic_id
 
 
 def batch(records: int, *, producer_id: int = -1, transactional: bool = False) -> bytes:
@@ -53,6 +53,16 @@ def produce(
         for name, batches in topics.items()
     )
     return messages.build(cls, acks=acks, topic_data=data, **values)
+
+
+def large(version: int, topics: int, partitions: int, size: int) -> bytes:
+    """A request frame of so many bytes, nearly: ``team-a:t0`` and further topics, with one long
+    batch for each partition."""
+    records = batch(1) + bytes(size // (topics * partitions) - 200)
+    wanted: dict[str, list[bytes | None]] = {
+        f"team-a:t{number}": [records] * partitions for number in range(topics)
+    }
+    return request_frame("Produce", version, produce(wanted, version))
 
 
 def produced(topics: Mapping[str, list[int]], version: int = 9) -> Any:

@@ -187,7 +187,7 @@ def test_topics_are_listed_before_a_namespace_is_found_to_be_empty() -> None:
     one.session.client_data(request_frame("DeleteTopics", 6, make(cls, {"topics": (topic,)})))
     assert one.session.waiting is Refresh.TOPICS
     one.facts.index.learn(b"team-b..late", b"\x07" * 16)
-    one.session.resume()
+    one.resume()
     (told,) = one.answer("DeleteTopics", 6).responses
     assert told.error_code == FORBIDDEN
 

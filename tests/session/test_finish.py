@@ -82,7 +82,7 @@ def test_a_request_that_waits_for_news_is_decided(pair: Pair) -> None:
     assert isinstance(waiting(pair), Refresh)
     pair.session.finish()
     while waiting(pair) is not None:
-        pair.session.resume()
+        pair.resume()
     assert not pair.session.mid_request
     assert [*sent_ids(pair), *correlation_ids(pair.to_client())] == [1]
 
@@ -92,7 +92,7 @@ def test_it_is_decided_behind_what_the_gateway_asks_itself(pair: Pair) -> None:
     pair.session.client_data(metadata(1, "nowhere:x") + heartbeat(2))
     pair.session.interject(renewal.interlude)
     pair.session.finish()
-    pair.session.resume()
+    pair.resume()
     renewal.start()
     pair.session.broker_data(own_answer())
     renewal.finish()

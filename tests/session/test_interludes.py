@@ -167,7 +167,7 @@ def test_a_request_that_waits_for_a_refresh_goes_first_decided_then(
     assert waiting(pair) is Refresh.CATALOG
     pair.session.interject(renewal.interlude)
     assert waiting(pair) is Refresh.CATALOG
-    pair.session.resume()
+    pair.resume()
     assert waiting(pair) is renewal.interlude
     renewal.start()
     assert sent_ids(pair) == [CORRELATION_ID]

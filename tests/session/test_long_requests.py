@@ -7,6 +7,7 @@ import gc
 import logging
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -19,7 +20,7 @@ from gateway.exchanges.exchange import Exchange
 from gateway.names import LogicalName
 from gateway.session.deciding import MAX_TRIES, Deciding
 from protocol import messages
-from tests.session import fetching
+from tests.session import fetching, producing
 from tests.session.long_requests import (
     TimedPair,
     longest_listing,
@@ -81,6 +82,12 @@ LONGEST = [
     ("OffsetCommit", 8, "topics.partitions", 300_000),
     ("AddPartitionsToTxn", 3, "v3_and_below_topics", 50_000),
     ("Produce", 13, "topic_data.partition_data", 99_000),
+    ("AlterConfigs", 2, "resources.configs", 100_000),
+    ("AlterUserScramCredentials", 0, "upsertions", 30_000),
+    ("CreateTopics", 7, "topics.configs", 99_000),
+    ("DeleteTopics", 1, "topic_names", 99_000),
+    ("DescribeConfigs", 4, "resources.configuration_keys", 99_000),
+    ("IncrementalAlterConfigs", 1, "resources.configs", 100_000),
 ]
 
 
@@ -88,6 +95,39 @@ LONGEST = [
 def test_the_longest_requests(api: str, version: int, way: str, items: int) -> None:
     timed(api, version, way, 100)
     assert timed(api, version, way, items).longest < 2 * LONGEST_SECONDS
+
+
+def test_many_topics_that_the_broker_refuses() -> None:
+    """Each with a text in which names are restored."""
+    names = [f"team-a:t{number}" for number in range(4_000)]
+    for some in (names[:100], names):
+        pair = TimedPair(topics=[name.replace(":", "..") for name in some])
+        entity = request("CreateTopics", 5, "team-a:t", topic_id(1))
+        many = tuple(replace(entity.topics[0], name=name) for name in some)
+        pair.send(request_frame("CreateTopics", 5, replace(entity, topics=many)))
+        told = pair.answer("CreateTopics", 5).topics
+        assert [topic.error_message for topic in told] == [
+            f"Topic '{name}' already exists." for name in some
+        ]
+    assert pair.longest < LONGEST_SECONDS
+
+
+LONG_PRODUCE = [(1, 1), (1, 4), (4, 1), (200, 1)]
+"""Topics, and partitions of each."""
+
+
+@pytest.mark.parametrize(("topics", "partitions"), LONG_PRODUCE)
+def test_the_largest_produce(topics: int, partitions: int) -> None:
+    """100 MiB that arrive in pieces: records are not copied once they are there."""
+    frame = producing.large(9, topics, partitions, 99 * 1024 * 1024)
+    pair = TimedPair(topics=[f"team-a..t{number}" for number in range(topics)])
+    sent = 0
+    for start in range(0, len(frame), 256 * 1024):
+        pair.send(frame[start : start + 256 * 1024])
+        sent += sum(map(len, pair.session.to_broker))
+        pair.session.to_broker.clear()
+    assert sent == len(frame) + topics
+    assert pair.longest < LONGEST_SECONDS
 
 
 @pytest.mark.parametrize("version", [0, 9, 13])

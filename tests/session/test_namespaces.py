@@ -49,7 +49,7 @@ def test_a_namespace_is_not_said_to_be_missing_before_the_catalog_is_read(
     assert awaited(pair, api, version, "late:") in (Refresh.TOPICS, Refresh.CATALOG)
     pair.log.append([Namespace("late")])
     pair.catalog_changed()
-    pair.session.resume()
+    pair.resume()
     assert pair.session.waiting is None
     if api == METADATA:
         assert b"late" not in pair.to_broker()
@@ -63,7 +63,7 @@ def test_a_namespace_is_not_said_to_be_missing_before_the_catalog_is_read(
 def test_the_catalog_is_read_once(api: str, version: int) -> None:
     pair = Pair()
     assert awaited(pair, api, version, "nowhere:") in (Refresh.TOPICS, Refresh.CATALOG)
-    pair.session.resume()
+    pair.resume()
     assert pair.session.waiting is None
     if api == METADATA:
         assert b"nowhere" not in pair.to_broker()
@@ -86,7 +86,7 @@ def test_a_legal_name_that_may_be_a_new_namespace_s_is_not_auto_created(version:
     assert awaited(pair, METADATA, version, "late..") is Refresh.TOPICS
     pair.log.append([Namespace("late")])
     pair.catalog_changed()
-    pair.session.resume()
+    pair.resume()
     assert b"late" not in pair.to_broker()
 
 

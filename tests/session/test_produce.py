@@ -119,7 +119,7 @@ def test_a_refusal_without_acks_looks_at_the_catalog_first() -> None:
     pair.session.client_data(request_frame("Produce", 9, produce({"nowhere:x": [b"a"]}, acks=0)))
     assert pair.session.waiting is Refresh.CATALOG
     with pytest.raises(ProtocolError, match="acks=0"):
-        pair.session.resume()
+        pair.resume()
 
 
 def test_a_refused_request_is_collected_and_answered() -> None:

@@ -303,7 +303,7 @@ def test_refused_once_however_often_it_is_decided() -> None:
     made.session.client_data(request_frame("Produce", 9, asked))
     assert made.session.waiting is Refresh.CATALOG
     assert weak(made) == {}
-    made.session.resume()
+    made.resume()
     assert weak(made) == {OWN: {"acks1_refused": 1, "not_idempotent_refused": 1}}
 
 

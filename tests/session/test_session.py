@@ -385,7 +385,7 @@ def test_a_name_of_an_unknown_namespace_is_looked_up_once_more() -> None:
     pair = Pair()
     pair.session.client_data(metadata(1, "nowhere:x"))
     assert waiting(pair) is Refresh.CATALOG
-    pair.session.resume()
+    pair.resume()
     assert waiting(pair) is None
     assert len(frames(pair.to_broker())) == 1
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spark import sizing
-from spark.sizing import is_small
+from spark.sizing import is_small, is_tiny
 
 
 @pytest.fixture
@@ -26,6 +26,13 @@ def test_the_files_of_all_sources_are_added_up(log: Path) -> None:
     assert is_small([f"file:{log}"])
     assert is_small([f"{log}/*.jsonl"])
     assert not is_small([str(log), f"{log}/below"] * 2)
+
+
+def test_a_few_records_are_tiny(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_tiny([str(log)])
+    monkeypatch.setattr(sizing, "TINY_BYTES", 599)
+    assert is_small([str(log)])
+    assert not is_tiny([str(log)])
 
 
 @pytest.mark.parametrize(("name", "size"), [("c.jsonl.gz", 60), ("c.parquet", 30)])

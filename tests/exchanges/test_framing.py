@@ -1,0 +1,47 @@
+"""gateway.exchanges.framing: bytes that wait for more, and long frames in pieces."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.exchanges import framing
+from gateway.exchanges.framing import ALL, LONG, Held, pieces_of, write_frame
+from protocol.splice import splice
+
+
+@pytest.mark.parametrize("wanted", [100, LONG + 100, ALL])
+def test_what_is_held_comes_whole(wanted: int) -> None:
+    """Of whatever length it is to be, and however it comes."""
+    held = Held()
+    held.keep(b"first ", wanted)
+    seen = b"first "
+    size = min(wanted, LONG + 100)
+    while len(seen) < size:
+        assert len(held) == len(seen)
+        piece = bytes([len(seen) & 255]) * min(33_333, size - len(seen))
+        seen += piece
+        joined = held.join(piece)
+        assert joined == (seen if len(seen) >= wanted else None)
+    if wanted == ALL:
+        assert held.take() == seen
+    assert (len(held), held.take(), held.join(b"next")) == (0, b"", b"next")
+
+
+def test_pieces_are_what_a_splice_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long parts as views of what came, short ones joined."""
+    monkeypatch.setattr(framing, "JOINED", 64)
+    buf = bytes(range(256)) * 300
+    edits = [(at, at + 3, b"new" * (at % 5)) for at in (4, 10, 13, 300, 40_000, 40_050, 76_000)]
+    pieces = pieces_of(buf, 2, len(buf) - 2, edits)
+    assert b"".join(pieces) == splice(buf, 2, len(buf) - 2, edits)
+    assert sum(isinstance(piece, memoryview) for piece in pieces) == 2
+    assert b"".join(pieces_of(buf, 0, len(buf), [])) == buf
+
+
+def test_long_parts_between_edits_are_not_copied() -> None:
+    buf = bytes(4) + bytes(100_000)
+    out: list[framing.Buffer] = []
+    edits = [(50_000, 50_001, b"xy"), (90_000, 90_001, b"")]
+    assert write_frame(out, buf, 0, len(buf), len(buf), edits) == 0
+    assert b"".join(out)[4:] == splice(buf, 4, len(buf), edits)
+    assert sum(isinstance(piece, memoryview) for piece in out) == 2
