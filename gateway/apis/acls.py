@@ -64,10 +64,9 @@ def answered_by(
 
 DESCRIBE_ACLS = declare(
     Api(
-        name="DescribeAcls",
-        first=1,
-        last=3,
-        named=Do.ANSWER,
+        "DescribeAcls",
+        (1, 3),
+        Do.ANSWER,
         null=Do.ANSWER,
         request=request,
     )
@@ -76,10 +75,9 @@ DESCRIBE_ACLS = declare(
 
 CREATE_ACLS = declare(
     Api(
-        name="CreateAcls",
-        first=1,
-        last=3,
-        named=Do.ANSWER,
+        "CreateAcls",
+        (1, 3),
+        Do.ANSWER,
         request=request,
     )
 )
@@ -87,10 +85,9 @@ CREATE_ACLS = declare(
 
 DELETE_ACLS = declare(
     Api(
-        name="DeleteAcls",
-        first=1,
-        last=3,
-        named=Do.ANSWER,
+        "DeleteAcls",
+        (1, 3),
+        Do.ANSWER,
         null=Do.ANSWER,
         request=request,
     )

@@ -6,11 +6,5 @@ from gateway.exchanges.api import Api, declare
 from gateway.rules.declaration import READ, WRITE, Do, Needs
 
 API = declare(
-    Api(
-        name="AddOffsetsToTxn",
-        first=0,
-        last=4,
-        named=Do.REWRITE,
-        needs=Needs(group=READ, transactional_id=WRITE),
-    )
+    Api("AddOffsetsToTxn", (0, 4), Do.REWRITE, needs=Needs(group=READ, transactional_id=WRITE))
 )

@@ -7,16 +7,13 @@ from gateway.rules.declaration import WRITE, Do, Needs, Topics, TopicShape
 
 API = declare(
     Api(
-        name="AddPartitionsToTxn",
-        first=0,
-        last=3,
-        named=Do.REWRITE,
+        "AddPartitionsToTxn",
+        (0, 3),
+        Do.REWRITE,
         why="v4+ is for brokers only (KIP-890)",
         needs=Needs(topic=WRITE, transactional_id=WRITE),
         topics=(
             TopicShape(
-                0,
-                3,
                 Topics("v3_and_below_topics", partitions="partitions"),
                 Topics(
                     "results_by_topic_v3_and_below",

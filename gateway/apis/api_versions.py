@@ -42,10 +42,9 @@ def _unsupported(version: int, body: bytes, code: int) -> bytes | None:
 
 API = declare(
     Api(
-        name="ApiVersions",
-        first=api_versions.OWN_VERSIONS[0],
-        last=api_versions.OWN_VERSIONS[1],
-        named=Do.FORWARD,
+        "ApiVersions",
+        api_versions.OWN_VERSIONS,
+        Do.FORWARD,
         refusal=_unsupported,
         request=request,
         response=response,

@@ -36,10 +36,9 @@ async def _none(access: Access, version: int, body: bytes) -> Answered:
 
 API = declare(
     Api(
-        name="DescribeClientQuotas",
-        first=0,
-        last=1,
-        named=Do.ABSENT,
+        "DescribeClientQuotas",
+        (0, 1),
+        Do.ABSENT,
         null=Do.ANSWER,
         why="there are none",
         request=request,

@@ -149,12 +149,11 @@ def _as_topics(spans: list[Span]) -> list[Span]:
 
 DESCRIBE_CONFIGS = declare(
     Api(
-        name="DescribeConfigs",
-        first=1,
-        last=4,
-        named=Do.REWRITE,
+        "DescribeConfigs",
+        (1, 4),
+        Do.REWRITE,
         why="only topics: a broker's hold addresses",
-        items=(ItemShape(1, 4, "resources", _NAMED_BY, "results", _NAMED_BY),),
+        items=(ItemShape("resources", _NAMED_BY, "results", _NAMED_BY),),
         request=request,
         response=response,
     )
@@ -163,12 +162,11 @@ DESCRIBE_CONFIGS = declare(
 
 ALTER_CONFIGS = declare(
     Api(
-        name="AlterConfigs",
-        first=0,
-        last=2,
-        named=Do.REWRITE,
+        "AlterConfigs",
+        (0, 2),
+        Do.REWRITE,
         why="only topics",
-        items=(ItemShape(0, 2, "resources", _NAMED_BY, "responses", _NAMED_BY),),
+        items=(ItemShape("resources", _NAMED_BY, "responses", _NAMED_BY),),
         request=request,
         response=response,
     )
@@ -177,12 +175,11 @@ ALTER_CONFIGS = declare(
 
 INCREMENTAL_ALTER_CONFIGS = declare(
     Api(
-        name="IncrementalAlterConfigs",
-        first=0,
-        last=1,
-        named=Do.REWRITE,
+        "IncrementalAlterConfigs",
+        (0, 1),
+        Do.REWRITE,
         why="only topics",
-        items=(ItemShape(0, 1, "resources", _NAMED_BY, "responses", _NAMED_BY),),
+        items=(ItemShape("resources", _NAMED_BY, "responses", _NAMED_BY),),
         request=request,
         response=response,
     )

@@ -26,12 +26,11 @@ def response(
 
 API = declare(
     Api(
-        name="ConsumerGroupDescribe",
-        first=0,
-        last=1,
-        named=Do.REWRITE,
+        "ConsumerGroupDescribe",
+        (0, 1),
+        Do.REWRITE,
         needs=Needs(group=DESCRIBE),
-        items=(ItemShape(0, 1, "group_ids", (), "groups", ("group_id",)),),
+        items=(ItemShape("group_ids", (), "groups", ("group_id",)),),
         seen=(
             ("groups", "members", "subscribed_topic_names"),
             ("groups", "members", "assignment", "topic_partitions"),

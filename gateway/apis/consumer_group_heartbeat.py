@@ -125,10 +125,9 @@ def _unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:
 
 API = declare(
     Api(
-        name="ConsumerGroupHeartbeat",
-        first=0,
-        last=1,
-        named=Do.REWRITE,
+        "ConsumerGroupHeartbeat",
+        (0, 1),
+        Do.REWRITE,
         by_id=Do.CHECK,
         why="regexes: evaluated here",
         needs=Needs(topic=DESCRIBE, group=READ),

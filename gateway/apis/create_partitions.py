@@ -27,12 +27,11 @@ def request(
 
 API = declare(
     Api(
-        name="CreatePartitions",
-        first=0,
-        last=3,
-        named=Do.REWRITE,
+        "CreatePartitions",
+        (0, 3),
+        Do.REWRITE,
         needs=Needs(topic=ALTER),
-        topics=(TopicShape(0, 3, Topics("topics"), Topics("results")),),
+        topics=(TopicShape(Topics("topics"), Topics("results")),),
         request=request,
     )
 )

@@ -141,15 +141,12 @@ def _creation_refusals(state: ConnectionState, topics: Sequence[Any]) -> Refusal
 
 API = declare(
     Api(
-        name="CreateTopics",
-        first=0,
-        last=7,
-        named=Do.REWRITE,
+        "CreateTopics",
+        (0, 7),
+        Do.REWRITE,
         why="v0-1 are translated to v2",
         topics=(
             TopicShape(
-                0,
-                7,
                 Topics("topics"),
                 Topics("topics"),
                 {"num_partitions": -1, "replication_factor": -1, "configs": ()},

@@ -7,11 +7,10 @@ from gateway.rules.declaration import DELETE, Do, ItemShape, Needs
 
 API = declare(
     Api(
-        name="DeleteGroups",
-        first=0,
-        last=2,
-        named=Do.REWRITE,
+        "DeleteGroups",
+        (0, 2),
+        Do.REWRITE,
         needs=Needs(group=DELETE),
-        items=(ItemShape(0, 2, "groups_names", (), "results", ("group_id",)),),
+        items=(ItemShape("groups_names", (), "results", ("group_id",)),),
     )
 )

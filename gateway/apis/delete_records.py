@@ -7,11 +7,10 @@ from gateway.rules.declaration import BY_PARTITION_INDEX, DELETE, Do, Needs, Top
 
 API = declare(
     Api(
-        name="DeleteRecords",
-        first=0,
-        last=2,
-        named=Do.REWRITE,
+        "DeleteRecords",
+        (0, 2),
+        Do.REWRITE,
         needs=Needs(topic=DELETE),
-        topics=(TopicShape(0, 2, BY_PARTITION_INDEX, BY_PARTITION_INDEX, {"low_watermark": -1}),),
+        topics=(TopicShape(BY_PARTITION_INDEX, BY_PARTITION_INDEX, {"low_watermark": -1}),),
     )
 )

@@ -147,14 +147,13 @@ def _id_concerns_namespaces(state: ConnectionState, topic_id: bytes) -> bool:
 
 API = declare(
     Api(
-        name="DeleteTopics",
-        first=1,
-        last=6,
-        named=Do.REWRITE,
+        "DeleteTopics",
+        (1, 6),
+        Do.REWRITE,
         by_id=Do.CHECK,
         topics=(
-            TopicShape(1, 5, Topics("topic_names", name=""), Topics("responses")),
-            TopicShape(6, 6, Topics("topics"), Topics("responses")),
+            TopicShape(Topics("topic_names", name=""), Topics("responses"), last=5),
+            TopicShape(Topics("topics"), Topics("responses"), first=6),
         ),
         request=request,
         response=response,

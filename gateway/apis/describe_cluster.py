@@ -39,10 +39,9 @@ def response(
 
 API = declare(
     Api(
-        name="DescribeCluster",
-        first=0,
-        last=2,
-        named=Do.FORWARD,
+        "DescribeCluster",
+        (0, 2),
+        Do.FORWARD,
         why="addresses are rewritten; controllers denied",
         operations=ToldOperations(("include_cluster_authorized_operations",)),
         request=request,

@@ -7,12 +7,11 @@ from gateway.rules.declaration import DESCRIBE, Do, ItemShape, Needs, ToldOperat
 
 API = declare(
     Api(
-        name="DescribeGroups",
-        first=0,
-        last=6,
-        named=Do.REWRITE,
+        "DescribeGroups",
+        (0, 6),
+        Do.REWRITE,
         needs=Needs(group=DESCRIBE),
-        items=(ItemShape(0, 6, "groups", (), "groups", ("group_id",)),),
+        items=(ItemShape("groups", (), "groups", ("group_id",)),),
         operations=ToldOperations(
             ("include_authorized_operations",), "groups", "group_id", "authorized_operations"
         ),

@@ -115,13 +115,12 @@ def _adjusted(
 
 API = declare(
     Api(
-        name="DescribeTopicPartitions",
-        first=0,
-        last=0,
-        named=Do.REWRITE,
+        "DescribeTopicPartitions",
+        (0, 0),
+        Do.REWRITE,
         null=Do.EXPAND,
         needs=Needs(topic=DESCRIBE, tells_illegal=True),
-        topics=(TopicShape(0, 0, Topics("topics"), Topics("topics"), adjusted=_adjusted),),
+        topics=(TopicShape(Topics("topics"), Topics("topics"), adjusted=_adjusted),),
         operations=ToldOperations((), "topics", "name", "topic_authorized_operations"),
         request=request,
         response=response,

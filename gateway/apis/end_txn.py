@@ -7,10 +7,9 @@ from gateway.rules.declaration import WRITE, Do, Needs
 
 API = declare(
     Api(
-        name="EndTxn",
-        first=0,
-        last=5,
-        named=Do.REWRITE,
+        "EndTxn",
+        (0, 5),
+        Do.REWRITE,
         needs=Needs(transactional_id=WRITE),
         beside_error={"producer_id": -1, "producer_epoch": -1},
     )

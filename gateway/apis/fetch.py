@@ -287,17 +287,14 @@ def _answers_partitions(version: int, code: int) -> bool:
 
 API = declare(
     Api(
-        name="Fetch",
-        first=4,
-        last=15,
-        named=Do.REWRITE,
+        "Fetch",
+        (4, 15),
+        Do.REWRITE,
         by_id=Do.CHECK,
         why="v16 puts addresses behind the records",
         needs=Needs(topic=READ),
         topics=(
             TopicShape(
-                4,
-                15,
                 Topics("topics", name="topic", partitions="partitions", index="partition"),
                 Topics("responses", name="topic", partitions="partitions", index="partition_index"),
                 {"high_watermark": -1, "aborted_transactions": (), "records": b""},

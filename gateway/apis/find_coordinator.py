@@ -73,13 +73,12 @@ def _typed(spans: list[Span], key_type: int) -> list[Span]:
 
 API = declare(
     Api(
-        name="FindCoordinator",
-        first=0,
-        last=6,
-        named=Do.REWRITE,
+        "FindCoordinator",
+        (0, 6),
+        Do.REWRITE,
         why="share group keys are denied",
         needs=Needs(group=DESCRIBE, transactional_id=DESCRIBE),
-        items=(ItemShape(4, 6, "coordinator_keys", (), "coordinators", ("key",), _NOBODY),),
+        items=(ItemShape("coordinator_keys", (), "coordinators", ("key",), _NOBODY, first=4),),
         beside_error=_NOBODY,
         request=request,
         response=response,

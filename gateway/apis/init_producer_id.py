@@ -61,10 +61,9 @@ def response(
 
 API = declare(
     Api(
-        name="InitProducerId",
-        first=0,
-        last=6,
-        named=Do.REWRITE,
+        "InitProducerId",
+        (0, 6),
+        Do.REWRITE,
         needs=Needs(transactional_id=WRITE),
         beside_error={"producer_id": -1, "producer_epoch": -1},
         request=request,

@@ -39,10 +39,9 @@ def _remember_type(state: ConnectionState, spans: list[Span], protocol_type: byt
 
 API = declare(
     Api(
-        name="JoinGroup",
-        first=0,
-        last=9,
-        named=Do.REWRITE,
+        "JoinGroup",
+        (0, 9),
+        Do.REWRITE,
         needs=Needs(group=READ),
         beside_error={"generation_id": -1, "protocol_name": None, "leader": "", "member_id": ""},
         request=request,

@@ -41,10 +41,9 @@ def response(
 
 API = declare(
     Api(
-        name="ListGroups",
-        first=0,
-        last=5,
-        named=Do.ABSENT,
+        "ListGroups",
+        (0, 5),
+        Do.ABSENT,
         null=Do.FILTER,
         response=response,
     )

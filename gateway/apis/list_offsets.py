@@ -7,11 +7,10 @@ from gateway.rules.declaration import BY_PARTITION_INDEX, DESCRIBE, Do, Needs, T
 
 API = declare(
     Api(
-        name="ListOffsets",
-        first=1,
-        last=11,
-        named=Do.REWRITE,
+        "ListOffsets",
+        (1, 11),
+        Do.REWRITE,
         needs=Needs(topic=DESCRIBE),
-        topics=(TopicShape(1, 11, BY_PARTITION_INDEX, BY_PARTITION_INDEX),),
+        topics=(TopicShape(BY_PARTITION_INDEX, BY_PARTITION_INDEX),),
     )
 )

@@ -179,17 +179,14 @@ def _guard_creation(
 
 API = declare(
     Api(
-        name="Metadata",
-        first=0,
-        last=13,
-        named=Do.REWRITE,
+        "Metadata",
+        (0, 13),
+        Do.REWRITE,
         by_id=Do.CHECK,
         null=Do.EXPAND,
         needs=Needs(topic=DESCRIBE, tells_illegal=True),
         topics=(
             TopicShape(
-                0,
-                13,
                 Topics("topics"),
                 Topics("topics"),
                 # It lists the brokers too, without which a client cannot go on.

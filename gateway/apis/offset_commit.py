@@ -7,12 +7,11 @@ from gateway.rules.declaration import BY_PARTITION_INDEX, READ, Do, Needs, Topic
 
 API = declare(
     Api(
-        name="OffsetCommit",
-        first=2,
-        last=10,
-        named=Do.REWRITE,
+        "OffsetCommit",
+        (2, 10),
+        Do.REWRITE,
         by_id=Do.CHECK,
         needs=Needs(topic=READ, group=READ),
-        topics=(TopicShape(2, 10, BY_PARTITION_INDEX, BY_PARTITION_INDEX),),
+        topics=(TopicShape(BY_PARTITION_INDEX, BY_PARTITION_INDEX),),
     )
 )

@@ -7,19 +7,13 @@ from gateway.rules.declaration import BY_PARTITION_INDEX, DELETE, READ, Do, Need
 
 API = declare(
     Api(
-        name="OffsetDelete",
-        first=0,
-        last=0,
-        named=Do.REWRITE,
+        "OffsetDelete",
+        (0, 0),
+        Do.REWRITE,
         needs=Needs(topic=READ, group=DELETE),
         topics=(
             TopicShape(
-                0,
-                0,
-                BY_PARTITION_INDEX,
-                BY_PARTITION_INDEX,
-                always_asked=True,
-                error_of_all=True,
+                BY_PARTITION_INDEX, BY_PARTITION_INDEX, always_asked=True, error_of_all=True
             ),
         ),
     )

@@ -54,34 +54,31 @@ def response(
 
 API = declare(
     Api(
-        name="OffsetFetch",
-        first=1,
-        last=10,
-        named=Do.REWRITE,
+        "OffsetFetch",
+        (1, 10),
+        Do.REWRITE,
         by_id=Do.CHECK,
         null=Do.FILTER,
         needs=Needs(topic=DESCRIBE, group=DESCRIBE),
         topics=(
             TopicShape(
-                1,
-                7,
                 Topics("topics", partitions="partition_indexes"),
                 BY_PARTITION_INDEX,
                 _NO_OFFSET,
                 always_asked=True,
                 error_of_all=True,
+                last=7,
             ),
             TopicShape(
-                8,
-                10,
                 Topics("topics", partitions="partition_indexes", groups="groups"),
                 Topics("topics", "name", "partitions", "partition_index", groups="groups"),
                 _NO_OFFSET,
                 always_asked=True,
                 error_of_all=True,
+                first=8,
             ),
         ),
-        items=(ItemShape(8, 10, "groups", ("group_id",), "groups", ("group_id",)),),
+        items=(ItemShape("groups", ("group_id",), "groups", ("group_id",), first=8),),
         response=response,
     )
 )

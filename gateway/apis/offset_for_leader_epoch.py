@@ -9,11 +9,10 @@ _TOPICS = Topics("topics", name="topic", partitions="partitions", index="partiti
 
 API = declare(
     Api(
-        name="OffsetForLeaderEpoch",
-        first=2,
-        last=4,
-        named=Do.REWRITE,
+        "OffsetForLeaderEpoch",
+        (2, 4),
+        Do.REWRITE,
         needs=Needs(topic=DESCRIBE, instead=CLUSTER_ACTION),
-        topics=(TopicShape(2, 4, _TOPICS, _TOPICS),),
+        topics=(TopicShape(_TOPICS, _TOPICS),),
     )
 )

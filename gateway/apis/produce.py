@@ -249,16 +249,13 @@ def _old_refusal(version: int, body: bytes, code: int) -> bytes | None:
 
 API = declare(
     Api(
-        name="Produce",
-        first=3,
-        last=13,
-        named=Do.REWRITE,
+        "Produce",
+        (3, 13),
+        Do.REWRITE,
         by_id=Do.CHECK,
         needs=Needs(topic=WRITE),
         topics=(
             TopicShape(
-                3,
-                13,
                 Topics("topic_data", partitions="partition_data", index="index"),
                 Topics("responses", partitions="partition_responses", index="index"),
                 {"base_offset": -1},

@@ -92,10 +92,9 @@ def _counted(state: ConnectionState, exchange: Exchange) -> int:
 
 SASL_HANDSHAKE = declare(
     Api(
-        name="SaslHandshake",
-        first=0,
-        last=1,
-        named=Do.ANSWER,
+        "SaslHandshake",
+        (0, 1),
+        Do.ANSWER,
         why="on an open connection: KIP-368",
         request=handshake,
         response=response,
@@ -105,10 +104,9 @@ SASL_HANDSHAKE = declare(
 
 SASL_AUTHENTICATE = declare(
     Api(
-        name="SaslAuthenticate",
-        first=0,
-        last=2,
-        named=Do.ANSWER,
+        "SaslAuthenticate",
+        (0, 2),
+        Do.ANSWER,
         why="on an open connection: KIP-368",
         request=authenticate,
         response=response,

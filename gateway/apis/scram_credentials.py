@@ -23,10 +23,9 @@ def request(
 
 DESCRIBE_USER_SCRAM_CREDENTIALS = declare(
     Api(
-        name="DescribeUserScramCredentials",
-        first=0,
-        last=0,
-        named=Do.ANSWER,
+        "DescribeUserScramCredentials",
+        (0, 0),
+        Do.ANSWER,
         null=Do.ANSWER,
         request=request,
     )
@@ -35,10 +34,9 @@ DESCRIBE_USER_SCRAM_CREDENTIALS = declare(
 
 ALTER_USER_SCRAM_CREDENTIALS = declare(
     Api(
-        name="AlterUserScramCredentials",
-        first=0,
-        last=0,
-        named=Do.ANSWER,
+        "AlterUserScramCredentials",
+        (0, 0),
+        Do.ANSWER,
         request=request,
     )
 )

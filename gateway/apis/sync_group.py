@@ -28,10 +28,9 @@ def request(
 
 API = declare(
     Api(
-        name="SyncGroup",
-        first=0,
-        last=5,
-        named=Do.REWRITE,
+        "SyncGroup",
+        (0, 5),
+        Do.REWRITE,
         needs=Needs(group=READ),
         request=request,
         response=member_response,

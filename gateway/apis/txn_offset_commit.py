@@ -7,11 +7,10 @@ from gateway.rules.declaration import BY_PARTITION_INDEX, READ, WRITE, Do, Needs
 
 API = declare(
     Api(
-        name="TxnOffsetCommit",
-        first=0,
-        last=5,
-        named=Do.REWRITE,
+        "TxnOffsetCommit",
+        (0, 5),
+        Do.REWRITE,
         needs=Needs(topic=READ, group=READ, transactional_id=WRITE),
-        topics=(TopicShape(0, 5, BY_PARTITION_INDEX, BY_PARTITION_INDEX),),
+        topics=(TopicShape(BY_PARTITION_INDEX, BY_PARTITION_INDEX),),
     )
 )

@@ -21,7 +21,7 @@ INVALID_TOPIC_EXCEPTION where a topic would be created.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any, Final
@@ -31,6 +31,9 @@ from protocol.schema import api_key_of
 
 TOPIC_ID: Final = "topic_id"
 """The field that names a topic by id, in every message that has one."""
+
+LAST: Final = 2**15 - 1
+"""A version that none is beyond."""
 
 NOTHING: Final = 0
 """No operation is needed."""
@@ -95,7 +98,7 @@ BY_PARTITION_INDEX: Final = Topics("topics", partitions="partitions", index="par
 
 @dataclass(frozen=True, slots=True)
 class TopicShape:
-    """Where topics stand in versions ``first`` to ``last`` of one API.
+    """Where topics stand in one API's messages, in its versions ``first`` to ``last`` (all).
 
     ``error_code`` is the field of a response's partition (or topic) that holds the error and
     ``error_values`` what stands beside it. ``codes`` changes the code of a refusal to what this
@@ -109,8 +112,6 @@ class TopicShape:
     a name. ``prepared`` is a response as it is before errors are merged, ``merged`` as it is after.
     """
 
-    first: int
-    last: int
     request: Topics
     response: Topics
     error_values: Mapping[str, object] = field(default_factory=dict)
@@ -124,24 +125,27 @@ class TopicShape:
     adjusted: Callable[[Any, Callable[[str], bool], Callable[[str], str]], Any] | None = None
     prepared: Callable[[int, bytes], bytes] | None = None
     merged: Callable[[Any], Any] | None = None
+    first: int = 0
+    last: int = LAST
 
 
 @dataclass(frozen=True, slots=True)
 class ItemShape:
-    """Where groups, coordinator keys or config resources stand in versions ``first`` to ``last``.
+    """Where groups, coordinator keys or config resources stand in one API's messages, in its
+    versions ``first`` to ``last`` (all).
 
     ``asked`` is the request's array and ``asked_by`` the fields that name one of its elements
     (none: the elements are the names); ``answered`` and ``answered_by`` are the response's.
     ``error_values`` is what stands beside the error code of an answer.
     """
 
-    first: int
-    last: int
     asked: str
     asked_by: tuple[str, ...]
     answered: str
     answered_by: tuple[str, ...]
     error_values: Mapping[str, object] = field(default_factory=dict)
+    first: int = 0
+    last: int = LAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +163,9 @@ class ToldOperations:
     bits: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Declaration:
-    """One API: its name and versions, inclusive, and a decision for each way of naming.
+    """One API: its name, its first and last version, and a decision for each way of naming.
 
     ``why`` says what the ways do not. ``topics`` and ``items`` have a shape for each span of
     versions; ``seen`` are the fields on the way to arrays of topics in responses to requests that
@@ -175,9 +179,9 @@ class Declaration:
     """
 
     name: str
-    first: int
-    last: int
+    span: tuple[int, int]
     named: Do
+    _: KW_ONLY
     by_id: Do = Do.ABSENT
     null: Do = Do.ABSENT
     why: str = ""
@@ -203,10 +207,29 @@ class Declaration:
         ways = (self.named, self.by_id, self.null)
         return all(do in (Do.ANSWER, Do.ABSENT) for do in ways)
 
+    @property
+    def first(self) -> int:
+        """The first version that is served."""
+        return self.span[0]
+
+    @property
+    def last(self) -> int:
+        """The last version that is served."""
+        return self.span[1]
+
+    @property
+    def versions(self) -> range:
+        """Those that are served."""
+        return range(self.first, self.last + 1)
+
+    def versions_of(self, shape: TopicShape | ItemShape) -> range:
+        """Those of them that a shape is of."""
+        return range(max(self.first, shape.first), min(self.last, shape.last) + 1)
+
     def topic_shape(self, version: int) -> TopicShape | None:
         """Where the topics stand at a version; None where no array holds topics."""
-        return next((s for s in self.topics if s.first <= version <= s.last), None)
+        return next((s for s in self.topics if version in self.versions_of(s)), None)
 
     def item_shape(self, version: int) -> ItemShape | None:
         """Where other items stand at a version; None where no array holds any."""
-        return next((s for s in self.items if s.first <= version <= s.last), None)
+        return next((s for s in self.items if version in self.versions_of(s)), None)

@@ -59,7 +59,7 @@ def topic_versions() -> Iterator[tuple[Api, int]]:
     """Every version of every API whose requests hold topics."""
     for _, api in sorted(APIS.items()):
         for shape in api.topics:
-            for version in range(shape.first, shape.last + 1):
+            for version in api.versions_of(shape):
                 yield api, version
 
 

@@ -20,9 +20,7 @@ Ranges = dict[int, tuple[int, int]]
 
 def deciding(ranges: Ranges) -> dict[int, Declaration]:
     """The declarations of these APIs, as if other versions were decided."""
-    return {
-        key: replace(APIS[key], first=first, last=last) for key, (first, last) in ranges.items()
-    }
+    return {key: replace(APIS[key], span=span) for key, span in ranges.items()}
 
 
 def served(version: int, ranges: Ranges, **values: object) -> bytes:

@@ -27,7 +27,7 @@ CASES = [
     for api in APIS.values()
     for shape in api.items
     if "resource_name" in shape.asked_by
-    for version in range(shape.first, shape.last + 1)
+    for version in api.versions_of(shape)
 ]
 
 

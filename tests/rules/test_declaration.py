@@ -67,7 +67,7 @@ def test_an_api_is_found_by_its_key() -> None:
 def test_an_api_is_declared_once() -> None:
     before = dict(APIS)
     with pytest.raises(ValueError, match="Heartbeat"):
-        declare(replace(api_named("Heartbeat"), last=3))
+        declare(replace(api_named("Heartbeat"), span=(0, 3)))
     assert before == APIS
 
 
@@ -126,16 +126,16 @@ def test_the_error_field_exists(api: Api, version: int) -> None:
 
 @pytest.mark.parametrize(("api", "shape"), SHAPES)
 def test_the_values_beside_an_error_exist_in_the_last_version(api: Api, shape: TopicShape) -> None:
-    cls = answer_class(api, shape, shape.last)
+    cls = answer_class(api, shape, api.versions_of(shape)[-1])
     assert all(has_field(cls, attribute) for attribute in shape.error_values)
 
 
 def test_every_decided_api_that_holds_topics_says_where_in_every_version() -> None:
     for api in APIS.values():
-        decided = list(range(api.first, api.last + 1))
+        decided = list(api.versions)
         shaped = [v for v in decided if api.topic_shape(v) is not None]
         assert shaped == (decided if api.topics else [])
-        spans = [v for shape in api.topics for v in range(shape.first, shape.last + 1)]
+        spans = [v for shape in api.topics for v in api.versions_of(shape)]
         assert spans == shaped, "the spans of versions do not overlap"
 
 
@@ -164,7 +164,7 @@ def test_other_versions_have_no_topics() -> None:
 
 @pytest.mark.parametrize(("api", "shape"), ITEMS)
 def test_the_fields_of_items_exist(api: Api, shape: ItemShape) -> None:
-    for version in range(shape.first, shape.last + 1):
+    for version in api.versions_of(shape):
         request = messages.message_class(f"{api.name}Request", version)
         response = messages.message_class(f"{api.name}Response", version)
         item = element_class(request, shape.asked)

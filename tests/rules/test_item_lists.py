@@ -29,7 +29,7 @@ CASES = [
     pytest.param(api, version, id=f"{api.name}-{version}")
     for api in APIS.values()
     for shape in api.items
-    for version in range(shape.first, shape.last + 1)
+    for version in api.versions_of(shape)
     if "resource_name" not in shape.asked_by
 ]
 DELETE_GROUPS = api_named("DeleteGroups")

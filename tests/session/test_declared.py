@@ -31,15 +31,12 @@ def declared() -> Iterator[Api]:
     """An API that the gateway does not serve, declared for one test."""
     api = declare(
         Api(
-            name=NAME,
-            first=0,
-            last=0,
-            named=Do.REWRITE,
+            NAME,
+            (0, 0),
+            Do.REWRITE,
             needs=Needs(topic=int(Operation.READ)),
             topics=(
                 TopicShape(
-                    0,
-                    0,
                     Topics("topics", partitions="partition_indexes"),
                     Topics("topics", partitions="partitions", index="partition_index"),
                 ),
