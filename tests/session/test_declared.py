@@ -14,15 +14,16 @@ from gateway.rules import api_versions
 from gateway.rules.declaration import Do, Needs, Topics, TopicShape
 from gateway.rules.nested import element_class, make
 from protocol import messages
-from protocol.errors import ProtocolError
 from tests.session.allowing import Allowing
 from tests.session.pair import Pair, request_frame, response_frame
 
-NAME = "DescribeProducers"
-KEY = 61
+NAME = "ElectLeaders"
+KEY = 43
+VERSION = 2
 TOPICS = ["team-a..orders", "plain"]
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
+UNSUPPORTED_VERSION = 35
 TOPIC_AUTHORIZATION_FAILED = 29
 
 
@@ -32,51 +33,47 @@ def declared() -> Iterator[Api]:
     api = declare(
         Api(
             NAME,
-            (0, 0),
+            (VERSION, VERSION),
             Do.REWRITE,
             needs=Needs(topic=int(Operation.READ)),
             topics=(
                 TopicShape(
-                    Topics("topics", partitions="partition_indexes"),
-                    Topics("topics", partitions="partitions", index="partition_index"),
+                    Topics("topic_partitions", name="topic", partitions="partitions"),
+                    Topics("replica_election_results", "topic", "partition_result", "partition_id"),
                 ),
             ),
         )
     )
     yield api
     del APIS[api.key]
-    PLANS.pop(api.key << 16, None)
+    PLANS.pop(api.key << 16 | VERSION, None)
 
 
 def request(*names: str) -> Any:
-    cls = messages.message_class(f"{NAME}Request", 0)
-    topic = element_class(cls, "topics")
-    return make(
-        cls,
-        {"topics": tuple(make(topic, {"name": n, "partition_indexes": (0, 3)}) for n in names)},
-    )
+    cls = messages.message_class(f"{NAME}Request", VERSION)
+    topic = element_class(cls, "topic_partitions")
+    topics = tuple(make(topic, {"topic": name, "partitions": (0, 3)}) for name in names)
+    return make(cls, {"topic_partitions": topics})
 
 
 def response(*names: str) -> Any:
-    cls = messages.message_class(f"{NAME}Response", 0)
-    topic = element_class(cls, "topics")
-    partition = element_class(topic, "partitions")
-    producer = element_class(partition, "active_producers")
-    values = {"active_producers": (make(producer, {"producer_id": 4711}),)}
-    partitions = tuple(make(partition, values | {"partition_index": n}) for n in (0, 3))
-    topics = tuple(make(topic, {"name": n, "partitions": partitions}) for n in names)
-    return make(cls, {"topics": topics})
+    cls = messages.message_class(f"{NAME}Response", VERSION)
+    topic = element_class(cls, "replica_election_results")
+    partition = element_class(topic, "partition_result")
+    partitions = tuple(make(partition, {"partition_id": number}) for number in (0, 3))
+    topics = tuple(make(topic, {"topic": n, "partition_result": partitions}) for n in names)
+    return make(cls, {"replica_election_results": topics})
 
 
 def names_of(message: Any) -> list[str]:
-    return [topic.name for topic in message.topics]
+    return [topic.topic for topic in message.topic_partitions]
 
 
 def codes_of(answer: Any) -> dict[str, list[tuple[int, int]]]:
     """For each topic: its partitions and their errors."""
     return {
-        topic.name: [(p.partition_index, int(p.error_code)) for p in topic.partitions]
-        for topic in answer.topics
+        topic.topic: [(p.partition_id, int(p.error_code)) for p in topic.partition_result]
+        for topic in answer.replica_election_results
     }
 
 
@@ -94,9 +91,10 @@ def advertised(ranges: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]
 
 
 def test_what_is_not_declared_is_not_served() -> None:
-    assert advertised({KEY: (0, 0)}) == {}
-    with pytest.raises(ProtocolError, match="API key 61"):
-        Pair(topics=TOPICS).ask(NAME, 0, request("team-a:orders"))
+    assert advertised({KEY: (0, 2)}) == {}
+    pair = Pair(topics=TOPICS)
+    assert pair.ask(NAME, VERSION, request("team-a:orders")) is None
+    assert int(pair.answer(NAME, VERSION).error_code) == UNSUPPORTED_VERSION
 
 
 def test_it_has_its_key_from_its_name(declared: Api) -> None:
@@ -105,46 +103,48 @@ def test_it_has_its_key_from_its_name(declared: Api) -> None:
 
 def test_it_is_advertised(declared: Api) -> None:
     assert advertised({KEY: (0, 2)}) == {KEY: (declared.first, declared.last)}
-    assert advertised({KEY: (1, 2)}) == {}, "the broker has no version of it that is decided"
+    assert advertised({KEY: (0, 1)}) == {}, "the broker has no version of it that is decided"
 
 
 @pytest.mark.usefixtures("declared")
 def test_its_names_are_rewritten_and_restored() -> None:
     pair = Pair(topics=TOPICS)
-    seen = pair.ask(NAME, 0, request("team-a:orders", "plain"))
+    seen = pair.ask(NAME, VERSION, request("team-a:orders", "plain"))
     assert names_of(seen) == ["team-a..orders", "plain"]
-    got = pair.reply(NAME, 0, response("team-a..orders", "plain"))
+    got = pair.reply(NAME, VERSION, response("team-a..orders", "plain"))
     assert got == response("team-a:orders", "plain")
 
 
 @pytest.mark.usefixtures("declared")
 def test_a_topic_of_no_namespace_is_refused_and_the_others_are_served() -> None:
     pair = Pair(topics=TOPICS)
-    seen = pair.ask(NAME, 0, request("nowhere:x", "team-a:orders"))
+    seen = pair.ask(NAME, VERSION, request("nowhere:x", "team-a:orders"))
     assert names_of(seen) == ["team-a..orders"]
-    got = pair.reply(NAME, 0, response("team-a..orders"))
+    got = pair.reply(NAME, VERSION, response("team-a..orders"))
     assert codes_of(got) == {
         "nowhere:x": [(0, UNKNOWN_TOPIC_OR_PARTITION), (3, UNKNOWN_TOPIC_OR_PARTITION)],
         "team-a:orders": [(0, 0), (3, 0)],
     }
-    assert got.topics[1] == response("team-a:orders").topics[0]
-    assert pair.ask(NAME, 0, request("nowhere:x")) is None
-    assert list(codes_of(pair.answer(NAME, 0))) == ["nowhere:x"]
+    assert got.replica_election_results[1:] == response("team-a:orders").replica_election_results
+    assert pair.ask(NAME, VERSION, request("nowhere:x")) is None
+    assert list(codes_of(pair.answer(NAME, VERSION))) == ["nowhere:x"]
 
 
 @pytest.mark.usefixtures("declared")
 def test_what_it_needs_has_to_be_allowed() -> None:
     pair = Pair(topics=TOPICS, authorizer=Allowing(["READ TOPIC team-a:orders"]))
-    seen = pair.ask(NAME, 0, request("plain", "team-a:orders"))
+    seen = pair.ask(NAME, VERSION, request("plain", "team-a:orders"))
     assert names_of(seen) == ["team-a..orders"]
-    got = pair.reply(NAME, 0, response("team-a..orders"))
+    got = pair.reply(NAME, VERSION, response("team-a..orders"))
     assert codes_of(got) == {
         "plain": [(0, TOPIC_AUTHORIZATION_FAILED), (3, TOPIC_AUTHORIZATION_FAILED)],
         "team-a:orders": [(0, 0), (3, 0)],
     }
     describing = Pair(topics=TOPICS, authorizer=Allowing(["DESCRIBE TOPIC plain"]))
-    assert describing.ask(NAME, 0, request("plain")) is None, "another operation is not enough"
-    assert set(dict(codes_of(describing.answer(NAME, 0))["plain"]).values()) == {
+    assert describing.ask(NAME, VERSION, request("plain")) is None, (
+        "another operation is not enough"
+    )
+    assert set(dict(codes_of(describing.answer(NAME, VERSION))["plain"]).values()) == {
         TOPIC_AUTHORIZATION_FAILED
     }
 
@@ -152,12 +152,12 @@ def test_what_it_needs_has_to_be_allowed() -> None:
 @pytest.mark.usefixtures("declared")
 def test_it_is_counted() -> None:
     pair = Pair(topics=TOPICS)
-    sent = request_frame(NAME, 0, request("team-a:orders"))
+    sent = request_frame(NAME, VERSION, request("team-a:orders"))
     pair.send(sent)
     pair.to_broker()
-    pair.answered(response_frame(NAME, 0, response("team-a..orders")))
+    pair.answered(response_frame(NAME, VERSION, response("team-a..orders")))
     got = pair.to_client()
     (flow,) = (flow for flow in pair.session.take_flows() if flow.requests)
-    assert (flow.api_key, flow.version, flow.requests) == (KEY, 0, 1)
+    assert (flow.api_key, flow.version, flow.requests) == (KEY, VERSION, 1)
     assert (flow.namespace, flow.logical) == ("team-a", "team-a:orders")
     assert (flow.bytes_in, flow.bytes_out) == (len(sent), len(got))
