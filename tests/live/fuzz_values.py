@@ -63,7 +63,7 @@ _REPLICAS = [-1, -1, 0, 1, -2, 2**31 - 1]
 _FOREIGN_SESSIONS = [Ref("foreign_session"), 77, -3]
 
 TIMEOUT: Final = timedelta(seconds=20)
-_SESSION_TIMEOUT = timedelta(seconds=60)
+_SESSION_TIMEOUT = timedelta(minutes=20)  # longer than a sequence that waits for two of its answers
 
 IDEMPOTENT: Final = 700_000
 """The producer id in batches with sequence numbers; any may be used (KIP-98)."""
