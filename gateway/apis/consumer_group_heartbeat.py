@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gateway.apis import generic
 from gateway.apis.counting import note_denials
 from gateway.apis.subscriptions import remember_spelling
 from gateway.decision import Denied
 from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Exchange, Outcome, Refresh
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial
@@ -23,6 +26,13 @@ from protocol.walkers import Span
 GROUP_ID = int(Kind.GROUP_ID)
 TOPIC_ID = int(Kind.TOPIC_ID)
 TOPIC_NAME = int(Kind.TOPIC_NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Beat(Kept):
+    """A heartbeat, as the worker's subscriptions know it."""
+
+    sent: heartbeat.Sent
 
 
 def request(
@@ -55,7 +65,8 @@ def request(
     )
     if isinstance(outcome, Denied):
         return generic.answer_error(exchange, buf[start:end], outcome)
-    exchange.request = outcome.sent
+    if outcome.sent is not None:
+        exchange.kept = Beat(outcome.sent)
     seen: set[bytes] = set()
     body = heartbeat.without_names(
         plan.version, outcome.body, lambda name: _unwanted(state, name, seen)
@@ -74,8 +85,8 @@ def response(
     subscribed to."""
     plan = exchange.plan
     exchange.spelled = state.spelled
-    if isinstance(exchange.request, heartbeat.Sent):
-        state.worker.regexes.on_response(plan.version, exchange.request, buf[start:end])
+    if isinstance(exchange.kept, Beat):
+        state.worker.regexes.on_response(plan.version, exchange.kept.sent, buf[start:end])
     spans = generic.response_spans(plan, buf, start, end)
     hidden = _hidden_ids(state, spans)
     if not hidden:

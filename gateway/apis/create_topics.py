@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from gateway.apis import generic
 from gateway.apis.counting import note_denials
@@ -22,6 +22,7 @@ from gateway.decision import Denied
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, may_be_captured
 from gateway.rules import create_topics_configs, create_topics_legacy, partial
@@ -32,8 +33,9 @@ from protocol import messages
 from protocol.pausing import eased
 from protocol.splice import Edit
 
-VALIDATE_ONLY: Final = object()
-"""Marks an exchange whose topics are not made (CreateTopics v1+: validate_only)."""
+
+class OnlyValidated(Kept):
+    """Marks an exchange whose topics are not made (CreateTopics v1+: validate_only)."""
 
 
 def request(
@@ -70,7 +72,7 @@ def request(
     if again is not None:
         return again
     if asked.validate_only:
-        exchange.request = VALIDATE_ONLY
+        exchange.kept = OnlyValidated()
     exchange.flow = state.flow(exchange.plan.api_key, version, b"")
     if not refusals.topics and not refusals.aliases:
         return generic.forward_renamed(state, exchange, body)
@@ -88,7 +90,7 @@ def response(
 ) -> list[Edit] | bytes:
     """Learn what was made, with its id (v7+), then restore."""
     spans = generic.response_spans(exchange.plan, buf, start, end)
-    if exchange.request is not VALIDATE_ONLY:
+    if not isinstance(exchange.kept, OnlyValidated):
         for flat, topic_id in without_error(spans):
             state.worker.cluster.index.learn(flat, topic_id)
     return generic.restore(state, exchange, buf, start, end, spans)

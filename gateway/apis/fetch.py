@@ -19,6 +19,7 @@ from gateway.exchanges.api import KIB, Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import Do, Needs, Topics, TopicShape
@@ -54,9 +55,11 @@ _NO_SESSION: Final = bytes(4)
 NO_NAME: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The topic name is empty.", "names")
 """The answer to a Fetch of an empty name, a broker's own."""
 
-GONE: Final = object()
-"""Marks an exchange whose client is told that its session is gone: it must not be opened again by
-what the broker, which knows nothing of it, still answers."""
+
+class SessionGone(Kept):
+    """Marks an exchange whose client is told that its session is gone: it must not be opened again
+    by what the broker, which knows nothing of it, still answers."""
+
 
 FIRST_WITH_SESSIONS: Final = 7
 
@@ -124,7 +127,7 @@ def response(
     spelled = exchange.spelled or {}
     edits: list[Edit] = []
     flow = lead = exchange.flow or state.flow(FETCH, plan.version, b"")
-    if exchange.request is GONE:
+    if isinstance(exchange.kept, SessionGone):
         return edits  # the client gets nothing of it
     session_id = 0
     spans = generic.response_spans(plan, buf, start, end)
@@ -170,7 +173,7 @@ def recheck(state: ConnectionState, exchange: Exchange) -> None:
         response = messages.message_class("FetchResponse", version)
         return messages.write(make(response, {"error_code": FETCH_SESSION_ID_NOT_FOUND}))
 
-    exchange.streams, exchange.extra, exchange.request = False, None, GONE
+    exchange.streams, exchange.extra, exchange.kept = False, None, SessionGone()
     exchange.then_at_last(gone)
 
 

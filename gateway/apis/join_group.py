@@ -24,7 +24,6 @@ def request(
     """Rename the subscription; remember the group's protocol type and how topics were spelled."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     protocol_type = next((span[3] for span in spans if span[0] == PROTOCOL_TYPE), CONSUMER)
-    exchange.request = protocol_type
     _remember_type(state, spans, protocol_type)
     return member_request(state, exchange, buf, start, end, spans, protocol_type)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gateway.apis import generic
 from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.rename import RequestRenamer
 from protocol.entities import Kind
@@ -16,6 +19,13 @@ SPELLED_LIMIT = 10_000
 """Topics per connection whose spelling in a subscription is remembered."""
 
 
+@dataclass(frozen=True, slots=True)
+class MemberOf(Kept):
+    """A member's request, by the ``protocol_type`` of its group."""
+
+    protocol_type: bytes
+
+
 def member_request(
     state: ConnectionState,
     exchange: Exchange,
@@ -26,6 +36,7 @@ def member_request(
     protocol_type: bytes,
 ) -> Outcome:
     """Rename what a member embeds, and remember how it spelled its topics."""
+    exchange.kept = MemberOf(protocol_type)
     renamer: RequestRenamer = generic.renamer_for(state, exchange)
     renamer.add(spans, protocol_type)
     exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
@@ -43,9 +54,8 @@ def member_response(
     spans = generic.response_spans(exchange.plan, buf, start, end)
     spans = [span for span in spans if span[0] != PROTOCOL_TYPE]
     exchange.spelled = state.spelled
-    protocol_type = exchange.request
-    assert isinstance(protocol_type, bytes)
-    return generic.restore(state, exchange, buf, start, end, spans, protocol_type)
+    assert isinstance(exchange.kept, MemberOf)
+    return generic.restore(state, exchange, buf, start, end, spans, exchange.kept.protocol_type)
 
 
 def remember_spelling(state: ConnectionState, spelled: dict[bytes, bytes] | None) -> None:

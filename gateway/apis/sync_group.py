@@ -22,7 +22,6 @@ def request(
     group = next((span[3] for span in spans if span[0] == GROUP_ID), b"")
     remembered = (state.protocol_types or {}).get(group, CONSUMER)
     named = next((span[3] for span in spans if span[0] == PROTOCOL_TYPE), None)
-    exchange.request = named or remembered
     return member_request(state, exchange, buf, start, end, spans, named or remembered)
 
 
