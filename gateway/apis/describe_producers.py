@@ -12,7 +12,7 @@ API = declare(
         "DescribeProducers",
         (0, 0),
         Do.REWRITE,
-        needs=Needs(topic=READ),
+        needs=Needs(topic=READ, tells_illegal=True),
         topics=(TopicShape(_ASKED, BY_PARTITION_INDEX),),
     )
 )
