@@ -72,8 +72,11 @@ def tell_allowed_operations(state: ConnectionState, exchange: Exchange, body: by
     """See to it that the operations in the response to this request are those allowed here."""
     plan = exchange.plan
     if state.access.authorizes and authorized_operations.are_asked(plan.api, plan.version, body):
+        of_topics = authorized_operations.are_asked(plan.api, plan.version, body, of_topics=True)
         exchange.then_at_last(
-            lambda answer: authorized_operations.cut(plan.api, plan.version, answer, state.access)
+            lambda answer: authorized_operations.cut(
+                plan.api, plan.version, answer, state.access, of_topics=of_topics
+            )
         )
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gateway.acl_model import Operation, Resource, ResourceType
+from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
 from gateway.rules.declaration import Declaration
 from gateway.rules.nested import has_field
 from gateway.views.access import DESCRIBE, Access
@@ -21,9 +22,16 @@ NOT_ASKED: Final = -(2**31)
 
 _CLUSTER_FIELD: Final = "cluster_authorized_operations"
 
+_OF_TOPICS: Final = sum(
+    1 << Operation[name]
+    for name in "READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS".split()
+)
+"""What there is to do with a topic (AclEntry.supportedOperations)."""
 
-def are_asked(api: Declaration, version: int, body: bytes) -> bool:
-    """Whether a request asks for operations. Raises ProtocolError."""
+
+def are_asked(api: Declaration, version: int, body: bytes, *, of_topics: bool = False) -> bool:
+    """Whether a request asks for operations; or those ``of_topics``, which the first field asks
+    for. Raises ProtocolError."""
     told = api.operations
     if told is None:
         return False
@@ -31,22 +39,28 @@ def are_asked(api: Declaration, version: int, body: bytes) -> bool:
         return True
     name = f"{api.name}Request"
     message = messages.message_class(name, version)
-    fields = [field for field in told.asked_by if has_field(message, field)]
+    asked_by = told.asked_by[:1] if of_topics else told.asked_by
+    fields = [field for field in asked_by if has_field(message, field)]
     if not fields:
         return False
     request = messages.parse(name, version, body)
     return any(getattr(request, field) for field in fields)
 
 
-def cut(api: Declaration, version: int, body: bytes, access: Access) -> bytes:
-    """A response with the operations that ``access`` allows, of those it holds."""
+def cut(
+    api: Declaration, version: int, body: bytes, access: Access, *, of_topics: bool = False
+) -> bytes:
+    """A response with the operations that ``access`` allows, of those it holds. Where those
+    ``of_topics`` were asked for, what was answered here of a topic that does not exist tells them
+    too, as a broker does of every topic that may be described."""
     response = messages.parse(f"{api.name}Response", version, body)
     changes: dict[str, Any] = {}
     told = api.operations
     if told is not None and told.array:
         named = _topic if told.array == "topics" else _group
+        of_topics = of_topics and named is _topic
         changes[told.array] = tuple(
-            _with(entry, told.bits, access, named(access, getattr(entry, told.named_by)))
+            _with(entry, told.bits, access, named(access, getattr(entry, told.named_by)), of_topics)
             for entry in getattr(response, told.array)
         )
     if has_field(type(response), _CLUSTER_FIELD):
@@ -61,10 +75,13 @@ def _cluster(told: int, access: Access) -> int:
     return 0
 
 
-def _with(entry: Any, bits: str, access: Access, named: Resource | None) -> Any:
+def _with(entry: Any, bits: str, access: Access, named: Resource | None, of_topics: bool) -> Any:
     if named is None:
         return replace(entry, **{bits: NOT_ASKED})
-    told = _allowed(getattr(entry, bits), lambda op: access.denial(op, named) is None)
+    held = getattr(entry, bits)
+    if of_topics and held == NOT_ASKED and entry.error_code != TOPIC_AUTHORIZATION_FAILED:
+        held = _OF_TOPICS
+    told = _allowed(held, lambda op: access.denial(op, named) is None)
     return replace(entry, **{bits: told})
 
 

@@ -143,6 +143,35 @@ def test_what_was_not_asked_for_is_not_told() -> None:
     assert topic_bits(NOT_ASKED, "y", access("READ TOPIC y")) == NOT_ASKED
 
 
+@pytest.mark.parametrize(
+    ("code", "of_topics", "told"),
+    [(3, True, READ | DESCRIBE), (29, True, NOT_ASKED), (3, False, NOT_ASKED)],
+)
+def test_a_topic_that_was_answered_here_has_them_too(code: int, of_topics: bool, told: int) -> None:
+    """Of every topic that may be described, there or not (KafkaApis)."""
+    body = messages.write(
+        make(
+            messages.message_class("MetadataResponse", 13),
+            {
+                "topics": entries(
+                    METADATA,
+                    13,
+                    "topics",
+                    {
+                        "name": "y",
+                        "error_code": code,
+                        "topic_authorized_operations": NOT_ASKED,
+                    },
+                )
+            },
+        )
+    )
+    alice = access("READ TOPIC y", "DESCRIBE TOPIC y")
+    answer = authorized_operations.cut(METADATA, 13, body, alice, of_topics=of_topics)
+    (topic,) = messages.parse("MetadataResponse", 13, answer).topics
+    assert topic.topic_authorized_operations == told
+
+
 def test_a_topic_is_asked_about_by_its_own_name() -> None:
     alice = access("READ TOPIC team-a:orders", "WRITE TOPIC old")
     assert topic_bits(ALL, "old", alice) == READ

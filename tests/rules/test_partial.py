@@ -103,6 +103,7 @@ def test_messages_are_kept_where_the_version_has_room(api: Api, version: int) ->
         "CreateTopics": version >= 1,
         "DeleteTopics": version >= 5,
         "CreatePartitions": True,
+        "DescribeProducers": True,
     }
     assert hasattr(entry, "error_message") == has_room.get(api.name, False)
 
