@@ -19,6 +19,8 @@ PLANS: Final[dict[int, Plan]] = {}
 # Each module of the folder declares its APIs when it is imported.
 for _module in iter_modules(gateway.apis.__path__):
     import_module(f"{gateway.apis.__name__}.{_module.name}")
+for _key in sorted(APIS):  # their order is that of the keys, whatever the modules are called
+    APIS[_key] = APIS.pop(_key)
 
 
 def plan_of(api_key: int, version: int) -> Plan | None:

@@ -24,7 +24,16 @@ _CLUSTER_FIELD: Final = "cluster_authorized_operations"
 
 _OF_TOPICS: Final = sum(
     1 << Operation[name]
-    for name in "READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS".split()
+    for name in [
+        "READ",
+        "WRITE",
+        "CREATE",
+        "DELETE",
+        "ALTER",
+        "DESCRIBE",
+        "DESCRIBE_CONFIGS",
+        "ALTER_CONFIGS",
+    ]
 )
 """What there is to do with a topic (AclEntry.supportedOperations)."""
 
