@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.coverage import COVERAGE
+from gateway.apis.table import APIS
 from gateway.exchanges.plans import REQUEST_KINDS, response_kinds
 from protocol.walkers import digest, segments_source, walker_source
 
@@ -53,7 +53,7 @@ def _numbered(source: str, number: int) -> str:
 
 def prebuilt_sources() -> Iterator[str]:
     """What the plans of these APIs ask for, at every decided version; some of it repeatedly."""
-    for api in COVERAGE.values():
+    for api in APIS.values():
         if api.name not in _APIS:
             continue
         request, response = f"{api.name}Request", f"{api.name}Response"

@@ -8,8 +8,10 @@ from typing import Final
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
 from gateway.changes.answered import Answered
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Exchange, Outcome, Work
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Do
 from gateway.rules.rename import Refusals
 from gateway.views.access import Access
 from protocol.entities import Kind
@@ -58,3 +60,35 @@ def answered_by(
         return answered.body
 
     return Work(run)
+
+
+DESCRIBE_ACLS = declare(
+    Api(
+        "DescribeAcls",
+        (1, 3),
+        Do.ANSWER,
+        null=Do.ANSWER,
+        request=request,
+    )
+)
+
+
+CREATE_ACLS = declare(
+    Api(
+        "CreateAcls",
+        (1, 3),
+        Do.ANSWER,
+        request=request,
+    )
+)
+
+
+DELETE_ACLS = declare(
+    Api(
+        "DeleteAcls",
+        (1, 3),
+        Do.ANSWER,
+        null=Do.ANSWER,
+        request=request,
+    )
+)

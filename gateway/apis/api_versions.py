@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from gateway.apis import generic
-from gateway.coverage import DECIDED_VERSIONS
+from gateway.error_codes import UNSUPPORTED_VERSION
+from gateway.exchanges.api import APIS, Api, declare
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import api_versions
+from gateway.rules.declaration import Do
 from protocol.splice import Edit
 
 
@@ -30,4 +32,21 @@ def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
     """What the broker serves and the gateway has decided."""
-    return api_versions.cut(exchange.plan.version, buf[start:end], DECIDED_VERSIONS)
+    return api_versions.cut(exchange.plan.version, buf[start:end], APIS)
+
+
+def _unsupported(version: int, body: bytes, code: int) -> bytes | None:
+    """An unknown version gets the form of version 0 (KIP-511)."""
+    return api_versions.unsupported_version() if code == UNSUPPORTED_VERSION else None
+
+
+API = declare(
+    Api(
+        "ApiVersions",
+        api_versions.OWN_VERSIONS,
+        Do.FORWARD,
+        refusal=_unsupported,
+        request=request,
+        response=response,
+    )
+)

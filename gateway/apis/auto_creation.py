@@ -18,6 +18,7 @@ from gateway.catalog.actor import Actor
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.names import LogicalName, may_be_captured
 from gateway.rules import metadata, metadata_legacy
@@ -29,10 +30,11 @@ from protocol.walkers import Span
 
 AUTO_CREATION: Final = int(Kind.AUTO_CREATION)
 
-OURS: Final = object()
-"""Marks an exchange whose client lets topics be created, and whose broker may not do it."""
-
 _NO: Final = b"\x00"
+
+
+class MadeHere(Kept):
+    """Marks an exchange whose client lets topics be created, and whose broker may not do it."""
 
 
 def is_allowed(version: int, spans: Sequence[Span]) -> bool:
@@ -54,11 +56,11 @@ def is_ours(state: ConnectionState, version: int, names: Sequence[bytes], body: 
 def forbidding(
     exchange: Exchange, buf: bytes, start: int, end: int, spans: Sequence[Span]
 ) -> bytes:
-    """The request by which the broker creates nothing, and ``exchange`` marked as :data:`OURS`.
+    """The request by which the broker creates nothing; ``exchange`` keeps :class:`MadeHere`.
 
     Versions that cannot say so are sent as the first one that can.
     """
-    exchange.request = OURS
+    exchange.kept = MadeHere()
     version = exchange.plan.version
     if version >= metadata.FORBIDS_AUTO_CREATION:
         edits = [(at, stop, _NO) for kind, at, stop, _ in eased(spans) if kind == AUTO_CREATION]
@@ -77,7 +79,7 @@ def why_not_created(
     if denied is not None:
         return Denied(UNKNOWN_TOPIC_OR_PARTITION, denied.message, denied.rule)
     resource = state.access.flat_resource(flat)
-    ours = exchange.request is OURS
+    ours = isinstance(exchange.kept, MadeHere)
     if not ours and not resource.namespace:
         return state.access.creation(resource) if allowed else None
     name = LogicalName(resource.namespace, resource.name)

@@ -7,8 +7,10 @@ from typing import Final
 from gateway.acl_model import Operation
 from gateway.apis.acls import answered_by
 from gateway.changes.answered import Answered
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Do
 from gateway.rules.nested import make
 from gateway.views.access import Access
 from protocol import messages
@@ -30,3 +32,15 @@ async def _none(access: Access, version: int, body: bytes) -> Answered:
         return Answered(messages.write(make(cls, {"entries": ()})))
     values = {"error_code": denied.code, "error_message": denied.message, "entries": None}
     return Answered(messages.write(make(cls, values)), {"kafka-cluster": denied})
+
+
+API = declare(
+    Api(
+        "DescribeClientQuotas",
+        (0, 1),
+        Do.ABSENT,
+        null=Do.ANSWER,
+        why="there are none",
+        request=request,
+    )
+)

@@ -16,10 +16,12 @@ from gateway.apis.own_changes import (
 from gateway.changes import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
-from gateway.rules import configs
 from gateway.rules.access import TOPIC_RESOURCE, check_resource
+from gateway.rules.declaration import Do, ItemShape
+from gateway.rules.item_lists import ConfigResource, merge_items, split_items
 from gateway.rules.rename import Refusals
 from protocol import messages
 from protocol.entities import Kind
@@ -37,6 +39,8 @@ NO_NAME = {
 }
 """The answers for a topic without a name, a broker's own: to change its configs would be to change
 the defaults of all topics, which are no topic's (ConfigResource)."""
+
+_NAMED_BY = ("resource_type", "resource_name")
 
 RESOURCE_TYPE = int(Kind.RESOURCE_TYPE)
 RESOURCE_NAME = int(Kind.RESOURCE_NAME)
@@ -56,10 +60,10 @@ def request(
     if forbidden:
         topics = {name: why for (_, name), why in forbidden.items()}
         note_denials(state, exchange, Refusals(topics=topics))
-        kept = configs.split(plan.api_key, plan.version, body, forbidden)
+        kept = split_items(plan.api, plan.version, body, forbidden)
         if kept.body is None:
-            return Answer(configs.merge(kept.kept, None))
-        exchange.then(lambda answer: configs.merge(kept.kept, answer))
+            return Answer(merge_items(kept.kept, None))
+        exchange.then(lambda answer: merge_items(kept.kept, answer))
         body = kept.body
         spans = generic.request_spans(plan, body, 0, len(body))
     # At the broker a change could wait until the topic was moved to where policies apply.
@@ -80,10 +84,10 @@ def request(
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     if denied or aliases:
         note_denials(state, exchange, refusals)
-        split = configs.split(plan.api_key, plan.version, body, denied, aliases)
+        split = split_items(plan.api, plan.version, body, denied, aliases)
         if split.body is None:
-            return Answer(configs.merge(split.kept, None))
-        exchange.then(lambda answer: configs.merge(split.kept, answer))
+            return Answer(merge_items(split.kept, None))
+        exchange.then(lambda answer: merge_items(split.kept, answer))
         body = split.body
     spans = generic.request_spans(plan, body, 0, len(body))
     renamer = generic.renamer_for(state, exchange)
@@ -108,9 +112,9 @@ def _config_change(state: ConnectionState, api: str) -> Change:
 
 def _resource_refusals(
     state: ConnectionState, spans: list[Span], no_name: Denied
-) -> tuple[dict[configs.Resource, Denied], dict[configs.Resource, configs.Resource]]:
-    denied: dict[configs.Resource, Denied] = {}
-    aliases: dict[configs.Resource, configs.Resource] = {}
+) -> tuple[dict[ConfigResource, Denied], dict[ConfigResource, ConfigResource]]:
+    denied: dict[ConfigResource, Denied] = {}
+    aliases: dict[ConfigResource, ConfigResource] = {}
     first: dict[bytes, bytes] = {}
     resource_type = 0
     for kind, _, _, value in eased(spans):
@@ -141,3 +145,42 @@ def _as_topics(spans: list[Span]) -> list[Span]:
         else:
             topics.append(span)
     return topics
+
+
+DESCRIBE_CONFIGS = declare(
+    Api(
+        "DescribeConfigs",
+        (1, 4),
+        Do.REWRITE,
+        why="only topics: a broker's hold addresses",
+        items=(ItemShape("resources", _NAMED_BY, "results", _NAMED_BY),),
+        request=request,
+        response=response,
+    )
+)
+
+
+ALTER_CONFIGS = declare(
+    Api(
+        "AlterConfigs",
+        (0, 2),
+        Do.REWRITE,
+        why="only topics",
+        items=(ItemShape("resources", _NAMED_BY, "responses", _NAMED_BY),),
+        request=request,
+        response=response,
+    )
+)
+
+
+INCREMENTAL_ALTER_CONFIGS = declare(
+    Api(
+        "IncrementalAlterConfigs",
+        (0, 1),
+        Do.REWRITE,
+        why="only topics",
+        items=(ItemShape("resources", _NAMED_BY, "responses", _NAMED_BY),),
+        request=request,
+        response=response,
+    )
+)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.apis.own_changes import change
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import ALTER, Do, Needs, Topics, TopicShape
 
 
 def request(
@@ -21,3 +23,15 @@ def request(
     generic.request_spans(exchange.plan, buf, start, end)
     made_here = state.worker.changes.create_partitions
     return change(state, exchange, made_here, buf[start:end], {})
+
+
+API = declare(
+    Api(
+        "CreatePartitions",
+        (0, 3),
+        Do.REWRITE,
+        needs=Needs(topic=ALTER),
+        topics=(TopicShape(Topics("topics"), Topics("results")),),
+        request=request,
+    )
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from gateway.apis import generic
 from gateway.apis.counting import note_denials
@@ -19,18 +19,23 @@ from gateway.apis.own_changes import (
 from gateway.changes import admin_rights
 from gateway.changes.twins import are_alike, contradiction
 from gateway.decision import Denied
+from gateway.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, may_be_captured
 from gateway.rules import create_topics_configs, create_topics_legacy, partial
 from gateway.rules.access import check_creation
+from gateway.rules.declaration import Do, Topics, TopicShape
 from gateway.rules.rename import Refusals
 from protocol import messages
 from protocol.pausing import eased
 from protocol.splice import Edit
 
-VALIDATE_ONLY: Final = object()
-"""Marks an exchange whose topics are not made (CreateTopics v1+: validate_only)."""
+
+class OnlyValidated(Kept):
+    """Marks an exchange whose topics are not made (CreateTopics v1+: validate_only)."""
 
 
 def request(
@@ -67,13 +72,13 @@ def request(
     if again is not None:
         return again
     if asked.validate_only:
-        exchange.request = VALIDATE_ONLY
+        exchange.kept = OnlyValidated()
     exchange.flow = state.flow(exchange.plan.api_key, version, b"")
     if not refusals.topics and not refusals.aliases:
         return generic.forward_renamed(state, exchange, body)
     note_denials(state, exchange, refusals)
     plan = exchange.plan
-    split = partial.split(plan.api_key, plan.version, body, refusals.topics, refusals.aliases)
+    split = partial.split(plan.api, plan.version, body, refusals.topics, refusals.aliases)
     if split.body is None:
         return Answer(partial.merge(split.kept, None))
     exchange.then(lambda answer: partial.merge(split.kept, answer))
@@ -85,7 +90,7 @@ def response(
 ) -> list[Edit] | bytes:
     """Learn what was made, with its id (v7+), then restore."""
     spans = generic.response_spans(exchange.plan, buf, start, end)
-    if exchange.request is not VALIDATE_ONLY:
+    if not isinstance(exchange.kept, OnlyValidated):
         for flat, topic_id in without_error(spans):
             state.worker.cluster.index.learn(flat, topic_id)
     return generic.restore(state, exchange, buf, start, end, spans)
@@ -134,3 +139,24 @@ def _creation_refusals(state: ConnectionState, topics: Sequence[Any]) -> Refusal
         why = contradiction(first.name, topic.name)
         refusals.topics |= dict.fromkeys([spelled, name, *alike], why)
     return refusals
+
+
+API = declare(
+    Api(
+        "CreateTopics",
+        (0, 7),
+        Do.REWRITE,
+        why="v0-1 are translated to v2",
+        topics=(
+            TopicShape(
+                Topics("topics"),
+                Topics("topics"),
+                {"num_partitions": -1, "replication_factor": -1, "configs": ()},
+                codes={UNKNOWN_TOPIC_OR_PARTITION: INVALID_TOPIC_EXCEPTION},
+            ),
+        ),
+        lowest=lambda broker: 0 if broker <= create_topics_legacy.TRANSLATED_TO else broker,
+        request=request,
+        response=response,
+    )
+)

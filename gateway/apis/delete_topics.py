@@ -17,8 +17,10 @@ from gateway.apis.own_changes import (
 from gateway.changes import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_ID
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Do, Topics, TopicShape
 from gateway.rules.namespace_listing import ENDS
 from gateway.views.access import DESCRIBE
 from protocol import messages
@@ -141,3 +143,19 @@ def _id_concerns_namespaces(state: ConnectionState, topic_id: bytes) -> bool:
     return flat is not None and bool(
         snapshot.owner(flat.decode()).namespace or flat.decode() in snapshot.topics
     )
+
+
+API = declare(
+    Api(
+        "DeleteTopics",
+        (1, 6),
+        Do.REWRITE,
+        by_id=Do.CHECK,
+        topics=(
+            TopicShape(Topics("topic_names", name=""), Topics("responses"), last=5),
+            TopicShape(Topics("topics"), Topics("responses"), first=6),
+        ),
+        request=request,
+        response=response,
+    )
+)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from gateway.apis import generic
-from gateway.exchanges.exchange import Answer, Exchange, Outcome
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import describe_cluster
 from gateway.rules.broker_addresses import hidden_nodes
+from gateway.rules.declaration import Do, ToldOperations
 from protocol.splice import Edit
 
 
@@ -19,7 +21,7 @@ def request(
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     generic.tell_allowed_operations(state, exchange, buf[start:end])
     refusal = describe_cluster.refusal(plan.version, buf[start:end])
-    return [] if refusal is None else Answer(refusal)
+    return [] if refusal is None else generic.answer_error(exchange, buf[start:end], refusal)
 
 
 def response(
@@ -33,3 +35,16 @@ def response(
         return generic.restore(state, exchange, buf, start, end, spans)
     body = describe_cluster.drop_brokers(plan.version, buf[start:end], hidden)
     return generic.restored_body(state, exchange, body)
+
+
+API = declare(
+    Api(
+        "DescribeCluster",
+        (0, 2),
+        Do.FORWARD,
+        why="addresses are rewritten; controllers denied",
+        operations=ToldOperations(("include_cluster_authorized_operations",)),
+        request=request,
+        response=response,
+    )
+)

@@ -15,12 +15,16 @@ from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
 from gateway.decision import Denied
 from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.exchanges.api import KIB, Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
+from gateway.rules.declaration import Do, Needs, Topics, TopicShape
 from gateway.rules.error_response import error_response
+from gateway.rules.fetch_sessions import SESSION_ERRORS, outside_a_session, without_session
 from gateway.rules.nested import make
 from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
 from gateway.views.access import READ
@@ -51,9 +55,11 @@ _NO_SESSION: Final = bytes(4)
 NO_NAME: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The topic name is empty.", "names")
 """The answer to a Fetch of an empty name, a broker's own."""
 
-GONE: Final = object()
-"""Marks an exchange whose client is told that its session is gone: it must not be opened again by
-what the broker, which knows nothing of it, still answers."""
+
+class SessionGone(Kept):
+    """Marks an exchange whose client is told that its session is gone: it must not be opened again
+    by what the broker, which knows nothing of it, still answers."""
+
 
 FIRST_WITH_SESSIONS: Final = 7
 
@@ -121,7 +127,7 @@ def response(
     spelled = exchange.spelled or {}
     edits: list[Edit] = []
     flow = lead = exchange.flow or state.flow(FETCH, plan.version, b"")
-    if exchange.request is GONE:
+    if isinstance(exchange.kept, SessionGone):
         return edits  # the client gets nothing of it
     session_id = 0
     spans = generic.response_spans(plan, buf, start, end)
@@ -167,7 +173,7 @@ def recheck(state: ConnectionState, exchange: Exchange) -> None:
         response = messages.message_class("FetchResponse", version)
         return messages.write(make(response, {"error_code": FETCH_SESSION_ID_NOT_FOUND}))
 
-    exchange.streams, exchange.extra, exchange.request = False, None, GONE
+    exchange.streams, exchange.extra, exchange.kept = False, None, SessionGone()
     exchange.then_at_last(gone)
 
 
@@ -230,7 +236,7 @@ def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> An
     plan = exchange.plan
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     count_errors(exchange, [FETCH_SESSION_ID_NOT_FOUND])
-    return Answer(error_response(1, plan.version, body, FETCH_SESSION_ID_NOT_FOUND))
+    return Answer(error_response(API, plan.version, body, FETCH_SESSION_ID_NOT_FOUND))
 
 
 def _refuse(
@@ -258,7 +264,7 @@ def _refuse(
     if not _is_full(epoch):
         return _session_gone(state, exchange, body)
     plan = exchange.plan
-    split = partial.split(1, plan.version, body, refusals.topics, refusals.aliases)
+    split = partial.split(API, plan.version, body, refusals.topics, refusals.aliases)
     errors = partial.merge(split.kept, None)
     if split.body is None:
         return Answer(errors)
@@ -274,3 +280,37 @@ def _refuse(
         edits = sorted(edits + _smaller(spans))
         exchange.then(lambda answer: partial.merge(split.kept, answer))
     return Forward(plan, splice(split.body, 0, len(split.body), edits))
+
+
+def _answers_partitions(version: int, code: int) -> bool:
+    """Old clients look at the partitions only, but Kafka names them only where it knows their
+    names (up to v12), and not for what is said of a session."""
+    return version <= LAST_BY_NAME and code not in SESSION_ERRORS
+
+
+API = declare(
+    Api(
+        "Fetch",
+        (4, 15),
+        Do.REWRITE,
+        by_id=Do.CHECK,
+        why="v16 puts addresses behind the records",
+        needs=Needs(topic=READ),
+        topics=(
+            TopicShape(
+                Topics("topics", name="topic", partitions="partitions", index="partition"),
+                Topics("responses", name="topic", partitions="partitions", index="partition_index"),
+                {"high_watermark": -1, "aborted_transactions": (), "records": b""},
+                one_spelling=True,
+                adjusted=without_session,
+                merged=outside_a_session,
+            ),
+        ),
+        items_too=_answers_partitions,
+        request=request,
+        response=response,
+        # Records cost nothing, and items a microsecond.
+        small_request=16 * KIB,
+        small_response=256 * KIB,
+    )
+)

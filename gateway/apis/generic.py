@@ -12,8 +12,7 @@ from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_P
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
 from gateway.exchanges.plans import Plan
 from gateway.exchanges.state import ConnectionState
-from gateway.rules import authorized_operations, group_lists, metadata, partial
-from gateway.rules.api_keys import ApiKey
+from gateway.rules import authorized_operations, item_lists, metadata, partial
 from gateway.rules.broker_addresses import endpoint_edits
 from gateway.rules.error_response import error_response
 from gateway.rules.error_text import TextFacts, text_edits
@@ -72,12 +71,11 @@ def request(
 def tell_allowed_operations(state: ConnectionState, exchange: Exchange, body: bytes) -> None:
     """See to it that the operations in the response to this request are those allowed here."""
     plan = exchange.plan
-    if state.access.authorizes and authorized_operations.are_asked(
-        plan.api_key, plan.version, body
-    ):
+    if state.access.authorizes and authorized_operations.are_asked(plan.api, plan.version, body):
+        of_topics = authorized_operations.are_asked(plan.api, plan.version, body, of_topics=True)
         exchange.then_at_last(
             lambda answer: authorized_operations.cut(
-                plan.api_key, plan.version, answer, state.access
+                plan.api, plan.version, answer, state.access, of_topics=of_topics
             )
         )
 
@@ -107,15 +105,15 @@ def restore(
         plan.flexible,
         exchange.spelled,
         exchange.spelled_ids,
-        of_others=plan.api_key == ApiKey.DESCRIBE_GROUPS,
+        of_others=plan.api.of_others,
     )
     renamer.add(spans, protocol_type)
     if renamer.errors:
         count_errors(exchange, renamer.errors)
     if renamer.hidden:
         try:
-            body = partial.drop(plan.api_key, plan.version, buf[start:end], renamer.hidden)
-        except KeyError:
+            body = partial.drop(plan.api, plan.version, buf[start:end], renamer.hidden)
+        except LookupError:
             raise ProtocolError(f"{plan.name} response names what was not asked for") from None
         return restored_body(state, exchange, body)
     if not renamer.more:
@@ -193,9 +191,10 @@ def refuse(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Re
     plan = exchange.plan
     if refusals.ids:
         return _refuse_ids(state, exchange, body, refusals)
-    if plan.api_key == ApiKey.ADD_PARTITIONS_TO_TXN:
+    shape = plan.api.topic_shape(plan.version)
+    if shape is not None and shape.all_or_nothing:
         _refuse_missing(state, exchange, refusals)
-    split = partial.split(plan.api_key, plan.version, body, refusals.topics, refusals.aliases)
+    split = partial.split(plan.api, plan.version, body, refusals.topics, refusals.aliases)
     if split.body is None:
         return Answer(partial.merge(split.kept, None))
     if refusals.aliases and state.view.has_topic_ids:
@@ -279,18 +278,18 @@ def refuse_replica(state: ConnectionState, exchange: Exchange, body: bytes) -> A
 def answer_error(exchange: Exchange, body: bytes, denied: Denied) -> Answer:
     """Refuse the whole request with one error."""
     plan = exchange.plan
-    return Answer(error_response(plan.api_key, plan.version, body, denied.code, denied.message))
+    return Answer(error_response(plan.api, plan.version, body, denied.code, denied.message))
 
 
 def _refuse_ids(
     state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals
 ) -> Outcome:
     plan = exchange.plan
-    if group_lists.group_shape(plan.api_key, plan.version) is None:
+    if plan.api.item_shape(plan.version) is None:
         return answer_error(exchange, body, next(iter(refusals.ids.values())))
-    split = group_lists.split(plan.api_key, plan.version, body, refusals.ids)
+    split = item_lists.split_items(plan.api, plan.version, body, refusals.ids)
     if split.body is None:
-        return Answer(group_lists.merge(split.kept, None))
-    exchange.then(lambda answer: group_lists.merge(split.kept, answer))
+        return Answer(item_lists.merge_items(split.kept, None))
+    exchange.then(lambda answer: item_lists.merge_items(split.kept, answer))
     rest = split.body
     return as_forward(exchange, rest, plan.on_request(state, exchange, rest, 0, len(rest)))

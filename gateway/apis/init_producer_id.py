@@ -6,8 +6,10 @@ from gateway.acl_model import Operation, ResourceType
 from gateway.apis import generic, idempotent_write
 from gateway.apis.counting import note_denials
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Do, Needs
 from gateway.rules.rename import Refusals
 from gateway.views.access import WRITE
 from protocol import messages
@@ -55,3 +57,16 @@ def response(
         if kind == Kind.ERROR_CODE and value == CLUSTER_AUTHORIZATION_FAILED:
             idempotent_write.warn(state)
     return generic.restore(state, exchange, buf, start, end, spans)
+
+
+API = declare(
+    Api(
+        "InitProducerId",
+        (0, 6),
+        Do.REWRITE,
+        needs=Needs(transactional_id=WRITE),
+        beside_error={"producer_id": -1, "producer_epoch": -1},
+        request=request,
+        response=response,
+    )
+)

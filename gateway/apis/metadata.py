@@ -1,4 +1,4 @@
-"""Metadata (API 3) and DescribeTopicPartitions (API 75): "all" is asked by explicit names.
+"""Metadata (API 3): "all" is asked by explicit names.
 
 Namespaces that a request names, or that its listener lists, are answered here, among the topics;
 the broker is asked for the rest.
@@ -9,17 +9,15 @@ What a request lets the broker create is created by the gateway where the broker
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from gateway.apis import auto_creation, generic
 from gateway.apis.counting import count_topics
 from gateway.decision import Denied
-from gateway.error_codes import INVALID_REQUEST
-from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
-from gateway.names import flat_prefix
-from gateway.rules import describe_topic_partitions, metadata, namespace_listing, partial
+from gateway.rules import metadata, namespace_listing, partial
 from gateway.rules.broker_addresses import hidden_nodes
+from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
 from gateway.rules.rename import Refusals, RequestRenamer
 from protocol.entities import Kind
 from protocol.pausing import eased
@@ -34,8 +32,6 @@ ENDS = namespace_listing.ENDS
 IS_NAMESPACE = Denied(0, "", "namespace")
 """Takes a namespace out of a request for topics: it is answered here, and without error."""
 
-NO_PARTITION = Denied(INVALID_REQUEST, "The cursor's partition is below 0.", "names")
-
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
@@ -47,7 +43,7 @@ def request(
     spans = generic.request_spans(exchange.plan, buf, start, end)
     version = exchange.plan.version
     allowed = auto_creation.is_allowed(version, spans)
-    if allowed and auto_creation.is_ours(state, version, _names(spans), buf[start:end]):
+    if allowed and auto_creation.is_ours(state, version, names_of(spans), buf[start:end]):
         body = auto_creation.forbidding(exchange, buf, start, end, spans)
         return generic.as_forward(exchange, body, request(state, exchange, body, 0, len(body)))
     generic.tell_allowed_operations(state, exchange, buf[start:end])
@@ -85,36 +81,6 @@ def _without_names(state: ConnectionState, exchange: Exchange, body: bytes) -> O
     return _ask(state, exchange, metadata.ask_by_name(version, body, state.listing().names))
 
 
-def describe_request(
-    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
-) -> Outcome:
-    """DescribeTopicPartitions: an empty list asks for all."""
-    spans = generic.request_spans(exchange.plan, buf, start, end)
-    version, body = exchange.plan.version, buf[start:end]
-    if describe_topic_partitions.begins_before_all(version, body):
-        exchange.flow = state.flow(exchange.plan.api_key, version, b"")
-        return generic.answer_error(exchange, body, NO_PARTITION)
-    rest = describe_topic_partitions.from_cursor(version, body)
-    if rest != body:
-        outcome = describe_request(state, exchange, rest, 0, len(rest))
-        return generic.as_forward(exchange, rest, outcome)
-    if describe_topic_partitions.wants_all(version, body):
-        if not exchange.refreshed:
-            return Refresh.TOPICS
-        generic.require_open(state)
-        names = state.listing().names
-        return _describe(state, exchange, body, names, namespace_listing.listed(state.access))
-    found = namespace_listing.named(state.access, _names(spans))
-    if found is not None:
-        if _worth_a_look(state, exchange, found):
-            return Refresh.CATALOG
-        if found.existing:
-            asked = describe_topic_partitions.page(version, body).order
-            names = [name for name in asked if name not in found.existing]
-            return _describe(state, exchange, body, names, found.existing)
-    return generic.request(state, exchange, buf, start, end)
-
-
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
@@ -129,15 +95,6 @@ def response(
     return generic.restored_body(state, exchange, body)
 
 
-def describe_response(
-    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
-) -> list[Edit] | bytes:
-    """DescribeTopicPartitions: learn the topic ids, restore the names; it holds no address."""
-    spans = generic.response_spans(exchange.plan, buf, start, end)
-    learn_ids(state, spans)
-    return generic.restore(state, exchange, buf, start, end, spans)
-
-
 def learn_ids(state: ConnectionState, spans: list[Span]) -> None:
     """Note the id behind each (flat) topic name of a response; an id stands after its name."""
     index = state.worker.cluster.index
@@ -149,11 +106,12 @@ def learn_ids(state: ConnectionState, spans: list[Span]) -> None:
             index.learn(flat, value)
 
 
-def _names(spans: list[Span]) -> list[bytes]:
+def names_of(spans: list[Span]) -> list[bytes]:
+    """The names of the topics among these spans."""
     return [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME and value]
 
 
-def _worth_a_look(
+def worth_a_look(
     state: ConnectionState, exchange: Exchange, found: namespace_listing.Named
 ) -> bool:
     """Whether the catalog has to be read to its end before a namespace is said not to exist."""
@@ -168,17 +126,17 @@ def _answer_namespaces(
 ) -> Outcome | None:
     """Metadata of namespaces, and of the other topics as if only they were asked for; None when
     no namespace that exists is named."""
-    plan, names = exchange.plan, _names(spans)
+    plan, names = exchange.plan, names_of(spans)
     found = namespace_listing.named(state.access, names)
     if found is None:
         return None
-    if _worth_a_look(state, exchange, found):
+    if worth_a_look(state, exchange, found):
         return Refresh.TOPICS
     existing = found.existing
     if not existing:
         return None
     taken = {name.encode(): IS_NAMESPACE for name in existing}
-    split = partial.split(plan.api_key, plan.version, body, taken)
+    split = partial.split(plan.api, plan.version, body, taken)
     exchange.then(lambda answer: metadata.mark_namespaces(plan.version, answer, existing))
     exchange.then(lambda answer: partial.merge(split.kept, answer))
     rest = split.body
@@ -187,43 +145,6 @@ def _answer_namespaces(
         # What is left is a placeholder, which names nothing that could be refused.
         return _ask(state, exchange, rest)
     return generic.as_forward(exchange, rest, request(state, exchange, rest, 0, len(rest)))
-
-
-def _describe(
-    state: ConnectionState,
-    exchange: Exchange,
-    body: bytes,
-    names: list[str],
-    namespaces: Mapping[str, str],
-) -> Outcome:
-    """Describe topics by name, and among them namespaces (name to tier path), page by page."""
-    version, view = exchange.plan.version, state.view
-
-    def place(name: str) -> str | None:
-        return namespace_listing.place(view, name)
-
-    body = describe_topic_partitions.with_cursor_among(version, body, names, place)
-    if namespaces:
-        page = describe_topic_partitions.page(version, body)
-        prefixes = {name: flat_prefix(path) for name, path in namespaces.items()}
-
-        exchange.then(
-            lambda answer: describe_topic_partitions.add_namespaces(
-                version, answer, page, prefixes, place
-            )
-        )
-        if page.cursor is not None and namespace_listing.denotes(view, page.cursor):
-            # The broker knows no such topic: it begins with the first one behind it.
-            start = place(page.cursor) or ""
-            names = [name for name in names if (place(name) or start) >= start]
-            body = describe_topic_partitions.without_cursor(version, body)
-    expanded = describe_topic_partitions.ask_by_name(version, body, names)
-    if expanded is None:
-        exchange.flow = state.flow(75, version, b"")
-        return Answer(describe_topic_partitions.no_topics(version))
-    # Not forward_renamed: the cursor is the client's, and may name what is refused.
-    outcome = generic.request(state, exchange, expanded, 0, len(expanded))
-    return generic.as_forward(exchange, expanded, outcome)
 
 
 def _ask(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
@@ -254,3 +175,35 @@ def _guard_creation(
             renamer.refusals = Refusals()
         renamer.refusals.topics |= refused
     return None
+
+
+API = declare(
+    Api(
+        "Metadata",
+        (0, 13),
+        Do.REWRITE,
+        by_id=Do.CHECK,
+        null=Do.EXPAND,
+        needs=Needs(topic=DESCRIBE, tells_illegal=True),
+        topics=(
+            TopicShape(
+                Topics("topics"),
+                Topics("topics"),
+                # It lists the brokers too, without which a client cannot go on.
+                always_asked=True,
+                asked_for_none=lambda version, body: metadata.ask_by_name(version, body, ()),
+                prepared=metadata.without_placeholder,
+            ),
+        ),
+        operations=ToldOperations(
+            ("include_topic_authorized_operations", "include_cluster_authorized_operations"),
+            "topics",
+            "name",
+            "topic_authorized_operations",
+        ),
+        # Its own error (v13) is for what no topic can tell.
+        items_too=lambda version, code: True,
+        request=request,
+        response=response,
+    )
+)

@@ -71,7 +71,7 @@ def without_topics(
     if not forbidden:
         return body
     note_denials(state, exchange, Refusals(topics=forbidden))
-    split = partial.split(exchange.plan.api_key, exchange.plan.version, body, forbidden)
+    split = partial.split(exchange.plan.api, exchange.plan.version, body, forbidden)
     if split.body is None:
         return Answer(partial.merge(split.kept, None))
     exchange.then(lambda answer: partial.merge(split.kept, answer))

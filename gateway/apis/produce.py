@@ -14,10 +14,13 @@ from gateway.apis.counting import count_batches, count_not_taken
 from gateway.apis.produce_refusals import transactional_denial
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from gateway.exchanges.api import KIB, Api, declare
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.plans import Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import REQUIRE_IDEMPOTENCE
+from gateway.rules import produce_legacy
+from gateway.rules.declaration import Do, Needs, Topics, TopicShape
 from gateway.rules.producer_guarantee import ACKS_ALL, ACKS_NONE
 from gateway.rules.rename import wire_string
 from gateway.views.access import WRITE
@@ -236,3 +239,35 @@ def _count(
     else:
         flow.acks1 += 1
     weak_producers.count(exchange, flow, acks, idempotent)
+
+
+def _old_refusal(version: int, body: bytes, code: int) -> bytes | None:
+    """Versions 0 to 2 have no message definition any more."""
+    old = version in produce_legacy.VERSIONS
+    return produce_legacy.refuse(version, body, code) if old else None
+
+
+API = declare(
+    Api(
+        "Produce",
+        (3, 13),
+        Do.REWRITE,
+        by_id=Do.CHECK,
+        needs=Needs(topic=WRITE),
+        topics=(
+            TopicShape(
+                Topics("topic_data", partitions="partition_data", index="index"),
+                Topics("responses", partitions="partition_responses", index="index"),
+                {"base_offset": -1},
+                one_spelling=True,
+            ),
+        ),
+        refusal=_old_refusal,
+        lowest=lambda broker: broker,
+        request=request,
+        response=response,
+        # Their records cost nothing.
+        small_request=128 * KIB,
+        small_response=16 * KIB,
+    )
+)

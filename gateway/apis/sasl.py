@@ -20,8 +20,10 @@ from gateway.auth.messages import (
 from gateway.auth.pass_through_reauthentication import PassThroughReauthentication
 from gateway.auth.reauthentication import Reauthentication
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Unanswerable, Work
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Do
 from protocol.errors import ProtocolError
 
 _FIRST_WITH_REQUESTS: Final = 1
@@ -86,3 +88,27 @@ def _counted(state: ConnectionState, exchange: Exchange) -> int:
     plan = exchange.plan
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     return plan.version
+
+
+SASL_HANDSHAKE = declare(
+    Api(
+        "SaslHandshake",
+        (0, 1),
+        Do.ANSWER,
+        why="on an open connection: KIP-368",
+        request=handshake,
+        response=response,
+    )
+)
+
+
+SASL_AUTHENTICATE = declare(
+    Api(
+        "SaslAuthenticate",
+        (0, 2),
+        Do.ANSWER,
+        why="on an open connection: KIP-368",
+        request=authenticate,
+        response=response,
+    )
+)

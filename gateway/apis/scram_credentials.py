@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from gateway.apis.acls import Change, answered_by
+from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Do
 
 
 def request(
@@ -17,3 +19,24 @@ def request(
         "AlterUserScramCredentials": changes.alter_user_scram_credentials,
     }
     return answered_by(change[exchange.plan.name], state, exchange, buf, start, end)
+
+
+DESCRIBE_USER_SCRAM_CREDENTIALS = declare(
+    Api(
+        "DescribeUserScramCredentials",
+        (0, 0),
+        Do.ANSWER,
+        null=Do.ANSWER,
+        request=request,
+    )
+)
+
+
+ALTER_USER_SCRAM_CREDENTIALS = declare(
+    Api(
+        "AlterUserScramCredentials",
+        (0, 0),
+        Do.ANSWER,
+        request=request,
+    )
+)

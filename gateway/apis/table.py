@@ -1,85 +1,26 @@
-"""Which handler serves which API; everything not named here is ``generic``."""
+"""Every API that the gateway has decided, and the plans made of them."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Final
 
-from gateway.apis import (
-    acls,
-    api_versions,
-    client_quotas,
-    configs,
-    consumer_groups,
-    create_partitions,
-    create_topics,
-    delete_topics,
-    describe_cluster,
-    fetch,
-    generic,
-    groups,
-    init_producer_id,
-    metadata,
-    produce,
-    sasl,
-    scram_credentials,
-)
-from gateway.coverage import COVERAGE
-from gateway.exchanges.plans import Plan, RequestHandler, ResponseHandler
+import gateway.apis
+from gateway.apis import fetch, generic, produce
+from gateway.exchanges.api import APIS
+from gateway.exchanges.plans import Plan
 
-_REQUESTS: Final[dict[str, RequestHandler]] = {
-    "Produce": produce.request,
-    "Fetch": fetch.request,
-    "Metadata": metadata.request,
-    "FindCoordinator": groups.find_coordinator,
-    "JoinGroup": groups.join_group,
-    "SyncGroup": groups.sync_group,
-    "SaslHandshake": sasl.handshake,
-    "ApiVersions": api_versions.request,
-    "CreateTopics": create_topics.request,
-    "CreatePartitions": create_partitions.request,
-    "DeleteTopics": delete_topics.request,
-    "DescribeConfigs": configs.request,
-    "AlterConfigs": configs.request,
-    "IncrementalAlterConfigs": configs.request,
-    "DescribeCluster": describe_cluster.request,
-    "InitProducerId": init_producer_id.request,
-    "SaslAuthenticate": sasl.authenticate,
-    "DescribeAcls": acls.request,
-    "CreateAcls": acls.request,
-    "DeleteAcls": acls.request,
-    "DescribeClientQuotas": client_quotas.request,
-    "DescribeUserScramCredentials": scram_credentials.request,
-    "AlterUserScramCredentials": scram_credentials.request,
-    "ConsumerGroupHeartbeat": consumer_groups.consumer_group_heartbeat,
-    "DescribeTopicPartitions": metadata.describe_request,
-}
-
-_RESPONSES: Final[dict[str, ResponseHandler]] = {
-    "Produce": produce.response,
-    "Fetch": fetch.response,
-    "Metadata": metadata.response,
-    "OffsetFetch": groups.offset_fetch_response,
-    "FindCoordinator": groups.find_coordinator_response,
-    "JoinGroup": groups.member_response,
-    "SyncGroup": groups.member_response,
-    "ListGroups": groups.list_groups_response,
-    "SaslHandshake": sasl.response,
-    "ApiVersions": api_versions.response,
-    "CreateTopics": create_topics.response,
-    "DeleteTopics": delete_topics.response,
-    "DescribeConfigs": configs.response,
-    "AlterConfigs": configs.response,
-    "IncrementalAlterConfigs": configs.response,
-    "DescribeCluster": describe_cluster.response,
-    "InitProducerId": init_producer_id.response,
-    "SaslAuthenticate": sasl.response,
-    "ConsumerGroupHeartbeat": consumer_groups.consumer_group_heartbeat_response,
-    "ConsumerGroupDescribe": consumer_groups.consumer_group_describe_response,
-    "DescribeTopicPartitions": metadata.describe_response,
-}
+__all__ = ["APIS", "PLANS", "any_plan", "plan_of", "prepare"]
 
 PLANS: Final[dict[int, Plan]] = {}
 """Plans made so far, by key: ``api_key << 16 | version``."""
+
+# Each module of the folder declares its APIs when it is imported.
+for _module in iter_modules(gateway.apis.__path__):
+    import_module(f"{gateway.apis.__name__}.{_module.name}")
+for _key in sorted(APIS):  # their order is that of the keys, whatever the modules are called
+    APIS[_key] = APIS.pop(_key)
 
 
 def plan_of(api_key: int, version: int) -> Plan | None:
@@ -89,16 +30,11 @@ def plan_of(api_key: int, version: int) -> Plan | None:
 
 
 def _make(api_key: int, version: int) -> Plan | None:
-    api = COVERAGE.get(api_key)
+    api = APIS.get(api_key)
     if api is None or not api.first <= version <= api.last:
         return None
-    plan = Plan(
-        api_key,
-        version,
-        _REQUESTS.get(api.name, generic.request),
-        _RESPONSES.get(api.name, generic.response),
-        plan_of,
-    )
+    on_request, on_response = api.request or generic.request, api.response or generic.response
+    plan = Plan(api, version, on_request, on_response, plan_of)
     PLANS[plan.key] = plan
     return plan
 
@@ -108,8 +44,7 @@ def prepare() -> None:
 
     A plan takes some milliseconds: kio's module is loaded and walkers are generated.
     """
-    for name in ("Produce", "Fetch"):
-        api = next(row for row in COVERAGE.values() if row.name == name)
+    for api in (produce.API, fetch.API):
         for version in range(api.first, api.last + 1):
             plan_of(api.key, version)
 

@@ -28,10 +28,11 @@ from gateway.auth.messages import (
 from gateway.error_codes import INVALID_REQUEST, UNSUPPORTED_SASL_MECHANISM
 from gateway.identity import Identity
 from gateway.rules import api_versions
-from gateway.rules.api_keys import ApiKey
+from gateway.rules.api_versions import API_VERSIONS
 from protocol.errors import ProtocolError
 from protocol.frames import frame
 from protocol.headers import read_request_header, response_header, response_header_version
+from protocol.schema import api_key_of
 
 MIN_REQUEST: Final = 10
 """Bytes: API key, version, correlation id and the client id's length."""
@@ -230,7 +231,7 @@ class Login:
         if step is None:
             raise ProtocolError(f"API key {api_key} at this point of a login")
         if version not in step.versions:
-            if api_key != ApiKey.API_VERSIONS:
+            if api_key != API_VERSIONS:
                 raise ProtocolError(f"API key {api_key} version {version} during login")
             # KIP-511: a client that is too new is told in version 0, and asks again.
             request = Request(api_key, version, correlation_id, b"")
@@ -278,10 +279,13 @@ _VERSIONS: Final = Step(
 _HANDSHAKE: Final = Step(range(2), Login._on_handshake)
 _AUTHENTICATE: Final = Step(range(3), Login._on_authenticate)
 
+_SASL_HANDSHAKE: Final = api_key_of(f"{HANDSHAKE}Request")
+_SASL_AUTHENTICATE: Final = api_key_of(f"{AUTHENTICATE}Request")
+
 _STEPS: Final[dict[tuple[State, int], Step]] = {
-    (State.START, ApiKey.API_VERSIONS): _VERSIONS,
-    (State.START, ApiKey.SASL_HANDSHAKE): _HANDSHAKE,
-    (State.HANDSHAKE, ApiKey.SASL_HANDSHAKE): _HANDSHAKE,
-    (State.AUTHENTICATE, ApiKey.SASL_AUTHENTICATE): _AUTHENTICATE,
+    (State.START, API_VERSIONS): _VERSIONS,
+    (State.START, _SASL_HANDSHAKE): _HANDSHAKE,
+    (State.HANDSHAKE, _SASL_HANDSHAKE): _HANDSHAKE,
+    (State.AUTHENTICATE, _SASL_AUTHENTICATE): _AUTHENTICATE,
 }
 """What may come when, but for bare tokens, which have no API key."""

@@ -24,7 +24,7 @@ from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, InvalidName, parents
 from gateway.rules.access import TOPIC_RESOURCE
-from gateway.rules.configs import Resource as ConfigResource
+from gateway.rules.item_lists import ConfigResource
 from gateway.views.access import ALTER, CREATE, DELETE, DESCRIBE, Access
 from gateway.views.denials import as_asked, unnamed
 from protocol.pausing import eased, paced

@@ -51,7 +51,7 @@ from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.policies.judge import POLICIES
 from gateway.rules.access import TOPIC_RESOURCE
-from gateway.rules.configs import Resource as ConfigResource
+from gateway.rules.item_lists import ConfigResource
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages

@@ -50,7 +50,7 @@ from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
 from gateway.policies import told_text
 from gateway.policies.told import anything_set, rows
-from gateway.rules.configs import Resource as ConfigResource
+from gateway.rules.item_lists import ConfigResource
 from gateway.rules.nested import element_class, make
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.view import View

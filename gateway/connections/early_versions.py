@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.coverage import DECIDED_VERSIONS
+from gateway.apis.table import APIS
 from gateway.rules import api_versions
 
 
@@ -25,6 +25,6 @@ class EarlyVersions:
             self._made_of, self._bodies = served, {}
         body = self._bodies.get(version)
         if body is None:
-            body = api_versions.before_login(version, served, DECIDED_VERSIONS)
+            body = api_versions.before_login(version, served, APIS)
             self._bodies[version] = body
         return body

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from gateway.exchanges.framing import Buffer
+from gateway.exchanges.kept import Kept
 from gateway.flows import Flow
 from protocol.errors import ProtocolError
 from protocol.records import BatchFacts
@@ -49,7 +50,7 @@ class Exchange:
     (count, bytes) before the broker's; each restored name makes it ``name_change`` bytes longer.
     ``refreshed`` says that the request is decided again after a refresh. A ``long`` request was
     decided in slices, and so its response is restored, however short that is itself.
-    ``request`` is the handler's own.
+    ``kept`` is what its handler keeps of the request for the response.
     ``flow`` is that of the topic named first, ``others`` are those of the rest. ``facts`` is what a
     Produce request's one batch holds, ``parts`` stand for it where there are several: both are
     counted once the broker has taken them.
@@ -76,7 +77,7 @@ class Exchange:
     others: list[Flow] | None = None
     facts: BatchFacts | None = None
     parts: list[Part] | None = None
-    request: object = None
+    kept: Kept | None = None
     _after: list[Callable[[bytes], bytes]] | None = None
 
     def __init__(self, plan: Plan, correlation_id: int, arrived: float, size: int) -> None:

@@ -8,29 +8,12 @@ handled by ``gateway.apis.generic``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-from gateway.coverage import COVERAGE
-from gateway.exchanges.exchange import Exchange, Outcome
-from gateway.rules.authorized_operations import TOLD_BY
-from gateway.rules.needs import NEEDS, NO_NEEDS
+from gateway.exchanges.api import Api, RequestHandler, ResponseHandler
 from protocol.entities import Kind
 from protocol.headers import request_header_version, response_header_version
 from protocol.schema import message_spec
-from protocol.splice import Edit
 from protocol.walkers import Segments, Walker, segments, walker
-
-if TYPE_CHECKING:
-    from gateway.exchanges.state import ConnectionState
-
-RequestHandler = Callable[["ConnectionState", Exchange, bytes, int, int], Outcome]
-"""(connection, exchange, buffer, body start, body end) -> outcome. May raise ProtocolError."""
-
-ResponseHandler = Callable[
-    ["ConnectionState", Exchange, bytes, int, int], "list[Edit] | bytes | None"
-]
-"""The same for a response; edits of the buffer, or the whole new body (logical names). None: it
-answers a request of the gateway's own, and the client gets nothing."""
 
 REQUEST_KINDS = frozenset(
     {
@@ -90,25 +73,17 @@ def response_kinds(name: str) -> frozenset[Kind]:
 
 KIB = 1024
 
-SMALL_REQUEST = 1 * KIB
-SMALL_RESPONSE = 2 * KIB
-SMALL_REQUESTS = {"Produce": 128 * KIB, "Fetch": 16 * KIB, "ConsumerGroupHeartbeat": 0}
-SMALL_RESPONSES = {"Produce": 16 * KIB, "Fetch": 256 * KIB}
-"""Bytes of messages that are decided, or restored, in one go, whatever they hold; longer ones may
-take several slices (``gateway.slices``). The records of Produce and Fetch cost nothing, and their
-items a microsecond. A heartbeat may bring an expression to evaluate over all topics."""
-
 WALKED_AT_ONCE = 32 * KIB
 """Bytes of a message that are walked in one go, where it is not decided in one: 5 ms."""
 
 
 class Plan:
-    """One API at one version. ``key`` is ``api_key << 16 | version``. Requests of up to
-    ``small_request`` bytes and responses of up to ``small_response`` are handled in one go."""
+    """One API at one version. ``key`` is ``api_key << 16 | version``."""
 
     __slots__ = (
         "_find",
         "_response_kinds",
+        "api",
         "api_key",
         "flexible",
         "key",
@@ -132,20 +107,21 @@ class Plan:
 
     def __init__(
         self,
-        api_key: int,
+        api: Api,
         version: int,
         on_request: RequestHandler,
         on_response: ResponseHandler,
         find: Callable[[int, int], Plan | None],
     ) -> None:
-        name = COVERAGE[api_key].name
+        name, api_key = api.name, api.key
         request, response = f"{name}Request", f"{name}Response"
         self.key = api_key << 16 | version
+        self.api = api
         self.api_key = api_key
         self.version = version
         self.name = name
-        self.needs = NEEDS.get(name, NO_NEEDS)
-        self.tells_operations = api_key in TOLD_BY
+        self.needs = api.needs
+        self.tells_operations = api.operations is not None
         self.flexible = message_spec(request, version).flexible
         self.request_header_flexible = request_header_version(api_key, version) >= 2
         self.response_header_version = response_header_version(api_key, version)
@@ -157,8 +133,8 @@ class Plan:
         kinds = response_kinds(name)
         self._response_kinds = kinds
         self.response_walk: Walker = walker(response, version, kinds)
-        self.small_request = SMALL_REQUESTS.get(name, SMALL_REQUEST)
-        self.small_response = SMALL_RESPONSES.get(name, SMALL_RESPONSE)
+        self.small_request = api.small_request
+        self.small_response = api.small_response
         self.request_walked_at_once = max(self.small_request, WALKED_AT_ONCE)
         self.response_walked_at_once = max(self.small_response, WALKED_AT_ONCE)
         self.request_segments: Segments | None = None

@@ -8,30 +8,14 @@ from dataclasses import fields, replace
 from typing import Any
 
 from gateway.error_codes import UNSUPPORTED_VERSION
-from gateway.rules.api_keys import ApiKey
+from gateway.rules.declaration import Declaration
 from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
 
 _RESPONSE = "ApiVersionsResponse"
+API_VERSIONS = 18
 OWN_VERSIONS = (0, 4)
 """The versions of ApiVersions itself that the gateway reads."""
-
-LEGACY_CREATE_TOPICS = 2
-"""The version of CreateTopics that versions 0 and 1 are translated to."""
-
-ANSWERED_HERE = frozenset(
-    {
-        ApiKey.SASL_HANDSHAKE,
-        ApiKey.SASL_AUTHENTICATE,
-        ApiKey.DESCRIBE_ACLS,
-        ApiKey.CREATE_ACLS,
-        ApiKey.DELETE_ACLS,
-        ApiKey.DESCRIBE_CLIENT_QUOTAS,
-        ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS,
-        ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
-    }
-)
-"""What the gateway answers itself, whatever the broker serves."""
 
 _NO_ZERO_FEATURES = 3
 """The last version whose readers refuse features that begin at version 0."""
@@ -45,16 +29,13 @@ class InvalidClientSoftware(Exception):
     """A client software name or version that Kafka answers with INVALID_REQUEST."""
 
 
-def cut(version: int, response_body: bytes, decided: Mapping[int, tuple[int, int]]) -> bytes:
+def cut(version: int, response_body: bytes, decided: Mapping[int, Declaration]) -> bytes:
     """A broker's ApiVersionsResponse, cut to what the gateway has ``decided``, by API key.
 
     An API appears with the versions that both know, and not at all where there is none; what the
-    gateway answers itself appears with its own. Two minimums differ: CreateTopics goes down to the
-    decided one where the broker serves v2, since older requests are translated, and Produce keeps
-    the broker's, because librdkafka takes a broker that does not advertise Produce v0 for one it
-    does not know (KIP-896). Features are kept. A response with UNSUPPORTED_VERSION is in version
-    0's form, whatever was asked, and tells of ApiVersions alone (KIP-511). Raises
-    ProtocolError.
+    gateway answers itself appears with its own. A declaration may have another minimum. Features
+    are kept. A response with UNSUPPORTED_VERSION is in version 0's form, whatever was asked, and
+    tells of ApiVersions alone (KIP-511). Raises ProtocolError.
     """
     if response_body[:2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
         version = 0
@@ -66,7 +47,7 @@ def cut(version: int, response_body: bytes, decided: Mapping[int, tuple[int, int
     return messages.write(replace(response, api_keys=api_keys))
 
 
-def before_login(version: int, served: Any, decided: Mapping[int, tuple[int, int]]) -> bytes:
+def before_login(version: int, served: Any, decided: Mapping[int, Declaration]) -> bytes:
     """The answer to a client that has not logged in, in the words of a broker asked earlier.
 
     ``served`` is that broker's ApiVersionsResponse, of any version. No broker is asked for a
@@ -103,7 +84,7 @@ def unsupported_version(own: tuple[int, int] = OWN_VERSIONS) -> bytes:
     response_class = messages.message_class(_RESPONSE, 0)
     entry = make(
         element_class(response_class, "api_keys"),
-        {"api_key": ApiKey.API_VERSIONS.value, "min_version": own[0], "max_version": own[1]},
+        {"api_key": API_VERSIONS, "min_version": own[0], "max_version": own[1]},
     )
     values = {"error_code": UNSUPPORTED_VERSION, "api_keys": (entry,)}
     return messages.write(make(response_class, values))
@@ -128,23 +109,21 @@ def _values(entity: Any) -> dict[str, object]:
     return {field.name: getattr(entity, field.name) for field in fields(entity)}
 
 
-def _answered_here(entry: type, decided: Mapping[int, tuple[int, int]]) -> tuple[Any, ...]:
-    ranges = {key.value: decided[key] for key in sorted(ANSWERED_HERE) if key in decided}
+def _answered_here(entry: type, decided: Mapping[int, Declaration]) -> tuple[Any, ...]:
     return tuple(
-        make(entry, {"api_key": key, "min_version": first, "max_version": last})
-        for key, (first, last) in ranges.items()
+        make(entry, {"api_key": key, "min_version": api.first, "max_version": api.last})
+        for key, api in sorted(decided.items())
+        if api.answered_here
     )
 
 
-def _shared(entry: Any, decided: Mapping[int, tuple[int, int]]) -> Any | None:
-    if entry.api_key not in decided or entry.api_key in ANSWERED_HERE:
+def _shared(entry: Any, decided: Mapping[int, Declaration]) -> Any | None:
+    api = decided.get(entry.api_key)
+    if api is None or api.answered_here:
         return None
-    first, last = decided[entry.api_key]
-    lowest, highest = max(first, entry.min_version), min(last, entry.max_version)
-    if entry.api_key == ApiKey.PRODUCE:
-        lowest = entry.min_version
-    elif entry.api_key == ApiKey.CREATE_TOPICS and entry.min_version <= LEGACY_CREATE_TOPICS:
-        lowest = first
-    if highest < max(lowest, first):
+    lowest, highest = max(api.first, entry.min_version), min(api.last, entry.max_version)
+    if api.lowest is not None:
+        lowest = max(api.lowest(entry.min_version), 0)
+    if highest < max(lowest, api.first):
         return None
     return replace(entry, min_version=lowest, max_version=highest)

@@ -15,7 +15,7 @@ from gateway.error_codes import (
     UNKNOWN_TOPIC_ID,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from gateway.rules.topic_shapes import TOPIC_ID, Topics, TopicShape
+from gateway.rules.declaration import TOPIC_ID, Topics, TopicShape
 from protocol.pausing import paced, pause_point
 
 NO_ALIASES: Mapping[bytes, bytes] = MappingProxyType({})
@@ -73,6 +73,10 @@ class Refusal:
         if why is not None:
             return replace(why, code=self.shape.codes.get(why.code, why.code))
         return twice(name, first) if first != name and self.shape.one_spelling else None
+
+    def has(self, name: str) -> bool:
+        """Whether the topic of this name is refused."""
+        return self.of(name, None) is not None
 
     def first_spelling(self, name: str) -> str:
         """The spelling that is forwarded for this one: mostly itself."""

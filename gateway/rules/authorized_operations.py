@@ -6,81 +6,74 @@ Whole bodies in the client's names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, Final
 
 from gateway.acl_model import Operation, Resource, ResourceType
-from gateway.rules.api_keys import ApiKey
+from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
+from gateway.rules.declaration import Declaration
 from gateway.rules.nested import has_field
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
-from protocol.schema import request_name, response_name
 
 NOT_ASKED: Final = -(2**31)
 """What stands in a response where the operations were not asked for."""
 
-_FIELDS: Final[Mapping[int, tuple[str, ...]]] = MappingProxyType(
-    {
-        ApiKey.METADATA: (
-            "include_topic_authorized_operations",
-            "include_cluster_authorized_operations",
-        ),
-        ApiKey.DESCRIBE_GROUPS: ("include_authorized_operations",),
-        ApiKey.DESCRIBE_CLUSTER: ("include_cluster_authorized_operations",),
-        ApiKey.CONSUMER_GROUP_DESCRIBE: ("include_authorized_operations",),
-    }
-)
-"""The fields by which a request asks for operations."""
-
-TOLD_BY: Final = frozenset({*_FIELDS, int(ApiKey.DESCRIBE_TOPIC_PARTITIONS)})
-"""The APIs whose responses may tell operations."""
-
-_ALWAYS: Final = frozenset({int(ApiKey.DESCRIBE_TOPIC_PARTITIONS)})
-"""APIs that tell operations without being asked."""
-
-_LISTS: Final[Mapping[int, tuple[str, str, str]]] = MappingProxyType(
-    {
-        ApiKey.METADATA: ("topics", "name", "topic_authorized_operations"),
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS: ("topics", "name", "topic_authorized_operations"),
-        ApiKey.DESCRIBE_GROUPS: ("groups", "group_id", "authorized_operations"),
-        ApiKey.CONSUMER_GROUP_DESCRIBE: ("groups", "group_id", "authorized_operations"),
-    }
-)
-"""Where a response tells them: the array, the field that names an element, and the bits."""
-
 _CLUSTER_FIELD: Final = "cluster_authorized_operations"
 
+_OF_TOPICS: Final = sum(
+    1 << Operation[name]
+    for name in [
+        "READ",
+        "WRITE",
+        "CREATE",
+        "DELETE",
+        "ALTER",
+        "DESCRIBE",
+        "DESCRIBE_CONFIGS",
+        "ALTER_CONFIGS",
+    ]
+)
+"""What there is to do with a topic (AclEntry.supportedOperations)."""
 
-def are_asked(api_key: int, version: int, body: bytes) -> bool:
-    """Whether a request asks for operations. Raises ProtocolError."""
-    if api_key in _ALWAYS:
+
+def are_asked(api: Declaration, version: int, body: bytes, *, of_topics: bool = False) -> bool:
+    """Whether a request asks for operations; or those ``of_topics``, which the first field asks
+    for. Raises ProtocolError."""
+    told = api.operations
+    if told is None:
+        return False
+    if not told.asked_by:
         return True
-    fields = _FIELDS.get(api_key, ())
-    name = request_name(api_key)
+    name = f"{api.name}Request"
     message = messages.message_class(name, version)
-    fields = tuple(field for field in fields if has_field(message, field))
+    asked_by = told.asked_by[:1] if of_topics else told.asked_by
+    fields = [field for field in asked_by if has_field(message, field)]
     if not fields:
         return False
     request = messages.parse(name, version, body)
     return any(getattr(request, field) for field in fields)
 
 
-def cut(api_key: int, version: int, body: bytes, access: Access) -> bytes:
-    """A response with the operations that ``access`` allows, of those it holds."""
-    response = messages.parse(response_name(api_key), version, body)
+def cut(
+    api: Declaration, version: int, body: bytes, access: Access, *, of_topics: bool = False
+) -> bytes:
+    """A response with the operations that ``access`` allows, of those it holds. Where those
+    ``of_topics`` were asked for, what was answered here of a topic that does not exist tells them
+    too, as a broker does of every topic that may be described."""
+    response = messages.parse(f"{api.name}Response", version, body)
     changes: dict[str, Any] = {}
-    if api_key in _LISTS:
-        array, name, bits = _LISTS[ApiKey(api_key)]
-        named = _topic if array == "topics" else _group
-        changes[array] = tuple(
-            _with(entry, bits, access, named(access, getattr(entry, name)))
-            for entry in getattr(response, array)
+    told = api.operations
+    if told is not None and told.array:
+        named = _topic if told.array == "topics" else _group
+        of_topics = of_topics and named is _topic
+        changes[told.array] = tuple(
+            _with(entry, told.bits, access, named(access, getattr(entry, told.named_by)), of_topics)
+            for entry in getattr(response, told.array)
         )
     if has_field(type(response), _CLUSTER_FIELD):
-        told = getattr(response, _CLUSTER_FIELD)
-        changes[_CLUSTER_FIELD] = _cluster(told, access)
+        changes[_CLUSTER_FIELD] = _cluster(getattr(response, _CLUSTER_FIELD), access)
     return messages.write(replace(response, **changes))
 
 
@@ -91,10 +84,13 @@ def _cluster(told: int, access: Access) -> int:
     return 0
 
 
-def _with(entry: Any, bits: str, access: Access, named: Resource | None) -> Any:
+def _with(entry: Any, bits: str, access: Access, named: Resource | None, of_topics: bool) -> Any:
     if named is None:
         return replace(entry, **{bits: NOT_ASKED})
-    told = _allowed(getattr(entry, bits), lambda op: access.denial(op, named) is None)
+    held = getattr(entry, bits)
+    if of_topics and held == NOT_ASKED and entry.error_code != TOPIC_AUTHORIZATION_FAILED:
+        held = _OF_TOPICS
+    told = _allowed(held, lambda op: access.denial(op, named) is None)
     return replace(entry, **{bits: told})
 
 

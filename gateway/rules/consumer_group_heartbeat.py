@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from gateway.decision import Denied
 from gateway.error_codes import (
     FENCED_INSTANCE_ID,
     FENCED_MEMBER_EPOCH,
@@ -21,8 +22,6 @@ from gateway.error_codes import (
     UNKNOWN_MEMBER_ID,
     UNRELEASED_INSTANCE_ID,
 )
-from gateway.rules.api_keys import ApiKey
-from gateway.rules.error_response import error_response
 from gateway.rules.group_members import (
     MAX_MEMBERS,
     GroupMembers,
@@ -85,13 +84,6 @@ class Forward:
     sent: Sent | None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Do not ask the broker; ``body`` is the response body."""
-
-    body: bytes
-
-
 class RegexSubscriptions:
     """What a worker knows of the subscriptions of group members: memory only, bounded per scope.
 
@@ -113,7 +105,7 @@ class RegexSubscriptions:
         scope: Hashable = None,
         reach: Reach = str.encode,
         meaning: Hashable = None,
-    ) -> Forward | Answer:
+    ) -> Forward | Denied:
         """Decide a heartbeat, in the client's names.
 
         ``listing`` gives the topics that the client may see; it is asked only where an expression
@@ -135,18 +127,18 @@ class RegexSubscriptions:
         if member is None:
             self._members.fence(key)
             why = "The subscription of this member is not known here; it must join again."
-            return _refused(version, body, FENCED_MEMBER_EPOCH, why)
+            return Denied(FENCED_MEMBER_EPOCH, why, "request")
         had_regex = bool(member.pattern)
         if len(request.subscribed_topic_names or ()) > MAX_NAMES:
             why = f"A member may subscribe to {MAX_NAMES} topics by name at most."
-            return _refused(version, body, INVALID_REQUEST, why)
+            return Denied(INVALID_REQUEST, why, "request")
         try:
             before = member.weight
             self._take_over(scope, member, request)
         except InvalidTopicRegex as error:
             shown = request.subscribed_topic_regex[:LONGEST_NAME]
             why = f"SubscribedTopicRegex '{shown}' is not valid: {error}."
-            return _refused(version, body, INVALID_REGULAR_EXPRESSION, why)
+            return Denied(INVALID_REGULAR_EXPRESSION, why, "request")
         names = listing() if member.pattern else NO_NAMES
         names_version = names.version
         found = self._members.subscription(scope, member, names, meaning, reach)
@@ -155,7 +147,7 @@ class RegexSubscriptions:
             self._members.forget(key)
             self._members.fence(key)
             why = "A topic of this member's subscription was moved or deleted; it must join again."
-            return _refused(version, body, FENCED_MEMBER_EPOCH, why)
+            return Denied(FENCED_MEMBER_EPOCH, why, "request")
         kept = self._members.heard(key, member, member.weight - before)
         new = None if kept else member
         sent = Sent(key, None, names_version, new, reached)
@@ -277,8 +269,3 @@ def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach
 def _is_given(request: Any) -> bool:
     regex = getattr(request, "subscribed_topic_regex", None)
     return request.subscribed_topic_names is not None or regex is not None
-
-
-def _refused(version: int, body: bytes, code: int, message: str) -> Answer:
-    api_key = ApiKey.CONSUMER_GROUP_HEARTBEAT
-    return Answer(error_response(api_key, version, body, code, message))

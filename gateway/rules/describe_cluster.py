@@ -6,9 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
+from gateway.decision import Denied
 from gateway.error_codes import MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE
-from gateway.rules.api_keys import ApiKey
-from gateway.rules.error_response import error_response
 from protocol import messages
 
 BROKERS = 1
@@ -16,8 +15,8 @@ CONTROLLERS = 2
 NO_CONTROLLER = -1
 
 
-def refusal(version: int, body: bytes) -> bytes | None:
-    """The response to a request for anything but brokers; None when it asks for brokers.
+def refusal(version: int, body: bytes) -> Denied | None:
+    """The answer to a request for anything but brokers; None when it asks for brokers.
 
     The gateway is an endpoint of brokers, so it answers what a broker answers (Kafka's
     AuthHelper): MISMATCHED_ENDPOINT_TYPE for controllers, UNSUPPORTED_ENDPOINT_TYPE for a type
@@ -32,7 +31,7 @@ def refusal(version: int, body: bytes) -> bytes | None:
         message = "The request was sent to an endpoint of brokers, but asks for controllers."
     else:
         code, message = UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {asked}."
-    return error_response(ApiKey.DESCRIBE_CLUSTER, version, body, code, message)
+    return Denied(code, message, "request")
 
 
 def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:

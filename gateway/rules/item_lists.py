@@ -7,39 +7,23 @@ out of a request, ``merge_items`` puts their errors into its response, in the re
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
-from gateway.rules.api_keys import ApiKey
+from gateway.rules.declaration import Declaration, ItemShape
 from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.pausing import pause_point
-from protocol.schema import request_name, response_name
 
 Key = TypeVar("Key", bound=Hashable)
 """What names an item: its id as raw bytes, or a number and raw bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class ItemShape:
-    """Versions ``first`` to ``last`` of one API.
-
-    ``asked`` is the request's array and ``asked_by`` the fields that name one of its elements
-    (none: the elements are the names); ``answered`` and ``answered_by`` are the response's.
-    ``error_values`` is what stands beside the error code of an answer.
-    """
-
-    api_key: ApiKey
-    first: int
-    last: int
-    asked: str
-    asked_by: tuple[str, ...]
-    answered: str
-    answered_by: tuple[str, ...]
-    error_values: Mapping[str, object] = field(default_factory=dict)
+ConfigResource = tuple[int, bytes]
+"""A resource type (2 is a topic, 4 a broker, 32 a group; Kafka's ConfigResource) and a raw name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +39,7 @@ class AskedItem(Generic[Key]):
 class KeptItems(Generic[Key]):
     """What ``merge_items`` needs to know of the request."""
 
+    api: Declaration
     shape: ItemShape
     version: int
     items: tuple[AskedItem[Key], ...]
@@ -69,7 +54,7 @@ class ItemSplit(Generic[Key]):
 
 
 def split_items(
-    shape: ItemShape,
+    api: Declaration,
     version: int,
     body: bytes,
     denied: Mapping[Key, Denied],
@@ -78,9 +63,11 @@ def split_items(
     """Take the refused items out of a request.
 
     ``aliases`` maps the second spelling of an item to the first: where it asks for the same it is
-    answered with a copy, else INVALID_REQUEST. Raises ProtocolError.
+    answered with a copy, else INVALID_REQUEST. Raises ProtocolError, and LookupError for an API
+    whose requests hold no such array.
     """
-    request = messages.parse(request_name(shape.api_key), version, body)
+    shape = _shape(api, version)
+    request = messages.parse(f"{api.name}Request", version, body)
     entries = getattr(request, shape.asked)
     keys: list[Key] = [_key(entry, shape.asked_by) for entry in entries]
     by_key = dict(zip(keys, entries, strict=True))
@@ -94,18 +81,19 @@ def split_items(
         items.append(AskedItem(key, first, why))
         if why is None and first == key:
             left.append(entry)
-    kept = KeptItems(shape, version, tuple(items))
+    kept = KeptItems(api, shape, version, tuple(items))
     if not left:
         return ItemSplit(None, kept)
     return ItemSplit(messages.write(replace(request, **{shape.asked: tuple(left)})), kept)
 
 
-def refuse_all_items(shape: ItemShape, version: int, body: bytes, why: Denied) -> bytes:
-    """The response that answers every item of a request with ``why``. Raises ProtocolError."""
-    request = messages.parse(request_name(shape.api_key), version, body)
+def refuse_all_items(api: Declaration, version: int, body: bytes, why: Denied) -> bytes:
+    """The response that answers every item of a request with ``why``. Raises as ``split_items``."""
+    shape = _shape(api, version)
+    request = messages.parse(f"{api.name}Request", version, body)
     keys: list[Hashable] = [_key(entry, shape.asked_by) for entry in getattr(request, shape.asked)]
     items = tuple(AskedItem(key, key, why) for key in keys)
-    return merge_items(KeptItems(shape, version, items), None)
+    return merge_items(KeptItems(api, shape, version, items), None)
 
 
 def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
@@ -114,7 +102,7 @@ def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
     What the broker answered without being asked stays, at the end. Raises ProtocolError.
     """
     shape = kept.shape
-    name = response_name(shape.api_key)
+    name = f"{kept.api.name}Response"
     if body is None:
         response = messages.build(messages.message_class(name, kept.version))
     else:
@@ -135,6 +123,13 @@ def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
             merged.append(entries.pop(0))
     merged += [entry for entries in answers.values() for entry in entries]
     return messages.write(replace(response, **{shape.answered: tuple(merged)}))
+
+
+def _shape(api: Declaration, version: int) -> ItemShape:
+    shape = api.item_shape(version)
+    if shape is None:
+        raise LookupError(f"requests of {api.name} version {version} hold no items")
+    return shape
 
 
 def _key(entry: Any, names: tuple[str, ...]) -> Any:

@@ -12,23 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.decision import Denied
-from gateway.rules import metadata
 from gateway.rules.answered_topics import merge_topics
-from gateway.rules.api_keys import ApiKey
 from gateway.rules.asked_topics import NO_ALIASES, AskedTopic, Refusal, divide
-from gateway.rules.nested import element_class, has_field, make
-from gateway.rules.topic_shapes import MORE_TOPICS, TOPIC_ID, TopicShape, topic_shape
+from gateway.rules.declaration import TOPIC_ID, Declaration, TopicShape
+from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.pausing import paced
-from protocol.schema import request_name, response_name
 
 ACKS_NONE = 0
-NO_SESSION_ID = 0
-NO_SESSION_EPOCH = -1
-"""A fetch outside any session (KIP-227)."""
-
-_ERROR_OF_THE_GROUP = frozenset({ApiKey.OFFSET_DELETE, ApiKey.OFFSET_FETCH})
-"""APIs in which an error of a group stands for all topics that were asked of it (KafkaApis)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +38,7 @@ class Kept:
     written to the client (Kafka closes such a connection when there is an error to tell).
     """
 
+    api: Declaration
     shape: TopicShape
     version: int
     lists: tuple[AskedList, ...]
@@ -62,7 +54,7 @@ class Split:
 
 
 def split(
-    api_key: int,
+    api: Declaration,
     version: int,
     body: bytes,
     denied: Mapping[bytes, Denied],
@@ -75,17 +67,16 @@ def split(
     differently is INVALID_REQUEST for the second. Raises ProtocolError when the body cannot be
     read and LookupError for an API whose requests name no topics.
     """
-    shape = _shape(api_key, version)
-    return _split(version, body, Refusal(shape, denied, aliases))
+    return _split(api, version, body, Refusal(_shape(api, version), denied, aliases))
 
 
-def refuse_all(api_key: int, version: int, body: bytes, why: Denied) -> bytes:
+def refuse_all(api: Declaration, version: int, body: bytes, why: Denied) -> bytes:
     """The response that answers every topic of a request with ``why``; ``b""`` if it has none.
 
     Raises as ``split`` does.
     """
-    refusal = Refusal(_shape(api_key, version), everything=why)
-    return merge(_split(version, body, refusal).kept, None)
+    refusal = Refusal(_shape(api, version), everything=why)
+    return merge(_split(api, version, body, refusal).kept, None)
 
 
 def merge(kept: Kept, body: bytes | None) -> bytes:
@@ -97,36 +88,36 @@ def merge(kept: Kept, body: bytes | None) -> bytes:
     if not kept.answered:
         return b""
     shape, version = kept.shape, kept.version
-    name = response_name(shape.api_key)
+    name = f"{kept.api.name}Response"
     response: Any
     if body is None:
         response = messages.build(messages.message_class(name, version))
     else:
-        if shape.api_key == ApiKey.METADATA:
-            body = metadata.without_placeholder(version, body)
+        if shape.prepared is not None:
+            body = shape.prepared(version, body)
         response = messages.parse(name, version, body)
-    if shape.api_key in _ERROR_OF_THE_GROUP and getattr(response, "error_code", None):
+    if shape.error_of_all and getattr(response, "error_code", None):
         return messages.write(response)  # no topic is answered
     groups = shape.response.groups
     if groups is None:
         response = merge_topics(shape, kept.lists[0].topics, response)
     else:
         response = replace(response, **{groups: _merge_groups(kept, groups, response)})
-    if shape.api_key == ApiKey.FETCH and has_field(type(response), "session_id"):
-        response = replace(response, session_id=NO_SESSION_ID)
+    if shape.merged is not None:
+        response = shape.merged(response)
     return messages.write(response)
 
 
-def drop(api_key: int, version: int, body: bytes, hidden: Collection[bytes]) -> bytes:
+def drop(api: Declaration, version: int, body: bytes, hidden: Collection[bytes]) -> bytes:
     """Take topics out of a response. ``hidden`` holds raw names and 16-byte topic ids.
 
-    Raises ProtocolError when the body cannot be read and KeyError for a response without topics.
+    Raises ProtocolError when the body cannot be read and LookupError for a response without topics.
     """
-    response = messages.parse(response_name(api_key), version, body)
-    shape = topic_shape(api_key, version)
-    if shape is None:
-        paths = MORE_TOPICS[ApiKey(api_key)]
-    else:
+    response = messages.parse(f"{api.name}Response", version, body)
+    shape, paths = api.topic_shape(version), api.seen
+    if shape is None and not paths:
+        raise LookupError(f"responses of {api.name} version {version} name no topics")
+    if shape is not None:
         topics = shape.response
         paths = ((topics.array,) if topics.groups is None else (topics.groups, topics.array),)
     for path in paths:
@@ -137,16 +128,16 @@ def drop(api_key: int, version: int, body: bytes, hidden: Collection[bytes]) -> 
     return messages.write(response)
 
 
-def _shape(api_key: int, version: int) -> TopicShape:
-    shape = topic_shape(api_key, version)
+def _shape(api: Declaration, version: int) -> TopicShape:
+    shape = api.topic_shape(version)
     if shape is None:
-        raise LookupError(f"requests of API {api_key} version {version} name no topics")
+        raise LookupError(f"requests of {api.name} version {version} name no topics")
     return shape
 
 
-def _split(version: int, body: bytes, refusal: Refusal) -> Split:
+def _split(api: Declaration, version: int, body: bytes, refusal: Refusal) -> Split:
     shape = refusal.shape
-    request = messages.parse(request_name(shape.api_key), version, body)
+    request = messages.parse(f"{api.name}Request", version, body)
     groups = shape.request.groups
     if groups is None:
         request, asked = _split_list(request, None, refusal)
@@ -157,16 +148,17 @@ def _split(version: int, body: bytes, refusal: Refusal) -> Split:
         request = replace(request, **{groups: tuple(group for group, _ in divided)})
         lists = tuple(asked for _, asked in divided)
         nothing_left = all(getattr(g, shape.request.array) == () for g, _ in divided)
-    kept = Kept(shape, version, lists, getattr(request, "acks", None) != ACKS_NONE)
-    request = _adjusted(request, refusal)
+    kept = Kept(api, shape, version, lists, getattr(request, "acks", None) != ACKS_NONE)
+    if shape.adjusted is not None:
+        request = shape.adjusted(request, refusal.has, refusal.first_spelling)
     if not nothing_left:
         return Split(messages.write(request), kept)
-    if shape.api_key == ApiKey.METADATA:
-        # It lists the brokers too, without which a client cannot go on.
-        return Split(metadata.ask_by_name(version, messages.write(request), ()), kept)
-    if shape.always_asked:
-        return Split(messages.write(request), kept)
-    return Split(None, kept)
+    if not shape.always_asked:
+        return Split(None, kept)
+    left = messages.write(request)
+    if shape.asked_for_none is not None:
+        left = shape.asked_for_none(version, left)
+    return Split(left, kept)
 
 
 def _split_list(holder: Any, group: str | None, refusal: Refusal) -> tuple[Any, AskedList]:
@@ -176,28 +168,6 @@ def _split_list(holder: Any, group: str | None, refusal: Refusal) -> tuple[Any, 
         return holder, AskedList(group, None)
     left, asked = divide(entries, refusal)
     return replace(holder, **{array: left}), AskedList(group, asked)
-
-
-def _adjusted(request: Any, refusal: Refusal) -> Any:
-    """A request that lost topics, without what only made sense with them."""
-    match refusal.shape.api_key:
-        case ApiKey.FETCH if has_field(type(request), "session_id"):
-            # A session would remember the topics, and so miss the refused ones without a word.
-            return replace(
-                request,
-                session_id=NO_SESSION_ID,
-                session_epoch=NO_SESSION_EPOCH,
-                forgotten_topics_data=(),
-            )
-        case ApiKey.DESCRIBE_TOPIC_PARTITIONS if request.cursor is not None:
-            # The broker wants the cursor's topic among the topics. If that one is refused by now,
-            # begin anew: a client may see a topic twice, but misses none.
-            name = request.cursor.topic_name
-            if refusal.of(name, None) is not None:
-                return replace(request, cursor=None)
-            first = refusal.first_spelling(name)
-            return replace(request, cursor=replace(request.cursor, topic_name=first))
-    return request
 
 
 def _merge_groups(kept: Kept, groups: str, response: Any) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import Final
 
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_ID
-from gateway.rules.needs import NOTHING, Needs
+from gateway.rules.declaration import NOTHING, Needs
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from protocol.entities import Kind

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.rules import produce_legacy
-from gateway.rules.api_keys import ApiKey
 from gateway.rules.nested import has_field, make
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.schema import response_name
+
+PRODUCE = 0
 
 
 def undecided_response(api_key: int, version: int, body: bytes) -> bytes | None:
@@ -18,7 +19,7 @@ def undecided_response(api_key: int, version: int, body: bytes) -> bytes | None:
     of its own: there the connection ends, as it does on a broker. Raises ProtocolError for a
     Produce request of version 0 to 2 (advertised all the same, KIP-896) that cannot be read.
     """
-    if api_key == ApiKey.PRODUCE and version in produce_legacy.VERSIONS:
+    if api_key == PRODUCE and version in produce_legacy.VERSIONS:
         return produce_legacy.refuse(version, body, UNSUPPORTED_VERSION)
     try:
         response = messages.message_class(response_name(api_key), version)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from time import monotonic
 from typing import Any, Final
 
-from gateway.apis.table import plan_of
+from gateway.apis.table import APIS, plan_of
 from gateway.brokers.messages import BrokerError, request_frame, response_entity
 from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.plans import Plan
 from gateway.exchanges.state import ConnectionState
 from protocol.errors import ProtocolError
@@ -26,12 +28,19 @@ Send = Callable[[Exchange, bytes], None]
 CORRELATION_ID: Final = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Asked(Kept):
+    """A request of the gateway's own; ``take`` is given the body of the response."""
+
+    take: Callable[[bytes], None]
+
+
 async def ask(send: Send, name: str, version: int, entity: Any) -> Any:
     """The response entity to a request; ``name`` is Kafka's. Raises BrokerError."""
     exchange, request = own_request(name, version, entity)
     answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     # Who asked may have been cancelled when it comes.
-    exchange.request = lambda body: None if answer.done() else answer.set_result(body)
+    exchange.kept = Asked(lambda body: None if answer.done() else answer.set_result(body))
     send(exchange, request)
     body = await answer
     try:
@@ -41,8 +50,7 @@ async def ask(send: Send, name: str, version: int, entity: Any) -> Any:
 
 
 def own_request(name: str, version: int, entity: Any) -> tuple[Exchange, bytes]:
-    """An exchange and its request frame; the exchange's ``request`` is to become a function that
-    takes the body of the response."""
+    """An exchange and its request frame; the exchange is to keep :class:`Asked`."""
     request = request_frame(name, version, CORRELATION_ID, entity)
     plan = _plan(api_key_of(name), version)
     return Exchange(plan, CORRELATION_ID, monotonic(), len(request)), request
@@ -50,7 +58,7 @@ def own_request(name: str, version: int, entity: Any) -> tuple[Exchange, bytes]:
 
 @cache
 def _plan(api_key: int, version: int) -> Plan:
-    return Plan(api_key, version, _not_from_clients, _answered, plan_of)
+    return Plan(APIS[api_key], version, _not_from_clients, _answered, plan_of)
 
 
 def _not_from_clients(
@@ -60,6 +68,5 @@ def _not_from_clients(
 
 
 def _answered(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> None:
-    take = exchange.request
-    assert callable(take)
-    take(buf[start:end])
+    assert isinstance(exchange.kept, Asked)
+    exchange.kept.take(buf[start:end])

@@ -17,6 +17,7 @@ from gateway.config.security import ClientSasl, ClusterSecurity, Secret
 from gateway.connections.broker_sessions import SHORTEST, BrokerSessions
 from gateway.connections.connection import Connection
 from gateway.exchanges.exchange import Exchange
+from gateway.session.own_requests import Asked
 from protocol.headers import response_body_pos
 from tests.auth.sasl_broker import SaslBroker
 
@@ -34,8 +35,8 @@ class FakeConnection:
     def send_own(self, exchange: Exchange, request: bytes) -> None:
         answer = self.sasl.take(request)
         header_version = exchange.plan.response_header_version
-        take = cast(Callable[[bytes], None], exchange.request)
-        take(answer[response_body_pos(answer, 4, len(answer), header_version) :])
+        assert isinstance(exchange.kept, Asked)
+        exchange.kept.take(answer[response_body_pos(answer, 4, len(answer), header_version) :])
 
     def do(self) -> None:
         """What it was told to do."""

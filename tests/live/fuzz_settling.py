@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from gateway.coverage import COVERAGE
+from gateway.apis.table import APIS
 from tests.live.fuzz_requests import ALONE, Burst, Request, Served
 from tests.live.fuzz_sides import CLOSED, HUNG, Names, Side
 from tests.live.fuzz_values import TIMEOUT, Ref
@@ -69,7 +69,7 @@ def served_by_both(sides: Sequence[dict[int, tuple[int, int]]]) -> Served:
     """What both sides serve, of the APIs that the gateway has decided; v0 of Produce and such that
     are only refused stand in neither."""
     served = {}
-    for api in COVERAGE.values():
+    for api in APIS.values():
         ranges = [(api.first, api.last), *(side[api.key] for side in sides)]
         first, last = max(low for low, _ in ranges), min(high for _, high in ranges)
         served[api.name] = (first, last)

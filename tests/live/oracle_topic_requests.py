@@ -152,6 +152,10 @@ def _describe_topic_partitions(version: int) -> Strategy:
     return fields(topics=named | st.just([]), response_partition_limit=2_000)
 
 
+def _describe_producers(version: int) -> Strategy:
+    return fields(topics=each_topic({"partition_indexes": (0,)}))
+
+
 def _configs(**resource: object) -> Strategy:
     resources = some_topics.map(
         lambda names: [
@@ -177,5 +181,6 @@ TOPIC_REQUESTS: Final[dict[str, Callable[[int], Strategy]]] = {
     "IncrementalAlterConfigs": lambda version: _configs(configs=[_SET]),
     "CreatePartitions": _create_partitions,
     "DescribeTopicPartitions": _describe_topic_partitions,
+    "DescribeProducers": _describe_producers,
 }
 """API to version to what may be asked."""

@@ -13,7 +13,7 @@ import pytest
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
-from gateway.coverage import COVERAGE
+from gateway.apis.table import APIS
 from tests.live import clients, fuzz
 from tests.live.fuzz import Address
 from tests.live.fuzz_answers import Leaf, differences
@@ -82,7 +82,7 @@ def test_random_requests_are_answered_as_by_a_broker(sides: Sides) -> None:
     if "/" in SEED:
         return  # one sequence that failed before
     assert found.requests >= REQUESTS
-    asked = {api.name for api in COVERAGE.values()}
+    asked = {api.name for api in APIS.values()}
     assert REQUESTS < ENOUGH_FOR_ALL or found.by_api.keys() == asked
     assert "Traceback" not in sides.process.log()
 

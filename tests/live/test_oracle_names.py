@@ -100,6 +100,7 @@ ASKED: dict[str, Callable[[str], Values]] = {
     "IncrementalAlterConfigs": lambda name: _resource(name, configs=_SET),
     "OffsetDelete": lambda name: {**_partitions(name), "group_id": GROUP},
     "DescribeTopicPartitions": lambda name: _topics(name),
+    "DescribeProducers": lambda name: _topics(name, partition_indexes=(0,)),
 }
 
 TOLD_IN_OUR_WORDS = frozenset(
@@ -109,6 +110,7 @@ TOLD_IN_OUR_WORDS = frozenset(
         "DeleteTopics",
         "CreatePartitions",
         "DescribeConfigs",
+        "DescribeProducers",
         "AlterConfigs",
         "IncrementalAlterConfigs",
     }

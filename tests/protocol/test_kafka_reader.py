@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.coverage import COVERAGE
+from gateway.apis.table import APIS
 from gateway.exchanges.plans import REQUEST_KINDS
 from protocol import messages
 from protocol.entities import Kind
@@ -20,7 +20,7 @@ from tests.protocol.strategies import PROFILE, messages_of
 
 CASES = [
     (f"{api.name}Request", version)
-    for api in COVERAGE.values()
+    for api in APIS.values()
     for version in range(api.first, api.last + 1)
 ]
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devkit.compiled_walkers import prebuilt_source
-from gateway.coverage import COVERAGE
+from gateway.apis.table import APIS
 from gateway.exchanges.plans import REQUEST_KINDS, response_kinds
 from protocol.errors import ProtocolError
 from protocol.prebuilt import PREBUILT
@@ -21,10 +21,10 @@ from tests.protocol.strategies import PROFILE, Case, messages_of
 
 Functions = Mapping[str, Any]
 
-APIS = [api for api in COVERAGE.values() if api.name in ("Produce", "Fetch")]
+RECORD_APIS = [api for api in APIS.values() if api.name in ("Produce", "Fetch")]
 CASES = [
     (api.name + what, version)
-    for api in APIS
+    for api in RECORD_APIS
     for what in ("Request", "Response")
     for version in range(api.first, api.last + 1)
 ]

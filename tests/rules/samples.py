@@ -1,4 +1,4 @@
-"""Plausible requests and broker responses for the rules' tests, for any row of their tables."""
+"""Plausible requests and broker responses for the rules' tests, for any declared API."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
+from gateway.apis.table import APIS
+from gateway.exchanges.api import Api
+from gateway.rules.declaration import TOPIC_ID, Topics, TopicShape
 from gateway.rules.nested import element_class, has_field, make
-from gateway.rules.topic_shapes import TOPIC_ID, TOPIC_SHAPES, Topics, TopicShape
 from protocol import messages
-from protocol.schema import request_name, response_name
+from tests.rules.apis import topics_of
 
 OFFSET = 4711
 """What every field of a broker's partition holds that is called an offset or a watermark."""
@@ -53,34 +55,36 @@ class Asked:
         return self.name if self.name is not None else self.topic_id
 
 
-def shape_versions() -> Iterator[tuple[TopicShape, int]]:
-    """Every version of every row of the topic table."""
-    for shape in TOPIC_SHAPES:
-        for version in range(shape.first, shape.last + 1):
-            yield shape, version
+def topic_versions() -> Iterator[tuple[Api, int]]:
+    """Every version of every API whose requests hold topics."""
+    for _, api in sorted(APIS.items()):
+        for shape in api.topics:
+            for version in api.versions_of(shape):
+                yield api, version
 
 
-def topic_class(shape: TopicShape, topics: Topics, message_class: type) -> type:
+def topic_class(topics: Topics, message_class: type) -> type:
     """The class of a topic entry."""
     if topics.groups is not None:
         message_class = element_class(message_class, topics.groups)
     return element_class(message_class, topics.array)
 
 
-def names_topics_by(shape: TopicShape, version: int) -> tuple[bool, bool]:
+def names_topics_by(api: Api, version: int) -> tuple[bool, bool]:
     """Whether a request of this version has names, and whether it has ids."""
+    shape = topics_of(api, version)
     if not shape.request.name:
         return True, False
-    request_class = messages.message_class(request_name(shape.api_key), version)
-    cls = topic_class(shape, shape.request, request_class)
+    request_class = messages.message_class(f"{api.name}Request", version)
+    cls = topic_class(shape.request, request_class)
     return has_field(cls, shape.request.name), has_field(cls, TOPIC_ID)
 
 
-def ask(shape: TopicShape, version: int, asked: Sequence[Asked], **values: object) -> bytes:
+def ask(api: Api, version: int, asked: Sequence[Asked], **values: object) -> bytes:
     """A request body for the topics; under the groups ``g1`` and ``g2`` where there are groups."""
-    message_class = messages.message_class(request_name(shape.api_key), version)
-    topics = shape.request
-    entries = tuple(_request_entry(shape, message_class, topic) for topic in asked)
+    message_class = messages.message_class(f"{api.name}Request", version)
+    topics = topics_of(api, version).request
+    entries = tuple(_request_entry(topics, message_class, topic) for topic in asked)
     if topics.groups is None:
         return messages.write(make(message_class, {topics.array: entries, **values}))
     group_class = element_class(message_class, topics.groups)
@@ -90,10 +94,11 @@ def ask(shape: TopicShape, version: int, asked: Sequence[Asked], **values: objec
     return messages.write(make(message_class, {topics.groups: groups, **values}))
 
 
-def serve(shape: TopicShape, version: int, request_body: bytes) -> bytes:
+def serve(api: Api, version: int, request_body: bytes) -> bytes:
     """What a broker answers that has every topic of a request, in the reverse order."""
-    request = messages.parse(request_name(shape.api_key), version, request_body)
-    message_class = messages.message_class(response_name(shape.api_key), version)
+    request = messages.parse(f"{api.name}Request", version, request_body)
+    message_class = messages.message_class(f"{api.name}Response", version)
+    shape = topics_of(api, version)
     topics = shape.response
     values: dict[str, object]
     if topics.groups is None:
@@ -154,11 +159,10 @@ def error_codes(message: Any) -> list[int]:
     return []
 
 
-def _request_entry(shape: TopicShape, message_class: type, asked: Asked) -> Any:
-    topics = shape.request
+def _request_entry(topics: Topics, message_class: type, asked: Asked) -> Any:
     if not topics.name:
         return asked.name
-    cls = topic_class(shape, topics, message_class)
+    cls = topic_class(topics, message_class)
     values: dict[str, object] = {topics.name: asked.name, TOPIC_ID: asked.topic_id}
     if topics.partitions is not None:
         if not topics.index:

@@ -6,23 +6,21 @@ from typing import Any
 
 from gateway.decision import Denied
 from gateway.rules.answered_topics import merge_topics
-from gateway.rules.api_keys import ApiKey
 from gateway.rules.asked_topics import AskedTopic
-from gateway.rules.topic_shapes import topic_shape
 from protocol import messages
+from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import Asked, ask, serve
 
-SHAPE = topic_shape(ApiKey.LIST_OFFSETS, 7)
+API = api_named("ListOffsets")
+SHAPE = topics_of(API, 7)
 DENIED = Denied(29, "not yours", "access")
 
 
 def response(*asked: Asked) -> Any:
-    assert SHAPE is not None
-    return messages.parse("ListOffsetsResponse", 7, serve(SHAPE, 7, ask(SHAPE, 7, asked)))
+    return messages.parse("ListOffsetsResponse", 7, serve(API, 7, ask(API, 7, asked)))
 
 
 def merged(holder: Any, *asked: AskedTopic) -> list[tuple[str, list[int]]]:
-    assert SHAPE is not None
     topics = merge_topics(SHAPE, asked, holder).topics
     return [(t.name, [p.partition_index for p in t.partitions]) for t in topics]
 
@@ -56,6 +54,5 @@ def test_a_shared_entry_is_cut_to_what_each_spelling_asked_for() -> None:
 
 
 def test_all_topics_pass() -> None:
-    assert SHAPE is not None
     holder = response(Asked("a"))
     assert merge_topics(SHAPE, None, holder) is holder

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gateway.coverage import DECIDED_VERSIONS
+from gateway.apis.table import APIS
 from gateway.rules import api_versions
 from gateway.rules.api_versions import InvalidClientSoftware
+from gateway.rules.declaration import Declaration
 from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
 
 Ranges = dict[int, tuple[int, int]]
+
+
+def deciding(ranges: Ranges) -> dict[int, Declaration]:
+    """The declarations of these APIs, as if other versions were decided."""
+    return {key: replace(APIS[key], span=span) for key, span in ranges.items()}
 
 
 def served(version: int, ranges: Ranges, **values: object) -> bytes:
@@ -33,22 +40,22 @@ def ranges_of(version: int, body: bytes) -> Ranges:
 
 @pytest.mark.parametrize("version", range(5))
 def test_only_what_both_know_is_advertised(version: int) -> None:
-    broker = {1: (4, 18), 3: (0, 13), 8: (2, 9), 15: (0, 6), 27: (0, 1), 999: (0, 0)}
-    decided = {1: (4, 15), 3: (0, 13), 8: (5, 10), 15: (7, 9), 27: (2, 3), 60: (0, 2)}
+    broker = {1: (4, 18), 3: (0, 13), 8: (2, 9), 15: (0, 6), 28: (0, 1), 999: (0, 0)}
+    decided = deciding({1: (4, 15), 3: (0, 13), 8: (5, 10), 15: (7, 9), 28: (2, 3), 60: (0, 2)})
     cut = api_versions.cut(version, served(version, broker), decided)
     assert ranges_of(version, cut) == {1: (4, 15), 3: (0, 13), 8: (5, 9)}
 
 
 def test_a_kafka_4_broker() -> None:
     broker = {0: (0, 13), 1: (4, 18), 19: (2, 7), 24: (0, 5)}
-    cut = api_versions.cut(4, served(4, broker), DECIDED_VERSIONS)
-    own = {key: DECIDED_VERSIONS[key] for key in api_versions.ANSWERED_HERE}
+    cut = api_versions.cut(4, served(4, broker), APIS)
+    own = {key: (api.first, api.last) for key, api in APIS.items() if api.answered_here}
     assert ranges_of(4, cut) == {0: (0, 13), 1: (4, 15), 19: (0, 7), 24: (0, 3)} | own
 
 
 @pytest.mark.parametrize("broker", [{}, {29: (0, 1), 50: (0, 9)}, {30: (4, 5)}])
 def test_what_is_answered_here_is_advertised_whatever_the_broker_serves(broker: Ranges) -> None:
-    decided = {29: (1, 3), 30: (1, 3), 50: (0, 0), 3: (0, 13)}
+    decided = deciding({29: (1, 3), 30: (1, 3), 50: (0, 0), 3: (0, 13)})
     own = {29: (1, 3), 30: (1, 3), 50: (0, 0)}
     body = served(4, {3: (0, 9), **broker})
     assert ranges_of(4, api_versions.cut(4, body, decided)) == {3: (0, 9)} | own
@@ -58,17 +65,19 @@ def test_what_is_answered_here_is_advertised_whatever_the_broker_serves(broker: 
 
 def test_an_unsupported_version_is_answered_as_the_broker_does() -> None:
     body = served(0, {18: (0, 4)}, error_code=35)
-    assert ranges_of(0, api_versions.cut(4, body, {18: (0, 4), 29: (1, 3)})) == {18: (0, 4)}
+    decided = deciding({18: (0, 4), 29: (1, 3)})
+    assert ranges_of(0, api_versions.cut(4, body, decided)) == {18: (0, 4)}
 
 
 def test_create_topics_is_not_translated_to_what_the_broker_lacks() -> None:
-    decided = {19: (0, 7)}
+    decided = deciding({19: (0, 7)})
     assert ranges_of(4, api_versions.cut(4, served(4, {19: (0, 1)}), decided)) == {19: (0, 1)}
     assert ranges_of(4, api_versions.cut(4, served(4, {19: (5, 9)}), decided)) == {19: (5, 7)}
 
 
 def test_produce_without_a_served_version_is_not_advertised() -> None:
-    assert ranges_of(4, api_versions.cut(4, served(4, {0: (0, 2)}), {0: (3, 13)})) == {}
+    decided = deciding({0: (3, 13)})
+    assert ranges_of(4, api_versions.cut(4, served(4, {0: (0, 2)}), decided)) == {}
 
 
 def test_features_are_kept() -> None:
@@ -88,7 +97,8 @@ def test_features_are_kept() -> None:
         finalized_features=(finalized,),
         finalized_features_epoch=12,
     )
-    response = messages.parse("ApiVersionsResponse", 4, api_versions.cut(4, body, {3: (0, 13)}))
+    cut = api_versions.cut(4, body, deciding({3: (0, 13)}))
+    response = messages.parse("ApiVersionsResponse", 4, cut)
     assert response.supported_features == (feature,)
     assert response.finalized_features == (finalized,)
     assert response.finalized_features_epoch == 12
@@ -96,7 +106,7 @@ def test_features_are_kept() -> None:
 
 def test_a_broker_that_does_not_know_the_version_answers_in_version_0() -> None:
     body = served(0, {18: (0, 3)}, error_code=35)
-    cut = api_versions.cut(4, body, DECIDED_VERSIONS)
+    cut = api_versions.cut(4, body, APIS)
     assert ranges_of(0, cut) == {18: (0, 3)}
     assert messages.parse("ApiVersionsResponse", 0, cut).error_code == 35
 
@@ -137,7 +147,7 @@ def test_garbage_is_a_protocol_error() -> None:
     with pytest.raises(ProtocolError):
         api_versions.client_software(3, b"\x09")
     with pytest.raises(ProtocolError):
-        api_versions.cut(4, b"\x00", DECIDED_VERSIONS)
+        api_versions.cut(4, b"\x00", APIS)
 
 
 # -- before a login -------------------------------------------------------------------------------
@@ -152,8 +162,8 @@ def asked(version: int, **values: object) -> Any:
 @pytest.mark.parametrize("version", range(5))
 @pytest.mark.parametrize("broker", range(5))
 def test_before_a_login_the_same_is_advertised(version: int, broker: int) -> None:
-    answer = api_versions.before_login(version, asked(broker), DECIDED_VERSIONS)
-    later = api_versions.cut(4, served(4, {0: (0, 13), 1: (4, 18)}), DECIDED_VERSIONS)
+    answer = api_versions.before_login(version, asked(broker), APIS)
+    later = api_versions.cut(4, served(4, {0: (0, 13), 1: (4, 18)}), APIS)
     assert ranges_of(version, answer) == ranges_of(4, later)
 
 
@@ -176,7 +186,7 @@ def test_features_that_begin_at_0_are_for_those_who_know_them(
         ),
         finalized_features_epoch=7,
     )
-    body = api_versions.before_login(version, response, DECIDED_VERSIONS)
+    body = api_versions.before_login(version, response, APIS)
     answer = messages.parse("ApiVersionsResponse", version, body)
     assert [feature.name for feature in answer.supported_features] == names
     assert [feature.name for feature in answer.finalized_features] == ["zero"]

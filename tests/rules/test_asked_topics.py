@@ -8,59 +8,56 @@ from uuid import UUID
 import pytest
 
 from gateway.decision import Denied
-from gateway.rules.api_keys import ApiKey
 from gateway.rules.asked_topics import Refusal, divide
-from gateway.rules.topic_shapes import TopicShape, topic_shape
+from gateway.rules.declaration import TopicShape
 from protocol import messages
-from protocol.schema import request_name
+from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import Asked, ask
 
 DENIED = Denied(3, "no such namespace", "namespace")
 TOPIC = UUID("11111111-1111-1111-1111-111111111111")
 
 
-def shape_of(api_key: ApiKey, version: int) -> TopicShape:
-    shape = topic_shape(api_key, version)
-    assert shape is not None
-    return shape
+def shape_of(name: str, version: int) -> TopicShape:
+    return topics_of(api_named(name), version)
 
 
-def topics_of(shape: TopicShape, version: int, *asked: Asked) -> tuple[Any, ...]:
-    message = request_name(shape.api_key)
-    request = messages.parse(message, version, ask(shape, version, asked))
-    topics: tuple[Any, ...] = getattr(request, shape.request.array)
+def entries_of(name: str, version: int, *asked: Asked) -> tuple[Any, ...]:
+    body = ask(api_named(name), version, asked)
+    request = messages.parse(f"{name}Request", version, body)
+    topics: tuple[Any, ...] = getattr(request, shape_of(name, version).request.array)
     return topics
 
 
 @pytest.mark.parametrize(
-    ("api_key", "version", "name", "topic_id", "code"),
+    ("api", "version", "name", "topic_id", "code"),
     [
-        (ApiKey.LIST_OFFSETS, 7, "a:t", None, 3),
-        (ApiKey.CREATE_TOPICS, 7, "a:t", None, 17),
-        (ApiKey.FETCH, 13, None, TOPIC, 100),
-        (ApiKey.DELETE_TOPICS, 6, None, TOPIC, 100),
-        (ApiKey.DELETE_TOPICS, 6, "a:t", None, 3),
+        ("ListOffsets", 7, "a:t", None, 3),
+        ("CreateTopics", 7, "a:t", None, 17),
+        ("Fetch", 13, None, TOPIC, 100),
+        ("DeleteTopics", 6, None, TOPIC, 100),
+        ("DeleteTopics", 6, "a:t", None, 3),
     ],
 )
 def test_the_code_fits_the_api_and_the_way_of_naming(
-    api_key: ApiKey, version: int, name: str | None, topic_id: UUID | None, code: int
+    api: str, version: int, name: str | None, topic_id: UUID | None, code: int
 ) -> None:
-    refusal = Refusal(shape_of(api_key, version), {b"a:t": DENIED, TOPIC.bytes: DENIED})
+    refusal = Refusal(shape_of(api, version), {b"a:t": DENIED, TOPIC.bytes: DENIED})
     why = refusal.of(name, topic_id)
     assert why is not None
     assert (why.code, why.message, why.rule) == (code, DENIED.message, DENIED.rule)
 
 
 def test_what_nothing_is_said_of_is_not_refused() -> None:
-    refusal = Refusal(shape_of(ApiKey.DELETE_TOPICS, 6), {b"a:t": DENIED})
+    refusal = Refusal(shape_of("DeleteTopics", 6), {b"a:t": DENIED})
     assert refusal.of("a:u", None) is None
     assert refusal.of(None, TOPIC) is None
     assert refusal.of(None, None) is None
 
 
 def test_the_order_of_the_request_stays() -> None:
-    shape = shape_of(ApiKey.LIST_OFFSETS, 7)
-    entries = topics_of(shape, 7, Asked("c"), Asked("a"), Asked("d"), Asked("b"))
+    shape = shape_of("ListOffsets", 7)
+    entries = entries_of("ListOffsets", 7, Asked("c"), Asked("a"), Asked("d"), Asked("b"))
     left, asked = divide(entries, Refusal(shape, {b"a": DENIED}))
     assert [entry.name for entry in left] == ["c", "d", "b"]
     assert [topic.name for topic in asked] == ["c", "a", "d", "b"]
@@ -68,9 +65,9 @@ def test_the_order_of_the_request_stays() -> None:
 
 
 def test_three_spellings_make_one_entry() -> None:
-    shape = shape_of(ApiKey.OFFSET_FETCH, 7)
-    entries = topics_of(
-        shape,
+    shape = shape_of("OffsetFetch", 7)
+    entries = entries_of(
+        "OffsetFetch",
         7,
         Asked("x", partitions=(2,)),
         Asked("y", partitions=(2, 3)),
@@ -83,15 +80,15 @@ def test_three_spellings_make_one_entry() -> None:
 
 
 def test_a_second_spelling_without_the_first_goes_on_under_the_first() -> None:
-    shape = shape_of(ApiKey.DELETE_TOPICS, 3)
+    shape = shape_of("DeleteTopics", 3)
     left, (asked,) = divide(("a..t",), Refusal(shape, aliases={b"a..t": b"a:t"}))
     assert left == ("a:t",)
     assert (asked.name, asked.forwarded, asked.denied) == ("a..t", "a:t", None)
 
 
 def test_one_refused_topic_stops_a_transaction() -> None:
-    shape = shape_of(ApiKey.ADD_PARTITIONS_TO_TXN, 3)
-    entries = topics_of(shape, 3, Asked("a"), Asked("b"))
+    shape = shape_of("AddPartitionsToTxn", 3)
+    entries = entries_of("AddPartitionsToTxn", 3, Asked("a"), Asked("b"))
     left, asked = divide(entries, Refusal(shape, {b"b": DENIED}))
     assert left == ()
     assert [topic.denied.code for topic in asked if topic.denied] == [55, 3]
@@ -100,8 +97,8 @@ def test_one_refused_topic_stops_a_transaction() -> None:
 def test_an_empty_name_beside_an_id_says_nothing() -> None:
     """Java's client asks Metadata for an id so."""
     version = 12
-    shape = shape_of(ApiKey.METADATA, version)
-    topics = topics_of(shape, version, Asked("", TOPIC))
+    shape = shape_of("Metadata", version)
+    topics = entries_of("Metadata", version, Asked("", TOPIC))
     forwarded, (asked,) = divide(topics, Refusal(shape, {b"": DENIED}))
     assert forwarded == topics
     assert (asked.name, asked.topic_id, asked.denied) == (None, TOPIC, None)

@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.acl_model import CLUSTER, Operation
+from gateway.apis.table import APIS
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.coverage import COVERAGE
+from gateway.exchanges.api import Api
 from gateway.names import LogicalName
 from gateway.rules import authorized_operations
-from gateway.rules.api_keys import ApiKey
 from gateway.rules.authorized_operations import NOT_ASKED
 from gateway.rules.nested import element_class, has_field, make
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from protocol import messages
 from protocol.errors import ProtocolError
-from protocol.schema import request_name, response_name
+from tests.rules.apis import api_named
 from tests.session.allowing import Allowing
 
 READ, WRITE, CREATE, DESCRIBE = (
@@ -34,16 +34,18 @@ TOPIC_OPERATIONS = [
 ]
 ALL = sum(1 << operation for operation in TOPIC_OPERATIONS)
 
+METADATA = api_named("Metadata")
+
 MOVED = TopicEntry(
     "old", LogicalName("team-a", "orders"), aliases=(Alias(LogicalName("", "old"), 1 << 60),)
 )
 
 FIELDS = {
-    (ApiKey.METADATA, "include_topic_authorized_operations"): range(8, 14),
-    (ApiKey.METADATA, "include_cluster_authorized_operations"): range(8, 11),
-    (ApiKey.DESCRIBE_GROUPS, "include_authorized_operations"): range(3, 7),
-    (ApiKey.DESCRIBE_CLUSTER, "include_cluster_authorized_operations"): range(3),
-    (ApiKey.CONSUMER_GROUP_DESCRIBE, "include_authorized_operations"): range(2),
+    ("Metadata", "include_topic_authorized_operations"): range(8, 14),
+    ("Metadata", "include_cluster_authorized_operations"): range(8, 11),
+    ("DescribeGroups", "include_authorized_operations"): range(3, 7),
+    ("DescribeCluster", "include_cluster_authorized_operations"): range(3),
+    ("ConsumerGroupDescribe", "include_authorized_operations"): range(2),
 }
 """Which versions can ask, by KIP-430, KIP-700 (the cluster's go from Metadata to DescribeCluster)
 and KIP-848."""
@@ -54,55 +56,55 @@ def access(*allowed: str, home: str = "") -> AuthorizedAccess:
     return AuthorizedAccess(view, "User:alice", "10.0.0.1", Allowing(allowed))
 
 
-def asked(api: int, version: int, **values: object) -> bool:
-    cls = messages.message_class(request_name(api), version)
+def asked(api: Api, version: int, **values: object) -> bool:
+    cls = messages.message_class(f"{api.name}Request", version)
     return authorized_operations.are_asked(api, version, messages.write(make(cls, values)))
 
 
-def cut(api: int, version: int, values: dict[str, Any], of: AuthorizedAccess) -> Any:
-    body = messages.write(make(messages.message_class(response_name(api), version), values))
+def cut(api: Api, version: int, values: dict[str, Any], of: AuthorizedAccess) -> Any:
+    body = messages.write(make(messages.message_class(f"{api.name}Response", version), values))
     return messages.parse(
-        response_name(api), version, authorized_operations.cut(api, version, body, of)
+        f"{api.name}Response", version, authorized_operations.cut(api, version, body, of)
     )
 
 
-def entries(api: int, version: int, array: str, *values: dict[str, Any]) -> tuple[Any, ...]:
-    cls = element_class(messages.message_class(response_name(api), version), array)
+def entries(api: Api, version: int, array: str, *values: dict[str, Any]) -> tuple[Any, ...]:
+    cls = element_class(messages.message_class(f"{api.name}Response", version), array)
     return tuple(make(cls, value) for value in values)
 
 
 def topic_bits(told: int, name: str, of: AuthorizedAccess, version: int = 13) -> int:
     topics = entries(
-        ApiKey.METADATA,
+        METADATA,
         version,
         "topics",
         {"name": name, "topic_authorized_operations": told},
     )
-    answer = cut(ApiKey.METADATA, version, {"topics": topics}, of)
+    answer = cut(METADATA, version, {"topics": topics}, of)
     return int(answer.topics[0].topic_authorized_operations)
 
 
-@pytest.mark.parametrize(("api", "field"), FIELDS)
-def test_a_request_asks_by_its_field(api: int, field: str) -> None:
-    row = COVERAGE[api]
-    for version in range(row.first, row.last + 1):
-        can_ask = version in FIELDS[ApiKey(api), field]
-        assert has_field(messages.message_class(request_name(api), version), field) == can_ask
+@pytest.mark.parametrize(("name", "field"), FIELDS)
+def test_a_request_asks_by_its_field(name: str, field: str) -> None:
+    api = api_named(name)
+    for version in range(api.first, api.last + 1):
+        can_ask = version in FIELDS[name, field]
+        assert has_field(messages.message_class(f"{api.name}Request", version), field) == can_ask
         assert asked(api, version, **{field: True}) == can_ask
         assert not asked(api, version)
 
 
 def test_partitions_are_described_with_operations_unasked() -> None:
-    assert asked(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0)
+    assert asked(api_named("DescribeTopicPartitions"), 0)
 
 
 def test_no_other_request_asks() -> None:
-    for api, row in COVERAGE.items():
-        assert (api in authorized_operations.TOLD_BY) == any(
+    for api in APIS.values():
+        assert (api.operations is not None) == any(
             "authorized_operations" in field
-            for version in range(row.first, row.last + 1)
-            for field in _all_fields(messages.message_class(response_name(api), version))
-        ), row.name
+            for version in range(api.first, api.last + 1)
+            for field in _all_fields(messages.message_class(f"{api.name}Response", version))
+        ), api.name
 
 
 def _all_fields(cls: type) -> set[str]:
@@ -115,7 +117,7 @@ def _all_fields(cls: type) -> set[str]:
 
 def test_a_request_that_cannot_be_read() -> None:
     with pytest.raises(ProtocolError):
-        authorized_operations.are_asked(ApiKey.METADATA, 9, b"\x05")
+        authorized_operations.are_asked(METADATA, 9, b"\x05")
 
 
 @given(
@@ -141,6 +143,35 @@ def test_what_was_not_asked_for_is_not_told() -> None:
     assert topic_bits(NOT_ASKED, "y", access("READ TOPIC y")) == NOT_ASKED
 
 
+@pytest.mark.parametrize(
+    ("code", "of_topics", "told"),
+    [(3, True, READ | DESCRIBE), (29, True, NOT_ASKED), (3, False, NOT_ASKED)],
+)
+def test_a_topic_that_was_answered_here_has_them_too(code: int, of_topics: bool, told: int) -> None:
+    """Of every topic that may be described, there or not (KafkaApis)."""
+    body = messages.write(
+        make(
+            messages.message_class("MetadataResponse", 13),
+            {
+                "topics": entries(
+                    METADATA,
+                    13,
+                    "topics",
+                    {
+                        "name": "y",
+                        "error_code": code,
+                        "topic_authorized_operations": NOT_ASKED,
+                    },
+                )
+            },
+        )
+    )
+    alice = access("READ TOPIC y", "DESCRIBE TOPIC y")
+    answer = authorized_operations.cut(METADATA, 13, body, alice, of_topics=of_topics)
+    (topic,) = messages.parse("MetadataResponse", 13, answer).topics
+    assert topic.topic_authorized_operations == told
+
+
 def test_a_topic_is_asked_about_by_its_own_name() -> None:
     alice = access("READ TOPIC team-a:orders", "WRITE TOPIC old")
     assert topic_bits(ALL, "old", alice) == READ
@@ -149,19 +180,17 @@ def test_a_topic_is_asked_about_by_its_own_name() -> None:
 
 def test_nothing_is_told_of_what_names_nothing_here() -> None:
     assert topic_bits(ALL, ":team-b:x", access("READ TOPIC team-b:x", home="team-a")) == NOT_ASKED
-    nameless = entries(
-        ApiKey.METADATA, 13, "topics", {"name": None, "topic_authorized_operations": ALL}
-    )
-    answer = cut(ApiKey.METADATA, 13, {"topics": nameless}, access())
+    nameless = entries(METADATA, 13, "topics", {"name": None, "topic_authorized_operations": ALL})
+    answer = cut(METADATA, 13, {"topics": nameless}, access())
     assert answer.topics[0].topic_authorized_operations == NOT_ASKED
 
 
 @pytest.mark.parametrize(
-    ("api", "version"),
-    [(ApiKey.DESCRIBE_GROUPS, v) for v in range(3, 7)]
-    + [(ApiKey.CONSUMER_GROUP_DESCRIBE, v) for v in range(2)],
+    ("name", "version"),
+    [("DescribeGroups", v) for v in range(3, 7)] + [("ConsumerGroupDescribe", v) for v in range(2)],
 )
-def test_groups_are_the_homes(api: int, version: int) -> None:
+def test_groups_are_the_homes(name: str, version: int) -> None:
+    api = api_named(name)
     groups = entries(
         api,
         version,
@@ -175,10 +204,12 @@ def test_groups_are_the_homes(api: int, version: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("api", "version"),
-    [(ApiKey.METADATA, v) for v in range(8, 11)] + [(ApiKey.DESCRIBE_CLUSTER, v) for v in range(3)],
+    ("name", "version"),
+    [("Metadata", v) for v in range(8, 11)] + [("DescribeCluster", v) for v in range(3)],
 )
-def test_the_cluster_is_told_to_whom_may_describe_it(api: int, version: int) -> None:
+def test_the_cluster_is_told_to_whom_may_describe_it(name: str, version: int) -> None:
+    api = api_named(name)
+
     def told(bits: int, *allowed: str) -> int:
         values = {"cluster_authorized_operations": bits}
         return int(cut(api, version, values, access(*allowed)).cluster_authorized_operations)
@@ -191,12 +222,14 @@ def test_the_cluster_is_told_to_whom_may_describe_it(api: int, version: int) -> 
 
 def test_the_rest_of_an_answer_stays() -> None:
     topics = entries(
-        ApiKey.DESCRIBE_TOPIC_PARTITIONS,
+        api_named("DescribeTopicPartitions"),
         0,
         "topics",
         {"name": "y", "error_code": 5, "is_internal": True, "topic_authorized_operations": ALL},
     )
-    answer = cut(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, {"topics": topics}, access("WRITE TOPIC y"))
+    answer = cut(
+        api_named("DescribeTopicPartitions"), 0, {"topics": topics}, access("WRITE TOPIC y")
+    )
     (topic,) = answer.topics
     assert (topic.name, topic.error_code, topic.is_internal) == ("y", 5, True)
     assert topic.topic_authorized_operations == WRITE

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from gateway.decision import Denied
 from gateway.rules.consumer_group_heartbeat import (
     MAX_NAMES,
-    Answer,
     Forward,
     KnownNames,
     RegexSubscriptions,
@@ -60,14 +60,9 @@ def response(code: int = 0, version: int = 1) -> bytes:
     return messages.write(make(cls, {"error_code": code, "assignment": None}))
 
 
-def forwarded(outcome: Forward | Answer) -> Any:
+def forwarded(outcome: Forward | Denied) -> Any:
     assert isinstance(outcome, Forward)
     return messages.parse("ConsumerGroupHeartbeatRequest", 1, outcome.body)
-
-
-def answered(outcome: Forward | Answer) -> Any:
-    assert isinstance(outcome, Answer)
-    return messages.parse("ConsumerGroupHeartbeatResponse", 1, outcome.body)
 
 
 class Client:
@@ -86,8 +81,8 @@ class Client:
         """What reaches the broker, or what the gateway answers; the broker answers ``code``."""
         body = heartbeat(epoch, names, regex, self.member)
         outcome = self.worker.on_request(1, body, self.listing, self.scope)
-        if isinstance(outcome, Answer):
-            return answered(outcome)
+        if isinstance(outcome, Denied):
+            return outcome
         self.worker.on_response(1, outcome.sent, response(code))
         return forwarded(outcome)
 
@@ -206,7 +201,7 @@ def test_a_member_of_version_0_is_fenced_too_when_its_topic_is_moved() -> None:
     worker = RegexSubscriptions()
     reach = {"a:users": b"flat"}
 
-    def beat(epoch: int, names: Names | None, member: str) -> Forward | Answer:
+    def beat(epoch: int, names: Names | None, member: str) -> Forward | Denied:
         body = heartbeat(epoch, names, member=member, version=0)
         return worker.on_request(0, body, known((), 1), reach=reach.get)
 
@@ -218,9 +213,8 @@ def test_a_member_of_version_0_is_fenced_too_when_its_topic_is_moved() -> None:
     assert isinstance(beat(1, None, "given"), Forward)
     del reach["a:users"]
     fenced = beat(2, None, "given")
-    assert isinstance(fenced, Answer)
-    response = messages.parse("ConsumerGroupHeartbeatResponse", 0, fenced.body)
-    assert response.error_code == FENCED_MEMBER_EPOCH
+    assert isinstance(fenced, Denied)
+    assert fenced.code == FENCED_MEMBER_EPOCH
 
 
 def test_what_is_kept_of_members_names_is_bounded() -> None:
@@ -234,7 +228,7 @@ def test_what_is_kept_of_members_names_is_bounded() -> None:
         worker.on_response(1, outcome.sent, response())
     assert len(worker) == MAX_NAMES_KEPT // MAX_NAMES
     refused = worker.on_request(1, heartbeat(0, (*names, "one more")), known((), 1))
-    assert isinstance(refused, Answer)
+    assert isinstance(refused, Denied)
     nothing = worker.on_request(1, heartbeat(0, ("x" * 301, "a:b"), member="x"), known((), 1))
     assert isinstance(nothing, Forward)
     assert nothing.sent is not None
@@ -267,24 +261,24 @@ def test_a_name_that_comes_to_reach_a_topic_is_subscribed_to_then(version: int) 
 @pytest.mark.parametrize("regex", ["a:(", "[", r"(a)\1"])
 def test_an_invalid_expression(client: Client, regex: str) -> None:
     refused = client.beat(0, (), regex)
-    assert int(refused.error_code) == INVALID_REGULAR_EXPRESSION
-    assert regex in refused.error_message
+    assert refused.code == INVALID_REGULAR_EXPRESSION
+    assert regex in refused.message
     client.beat(0, (), "a:users")
-    assert int(client.beat(1, (), regex).error_code) == INVALID_REGULAR_EXPRESSION
+    assert client.beat(1, (), regex).code == INVALID_REGULAR_EXPRESSION
     client.topics_change("b:orders")
     assert client.beat(1).subscribed_topic_names == ()
 
 
 def test_an_unknown_member_is_fenced_once(client: Client) -> None:
     refused = client.beat(7)
-    assert int(refused.error_code) == FENCED_MEMBER_EPOCH
-    assert refused.error_message
+    assert refused.code == FENCED_MEMBER_EPOCH
+    assert refused.message
     assert client.beat(7) == forwarded(Forward(heartbeat(7), None))
     assert client.beat(7).member_epoch == 7
 
 
 def test_a_fenced_member_joins_again(client: Client) -> None:
-    assert int(client.beat(7).error_code) == FENCED_MEMBER_EPOCH
+    assert client.beat(7).code == FENCED_MEMBER_EPOCH
     assert client.beat(0, (), "b:.*").subscribed_topic_names == ("b:orders",)
     client.topics_change("b:new", "b:orders")
     assert client.beat(8).subscribed_topic_names == ("b:new", "b:orders")
@@ -338,11 +332,11 @@ def test_what_is_remembered_is_bounded() -> None:
     for one in clients:
         one.beat(0, (), "a:.*")
     assert len(worker) == 2
-    assert int(clients[0].beat(1).error_code) == FENCED_MEMBER_EPOCH
+    assert clients[0].beat(1).code == FENCED_MEMBER_EPOCH
     assert clients[2].beat(1).subscribed_topic_names is None
     for member in range(5):
         Client(worker, f"unknown {member}").beat(1)
-    assert int(clients[0].beat(1).error_code) == FENCED_MEMBER_EPOCH
+    assert clients[0].beat(1).code == FENCED_MEMBER_EPOCH
 
 
 def test_a_busy_member_is_not_the_first_to_go() -> None:
@@ -353,7 +347,7 @@ def test_a_busy_member_is_not_the_first_to_go() -> None:
     busy.beat(1)
     new.beat(0, (), "a:.*")
     assert busy.beat(1).subscribed_topic_names is None
-    assert int(idle.beat(1).error_code) == FENCED_MEMBER_EPOCH
+    assert idle.beat(1).code == FENCED_MEMBER_EPOCH
 
 
 def test_another_scopes_members_push_none_out() -> None:
@@ -371,7 +365,7 @@ def test_another_scopes_members_push_none_out() -> None:
 def test_fenced_members_of_another_scope_are_still_known() -> None:
     worker = RegexSubscriptions(max_members=2)
     victim = Client(worker, scope="victim")
-    assert int(victim.beat(7).error_code) == FENCED_MEMBER_EPOCH
+    assert victim.beat(7).code == FENCED_MEMBER_EPOCH
     for number in range(5):
         Client(worker, f"unknown {number}", scope="other").beat(1)
     assert victim.beat(7) == forwarded(Forward(heartbeat(7), None))
@@ -451,8 +445,8 @@ def test_a_member_is_fenced_when_its_topic_goes_by_another_name() -> None:
     worker.on_response(1, outcome.sent, response())
     reach = {"b:orders": b"flat"}
     outcome = worker.on_request(1, heartbeat(1), known((), 1), reach=lambda name: reach.get(name))
-    assert isinstance(outcome, Answer)
-    assert answered(outcome).error_code == FENCED_MEMBER_EPOCH
+    assert isinstance(outcome, Denied)
+    assert outcome.code == FENCED_MEMBER_EPOCH
     again = worker.on_request(
         1, heartbeat(0, ("b:orders",)), known((), 1), reach=lambda name: reach.get(name)
     )

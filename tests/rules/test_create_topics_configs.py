@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from gateway.apis.table import APIS
 from gateway.catalog.snapshot import Snapshot
-from gateway.coverage import COVERAGE
 from gateway.rules.create_topics_configs import FIRST, hide
 from gateway.rules.nested import element_class, has_field, make
 from gateway.views.authorized_access import AuthorizedAccess
@@ -17,7 +17,7 @@ from protocol.errors import ProtocolError
 from tests.session.allowing import Allowing
 
 NAME = "CreateTopicsResponse"
-VERSIONS = range(FIRST, COVERAGE[19].last + 1)
+VERSIONS = range(FIRST, APIS[19].last + 1)
 
 
 def access(*allowed: str, home: str = "") -> AuthorizedAccess:
@@ -41,7 +41,7 @@ def shown(version: int, of: AuthorizedAccess, *topics: Any) -> tuple[Any, ...]:
 def test_the_first_version_is_the_one_that_has_configs() -> None:
     having = [
         version
-        for version in range(2, COVERAGE[19].last + 1)
+        for version in range(2, APIS[19].last + 1)
         if has_field(element_class(messages.message_class(NAME, version), "topics"), "configs")
     ]
     assert having == list(VERSIONS)

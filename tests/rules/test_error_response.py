@@ -7,15 +7,14 @@ from uuid import UUID
 
 import pytest
 
-from gateway.coverage import COVERAGE, Do
-from gateway.rules import configs, group_lists
-from gateway.rules.api_keys import ApiKey
+from gateway.apis.table import APIS
+from gateway.exchanges.api import Api
+from gateway.rules.declaration import Do
 from gateway.rules.error_response import error_response
 from gateway.rules.nested import element_class, has_field, make
-from gateway.rules.topic_shapes import topic_shape
 from protocol import messages
 from protocol.errors import ProtocolError
-from protocol.schema import request_name, response_name
+from tests.rules.apis import api_named
 from tests.rules.samples import Asked, ask, error_codes, names_topics_by
 
 NOT_COORDINATOR = 16
@@ -23,26 +22,27 @@ CLUSTER_AUTHORIZATION_FAILED = 31
 UNSUPPORTED_VERSION = 35
 FETCH_SESSION_ID_NOT_FOUND = 70
 
+PRODUCE = api_named("Produce")
+
 VERSIONS = [
-    pytest.param(key, version, id=f"{api.name}-{version}")
-    for key, api in COVERAGE.items()
+    pytest.param(api, version, id=f"{api.name}-{version}")
+    for api in APIS.values()
     if Do.ANSWER not in (api.named, api.null)
     for version in range(api.first, api.last + 1)
 ]
 """What the gateway answers altogether makes its own errors."""
 
 
-def request_with_two_items(api_key: int, version: int) -> bytes:
+def request_with_two_items(api: Api, version: int) -> bytes:
     """A request for two topics, groups or resources, where the API asks for any."""
-    request_class = messages.message_class(request_name(api_key), version)
-    if (topics := topic_shape(api_key, version)) is not None:
-        by_name, _ = names_topics_by(topics, version)
+    request_class = messages.message_class(f"{api.name}Request", version)
+    if api.topics:
+        by_name, _ = names_topics_by(api, version)
         asked = (Asked("a:t"), Asked("a:u"))
         if not by_name:
             asked = (Asked(None, UUID(int=1)), Asked(None, UUID(int=2)))
-        return ask(topics, version, asked, acks=-1)
-    items = group_lists.group_shape(api_key, version)
-    items = items or configs.RESOURCE_SHAPES.get(ApiKey(api_key))
+        return ask(api, version, asked, acks=-1)
+    items = api.item_shape(version)
     if items is None:
         return messages.write(messages.build(request_class))
     values: dict[str, Any] = {items.asked: ("g", "h")}
@@ -53,95 +53,93 @@ def request_with_two_items(api_key: int, version: int) -> bytes:
     return messages.write(make(request_class, values))
 
 
-def refused(api_key: int, version: int, code: int, message: str | None = None) -> Any:
-    body = request_with_two_items(api_key, version)
-    answer = error_response(api_key, version, body, code, message)
-    return messages.parse(response_name(api_key), version, answer)
+def refused(api: Api, version: int, code: int, message: str | None = None) -> Any:
+    body = request_with_two_items(api, version)
+    answer = error_response(api, version, body, code, message)
+    return messages.parse(f"{api.name}Response", version, answer)
 
 
-@pytest.mark.parametrize(("api_key", "version"), VERSIONS)
-def test_every_error_code_is_the_given_one(api_key: int, version: int) -> None:
-    codes = error_codes(refused(api_key, version, CLUSTER_AUTHORIZATION_FAILED, "no"))
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+def test_every_error_code_is_the_given_one(api: Api, version: int) -> None:
+    codes = error_codes(refused(api, version, CLUSTER_AUTHORIZATION_FAILED, "no"))
     assert set(codes) == {CLUSTER_AUTHORIZATION_FAILED}
 
 
-@pytest.mark.parametrize(("api_key", "version"), VERSIONS)
-def test_the_message_goes_where_there_is_room(api_key: int, version: int) -> None:
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+def test_the_message_goes_where_there_is_room(api: Api, version: int) -> None:
     for text in ("no", None):
-        response = refused(api_key, version, CLUSTER_AUTHORIZATION_FAILED, text)
+        response = refused(api, version, CLUSTER_AUTHORIZATION_FAILED, text)
         if has_field(type(response), "error_message"):
             assert response.error_message == text
 
 
 def test_items_are_answered_one_by_one_where_there_is_no_other_place() -> None:
-    configs_response = refused(ApiKey.DESCRIBE_CONFIGS, 4, 31, "no")
+    configs_response = refused(api_named("DescribeConfigs"), 4, 31, "no")
     assert [(r.resource_name, r.error_message) for r in configs_response.results] == [
         ("a:t", "no"),
         ("a:u", "no"),
     ]
-    groups = refused(ApiKey.DESCRIBE_GROUPS, 6, 31).groups
+    groups = refused(api_named("DescribeGroups"), 6, 31).groups
     assert [(g.group_id, g.group_state, g.error_message) for g in groups] == [
         ("g", "", None),
         ("h", "", None),
     ]
-    assert [t.name for t in refused(ApiKey.CREATE_TOPICS, 7, 31).topics] == ["a:t", "a:u"]
-    offsets = refused(ApiKey.OFFSET_FETCH, 1, 31).topics[0].partitions[0]
+    assert [t.name for t in refused(api_named("CreateTopics"), 7, 31).topics] == ["a:t", "a:u"]
+    offsets = refused(api_named("OffsetFetch"), 1, 31).topics[0].partitions[0]
     assert (offsets.committed_offset, offsets.metadata) == (-1, "")
-    assert refused(ApiKey.OFFSET_FETCH, 7, 31).topics == ()
-    assert [g.group_id for g in refused(ApiKey.OFFSET_FETCH, 9, 31).groups] == ["g1", "g2"]
+    assert refused(api_named("OffsetFetch"), 7, 31).topics == ()
+    assert [g.group_id for g in refused(api_named("OffsetFetch"), 9, 31).groups] == ["g1", "g2"]
 
 
 def test_a_fetch_error_stands_in_the_partitions_for_old_clients() -> None:
     for version, topics in ((6, 2), (12, 2), (13, 0)):
-        response = refused(ApiKey.FETCH, version, CLUSTER_AUTHORIZATION_FAILED)
+        response = refused(api_named("Fetch"), version, CLUSTER_AUTHORIZATION_FAILED)
         assert len(response.responses) == topics
         assert getattr(response, "session_id", 0) == 0
 
 
 def test_a_fetch_session_error_names_no_partition() -> None:
-    response = refused(ApiKey.FETCH, 12, FETCH_SESSION_ID_NOT_FOUND)
+    response = refused(api_named("Fetch"), 12, FETCH_SESSION_ID_NOT_FOUND)
     assert (response.error_code, response.responses) == (FETCH_SESSION_ID_NOT_FOUND, ())
 
 
 def test_nobody_coordinates() -> None:
     for version in range(4):
-        response = refused(ApiKey.FIND_COORDINATOR, version, NOT_COORDINATOR)
+        response = refused(api_named("FindCoordinator"), version, NOT_COORDINATOR)
         assert (response.node_id, response.host, response.port) == (-1, "", -1)
     for version in range(4, 7):
-        for found in refused(ApiKey.FIND_COORDINATOR, version, NOT_COORDINATOR).coordinators:
+        for found in refused(api_named("FindCoordinator"), version, NOT_COORDINATOR).coordinators:
             assert (found.node_id, found.host, found.port) == (-1, "", -1)
 
 
 def test_nobody_joins() -> None:
     for version in range(10):
-        response = refused(ApiKey.JOIN_GROUP, version, NOT_COORDINATOR)
+        response = refused(api_named("JoinGroup"), version, NOT_COORDINATOR)
         assert (response.generation_id, response.member_id, response.leader) == (-1, "", "")
         assert response.protocol_name == (None if version >= 7 else "")
 
 
 def test_no_producer_id() -> None:
-    response = refused(ApiKey.INIT_PRODUCER_ID, 4, NOT_COORDINATOR)
+    response = refused(api_named("InitProducerId"), 4, NOT_COORDINATOR)
     assert (response.producer_id, response.producer_epoch) == (-1, -1)
 
 
 def test_a_refusal_of_all_topics_has_metadatas_own_error() -> None:
     cls = messages.message_class("MetadataRequest", 13)
     body = messages.write(messages.build(cls, topics=None))
-    answer = error_response(ApiKey.METADATA, 13, body, CLUSTER_AUTHORIZATION_FAILED)
+    answer = error_response(api_named("Metadata"), 13, body, CLUSTER_AUTHORIZATION_FAILED)
     response = messages.parse("MetadataResponse", 13, answer)
     assert (response.error_code, response.topics) == (CLUSTER_AUTHORIZATION_FAILED, ())
 
 
 def test_produce_without_acks_has_no_answer() -> None:
-    shape = topic_shape(ApiKey.PRODUCE, 9)
-    assert shape is not None
-    body = ask(shape, 9, (Asked("a:t"),), acks=0)
-    assert error_response(ApiKey.PRODUCE, 9, body, CLUSTER_AUTHORIZATION_FAILED) == b""
+    body = ask(PRODUCE, 9, (Asked("a:t"),), acks=0)
+    assert error_response(PRODUCE, 9, body, CLUSTER_AUTHORIZATION_FAILED) == b""
 
 
 @pytest.mark.parametrize("version", [4, 5, 99])
 def test_an_unknown_api_versions_is_answered_in_version_0(version: int) -> None:
-    answer = error_response(ApiKey.API_VERSIONS, version, b"\xff", UNSUPPORTED_VERSION)
+    answer = error_response(api_named("ApiVersions"), version, b"\xff", UNSUPPORTED_VERSION)
     response = messages.parse("ApiVersionsResponse", 0, answer)
     assert response.error_code == UNSUPPORTED_VERSION
     (own,) = response.api_keys
@@ -150,15 +148,15 @@ def test_an_unknown_api_versions_is_answered_in_version_0(version: int) -> None:
 
 def test_produce_of_a_version_without_definition_is_refused() -> None:
     body = b"\x00\x01" + bytes(4) + b"\x00\x00\x00\x01\x00\x01t" + bytes(4)
-    answer = error_response(ApiKey.PRODUCE, 0, body, UNSUPPORTED_VERSION)
+    answer = error_response(PRODUCE, 0, body, UNSUPPORTED_VERSION)
     assert answer == b"\x00\x00\x00\x01\x00\x01t" + bytes(4)
 
 
 def test_an_unknown_version_is_a_protocol_error() -> None:
     with pytest.raises(ProtocolError):
-        error_response(ApiKey.HEARTBEAT, 99, b"", NOT_COORDINATOR)
+        error_response(api_named("Heartbeat"), 99, b"", NOT_COORDINATOR)
 
 
 def test_an_unreadable_request_is_a_protocol_error() -> None:
     with pytest.raises(ProtocolError):
-        error_response(ApiKey.CREATE_TOPICS, 7, b"\x05", NOT_COORDINATOR)
+        error_response(api_named("CreateTopics"), 7, b"\x05", NOT_COORDINATOR)

@@ -1,34 +1,125 @@
-"""What holds for every list of items, whatever it is that they name."""
+"""Lists of groups and other items: the refused ones are answered here, the others by the broker.
+
+Config resources have more to them: test_config_resources.py.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from gateway.apis.table import APIS
 from gateway.decision import Denied
-from gateway.rules.configs import RESOURCE_SHAPES
-from gateway.rules.group_lists import GROUP_SHAPES
-from gateway.rules.item_lists import AskedItem, ItemShape, KeptItems, merge_items, split_items
-from gateway.rules.nested import element_class, has_field, make
+from gateway.exchanges.api import Api
+from gateway.rules.item_lists import (
+    AskedItem,
+    KeptItems,
+    merge_items,
+    refuse_all_items,
+    split_items,
+)
+from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
-from protocol.schema import request_name, response_name
+from tests.rules.apis import api_named, items_of
 
-DENIED = Denied(30, "", "access")
-SHAPES = [*GROUP_SHAPES, *RESOURCE_SHAPES.values()]
-DELETE_GROUPS = next(shape for shape in SHAPES if shape.asked == "groups_names")
+DENIED = Denied(30, "not your group", "access")
+CASES = [
+    pytest.param(api, version, id=f"{api.name}-{version}")
+    for api in APIS.values()
+    for shape in api.items
+    for version in api.versions_of(shape)
+    if "resource_name" not in shape.asked_by
+]
+DELETE_GROUPS = api_named("DeleteGroups")
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.api_key.name)
-def test_the_fields_of_a_row_exist(shape: ItemShape) -> None:
-    for version in range(shape.first, shape.last + 1):
-        request = messages.message_class(request_name(shape.api_key), version)
-        response = messages.message_class(response_name(shape.api_key), version)
-        item = element_class(request, shape.asked)
-        assert all(has_field(item, name) for name in shape.asked_by)
-        assert shape.asked_by or issubclass(item, str)
-        answer = element_class(response, shape.answered)
-        assert all(has_field(answer, name) for name in (*shape.answered_by, "error_code"))
-        assert all(has_field(answer, name) for name in shape.error_values)
+def ask(api: Api, version: int, *groups: str) -> bytes:
+    shape = items_of(api, version)
+    cls = messages.message_class(f"{api.name}Request", version)
+    items: tuple[Any, ...] = groups
+    if shape.asked_by:
+        item_class = element_class(cls, shape.asked)
+        items = tuple(make(item_class, {shape.asked_by[0]: group}) for group in groups)
+    return messages.write(make(cls, {shape.asked: items}))
+
+
+def asked(api: Api, version: int, body: bytes) -> list[str]:
+    shape = items_of(api, version)
+    request = messages.parse(f"{api.name}Request", version, body)
+    items = getattr(request, shape.asked)
+    return [getattr(item, shape.asked_by[0]) for item in items] if shape.asked_by else list(items)
+
+
+def serve(api: Api, version: int, body: bytes) -> bytes:
+    shape = items_of(api, version)
+    cls = messages.message_class(f"{api.name}Response", version)
+    item_class = element_class(cls, shape.answered)
+    groups = reversed(asked(api, version, body))
+    items = tuple(make(item_class, {shape.answered_by[0]: group}) for group in groups)
+    return messages.write(make(cls, {shape.answered: items}))
+
+
+def codes(api: Api, version: int, body: bytes) -> list[tuple[str, int]]:
+    shape = items_of(api, version)
+    response = messages.parse(f"{api.name}Response", version, body)
+    items = getattr(response, shape.answered)
+    return [(getattr(item, shape.answered_by[0]), int(item.error_code)) for item in items]
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+def test_two_of_three_refused(api: Api, version: int) -> None:
+    body = ask(api, version, "a", "b", "c")
+    parts = split_items(api, version, body, {b"a": DENIED, b"c": DENIED})
+    assert parts.body is not None
+    assert asked(api, version, parts.body) == ["b"]
+    response = merge_items(parts.kept, serve(api, version, parts.body))
+    assert codes(api, version, response) == [("a", 30), ("b", 0), ("c", 30)]
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+def test_all_refused(api: Api, version: int) -> None:
+    body = ask(api, version, "a", "b")
+    parts = split_items(api, version, body, {b"a": DENIED, b"b": DENIED})
+    assert parts.body is None
+    response = merge_items(parts.kept, None)
+    assert codes(api, version, response) == [("a", 30), ("b", 30)]
+    assert response == refuse_all_items(api, version, body, DENIED)
+
+
+@pytest.mark.parametrize(("api", "version"), CASES)
+def test_none_refused(api: Api, version: int) -> None:
+    body = ask(api, version, "b", "a", "b")
+    parts = split_items(api, version, body, {b"c": DENIED})
+    assert parts.body == body
+    response = merge_items(parts.kept, serve(api, version, body))
+    assert codes(api, version, response) == [("b", 0), ("a", 0), ("b", 0)]
+
+
+def test_the_message_is_kept() -> None:
+    api = api_named("DescribeGroups")
+    parts = split_items(api, 6, ask(api, 6, "a"), {b"a": DENIED})
+    response = messages.parse("DescribeGroupsResponse", 6, merge_items(parts.kept, None))
+    assert response.groups[0].error_message == DENIED.message
+
+
+def test_a_coordinator_key_has_no_coordinator() -> None:
+    api = api_named("FindCoordinator")
+    parts = split_items(api, 6, ask(api, 6, "a"), {b"a": DENIED})
+    (found,) = messages.parse(
+        "FindCoordinatorResponse", 6, merge_items(parts.kept, None)
+    ).coordinators
+    assert (found.node_id, found.host, found.port) == (-1, "", -1)
+
+
+def test_an_api_without_a_list_is_a_lookup_error() -> None:
+    api = api_named("FindCoordinator")
+    assert api.item_shape(3) is None
+    with pytest.raises(LookupError):
+        split_items(api, 3, b"", {})
+    with pytest.raises(LookupError):
+        refuse_all_items(api, 3, b"", DENIED)
 
 
 def test_what_nobody_asked_for_comes_last_and_what_is_missing_stays_out() -> None:
@@ -37,6 +128,7 @@ def test_what_nobody_asked_for_comes_last_and_what_is_missing_stays_out() -> Non
     results = tuple(make(item, {"group_id": group}) for group in ("extra", "b"))
     kept = KeptItems(
         DELETE_GROUPS,
+        items_of(DELETE_GROUPS, 2),
         2,
         (
             AskedItem(b"a", b"a", DENIED),
@@ -53,4 +145,4 @@ def test_garbage_is_a_protocol_error() -> None:
     with pytest.raises(ProtocolError):
         split_items(DELETE_GROUPS, 2, b"\xff", {})
     with pytest.raises(ProtocolError):
-        merge_items(KeptItems(DELETE_GROUPS, 2, ()), b"\xff")
+        merge_items(KeptItems(DELETE_GROUPS, items_of(DELETE_GROUPS, 2), 2, ()), b"\xff")

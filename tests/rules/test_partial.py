@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.exchanges.api import Api
 from gateway.rules import partial
-from gateway.rules.api_keys import ApiKey
 from gateway.rules.nested import element_class, make
-from gateway.rules.topic_shapes import TopicShape
 from protocol import messages
 from protocol.errors import ProtocolError
+from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import (
     Asked,
     ask,
@@ -46,26 +46,27 @@ from tests.rules.topic_cases import (
 )
 
 
-@pytest.mark.parametrize(("shape", "version", "asked"), CASES)
-def test_two_of_three_refused(shape: TopicShape, version: int, asked: tuple[Asked, ...]) -> None:
+@pytest.mark.parametrize(("api", "version", "asked"), CASES)
+def test_two_of_three_refused(api: Api, version: int, asked: tuple[Asked, ...]) -> None:
+    shape = topics_of(api, version)
     denied = {asked[0].key: NO_TOPIC, asked[2].key: NOT_ALLOWED}
-    parts = partial.split(shape.api_key, version, ask(shape, version, asked, acks=-1), denied)
+    parts = partial.split(api, version, ask(api, version, asked, acks=-1), denied)
     middle = 0
     if shape.all_or_nothing:
         assert parts.body is None
         response = partial.merge(parts.kept, None)
         middle = NOT_ATTEMPTED
     else:
-        request = parse_request(shape, version, parts.body)
+        request = parse_request(api, version, parts.body)
         for holder in holders(shape.request, request):
             left = entries(shape.request, holder)
             assert [identity(shape.request, entry) for entry in left] == [asked[1].identity]
         assert parts.body is not None
-        response = partial.merge(parts.kept, serve(shape, version, parts.body))
-    lists = answered(shape, parse_response(shape, version, response))
+        response = partial.merge(parts.kept, serve(api, version, parts.body))
+    lists = answered(shape, parse_response(api, version, response))
     assert lists == [
         [
-            expected(shape, asked[0], code_of(shape, asked[0], NO_TOPIC)),
+            expected(shape, asked[0], code_of(api, asked[0], NO_TOPIC)),
             expected(shape, asked[1], middle),
             expected(shape, asked[2], AUTHORIZATION_FAILED),
         ]
@@ -73,69 +74,72 @@ def test_two_of_three_refused(shape: TopicShape, version: int, asked: tuple[Aske
     assert lists
 
 
-@pytest.mark.parametrize(("shape", "version", "asked"), CASES)
-def test_all_refused(shape: TopicShape, version: int, asked: tuple[Asked, ...]) -> None:
+@pytest.mark.parametrize(("api", "version", "asked"), CASES)
+def test_all_refused(api: Api, version: int, asked: tuple[Asked, ...]) -> None:
+    shape = topics_of(api, version)
     denied = {topic.key: NOT_ALLOWED for topic in asked}
-    parts = partial.split(shape.api_key, version, ask(shape, version, asked, acks=1), denied)
+    parts = partial.split(api, version, ask(api, version, asked, acks=1), denied)
     assert (parts.body is None) != shape.always_asked
     response = partial.merge(parts.kept, None)
-    lists = answered(shape, parse_response(shape, version, response))
+    lists = answered(shape, parse_response(api, version, response))
     assert lists == [[expected(shape, topic, AUTHORIZATION_FAILED) for topic in asked]] * len(lists)
     assert lists
 
 
-@pytest.mark.parametrize(("shape", "version"), VERSIONS)
-def test_messages_are_kept_where_the_version_has_room(shape: TopicShape, version: int) -> None:
-    by_name, _ = names_topics_by(shape, version)
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+def test_messages_are_kept_where_the_version_has_room(api: Api, version: int) -> None:
+    shape = topics_of(api, version)
+    by_name, _ = names_topics_by(api, version)
     asked = BY_NAME if by_name else BY_ID
-    body = ask(shape, version, asked, acks=1)
-    parts = partial.split(shape.api_key, version, body, {asked[0].key: NO_TOPIC})
-    response = parse_response(shape, version, partial.merge(parts.kept, None))
+    body = ask(api, version, asked, acks=1)
+    parts = partial.split(api, version, body, {asked[0].key: NO_TOPIC})
+    response = parse_response(api, version, partial.merge(parts.kept, None))
     (entry, *_) = entries(shape.response, holders(shape.response, response)[0])
     if shape.response.partitions is not None:
         entry = getattr(entry, shape.response.partitions)[0]
     assert getattr(entry, "error_message", NO_TOPIC.message) == NO_TOPIC.message
     has_room = {
-        ApiKey.PRODUCE: version >= 8,
-        ApiKey.CREATE_TOPICS: version >= 1,
-        ApiKey.DELETE_TOPICS: version >= 5,
-        ApiKey.CREATE_PARTITIONS: True,
+        "Produce": version >= 8,
+        "CreateTopics": version >= 1,
+        "DeleteTopics": version >= 5,
+        "CreatePartitions": True,
+        "DescribeProducers": True,
     }
-    assert hasattr(entry, "error_message") == has_room.get(shape.api_key, False)
+    assert hasattr(entry, "error_message") == has_room.get(api.name, False)
 
 
 ALIASED = [
-    pytest.param(shape, version, id=f"{shape.api_key.name}-{version}")
-    for shape, version in ALL
-    if names_topics_by(shape, version)[0] and not shape.one_spelling
+    pytest.param(api, version, id=f"{api.name}-{version}")
+    for api, version in ALL
+    if names_topics_by(api, version)[0] and not topics_of(api, version).one_spelling
 ]
 
 
-@pytest.mark.parametrize(("shape", "version"), ALIASED)
+@pytest.mark.parametrize(("api", "version"), ALIASED)
 @pytest.mark.parametrize("second_comes_first", [False, True])
-def test_a_topic_under_two_spellings(
-    shape: TopicShape, version: int, second_comes_first: bool
-) -> None:
+def test_a_topic_under_two_spellings(api: Api, version: int, second_comes_first: bool) -> None:
+    shape = topics_of(api, version)
     one = Asked("a:t", partitions=(0, 1))
     two = Asked("a..t", partitions=(1, 2))
     asked = (two, one) if second_comes_first else (one, two)
-    body = ask(shape, version, asked)
-    parts = partial.split(shape.api_key, version, body, {}, {b"a..t": b"a:t"})
-    request = parse_request(shape, version, parts.body)
+    body = ask(api, version, asked)
+    parts = partial.split(api, version, body, {}, {b"a..t": b"a:t"})
+    request = parse_request(api, version, parts.body)
     for holder in holders(shape.request, request):
         (left,) = entries(shape.request, holder)
         assert identity(shape.request, left) == "a:t"
     assert parts.body is not None
-    response = partial.merge(parts.kept, serve(shape, version, parts.body))
-    lists = answered(shape, parse_response(shape, version, response))
+    response = partial.merge(parts.kept, serve(api, version, parts.body))
+    lists = answered(shape, parse_response(api, version, response))
     assert lists == [[expected(shape, topic, 0) for topic in asked]] * len(lists)
 
 
-@pytest.mark.parametrize(("shape", "version", "asked"), CASES)
-def test_dropped_topics_are_gone(shape: TopicShape, version: int, asked: tuple[Asked, ...]) -> None:
-    served = serve(shape, version, ask(shape, version, asked))
+@pytest.mark.parametrize(("api", "version", "asked"), CASES)
+def test_dropped_topics_are_gone(api: Api, version: int, asked: tuple[Asked, ...]) -> None:
+    shape = topics_of(api, version)
+    served = serve(api, version, ask(api, version, asked))
     hidden = {asked[0].key, asked[2].key}
-    left = parse_response(shape, version, partial.drop(shape.api_key, version, served, hidden))
+    left = parse_response(api, version, partial.drop(api, version, served, hidden))
     for holder in holders(shape.response, left):
         names = [identity(shape.response, entry) for entry in entries(shape.response, holder)]
         assert names == [asked[1].identity]
@@ -165,7 +169,7 @@ def test_dropped_topics_are_gone_from_a_described_group() -> None:
         },
     )
     body = messages.write(make(cls, {"groups": (make(group_class, {"members": (member,)}),)}))
-    left = partial.drop(ApiKey.CONSUMER_GROUP_DESCRIBE, 1, body, {b"a:x", THIRD.bytes})
+    left = partial.drop(api_named("ConsumerGroupDescribe"), 1, body, {b"a:x", THIRD.bytes})
     (shown,) = messages.parse("ConsumerGroupDescribeResponse", 1, left).groups[0].members
     assert shown.subscribed_topic_names == ("a:y", "a:z")
     for assignment in (shown.assignment, shown.target_assignment):
@@ -175,7 +179,7 @@ def test_dropped_topics_are_gone_from_a_described_group() -> None:
 def test_an_empty_assignment_has_nothing_to_drop() -> None:
     cls = messages.message_class("ConsumerGroupHeartbeatResponse", 0)
     body = messages.write(messages.build(cls, assignment=None))
-    assert partial.drop(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, body, {FIRST.bytes}) == body
+    assert partial.drop(api_named("ConsumerGroupHeartbeat"), 0, body, {FIRST.bytes}) == body
 
 
 @settings(max_examples=60, deadline=None)
@@ -185,9 +189,10 @@ def test_an_empty_assignment_has_nothing_to_drop() -> None:
     chosen=st.data(),
 )
 def test_each_topic_is_answered_once(
-    case: tuple[TopicShape, int], names: list[str], chosen: st.DataObject
+    case: tuple[Api, int], names: list[str], chosen: st.DataObject
 ) -> None:
-    shape, version = case
+    api, version = case
+    shape = topics_of(api, version)
     refused = chosen.draw(st.sets(st.sampled_from(names)))
     second = chosen.draw(st.sets(st.sampled_from(names)))
     asked = [Asked(name, partitions=(0, 1)) for name in names]
@@ -195,10 +200,10 @@ def test_each_topic_is_answered_once(
     asked = chosen.draw(st.permutations(asked))
     aliases = {(name * 2).encode(): name.encode() for name in second}
     denied = {name.encode(): NOT_ALLOWED for name in refused}
-    body = ask(shape, version, asked, acks=1)
-    parts = partial.split(shape.api_key, version, body, denied, aliases)
-    served = None if parts.body is None else serve(shape, version, parts.body)
-    response = parse_response(shape, version, partial.merge(parts.kept, served))
+    body = ask(api, version, asked, acks=1)
+    parts = partial.split(api, version, body, denied, aliases)
+    served = None if parts.body is None else serve(api, version, parts.body)
+    response = parse_response(api, version, partial.merge(parts.kept, served))
 
     def code(topic: Asked) -> int:
         assert topic.name is not None
@@ -216,37 +221,38 @@ def test_each_topic_is_answered_once(
 @settings(max_examples=200, deadline=None)
 @given(case=st.sampled_from(ALL), where=st.integers(0), byte=st.integers(0, 255))
 def test_a_damaged_body_is_read_or_a_protocol_error(
-    case: tuple[TopicShape, int], where: int, byte: int
+    case: tuple[Api, int], where: int, byte: int
 ) -> None:
-    shape, version = case
-    asked = BY_NAME if names_topics_by(shape, version)[0] else BY_ID
+    api, version = case
+    asked = BY_NAME if names_topics_by(api, version)[0] else BY_ID
     denied = {asked[0].key: NO_TOPIC}
-    body = ask(shape, version, asked, acks=1)
-    kept = partial.split(shape.api_key, version, body, denied).kept
+    body = ask(api, version, asked, acks=1)
+    kept = partial.split(api, version, body, denied).kept
     with contextlib.suppress(ProtocolError):
         damaged = with_byte(body, where, byte)
-        partial.merge(partial.split(shape.api_key, version, damaged, denied).kept, None)
+        partial.merge(partial.split(api, version, damaged, denied).kept, None)
     with contextlib.suppress(ProtocolError):
-        partial.merge(kept, with_byte(serve(shape, version, body), where, byte))
+        partial.merge(kept, with_byte(serve(api, version, body), where, byte))
 
 
 def test_garbage_is_a_protocol_error() -> None:
     with pytest.raises(ProtocolError):
-        partial.split(ApiKey.METADATA, 9, b"\xff\xff\xff", {})
+        partial.split(api_named("Metadata"), 9, b"\xff\xff\xff", {})
 
 
 def test_an_api_without_topics_is_a_lookup_error() -> None:
     with pytest.raises(LookupError):
-        partial.split(ApiKey.HEARTBEAT, 4, b"", {})
+        partial.split(api_named("Heartbeat"), 4, b"", {})
 
 
-@pytest.mark.parametrize(("shape", "version"), VERSIONS)
-def test_refusing_everything_keeps_the_code(shape: TopicShape, version: int) -> None:
-    by_name, _ = names_topics_by(shape, version)
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+def test_refusing_everything_keeps_the_code(api: Api, version: int) -> None:
+    shape = topics_of(api, version)
+    by_name, _ = names_topics_by(api, version)
     asked = BY_NAME if by_name else BY_ID
-    body = ask(shape, version, asked, acks=-1)
-    response = partial.refuse_all(shape.api_key, version, body, NO_TOPIC)
-    lists = answered(shape, parse_response(shape, version, response))
+    body = ask(api, version, asked, acks=-1)
+    response = partial.refuse_all(api, version, body, NO_TOPIC)
+    lists = answered(shape, parse_response(api, version, response))
     assert lists == [[expected(shape, topic, UNKNOWN) for topic in asked]] * len(lists)
     assert lists
 

@@ -9,10 +9,9 @@ from uuid import UUID
 import pytest
 
 from gateway.rules import partial
-from gateway.rules.api_keys import ApiKey
 from gateway.rules.nested import element_class, make
-from gateway.rules.topic_shapes import topic_shape
 from protocol import messages
+from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import (
     OFFSET,
     Asked,
@@ -34,107 +33,102 @@ from tests.rules.topic_cases import (
 )
 
 
-@pytest.mark.parametrize("api_key", [ApiKey.PRODUCE, ApiKey.FETCH])
-def test_produce_and_fetch_refuse_a_second_spelling(api_key: ApiKey) -> None:
-    shape = topic_shape(api_key, 9)
-    assert shape is not None
+@pytest.mark.parametrize("name", ["Produce", "Fetch"])
+def test_produce_and_fetch_refuse_a_second_spelling(name: str) -> None:
+    api = api_named(name)
+    shape = topics_of(api, 9)
     asked = (Asked("a:t"), Asked("a..t"))
-    body = ask(shape, 9, asked, acks=1)
-    parts = partial.split(api_key, 9, body, {}, {b"a..t": b"a:t"})
+    body = ask(api, 9, asked, acks=1)
+    parts = partial.split(api, 9, body, {}, {b"a..t": b"a:t"})
     assert parts.body is not None
-    response = partial.merge(parts.kept, serve(shape, 9, parts.body))
-    assert answered(shape, parse_response(shape, 9, response)) == [
+    response = partial.merge(parts.kept, serve(api, 9, parts.body))
+    assert answered(shape, parse_response(api, 9, response)) == [
         [expected(shape, asked[0], 0), expected(shape, asked[1], INVALID_REQUEST)]
     ]
 
 
 def test_two_spellings_that_want_different_things_of_one_partition() -> None:
-    shape = topic_shape(ApiKey.OFFSET_COMMIT, 8)
-    assert shape is not None
-    body = ask(shape, 8, (Asked("a:t", partitions=(0, 1)), Asked("a..t", partitions=(1, 2))))
+    api = api_named("OffsetCommit")
+    shape = topics_of(api, 8)
+    body = ask(api, 8, (Asked("a:t", partitions=(0, 1)), Asked("a..t", partitions=(1, 2))))
     request = messages.parse("OffsetCommitRequest", 8, body)
     first, second = request.topics
     changed = _with_offset(second, OFFSET)
     body = messages.write(replace(request, topics=(first, changed)))
-    parts = partial.split(ApiKey.OFFSET_COMMIT, 8, body, {}, {b"a..t": b"a:t"})
-    left = parse_request(shape, 8, parts.body).topics[0].partitions
+    parts = partial.split(api, 8, body, {}, {b"a..t": b"a:t"})
+    left = parse_request(api, 8, parts.body).topics[0].partitions
     assert {p.partition_index: p.committed_offset for p in left} == {0: 0, 1: 0, 2: OFFSET}
     assert parts.body is not None
-    response = partial.merge(parts.kept, serve(shape, 8, parts.body))
-    assert answered(shape, parse_response(shape, 8, response)) == [
+    response = partial.merge(parts.kept, serve(api, 8, parts.body))
+    assert answered(shape, parse_response(api, 8, response)) == [
         [("a:t", {0: 0, 1: 0}), ("a..t", {2: 0, 1: INVALID_REQUEST})]
     ]
 
 
 def test_two_spellings_that_create_different_topics() -> None:
-    shape = topic_shape(ApiKey.CREATE_TOPICS, 7)
-    assert shape is not None
-    request = messages.parse("CreateTopicsRequest", 7, ask(shape, 7, (Asked("a:t"), Asked("a..t"))))
+    api = api_named("CreateTopics")
+    shape = topics_of(api, 7)
+    request = messages.parse("CreateTopicsRequest", 7, ask(api, 7, (Asked("a:t"), Asked("a..t"))))
     first, second = request.topics
     bigger = replace(second, num_partitions=6)
     body = messages.write(replace(request, topics=(first, bigger)))
-    parts = partial.split(ApiKey.CREATE_TOPICS, 7, body, {}, {b"a..t": b"a:t"})
+    parts = partial.split(api, 7, body, {}, {b"a..t": b"a:t"})
     assert parts.body is not None
-    response = partial.merge(parts.kept, serve(shape, 7, parts.body))
-    assert answered(shape, parse_response(shape, 7, response)) == [
+    response = partial.merge(parts.kept, serve(api, 7, parts.body))
+    assert answered(shape, parse_response(api, 7, response)) == [
         [("a:t", {None: 0}), ("a..t", {None: INVALID_REQUEST})]
     ]
 
 
 def test_an_alias_of_a_refused_topic_is_refused() -> None:
-    shape = topic_shape(ApiKey.LIST_OFFSETS, 7)
-    assert shape is not None
+    api = api_named("ListOffsets")
+    shape = topics_of(api, 7)
     asked = (Asked("a:t"), Asked("a..t"))
-    body = ask(shape, 7, asked)
-    parts = partial.split(ApiKey.LIST_OFFSETS, 7, body, {b"a:t": NOT_ALLOWED}, {b"a..t": b"a:t"})
+    body = ask(api, 7, asked)
+    parts = partial.split(api, 7, body, {b"a:t": NOT_ALLOWED}, {b"a..t": b"a:t"})
     assert parts.body is None
-    response = parse_response(shape, 7, partial.merge(parts.kept, None))
+    response = parse_response(api, 7, partial.merge(parts.kept, None))
     assert answered(shape, response) == [
         [expected(shape, topic, AUTHORIZATION_FAILED) for topic in asked]
     ]
 
 
 def test_produce_without_acks_has_no_answer() -> None:
-    shape = topic_shape(ApiKey.PRODUCE, 11)
-    assert shape is not None
-    body = ask(shape, 11, BY_NAME, acks=0)
-    parts = partial.split(ApiKey.PRODUCE, 11, body, {BY_NAME[0].key: NO_TOPIC})
+    api = api_named("Produce")
+    body = ask(api, 11, BY_NAME, acks=0)
+    parts = partial.split(api, 11, body, {BY_NAME[0].key: NO_TOPIC})
     assert not parts.kept.answered
     assert partial.merge(parts.kept, None) == b""
-    assert parse_request(shape, 11, parts.body).acks == 0
+    assert parse_request(api, 11, parts.body).acks == 0
 
 
 def test_produce_records_pass_as_they_are() -> None:
-    shape = topic_shape(ApiKey.PRODUCE, 13)
-    assert shape is not None
-    body = ask(shape, 13, BY_ID, acks=1)
-    parts = partial.split(ApiKey.PRODUCE, 13, body, {BY_ID[0].key: NO_TOPIC})
-    left = parse_request(shape, 13, parts.body).topic_data
+    api = api_named("Produce")
+    body = ask(api, 13, BY_ID, acks=1)
+    parts = partial.split(api, 13, body, {BY_ID[0].key: NO_TOPIC})
+    left = parse_request(api, 13, parts.body).topic_data
     assert [p.records for topic in left for p in topic.partition_data] == [b"abc"] * 3
 
 
 @pytest.mark.parametrize("version", range(7, 16))
 def test_a_fetch_that_loses_topics_leaves_its_session(version: int) -> None:
-    shape = topic_shape(ApiKey.FETCH, version)
-    assert shape is not None
+    api = api_named("Fetch")
     asked = BY_NAME if version < 13 else BY_ID
     forgotten = Asked("a:gone") if version < 13 else Asked(None, UUID(int=9))
-    plain = messages.parse("FetchRequest", version, ask(shape, version, asked, session_id=5))
+    plain = messages.parse("FetchRequest", version, ask(api, version, asked, session_id=5))
     entry = make(
         element_class(type(plain), "forgotten_topics_data"),
         {"topic": forgotten.name, "topic_id": forgotten.topic_id, "partitions": (0,)},
     )
     body = messages.write(replace(plain, session_epoch=8, forgotten_topics_data=(entry,)))
-    parts = partial.split(
-        ApiKey.FETCH, version, body, {asked[0].key: NO_TOPIC, forgotten.key: NO_TOPIC}
-    )
-    request = parse_request(shape, version, parts.body)
+    parts = partial.split(api, version, body, {asked[0].key: NO_TOPIC, forgotten.key: NO_TOPIC})
+    request = parse_request(api, version, parts.body)
     assert (request.session_id, request.session_epoch) == (0, -1)
     assert request.forgotten_topics_data == ()
     assert parts.body is not None
-    served = serve(shape, version, parts.body)
-    assert parse_response(shape, version, served).session_id == 99
-    response = parse_response(shape, version, partial.merge(parts.kept, served))
+    served = serve(api, version, parts.body)
+    assert parse_response(api, version, served).session_id == 99
+    response = parse_response(api, version, partial.merge(parts.kept, served))
     assert response.session_id == 0
     error = response.responses[0].partitions[0]
     assert (error.records, error.high_watermark, error.aborted_transactions) == (b"", -1, ())
@@ -142,54 +136,51 @@ def test_a_fetch_that_loses_topics_leaves_its_session(version: int) -> None:
 
 
 def test_a_fetch_that_only_forgot_what_it_may_not_see_is_answered_here() -> None:
-    shape = topic_shape(ApiKey.FETCH, 12)
-    assert shape is not None
-    body = ask(shape, 12, (), session_id=5, session_epoch=3)
-    parts = partial.split(ApiKey.FETCH, 12, body, {b"a:gone": NO_TOPIC})
+    api = api_named("Fetch")
+    body = ask(api, 12, (), session_id=5, session_epoch=3)
+    parts = partial.split(api, 12, body, {b"a:gone": NO_TOPIC})
     assert parts.body is None
-    response = parse_response(shape, 12, partial.merge(parts.kept, None))
+    response = parse_response(api, 12, partial.merge(parts.kept, None))
     assert (response.error_code, response.session_id, response.responses) == (0, 0, ())
 
 
 def test_all_offsets_are_asked_for_as_before() -> None:
-    shape = topic_shape(ApiKey.OFFSET_FETCH, 7)
-    assert shape is not None
+    api = api_named("OffsetFetch")
     cls = messages.message_class("OffsetFetchRequest", 7)
     body = messages.write(messages.build(cls, group_id="g", topics=None))
-    parts = partial.split(ApiKey.OFFSET_FETCH, 7, body, {b"a:t": NO_TOPIC})
+    parts = partial.split(api, 7, body, {b"a:t": NO_TOPIC})
     assert parts.body == body
-    served = serve(shape, 7, ask(shape, 7, BY_NAME))
+    served = serve(api, 7, ask(api, 7, BY_NAME))
     assert partial.merge(parts.kept, served) == served
 
 
 def test_metadata_is_asked_for_brokers_when_every_topic_is_refused() -> None:
-    shape = topic_shape(ApiKey.METADATA, 9)
-    assert shape is not None
+    api = api_named("Metadata")
+    shape = topics_of(api, 9)
     denied = {topic.key: NO_TOPIC for topic in BY_NAME}
-    parts = partial.split(ApiKey.METADATA, 9, ask(shape, 9, BY_NAME), denied)
-    request = parse_request(shape, 9, parts.body)
+    parts = partial.split(api, 9, ask(api, 9, BY_NAME), denied)
+    request = parse_request(api, 9, parts.body)
     assert request.topics == ()
     assert not request.allow_auto_topic_creation
-    parts = partial.split(ApiKey.METADATA, 0, ask(shape, 0, BY_NAME), denied)
-    assert [t.name for t in parse_request(shape, 0, parts.body).topics] == [":"]
+    parts = partial.split(api, 0, ask(api, 0, BY_NAME), denied)
+    assert [t.name for t in parse_request(api, 0, parts.body).topics] == [":"]
     assert parts.body is not None
-    response = partial.merge(parts.kept, serve(shape, 0, parts.body))
-    assert answered(shape, parse_response(shape, 0, response)) == [
+    response = partial.merge(parts.kept, serve(api, 0, parts.body))
+    assert answered(shape, parse_response(api, 0, response)) == [
         [(topic.name, {None: UNKNOWN}) for topic in BY_NAME]
     ]
 
 
 def test_a_page_of_partitions_begins_anew_when_its_topic_is_refused() -> None:
-    shape = topic_shape(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0)
-    assert shape is not None
-    request = messages.parse("DescribeTopicPartitionsRequest", 0, ask(shape, 0, BY_NAME))
+    api = api_named("DescribeTopicPartitions")
+    request = messages.parse("DescribeTopicPartitionsRequest", 0, ask(api, 0, BY_NAME))
     body = messages.write(_with_cursor(request, "a:second"))
-    kept_cursor = partial.split(shape.api_key, 0, body, {b"a:first": NO_TOPIC})
-    assert parse_request(shape, 0, kept_cursor.body).cursor.topic_name == "a:second"
-    anew = partial.split(shape.api_key, 0, body, {b"a:second": NO_TOPIC})
-    assert parse_request(shape, 0, anew.body).cursor is None
-    alias = partial.split(shape.api_key, 0, body, {}, {b"a:second": b"a:first"})
-    assert parse_request(shape, 0, alias.body).cursor.topic_name == "a:first"
+    kept_cursor = partial.split(api, 0, body, {b"a:first": NO_TOPIC})
+    assert parse_request(api, 0, kept_cursor.body).cursor.topic_name == "a:second"
+    anew = partial.split(api, 0, body, {b"a:second": NO_TOPIC})
+    assert parse_request(api, 0, anew.body).cursor is None
+    alias = partial.split(api, 0, body, {}, {b"a:second": b"a:first"})
+    assert parse_request(api, 0, alias.body).cursor.topic_name == "a:first"
 
 
 def _with_offset(topic: Any, offset: int) -> Any:

@@ -1,4 +1,4 @@
-"""Requests for three topics, of which some are refused, through every row of the topic table."""
+"""Requests for three topics, of which some are refused, of every API that holds topics."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from uuid import UUID
 import pytest
 
 from gateway.decision import Denied
-from gateway.rules.api_keys import ApiKey
-from gateway.rules.topic_shapes import TopicShape
+from gateway.exchanges.api import Api
+from gateway.rules.declaration import TopicShape
 from protocol import messages
-from protocol.schema import request_name, response_name
 from tests.rules.samples import (
     Asked,
     entries,
@@ -19,7 +18,7 @@ from tests.rules.samples import (
     identity,
     names_topics_by,
     partition_errors,
-    shape_versions,
+    topic_versions,
 )
 
 UNKNOWN = 3
@@ -39,26 +38,26 @@ BY_ID = (Asked(None, FIRST), Asked(None, SECOND), Asked(None, THIRD, (7,)))
 NO_TOPIC = Denied(UNKNOWN, "namespace 'a' does not exist", "namespace")
 NOT_ALLOWED = Denied(AUTHORIZATION_FAILED, "not yours", "access")
 
-ALL = list(shape_versions())
+ALL = list(topic_versions())
 CASES = [
-    pytest.param(shape, version, asked, id=f"{shape.api_key.name}-{version}-{how}")
-    for shape, version in ALL
+    pytest.param(api, version, asked, id=f"{api.name}-{version}-{how}")
+    for api, version in ALL
     for how, asked, has in (
-        ("name", BY_NAME, names_topics_by(shape, version)[0]),
-        ("id", BY_ID, names_topics_by(shape, version)[1]),
+        ("name", BY_NAME, names_topics_by(api, version)[0]),
+        ("id", BY_ID, names_topics_by(api, version)[1]),
     )
     if has
 ]
-VERSIONS = [pytest.param(s, v, id=f"{s.api_key.name}-{v}") for s, v in ALL]
+VERSIONS = [pytest.param(api, version, id=f"{api.name}-{version}") for api, version in ALL]
 
 
-def parse_request(shape: TopicShape, version: int, body: bytes | None) -> Any:
+def parse_request(api: Api, version: int, body: bytes | None) -> Any:
     assert body is not None
-    return messages.parse(request_name(shape.api_key), version, body)
+    return messages.parse(f"{api.name}Request", version, body)
 
 
-def parse_response(shape: TopicShape, version: int, body: bytes) -> Any:
-    return messages.parse(response_name(shape.api_key), version, body)
+def parse_response(api: Api, version: int, body: bytes) -> Any:
+    return messages.parse(f"{api.name}Response", version, body)
 
 
 def answered(shape: TopicShape, response: Any) -> list[list[tuple[object, dict[int | None, int]]]]:
@@ -79,9 +78,9 @@ def expected(shape: TopicShape, asked: Asked, code: int) -> tuple[object, dict[i
     return asked.identity, dict.fromkeys(numbers, code)
 
 
-def code_of(shape: TopicShape, asked: Asked, why: Denied) -> int:
+def code_of(api: Api, asked: Asked, why: Denied) -> int:
     if why.code == UNKNOWN and asked.name is None:
         return UNKNOWN_ID
-    if why.code == UNKNOWN and shape.api_key == ApiKey.CREATE_TOPICS:
+    if why.code == UNKNOWN and api.name == "CreateTopics":
         return INVALID_TOPIC
     return why.code

@@ -24,8 +24,8 @@ import yaml
 
 from gateway.acls.authorizer import Authorizer
 from gateway.acls.standard import StandardAuthorizer
+from gateway.apis.table import APIS
 from gateway.config.policies import PolicySettings
-from gateway.coverage import COVERAGE
 from gateway.policies.tree import Policies
 from gateway.rules.metadata import FORBIDS_AUTO_CREATION
 from protocol import messages
@@ -85,7 +85,7 @@ def scenarios() -> Iterator[Any]:
 
 def versions(api: str, text: str | int | None) -> range:
     """``"1-9"``, ``"7-"`` or ``3``; all decided versions when nothing is said."""
-    row = next(row for row in COVERAGE.values() if row.name == api)
+    row = next(row for row in APIS.values() if row.name == api)
     if text is None:
         return range(row.first, row.last + 1)
     first, dash, last = str(text).partition("-")
@@ -152,7 +152,7 @@ def test_every_decided_api_has_scenarios_for_every_version() -> None:
         told.setdefault(scenario.api, set()).add(scenario.version)
     missing = {
         row.name: sorted(set(range(row.first, row.last + 1)) - told.get(row.name, set()))
-        for row in COVERAGE.values()
+        for row in APIS.values()
     }
     assert not {name: found for name, found in missing.items() if found}
 
@@ -169,7 +169,7 @@ def test_every_decided_api_has_scenarios_of_access() -> None:
             told.setdefault(scenario.api, set()).add(scenario.version)
     missing = {
         row.name: sorted(set(range(row.first, row.last + 1)) - told.get(row.name, set()))
-        for row in COVERAGE.values()
+        for row in APIS.values()
         if row.name not in WITHOUT_ACCESS
     }
     assert not {name: found for name, found in missing.items() if found}

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, get_type_hints
 from uuid import UUID
 
-from gateway.coverage import COVERAGE, Do
+from gateway.apis.table import APIS
+from gateway.rules.declaration import Do
 from protocol import messages
 from protocol.entities import Kind, kind_of
 from protocol.schema import FieldSpec, StructSpec, field_type, message_spec
@@ -50,7 +51,7 @@ def forwarded(api: str, topic: str) -> str:
 def decided(*, here: bool = False) -> Iterator[tuple[str, int]]:
     """(API, version) of everything that brokers are asked; or of what the gateway answers ``here``
     without them."""
-    for row in COVERAGE.values():
+    for row in APIS.values():
         if (Do.ANSWER in (row.named, row.null)) is here:
             for version in range(row.first, row.last + 1):
                 yield row.name, version

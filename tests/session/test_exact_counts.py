@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from gateway.coverage import COVERAGE
+from gateway.apis.table import APIS
 from gateway.flows import Flow
 from protocol.errors import ProtocolError
 from tests.session import fetching, samples
@@ -110,7 +110,7 @@ def test_what_did_not_pass_as_a_whole_is_not_counted() -> None:
 def test_all_bytes_of_every_api_are_counted(here: bool) -> None:
     counted_apis = set()
     for api in dict.fromkeys(name for name, _ in samples.decided(here=here)):
-        row = next(row for row in COVERAGE.values() if row.name == api)
+        row = next(row for row in APIS.values() if row.name == api)
         for version in dict.fromkeys((row.first, row.last)):
             for topic in ("team-a:orders", "nowhere:x"):
                 pair, totals = Pair(topics=[OWN]), Totals()

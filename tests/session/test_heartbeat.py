@@ -102,7 +102,10 @@ def test_an_expression_on_a_legal_listener_matches_legal_names() -> None:
 def test_a_member_that_is_not_known_here_is_fenced_once() -> None:
     pair = Pair(topics=["team-a..orders"])
     assert ask(pair, 5) is None
-    assert pair.answer("ConsumerGroupHeartbeat", 1).error_code == FENCED_MEMBER_EPOCH
+    fenced = pair.answer("ConsumerGroupHeartbeat", 1)
+    assert fenced.error_code == FENCED_MEMBER_EPOCH
+    assert fenced.error_message
+    assert (fenced.member_id, fenced.member_epoch, fenced.assignment) == (None, 0, None)
     sent = ask(pair, 0, "team-a:.*")
     assert sent.subscribed_topic_names == ("team-a..orders",)
 

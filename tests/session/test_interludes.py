@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from gateway.exchanges.exchange import Interlude, Refresh
-from gateway.session.own_requests import CORRELATION_ID, own_request
+from gateway.session.own_requests import CORRELATION_ID, Asked, own_request
 from protocol import messages
 from protocol.errors import ProtocolError
 from tests.session.pair import Pair, frames, request_frame, response_frame
@@ -37,7 +37,7 @@ class Renewal:
         message = messages.message_class("SaslAuthenticateRequest", 2)
         entity = messages.build(message, auth_bytes=b"token")
         exchange, request = own_request("SaslAuthenticateRequest", 2, entity)
-        exchange.request = self.answers.append
+        exchange.kept = Asked(self.answers.append)
         self.session.ask(exchange, request)
 
     def finish(self) -> None:

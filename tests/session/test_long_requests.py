@@ -12,9 +12,9 @@ from dataclasses import replace
 import pytest
 
 from gateway import slices
+from gateway.apis.table import APIS
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.coverage import COVERAGE
 from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
 from gateway.exchanges.exchange import Exchange
 from gateway.names import LogicalName
@@ -43,7 +43,7 @@ time; a callback that is too long is so each time."""
 
 CASES = sorted(
     (row.name, version, way)
-    for row in COVERAGE.values()
+    for row in APIS.values()
     for version in {row.first, row.last}
     for way in ways(row.name, version)
 )
@@ -62,7 +62,7 @@ def quietly() -> Iterator[None]:
 
 def timed(api: str, version: int, way: str, items: int) -> TimedPair:
     """A session that has got such a request; walkers and the like were made before."""
-    key = next(row.key for row in COVERAGE.values() if row.name == api)
+    key = next(row.key for row in APIS.values() if row.name == api)
     body = longest_request(api, version, way, items)
     pair = TimedPair()
     pair.send(raw_frame(key, version, body))

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.brokers.messages import BrokerError
 from gateway.exchanges.exchange import Exchange
-from gateway.session.own_requests import CORRELATION_ID, ask, own_request
+from gateway.session.own_requests import CORRELATION_ID, Asked, ask, own_request
 from protocol import messages
 from protocol.headers import read_request_header
 
@@ -26,8 +26,8 @@ def asked_of(body: bytes) -> Any:
 
     def send(exchange: Exchange, request: bytes) -> None:
         assert exchange.plan.api_key == 17
-        assert callable(exchange.request)
-        exchange.request(body)
+        assert isinstance(exchange.kept, Asked)
+        exchange.kept.take(body)
 
     return asyncio.run(ask(send, *QUESTION))
 
@@ -61,8 +61,9 @@ def test_an_answer_that_nobody_waits_for_any_more() -> None:
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.wait([task])
-        assert callable(exchanges[0].request)
-        exchanges[0].request(b"late")
+        kept = exchanges[0].kept
+        assert isinstance(kept, Asked)
+        kept.take(b"late")
 
     asyncio.run(given_up())
     assert len(exchanges) == 1

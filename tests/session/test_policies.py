@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from gateway.apis.table import APIS
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.config.policies import PolicySettings
-from gateway.coverage import COVERAGE
 from gateway.exchanges.exchange import Work
 from gateway.names import LogicalName
 from gateway.policies.tree import Policies
@@ -150,7 +150,7 @@ def test_a_topic_that_is_gone_since_the_last_listing_is_not_created_again(versio
 def test_no_topic_is_made_or_changed_by_an_api_without_a_decision() -> None:
     """Whoever decides one of these has to say how policies hold for it: topics that Streams groups
     make (StreamsGroupHeartbeat), and replication factors (AlterPartitionReassignments)."""
-    assert {45, 88}.isdisjoint(COVERAGE)
+    assert {45, 88}.isdisjoint(APIS)
     makes_or_changes = {
         "CreateTopics",
         "CreatePartitions",
@@ -158,7 +158,7 @@ def test_no_topic_is_made_or_changed_by_an_api_without_a_decision() -> None:
         "IncrementalAlterConfigs",
         "Metadata",
     }
-    assert makes_or_changes <= {row.name for row in COVERAGE.values()}
+    assert makes_or_changes <= {row.name for row in APIS.values()}
 
 
 def test_a_request_behind_one_that_is_judged_waits() -> None:

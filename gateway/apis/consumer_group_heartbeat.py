@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gateway.apis import generic
 from gateway.apis.counting import note_denials
-from gateway.apis.groups import remember_spelling
+from gateway.apis.subscriptions import remember_spelling
 from gateway.decision import Denied
-from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange, Outcome, Refresh
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
-from gateway.rules import consumer_group_describe, partial
 from gateway.rules import consumer_group_heartbeat as heartbeat
+from gateway.rules import partial
+from gateway.rules.declaration import READ, Do, Needs
 from gateway.rules.rename import Refusals
 from gateway.views.access import DESCRIBE
 from gateway.views.denials import ACL_RULE
@@ -23,7 +28,14 @@ TOPIC_ID = int(Kind.TOPIC_ID)
 TOPIC_NAME = int(Kind.TOPIC_NAME)
 
 
-def consumer_group_heartbeat(
+@dataclass(frozen=True, slots=True)
+class Beat(Kept):
+    """A heartbeat, as the worker's subscriptions know it."""
+
+    sent: heartbeat.Sent
+
+
+def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """KIP-848: a regex is evaluated here, over the names this client may see. Topics that cannot
@@ -51,9 +63,10 @@ def consumer_group_heartbeat(
         reach=lambda name: _flat_of(state, name),
         meaning=(state.view.snapshot.version, state.view.closed),
     )
-    if isinstance(outcome, heartbeat.Answer):
-        return Answer(outcome.body)
-    exchange.request = outcome.sent
+    if isinstance(outcome, Denied):
+        return generic.answer_error(exchange, buf[start:end], outcome)
+    if outcome.sent is not None:
+        exchange.kept = Beat(outcome.sent)
     seen: set[bytes] = set()
     body = heartbeat.without_names(
         plan.version, outcome.body, lambda name: _unwanted(state, name, seen)
@@ -65,33 +78,20 @@ def consumer_group_heartbeat(
     return forwarded
 
 
-def consumer_group_heartbeat_response(
+def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
     """Learn that the membership has ended; topic ids are those that go with the names this client
     subscribed to."""
     plan = exchange.plan
     exchange.spelled = state.spelled
-    if isinstance(exchange.request, heartbeat.Sent):
-        state.worker.regexes.on_response(plan.version, exchange.request, buf[start:end])
+    if isinstance(exchange.kept, Beat):
+        state.worker.regexes.on_response(plan.version, exchange.kept.sent, buf[start:end])
     spans = generic.response_spans(plan, buf, start, end)
     hidden = _hidden_ids(state, spans)
     if not hidden:
         return generic.restore(state, exchange, buf, start, end, spans)
-    body = partial.drop(plan.api_key, plan.version, buf[start:end], hidden)
-    return generic.restored_body(state, exchange, body)
-
-
-def consumer_group_describe_response(
-    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
-) -> list[Edit] | bytes:
-    """Restore the names; groups of topics that may not be described are not told."""
-    access, version = state.access, exchange.plan.version
-    if not access.authorizes:
-        return generic.response(state, exchange, buf, start, end)
-    body = consumer_group_describe.withhold(
-        version, buf[start:end], lambda flat: access.flat(DESCRIBE, flat) is not None
-    )
+    body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
     return generic.restored_body(state, exchange, body)
 
 
@@ -132,3 +132,19 @@ def _unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:
         return True
     seen.add(found.flat)
     return False
+
+
+API = declare(
+    Api(
+        "ConsumerGroupHeartbeat",
+        (0, 1),
+        Do.REWRITE,
+        by_id=Do.CHECK,
+        why="regexes: evaluated here",
+        needs=Needs(topic=DESCRIBE, group=READ),
+        seen=(("assignment", "topic_partitions"),),
+        request=request,
+        response=response,
+        small_request=0,  # it may bring an expression to evaluate over all topics
+    )
+)
