@@ -167,6 +167,10 @@ class Acceptor:
             self._retry = None
         self._reading = True
         self._loop.add_reader(self._listening.fileno(), self._accept)
+        if self.failing:
+            # Nobody need wait there: without a descriptor accepting fails before the system looks
+            # for clients. And while it is said to fail, a balancer sends none.
+            self._accept()
 
 
 async def listening_sockets(host: str, port: int) -> list[socket.socket]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import socket
 import struct
@@ -113,10 +114,10 @@ async def connect_from(source: str, bound: Bound) -> Client:
 
 
 @contextmanager
-def no_descriptors() -> Iterator[None]:
-    """This process may open nothing more."""
+def no_descriptors(*, below: int = 3) -> Iterator[None]:
+    """This process may open nothing more, or only what is numbered below that."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, before[1]))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (below, before[1]))
     try:
         yield
     finally:
@@ -149,6 +150,28 @@ def test_without_descriptors_clients_wait(run: Run, caplog: pytest.LogCaptureFix
     (line,) = caplog.messages
     assert line == "listener here accepts no one for now: accept failed: Too many open files"
     assert RETRY_SECONDS < 1
+
+
+def test_accepting_is_tried_again_though_nobody_comes(run: Run) -> None:
+    """The last descriptor went to the last client who came: what failed was to look for another."""
+
+    async def test() -> None:
+        async with limited() as bound:
+            client = socket.socket()
+            client.setblocking(False)
+            loop = asyncio.get_running_loop()
+            free = os.open(os.devnull, os.O_RDONLY)
+            os.close(free)
+            with no_descriptors(below=free + 1):
+                await loop.sock_connect(client, ("127.0.0.1", bound.listener.port))
+                await eventually(bound.listeners.take_delays, "accepting fails")
+                await loop.sock_sendall(client, b"z")
+                assert await loop.sock_recv(client, 1) == b"z"
+                assert not bound.listeners.accepting
+            await eventually(lambda: bound.listeners.accepting, "accepting is well again")
+            client.close()
+
+    run(test)
 
 
 def test_what_takes_a_client_over_fails(run: Run) -> None:
