@@ -18,6 +18,8 @@ from bench.catalog_rows import CatalogRow
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from devkit.paths import PROJECT_ROOT
+from devkit.runtime_environment import runtime_python
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.cluster.admin import BrokerAdmin
@@ -73,7 +75,9 @@ def measure_gateways(
 
 def _start(brokers: str) -> Started:
     began = time.perf_counter()
-    with GatewayProcess(brokers, _LISTENERS, []) as gateway:
+    with GatewayProcess(
+        brokers, _LISTENERS, [], python_path=PROJECT_ROOT, interpreter=runtime_python()
+    ) as gateway:
         seconds = time.perf_counter() - began
         (worker,) = psutil.Process(gateway.process.command_pid).children()
         return Started(seconds, worker.memory_info().rss)

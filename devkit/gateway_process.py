@@ -48,9 +48,9 @@ class GatewayProcess:
 
     ``brokers`` is ``host:port`` joined by commas, or a function that says so;
     ``cluster_security`` is how it reaches them. ``python_path`` is where another build of the
-    packages lies. A port that someone takes between choosing and binding it costs another try
-    with other ports. Its files lie in a temporary directory that goes away with ``stop``, which
-    also runs at exit.
+    packages lies, ``interpreter`` the Python of another environment, which needs one. A port that
+    someone takes between choosing and binding it costs another try with other ports. Its files lie
+    in a temporary directory that goes away with ``stop``, which also runs at exit.
     """
 
     def __init__(
@@ -63,8 +63,10 @@ class GatewayProcess:
         cluster_security: Mapping[str, Any] | None = None,
         overrides: Mapping[str, Any] | None = None,
         python_path: Path | None = None,
+        interpreter: Path | None = None,
     ) -> None:
         self._brokers = brokers
+        self._interpreter = interpreter
         self._python_path = python_path
         self._listeners = listeners
         self._namespaces = namespaces
@@ -232,7 +234,10 @@ class GatewayProcess:
         return self._directory / "gateway.log"
 
     def _launch(self) -> None:
-        command = [gateway_command(), "serve", "--config", str(self.config_path)]
+        program = [gateway_command()]
+        if self._interpreter is not None:
+            program = [str(self._interpreter), "-P", "-m", "gateway"]
+        command = [*program, "serve", "--config", str(self.config_path)]
         env = {**os.environ, "PYTHONUNBUFFERED": "1"}
         if self._python_path is not None:
             env["PYTHONPATH"] = str(self._python_path)

@@ -11,6 +11,8 @@ from bench.usage import with_descendants
 from devkit.compiled import CompileError, compiled_path
 from devkit.gateway_config import NODE_IDS, Listener
 from devkit.gateway_process import GatewayError, GatewayProcess
+from devkit.paths import PROJECT_ROOT
+from devkit.runtime_environment import RuntimeEnvironmentError, runtime_python
 
 _NAMESPACE = "team-a"
 
@@ -19,7 +21,9 @@ _ACLS_ON = {"authorization": {"allow.everyone.if.no.acl.found": True}}
 
 
 class Gateway(Target):
-    """One worker. What its clients say in Produce and Fetch depends on the versions they use.
+    """One worker, with the packages that users install.
+
+    What its clients say in Produce and Fetch depends on the versions they use.
 
     ``compiled``: with the hot path compiled by mypyc (devkit/compiled.py), else as it is.
     ``security`` are a listener's keys, for clients that come over TLS.
@@ -44,12 +48,16 @@ class Gateway(Target):
     def start(self, broker: str) -> None:
         """Start it, and wait until it is ready."""
         try:
-            path = compiled_path() if self._compiled else None
             self._process = GatewayProcess(
-                broker, [self._listener], [_NAMESPACE], python_path=path, overrides=_ACLS_ON
+                broker,
+                [self._listener],
+                [_NAMESPACE],
+                overrides=_ACLS_ON,
+                python_path=compiled_path() if self._compiled else PROJECT_ROOT,
+                interpreter=runtime_python(),
             )
             self._process.start()
-        except (CompileError, GatewayError) as error:
+        except (CompileError, GatewayError, RuntimeEnvironmentError) as error:
             raise TargetError(str(error)) from error
 
     def stop(self) -> None:
