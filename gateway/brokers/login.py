@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.messages import SecurityError
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
 from protocol import messages
 from protocol.schema import api_key_of, message_versions
@@ -32,7 +32,7 @@ _LOWEST_AUTHENTICATE: Final = 1  # v0 does not tell how long the session lasts (
 _SHOWN: Final = 200
 
 
-class LoginError(BrokerError):
+class LoginError(SecurityError):
     """The login failed; the text says what to do, and holds no secret."""
 
 

@@ -21,7 +21,13 @@ class BrokerError(Exception):
     """A broker could not be asked; the text is a reason that fits after ``host:port: ``."""
 
 
-def request_frame(name: str, version: int, correlation_id: int, entity: Any) -> bytes:
+class SecurityError(BrokerError):
+    """TLS or the login failed: the configuration is to be corrected, waiting does not help."""
+
+
+def request_frame(
+    name: str, version: int, correlation_id: int, entity: Any, client_id: str = CLIENT_ID
+) -> bytes:
     """A request, size and header before it; ``name`` is Kafka's, ``MetadataRequest``.
 
     Header v1, or v2, which adds tagged fields (none here).
@@ -29,7 +35,7 @@ def request_frame(name: str, version: int, correlation_id: int, entity: Any) -> 
     api_key = api_key_of(name)
     fixed = (api_key << 48 | version << 32 | correlation_id).to_bytes(8, "big")
     tagged_fields = b"\x00" if request_header_version(api_key, version) >= 2 else b""
-    header = fixed + legacy_string(CLIENT_ID.encode()) + tagged_fields
+    header = fixed + legacy_string(client_id.encode()) + tagged_fields
     return frame(header, messages.write(entity))
 
 

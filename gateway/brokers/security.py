@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gateway.brokers.login import BrokerLogin
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.messages import SecurityError
 from gateway.config.security import ClusterSecurity, SecretError
 from gateway.tls.contexts import TlsError, client_context, watched_files
 
@@ -50,25 +50,25 @@ class BrokerSecurity:
         return self._settings.protocol.startswith("SASL_")
 
     def socket_options(self, host: str) -> Mapping[str, Any]:
-        """``ssl`` and ``server_hostname``, as asyncio wants them. Raises BrokerError."""
+        """``ssl`` and ``server_hostname``, as asyncio wants them. Raises SecurityError."""
         if not self.has_tls:
             return {}
         return {"ssl": self.context(), "server_hostname": host}
 
     def context(self) -> ssl.SSLContext:
-        """What is believed and shown in TLS; made anew when a file changed. Raises BrokerError."""
+        """What TLS believes and shows; made anew when a file changed. Raises SecurityError."""
         stamp = tuple(map(_stamp_of, watched_files(self._settings.tls)))
         if self._context is None or stamp != self._stamp:
             try:
                 self._context = client_context(self._settings.tls)
             except TlsError as error:
                 key = f"{self.key}.tls.{error.key}"
-                raise BrokerError(f"no TLS: {key}: {error.reason}") from None
+                raise SecurityError(f"no TLS: {key}: {error.reason}") from None
             self._stamp = stamp
         return self._context
 
     def login(self) -> BrokerLogin | None:
-        """A login with the password of now; None: none is asked for. Raises BrokerError."""
+        """A login with the password of now; None: none is asked for. Raises SecurityError."""
         sasl = self._settings.sasl
         if not self.has_login or sasl is None:
             return None
@@ -76,7 +76,7 @@ class BrokerSecurity:
         try:
             password = sasl.password.read()
         except SecretError as error:
-            raise BrokerError(f"no login: {key}.password: {error}") from None
+            raise SecurityError(f"no login: {key}.password: {error}") from None
         return BrokerLogin(sasl.mechanism, sasl.username, password, key)
 
     def reason(self, error: Exception) -> str:

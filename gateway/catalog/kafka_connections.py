@@ -1,42 +1,59 @@
-"""Connections to the brokers of the catalog, on aiokafka's protocol.
+"""Connections to the brokers of the catalog, and of the topics of records.
 
-aiokafka's connections and messages are used, its consumer and producer are not: they make a
-deleted topic anew by the broker's defaults (with a retention, which would eat the catalog), let a
-long poll hold up every other question, and retry what only the caller can judge.
+Neither a consumer nor a producer of a library is used: they make a deleted topic anew by the
+broker's defaults (with a retention, which would eat the catalog), let a long poll hold up every
+other request, and retry what only the caller can judge.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Final
 
-from aiokafka.conn import AIOKafkaConnection, create_conn
-from aiokafka.errors import KafkaError, for_code
-from aiokafka.protocol.metadata import MetadataRequest
-
-from gateway.brokers.messages import BrokerError
-from gateway.brokers.security import SESSION_USE, BrokerSecurity
-from gateway.catalog.kafka_login import log_in_at
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.messages import BrokerError, SecurityError
+from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.partition import LogError
+from gateway.kafka_names import error_name
+from protocol.requests import Request
 
 log = logging.getLogger(__name__)
 
 Address = tuple[str, int]
 
 CLIENT_ID: Final = "kafka-namespace-gateway-catalog"
+"""Brokers tell these connections apart by it from all others of the gateway."""
+
 ANSWER_SECONDS: Final = 5.0
-"""For one answer; what waits at the broker has its waiting time on top."""
+"""For one response; what waits at the broker has its waiting time on top."""
 
 PARTITION: Final = 0
 
+_ALL_REPLICAS: Final = -1
+_METADATA_AT_MOST: Final = 9
+_PRODUCE_AT_MOST: Final = 11
+"""Version 12 adds partitions to transactions (KIP-890), 13 names topics by id (KIP-516)."""
 
-def error_name(code: int) -> str:
-    """What Kafka calls an error code, as aiokafka spells it; its number where it has no name."""
-    error = for_code(code)
-    return str(error.__name__) if error.errno == code else f"error {code}"
+_LONGEST_SECONDS: Final = 60.0
+"""More than any request here waits for: each has a limit of its own."""
+
+
+def produce_request(
+    topic: str, partition: int, batch: bytes, seconds: float, transactional_id: str | None = None
+) -> Request:
+    """A Produce request of one record batch, which all replicas in sync are to have within so many
+    seconds."""
+    partitions = [{"index": partition, "records": batch}]
+    values = {
+        "transactional_id": transactional_id,
+        "acks": _ALL_REPLICAS,
+        "timeout": timedelta(seconds=seconds),
+        "topic_data": [{"name": topic, "partition_data": partitions}],
+    }
+    return Request("ProduceRequest", _PRODUCE_AT_MOST, values)
 
 
 class Connections:
@@ -57,39 +74,38 @@ class Connections:
         self._open: dict[tuple[Address, str], _Open] = {}
         self._brokers: tuple[Address, ...] = ()
         self._leader: Address | None = None
-        self._told: dict[Address, str] = {}
+        self._logged: dict[Address, str] = {}
 
     async def ask(
-        self, address: Address, request: Any, purpose: str, wait: float = ANSWER_SECONDS
+        self, address: Address, request: Request, purpose: str, wait: float = ANSWER_SECONDS
     ) -> Any:
-        """The answer of one broker, within ``wait`` seconds. Raises LogError.
+        """The response of one broker, within ``wait`` seconds. Raises LogError.
 
-        Questions of one ``purpose`` share a connection, where a broker answers in their order.
+        Requests of one ``purpose`` share a connection, where they take turns.
         """
         key = (address, purpose)
         try:
             async with asyncio.timeout(wait):
-                connection = await self._connected(key)
-                with connection:
-                    return await connection.send(request)
+                opened = await self._connected(key)
+                with opened:
+                    return await opened.connection.ask(request)
         # What the next bytes belong to is not certain any more, also when nobody waits for them.
         except BaseException as error:
             self._drop(key)
             self.forget_leader()
-            if isinstance(error, (BrokerError, KafkaError, OSError, EOFError, ValueError)):
+            if isinstance(error, (BrokerError, TimeoutError)):
                 log.debug("%s:%d: %r", *address, error)
-                reason = "no answer in time" if isinstance(error, TimeoutError) else _name(error)
-                raise LogError(f"a broker does not answer ({reason})") from error
+                raise LogError(f"a broker does not answer ({_reason(error)})") from error
             raise
 
-    async def ask_leader(self, request: Any, purpose: str, wait: float = ANSWER_SECONDS) -> Any:
-        """The answer of the partition's leader. Raises LogError."""
+    async def ask_leader(self, request: Request, purpose: str, wait: float = ANSWER_SECONDS) -> Any:
+        """The response of the partition's leader. Raises LogError."""
         if self._leader is None:
             self._leader = await self._find_leader()
         return await self.ask(self._leader, request, purpose, wait)
 
-    async def ask_any(self, request: Any, purpose: str) -> Any:
-        """The answer of the first broker that gives one. Raises LogError."""
+    async def ask_any(self, request: Request, purpose: str) -> Any:
+        """The response of the first broker that gives one. Raises LogError."""
         failure = LogError("no broker is known")
         for address in dict.fromkeys((*self._brokers, *self._bootstrap_servers)):
             try:
@@ -99,79 +115,68 @@ class Connections:
         raise failure
 
     def forget_leader(self) -> None:
-        """The partition's leader is asked for again before the next question to it."""
+        """Look for the partition's leader again before the next request to it."""
         self._leader = None
+
+    async def metadata(self, purpose: str) -> tuple[dict[int, Address], Any]:
+        """The addresses of the brokers, by node id, and what a broker says of the topic (None:
+        nothing). Raises LogError."""
+        values = {"topics": [{"name": self.topic}], "allow_auto_topic_creation": False}
+        response = await self.ask_any(
+            Request("MetadataRequest", _METADATA_AT_MOST, values), purpose
+        )
+        brokers = {int(one.node_id): (one.host, int(one.port)) for one in response.brokers}
+        self._brokers = tuple(brokers.values()) or self._brokers
+        found = (topic for topic in response.topics if topic.name == self.topic)
+        return brokers, next(found, None)
 
     async def close(self) -> None:
         """Close every connection."""
-        closed = [found.connection.close() for found in self._open.values()]
+        for opened in self._open.values():
+            opened.connection.close()
         self._open.clear()
         self.forget_leader()
-        if waiting := [future for future in closed if future is not None]:
-            await asyncio.wait(waiting, timeout=1.0)
+        await asyncio.sleep(0)  # the event loop closes the sockets in its next turn
 
     async def _connected(self, key: tuple[Address, str]) -> _Open:
         found = self._open.get(key)
-        if found is not None and found.leave_at < asyncio.get_running_loop().time():
+        if found is not None and found.connection.is_open:
+            return found
+        if found is not None:
             del self._open[key]
             found.leave()
-            found = None
-        if found is not None and found.connection.connected():
-            return found
-        made = await self._connect(key[0])
+        made = _Open(await self._connect(key[0]))
         meanwhile = self._open.get(key)
-        if meanwhile is not None and meanwhile.connection.connected():
-            made.connection.close()  # another question was as early
+        if meanwhile is not None and meanwhile.connection.is_open:
+            made.connection.close()  # another request was as early
             return meanwhile
         self._open[key] = made
         return made
 
-    async def _connect(self, address: Address) -> _Open:
-        host, port = address
-        security = self._security
-        options: dict[str, Any] = {}
+    async def _connect(self, address: Address) -> BrokerConnection:
         try:
-            if security.has_tls:
-                options = {"security_protocol": "SSL", "ssl_context": security.context()}
-            connection = await create_conn(
-                host,
-                port,
+            connection = await BrokerConnection.connect(
+                *address,
+                timeout=_LONGEST_SECONDS,
+                security=self._security,
                 client_id=CLIENT_ID,
-                # Each question has its own limit.
-                request_timeout_ms=60_000,
-                **options,
             )
-            try:
-                seconds = await log_in_at(connection, security.login())
-            except BaseException:
-                connection.close()
-                raise
-        except (BrokerError, ssl.SSLError) as error:
-            self._tell(address, error)
+        except SecurityError as error:
+            # Again only if that changes.
+            if self._logged.get(address) != str(error):
+                self._logged[address] = str(error)
+                log.warning("the catalog cannot be reached at %s:%d: %s", *address, error)
             raise
-        self._told.pop(address, None)
-        return _Open(connection, seconds)
-
-    def _tell(self, address: Address, error: Exception) -> None:
-        """Log why a broker is not believed, or does not believe us; again only if that changes."""
-        reason = self._security.reason(error)
-        if self._told.get(address) != reason:
-            self._told[address] = reason
-            log.warning("the catalog cannot be reached at %s:%d: %s", *address, reason)
+        self._logged.pop(address, None)
+        return connection
 
     async def _find_leader(self) -> Address:
-        request = MetadataRequest([self.topic], allow_auto_topic_creation=False)
-        response = await self.ask_any(request, "ask")
-        brokers = {broker[0]: (broker[1], broker[2]) for broker in response.brokers}
-        self._brokers = tuple(brokers.values()) or self._brokers
-        for code, name, _, partitions in response.topics:
-            if name != self.topic:
-                continue
-            if code:
-                raise LogError(f"its topic is not there ({error_name(code)})")
-            for _, partition, leader, *_ in partitions:
-                if partition == PARTITION and leader in brokers:
-                    return brokers[leader]
+        brokers, topic = await self.metadata("ask")
+        if topic is not None and topic.error_code:
+            raise LogError(f"its topic is not there ({error_name(topic.error_code)})")
+        for partition in () if topic is None else topic.partitions:
+            if partition.partition_index == PARTITION and partition.leader_id in brokers:
+                return brokers[partition.leader_id]
         raise LogError("its topic has no leader")
 
     def _drop(self, key: tuple[Address, str]) -> None:
@@ -181,35 +186,32 @@ class Connections:
 
 
 class _Open:
-    """A connection, when to leave it, and how many questions are under way on it (``with``)."""
+    """A connection, and how many requests are under way on it (``with``)."""
 
-    def __init__(self, connection: AIOKafkaConnection, session_seconds: float) -> None:
-        now = asyncio.get_running_loop().time()
+    def __init__(self, connection: BrokerConnection) -> None:
         self.connection = connection
-        self.leave_at = now + SESSION_USE * session_seconds if session_seconds else float("inf")
-        self._asked = 0
+        self._under_way = 0
         self._left = False
 
-    async def send(self, request: Any) -> Any:
-        """The answer to one question."""
-        return await self.connection.send(request)
-
     def leave(self) -> None:
-        """Close it when the last question has been answered."""
+        """Close it when the last request has its response."""
         self._left = True
         self._close_if_left()
 
     def __enter__(self) -> None:
-        self._asked += 1
+        self._under_way += 1
 
     def __exit__(self, *_: object) -> None:
-        self._asked -= 1
+        self._under_way -= 1
         self._close_if_left()
 
     def _close_if_left(self) -> None:
-        if self._left and not self._asked:
+        if self._left and not self._under_way:
             self.connection.close()
 
 
-def _name(error: BaseException) -> str:
-    return type(error).__name__
+def _reason(error: Exception) -> str:
+    """Why, as far as clients may know: what is wrong with a login is the operator's to read."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    return type(error).__name__ if isinstance(error, SecurityError) else str(error)

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
-from aiokafka.errors import OffsetOutOfRangeError
-from aiokafka.protocol.fetch import FetchRequest
-from aiokafka.protocol.offset import OffsetRequest
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.kafka_connections import (
-    ANSWER_SECONDS,
-    PARTITION,
-    Address,
-    Connections,
-    error_name,
-)
+from gateway.catalog.kafka_connections import ANSWER_SECONDS, PARTITION, Address, Connections
 from gateway.catalog.partition import Fetched, LogError, OffsetOutOfRange
 from gateway.catalog.record_batches import batches, salvaged
 from gateway.catalog.records import Headers, Record
+from gateway.kafka_names import error_name
+from protocol.requests import Request
 
 FETCH_BYTES: Final = 256 * 1024
 """At most so much in one fetch (a larger batch comes alone): 20 ms of work for the event loop."""
 
 _BEGINNING: Final = -2
 _END: Final = -1
+_NO_REPLICA: Final = -1
+_OFFSET_OUT_OF_RANGE: Final = 1
+_FETCH_AT_MOST: Final = 12  # later ones name topics by id
+_LIST_OFFSETS_AT_MOST: Final = 6
 
 
 class KafkaPartition:
@@ -48,22 +46,18 @@ class KafkaPartition:
 
         Raises OffsetOutOfRange and LogError.
         """
-        request = FetchRequest(
-            max(0, int(wait * 1000)),
-            1,
-            FETCH_BYTES,
-            READ_COMMITTED,
-            [(self._connections.topic, [(PARTITION, offset, FETCH_BYTES)])],
-        )
+        request = Request("FetchRequest", _FETCH_AT_MOST, self._fetch_values(offset, wait))
         # A connection of its own: a broker answers nothing else there while it waits.
         response = await self._connections.ask_leader(request, "fetch", wait + ANSWER_SECONDS)
-        _, code, _, end, *more, data = self._partition_of(response)
-        self._check(code)
-        # Before v11 the aborted transactions stand last, then comes a replica to read from.
-        aborted = more[-1] if isinstance(more[-1], list) or more[-1] is None else more[-2]
+        self._check(getattr(response, "error_code", 0))
+        partition = self._only((one.topic, one.partitions) for one in response.responses)
+        self._check(partition.error_code)
+        aborted = [
+            (one.producer_id, one.first_offset) for one in partition.aborted_transactions or ()
+        ]
         found = PartitionRecords(
             self._topic_partition,
-            _Batches(data),
+            _Batches(partition.records or b""),
             aborted,
             offset,
             None,
@@ -72,7 +66,7 @@ class KafkaPartition:
             READ_COMMITTED,
         )
         records = [Record(one.key, one.value, one.headers, one.offset) for one in found]
-        return Fetched(records, found.next_fetch_offset, end)
+        return Fetched(records, found.next_fetch_offset, partition.last_stable_offset)
 
     async def beginning(self) -> int:
         """The first offset that there is. Raises LogError."""
@@ -86,23 +80,44 @@ class KafkaPartition:
         """Close the connections; the next question opens new ones."""
         await self._connections.close()
 
-    async def _offset(self, which: int) -> int:
-        topics = [(self._connections.topic, [(PARTITION, which)])]
-        request = OffsetRequest(-1, READ_COMMITTED, topics)
-        response = await self._connections.ask_leader(request, "ask")
-        _, code, _, offset = self._partition_of(response)
-        self._check(code)
-        return int(offset)
+    def _fetch_values(self, offset: int, wait: float) -> dict[str, object]:
+        partition = {
+            "partition": PARTITION,
+            "fetch_offset": offset,
+            "partition_max_bytes": FETCH_BYTES,
+        }
+        return {
+            "replica_id": _NO_REPLICA,
+            "max_wait": timedelta(seconds=max(0.0, wait)),
+            "min_bytes": 1,
+            "max_bytes": FETCH_BYTES,
+            "isolation_level": READ_COMMITTED,
+            "topics": [{"topic": self._connections.topic, "partitions": [partition]}],
+        }
 
-    def _partition_of(self, response: Any) -> tuple[Any, ...]:
-        for topic, partitions in response.topics:
+    async def _offset(self, which: int) -> int:
+        partition = {"partition_index": PARTITION, "timestamp": which}
+        values = {
+            "replica_id": _NO_REPLICA,
+            "isolation_level": READ_COMMITTED,
+            "topics": [{"name": self._connections.topic, "partitions": [partition]}],
+        }
+        request = Request("ListOffsetsRequest", _LIST_OFFSETS_AT_MOST, values)
+        response = await self._connections.ask_leader(request, "ask")
+        found = self._only((one.name, one.partitions) for one in response.topics)
+        self._check(found.error_code)
+        return int(found.offset)
+
+    def _only(self, topics: Iterable[tuple[str, Sequence[Any]]]) -> Any:
+        """The partition, of a response that tells of no other."""
+        for topic, partitions in topics:
             for partition in partitions:
-                if topic == self._connections.topic and partition[0] == PARTITION:
-                    return tuple(partition)
+                if topic == self._connections.topic and partition.partition_index == PARTITION:
+                    return partition
         raise LogError("a broker answers for another topic")
 
     def _check(self, code: int) -> None:
-        if code == OffsetOutOfRangeError.errno:
+        if code == _OFFSET_OUT_OF_RANGE:
             raise OffsetOutOfRange("the offset is out of range")
         if code:
             self._connections.forget_leader()

@@ -9,22 +9,18 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from aiokafka.protocol.coordination import FindCoordinatorRequest
-from aiokafka.protocol.produce import ProduceRequest
-from aiokafka.protocol.transaction import (
-    AddPartitionsToTxnRequest,
-    EndTxnRequest,
-    InitProducerIdRequest,
-)
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.kafka_connections import PARTITION, Address, Connections, error_name
+from gateway.catalog.kafka_connections import PARTITION, Address, Connections, produce_request
 from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
 from gateway.catalog.records import Record
+from gateway.kafka_names import error_name
+from protocol.requests import Request
 
 TRANSACTION_SECONDS: Final = 10.0
 """After which the broker aborts a transaction whose writer is gone."""
@@ -34,9 +30,15 @@ STEP_SECONDS: Final = 5.0
 """For taking the id, for writing, and for committing. Where no transaction was ever made before,
 the broker makes its transaction log first, which may take longer: then it is tried again."""
 
+# The newest versions of KIP-98's protocol; with those of KIP-890 (transaction version 2) a commit
+# would change the epoch.
+_FIND_COORDINATOR: Final = 3
+_INIT_PRODUCER_ID: Final = 1
+_ADD_PARTITIONS: Final = 3
+_END_TXN: Final = 3
+
 _RETRY_SECONDS: Final = 0.02
 _TRANSACTION_COORDINATOR: Final = 1
-_ALL_REPLICAS: Final = -1
 
 # Kafka's error codes; the project's own table holds those that clients are answered with.
 _COORDINATOR_LOAD_IN_PROGRESS: Final = 14
@@ -67,7 +69,6 @@ class KafkaTransactions:
     ) -> None:
         self._connections = Connections(bootstrap_servers, topic, security)
         self._id = transactional_id
-        self._topics = [(topic, [PARTITION])]
         self._coordinator: Address | None = None
         self._producer: _Producer | None = None
         self._sequence = 0
@@ -107,7 +108,9 @@ class KafkaTransactions:
         await self._connections.close()
 
     async def _take(self) -> _Producer:
-        request = InitProducerIdRequest(self._id, int(TRANSACTION_SECONDS * 1000))
+        timeout = timedelta(seconds=TRANSACTION_SECONDS)
+        values = {"transactional_id": self._id, "transaction_timeout": timeout}
+        request = Request("InitProducerIdRequest", _INIT_PRODUCER_ID, values)
         while True:
             response = await self._ask_coordinator(request)
             if not response.error_code:
@@ -115,28 +118,43 @@ class KafkaTransactions:
             await self._wait_or_raise(response.error_code, "taking the right to write")
 
     async def _add_partition(self, producer: _Producer) -> None:
-        request = AddPartitionsToTxnRequest(self._id, producer.id, producer.epoch, self._topics)
+        values = {
+            "v3_and_below_transactional_id": self._id,
+            "v3_and_below_producer_id": producer.id,
+            "v3_and_below_producer_epoch": producer.epoch,
+            "v3_and_below_topics": [{"name": self._connections.topic, "partitions": [PARTITION]}],
+        }
+        request = Request("AddPartitionsToTxnRequest", _ADD_PARTITIONS, values)
         while True:
             response = await self._ask_coordinator(request)
-            codes = [code for _, partitions in response.errors for _, code in partitions]
+            codes = [
+                partition.partition_error_code
+                for topic in response.results_by_topic_v3_and_below
+                for partition in topic.results_by_partition
+            ]
             if codes == [0]:
                 return
             await self._wait_or_raise(next(filter(None, codes), -1), "beginning a transaction")
 
     async def _produce(self, batch: bytes) -> None:
-        topics = [(self._connections.topic, [(PARTITION, batch)])]
-        milliseconds = int(TRANSACTION_SECONDS * 1000)
-        request = ProduceRequest(self._id, _ALL_REPLICAS, milliseconds, topics)
+        topic = self._connections.topic
+        request = produce_request(topic, PARTITION, batch, TRANSACTION_SECONDS, self._id)
         response = await self._connections.ask_leader(request, "write", TRANSACTION_SECONDS)
-        for _, partitions in response.topics:
-            for _, code, *_ in partitions:
-                if code:
+        for written in response.responses:
+            for partition in written.partition_responses:
+                if partition.error_code:
                     self._connections.forget_leader()
-                    _raise(code, "writing")
+                    _raise(partition.error_code, "writing")
 
     async def _end(self, producer: _Producer) -> None:
         """Commit. Only here the outcome may stay unknown: the broker may do it and not say so."""
-        request = EndTxnRequest(self._id, producer.id, producer.epoch, True)
+        values = {
+            "transactional_id": self._id,
+            "producer_id": producer.id,
+            "producer_epoch": producer.epoch,
+            "committed": True,
+        }
+        request = Request("EndTxnRequest", _END_TXN, values)
         deadline = asyncio.get_running_loop().time() + STEP_SECONDS
         while True:
             try:
@@ -153,13 +171,13 @@ class KafkaTransactions:
                 raise OutcomeUnknown(f"a broker does not say so ({error_name(code)})")
             await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _ask_coordinator(self, request: Any) -> Any:
+    async def _ask_coordinator(self, request: Request) -> Any:
         while self._coordinator is None:
-            found = await self._connections.ask_any(
-                FindCoordinatorRequest(self._id, _TRANSACTION_COORDINATOR), "coordinator"
-            )
+            values = {"key": self._id, "key_type": _TRANSACTION_COORDINATOR}
+            find = Request("FindCoordinatorRequest", _FIND_COORDINATOR, values)
+            found = await self._connections.ask_any(find, "coordinator")
             if not found.error_code:
-                self._coordinator = (found.host, found.port)
+                self._coordinator = (found.host, int(found.port))
                 break
             await self._wait_or_raise(found.error_code, "finding who coordinates writers")
         try:

@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
+from gateway.brokers.connection import BrokerConnection, BrokerError
 from gateway.brokers.security import BrokerSecurity
-from gateway.cluster.client import BrokerConnection, BrokerError
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from protocol import messages
-from protocol.schema import api_key_of, message_versions, response_name
+from protocol.schema import api_key_of, response_name
 
 MAX_CONNECTIONS: Final = 4
 """Questions that are under way at once; more wait for their turn."""
@@ -101,11 +101,7 @@ class BrokerAdmin:
 async def _ask(
     connection: BrokerConnection, name: str, make: Make, at_most: int, changes: bool
 ) -> Any:
-    low, high = connection.api_versions.get(api_key_of(name), (0, -1))
-    common = [v for v in message_versions(name) if low <= v <= min(high, at_most)]
-    if not common:
-        raise BrokerError(f"speaks no version of {name} that the gateway knows")
-    version = common[-1]
+    version = connection.version_for(name, at_most)
     request = make(messages.message_class(name, version))
     try:
         body = await connection.exchange(name, version, request)

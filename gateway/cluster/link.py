@@ -7,8 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
+from gateway.brokers.connection import BrokerConnection, BrokerError, NotSpoken
 from gateway.brokers.security import BrokerSecurity
-from gateway.cluster.client import BrokerConnection, BrokerError, NotSpoken
 from gateway.cluster.listing import Address
 
 log = logging.getLogger(__name__)

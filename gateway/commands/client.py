@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gateway.brokers.connection import BrokerConnection, BrokerError
 from gateway.brokers.login import LoginError
-from gateway.cluster.client import BrokerConnection, BrokerError
 from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.failure import CommandError, Unavailable
 from gateway.config.models import Address

@@ -11,20 +11,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from aiokafka.partitioner import murmur2
-from aiokafka.protocol.metadata import MetadataRequest
-from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.kafka_connections import Address, Connections, error_name
+from gateway.catalog.kafka_connections import Address, Connections, produce_request
 from gateway.catalog.partition import LogError
+from gateway.kafka_names import error_name
 
 BATCH_BYTES: Final = 512 * 1024
 """Of one batch, half of what brokers take by default; a larger event goes alone."""
 
 WRITE_SECONDS: Final = 10.0
 
-_ALL_REPLICAS: Final = -1
 _MAGIC: Final = 2
 _NO_PRODUCER: Final = -1
 _UNKNOWN_TOPIC: Final = 3
@@ -68,7 +66,6 @@ class TopicPartitions:
         content_type: bytes,
         security: BrokerSecurity | None = None,
     ) -> None:
-        self._topic = topic
         self._headers = [("content-type", content_type)]
         self._connections = Connections(bootstrap_servers, topic, security)
         self._leaders: Mapping[int, Address | None] = {}
@@ -116,31 +113,26 @@ class TopicPartitions:
         leader = self._leaders[partition]
         if leader is None:
             raise LogError("a partition has no leader")
-        topics = [(self._topic, [(partition, batch)])]
-        request = ProduceRequest(None, _ALL_REPLICAS, int(WRITE_SECONDS * 1000), topics)
+        request = produce_request(self._connections.topic, partition, batch, WRITE_SECONDS)
         response = await self._connections.ask(leader, request, "write", WRITE_SECONDS)
-        for _, partitions in response.topics:
-            for _, code, *_ in partitions:
-                if code in _TOO_LARGE:
-                    raise _TooLarge(f"writing is refused ({error_name(code)})")
-                if code:
-                    raise LogError(f"writing is refused ({error_name(code)})")
+        for topic in response.responses:
+            for written in topic.partition_responses:
+                if written.error_code in _TOO_LARGE:
+                    raise _TooLarge(f"writing is refused ({error_name(written.error_code)})")
+                if written.error_code:
+                    raise LogError(f"writing is refused ({error_name(written.error_code)})")
 
     async def _find_leaders(self) -> Mapping[int, Address | None]:
-        request = MetadataRequest([self._topic], allow_auto_topic_creation=False)
-        response = await self._connections.ask_any(request, "ask")
-        brokers = {broker[0]: (broker[1], broker[2]) for broker in response.brokers}
-        for code, name, _, partitions in response.topics:
-            if name != self._topic:
-                continue
-            if code == _UNKNOWN_TOPIC:
-                raise TopicMissing("the topic is not there")
-            if code:
-                raise LogError(f"the topic cannot be written ({error_name(code)})")
-            leaders = {found[1]: brokers.get(found[2]) for found in partitions}
-            # A key's partition is told by how many there are.
-            if leaders and sorted(leaders) == list(range(len(leaders))):
-                return leaders
+        brokers, topic = await self._connections.metadata("ask")
+        if topic is not None and topic.error_code == _UNKNOWN_TOPIC:
+            raise TopicMissing("the topic is not there")
+        if topic is not None and topic.error_code:
+            raise LogError(f"the topic cannot be written ({error_name(topic.error_code)})")
+        found = () if topic is None else topic.partitions
+        leaders = {int(one.partition_index): brokers.get(one.leader_id) for one in found}
+        # A key's partition is told by how many there are.
+        if leaders and sorted(leaders) == list(range(len(leaders))):
+            return leaders
         raise LogError("the topic has no partitions")
 
 

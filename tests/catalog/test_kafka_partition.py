@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
+from kio.schema.errors import ErrorCode
 
 from gateway.catalog import kafka_partition
 from gateway.catalog.kafka_partition import KafkaPartition
 from gateway.catalog.partition import LogError, OffsetOutOfRange
 from gateway.catalog.records import Record
+from protocol.requests import Request
+from tests.broker_answers import answer, read_request
 
 OUT_OF_RANGE, NOT_LEADER = 1, 6
 
@@ -23,15 +26,21 @@ class Scripted:
     topic = "catalog"
 
     def __init__(self) -> None:
-        self.partition: tuple[Any, ...] = ()
+        self.partition: dict[str, object] = {}
+        self.version: int | None = None
         self.answers_for = "catalog"
         self.asked: list[tuple[str, Any]] = []
         self.forgotten = 0
 
-    async def ask_leader(self, request: Any, purpose: str, wait: float = 5.0) -> Any:
+    async def ask_leader(self, request: Request, purpose: str, wait: float = 5.0) -> Any:
         """The leader's answer."""
-        self.asked.append((purpose, request))
-        return SimpleNamespace(topics=[(self.answers_for, [self.partition])])
+        self.asked.append((purpose, read_request(request, self.version)))
+        partitions = [{"partition_index": 0, **self.partition}]
+        if request.name == "FetchRequest":
+            values = {"responses": [{"topic": self.answers_for, "partitions": partitions}]}
+        else:
+            values = {"topics": [{"name": self.answers_for, "partitions": partitions}]}
+        return answer(request, values, self.version)
 
     def forget_leader(self) -> None:
         """Counted."""
@@ -65,26 +74,42 @@ def batch(offset: int, *keys: str, producer: int = 7) -> bytes:
     return bytes(built)
 
 
+def fetched(records: bytes, end: int = 40, **more: object) -> dict[str, object]:
+    """A partition of a Fetch response; committed is what stands before ``end``."""
+    return {"high_watermark": 99, "last_stable_offset": end, "records": records, **more}
+
+
 def record(key: str, offset: int) -> Record:
     """What such a batch holds."""
     return Record(key.encode(), b"v", (("seq", b"1"),), offset)
 
 
-@pytest.mark.parametrize("version", [4, 5, 11])
+@pytest.mark.parametrize("version", range(4, 13))
 async def test_a_fetch(scripted: Scripted, partition: KafkaPartition, version: int) -> None:
-    layouts: dict[int, list[Any]] = {4: [None], 5: [0, None], 11: [0, None, -1]}
-    extra = layouts[version]
-    scripted.partition = (0, 0, 99, 40, *extra, batch(5, "a", "b") + batch(9, "c"))
-    fetched = await partition.fetch(5, 0.5)
-    assert fetched.records == [record("a", 5), record("b", 6), record("c", 9)]
-    assert (fetched.next, fetched.end) == (10, 40)
-    assert scripted.asked[0][0] == "fetch"
+    scripted.version = version
+    scripted.partition = fetched(batch(5, "a", "b") + batch(9, "c"))
+    found = await partition.fetch(5, 0.5)
+    assert found.records == [record("a", 5), record("b", 6), record("c", 9)]
+    assert (found.next, found.end) == (10, 40)
+    ((purpose, request),) = scripted.asked
+    assert purpose == "fetch"
+    assert (request.isolation_level, request.max_wait, request.min_bytes) == (
+        1,
+        timedelta(seconds=0.5),
+        1,
+    )
+    (topic,) = request.topics
+    (asked,) = topic.partitions
+    assert (topic.topic, asked.partition, asked.fetch_offset) == ("catalog", 0, 5)
+    assert request.replica_id == -1
+    if version >= 7:
+        assert (request.session_id, request.session_epoch) == (0, -1)
 
 
 async def test_what_was_read_before_is_left_out(
     scripted: Scripted, partition: KafkaPartition
 ) -> None:
-    scripted.partition = (0, 0, 99, 40, 0, None, -1, batch(5, "a", "b", "c"))
+    scripted.partition = fetched(batch(5, "a", "b", "c"))
     assert (await partition.fetch(7, 0.5)).records == [record("c", 7)]
 
 
@@ -92,19 +117,19 @@ async def test_an_aborted_transaction_is_left_out(
     scripted: Scripted, partition: KafkaPartition
 ) -> None:
     data = batch(5, "a", producer=8) + batch(6, "b", producer=7)
-    scripted.partition = (0, 0, 99, 40, 0, [(8, 5)], -1, data)
-    fetched = await partition.fetch(5, 0.5)
-    assert fetched.records == [record("b", 6)]
-    assert fetched.next == 7
+    scripted.partition = fetched(data, aborted_transactions=[{"producer_id": 8, "first_offset": 5}])
+    found = await partition.fetch(5, 0.5)
+    assert found.records == [record("b", 6)]
+    assert found.next == 7
 
 
 async def test_nothing_new(scripted: Scripted, partition: KafkaPartition) -> None:
-    scripted.partition = (0, 0, 5, 5, 0, None, -1, b"")
+    scripted.partition = fetched(b"", 5)
     assert await partition.fetch(5, 0.5) == ([], 5, 5)
 
 
 async def test_an_offset_that_is_not_there(scripted: Scripted, partition: KafkaPartition) -> None:
-    scripted.partition = (0, OUT_OF_RANGE, -1, -1, -1, None, -1, b"")
+    scripted.partition = fetched(b"", -1, error_code=ErrorCode(OUT_OF_RANGE))
     with pytest.raises(OffsetOutOfRange):
         await partition.fetch(5, 0.5)
 
@@ -112,29 +137,28 @@ async def test_an_offset_that_is_not_there(scripted: Scripted, partition: KafkaP
 async def test_a_refusal_makes_it_look_for_the_leader(
     scripted: Scripted, partition: KafkaPartition
 ) -> None:
-    scripted.partition = (0, NOT_LEADER, -1, -1, -1, None, -1, b"")
-    with pytest.raises(LogError, match="NotLeaderForPartitionError") as raised:
+    scripted.partition = fetched(b"", -1, error_code=ErrorCode(NOT_LEADER))
+    with pytest.raises(LogError, match="NOT_LEADER_OR_FOLLOWER") as raised:
         await partition.fetch(5, 0.5)
     assert not isinstance(raised.value, OffsetOutOfRange)
     assert scripted.forgotten == 1
 
 
 async def test_offsets(scripted: Scripted, partition: KafkaPartition) -> None:
-    scripted.partition = (0, 0, -1, 17)
+    scripted.partition = {"offset": 17}
     assert await partition.end() == 17
     assert await partition.beginning() == 17
     requests = [request for _, request in scripted.asked]
-    assert [request._topics for request in requests] == [
-        [("catalog", [(0, -1)])],
-        [("catalog", [(0, -2)])],
-    ]
-    assert {request._isolation_level for request in requests} == {1}
+    wanted = [request.topics[0].partitions[0] for request in requests]
+    assert [(one.partition_index, one.timestamp) for one in wanted] == [(0, -1), (0, -2)]
+    assert {request.topics[0].name for request in requests} == {"catalog"}
+    assert {(request.isolation_level, request.replica_id) for request in requests} == {(1, -1)}
     # What waits at the broker for something new must not hold these up.
     assert {purpose for purpose, _ in scripted.asked} == {"ask"}
 
 
 async def test_an_answer_for_something_else(scripted: Scripted, partition: KafkaPartition) -> None:
-    scripted.partition = (0, 0, -1, 17)
+    scripted.partition = {"offset": 17}
     scripted.answers_for = "other"
     with pytest.raises(LogError, match="another topic"):
         await partition.end()
@@ -146,11 +170,11 @@ async def test_a_batch_that_the_library_refuses_stops_nothing(
     """The name of a header is any bytes to a broker."""
     bad = batch(5, "a", "b").replace(b"seq", b"\xff\xfe\xfd")
     crc = crc32c(bad[21:])
-    scripted.partition = (0, 0, 99, 40, 0, None, -1, bad[:17] + crc + bad[21:] + batch(7, "c"))
-    fetched = await partition.fetch(5, 0.5)
-    assert [(one.key, one.offset) for one in fetched.records] == [(b"a", 5), (b"b", 6), (b"c", 7)]
-    assert [name for name, _ in fetched.records[0].headers] == ["\ufffd\ufffd\ufffd"]
-    assert fetched.next == 8
+    scripted.partition = fetched(bad[:17] + crc + bad[21:] + batch(7, "c"))
+    found = await partition.fetch(5, 0.5)
+    assert [(one.key, one.offset) for one in found.records] == [(b"a", 5), (b"b", 6), (b"c", 7)]
+    assert [name for name, _ in found.records[0].headers] == ["\ufffd\ufffd\ufffd"]
+    assert found.next == 8
 
 
 def crc32c(data: bytes) -> bytes:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import chain
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
+from kio.schema.errors import ErrorCode
 
 from gateway.catalog import kafka_transactions
 from gateway.catalog.kafka_transactions import KafkaTransactions
 from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
 from gateway.catalog.records import Record
+from protocol.requests import Request
+from tests.broker_answers import answer, read_request
 
 UNKNOWN_SERVER_ERROR = -1
 LOADING, NOT_AVAILABLE, NOT_COORDINATOR = 14, 15, 16
@@ -39,17 +41,17 @@ class Scripted:
         """What comes back for the next requests of this name: error codes, or no answer."""
         self.script[name] = deque(answers)
 
-    async def ask(self, address: Any, request: Any, purpose: str) -> Any:
+    async def ask(self, address: Any, request: Request, purpose: str) -> Any:
         """The coordinator's answer."""
         assert (address, purpose) == (("broker", 9092), "coordinator")
         return self._answer(request)
 
-    async def ask_any(self, request: Any, purpose: str) -> Any:
+    async def ask_any(self, request: Request, purpose: str) -> Any:
         """Any broker's answer."""
         assert purpose == "coordinator"
         return self._answer(request)
 
-    async def ask_leader(self, request: Any, purpose: str, wait: float) -> Any:
+    async def ask_leader(self, request: Request, purpose: str, wait: float) -> Any:
         """The leader's answer."""
         assert purpose == "write"
         return self._answer(request)
@@ -62,22 +64,31 @@ class Scripted:
         """Noted."""
         self.closed = True
 
-    def _answer(self, request: Any) -> Any:
-        name = type(request).__name__.removesuffix("Request")
+    def _answer(self, request: Request) -> Any:
+        name = request.name.removesuffix("Request")
         self.asked.append(name)
         planned = self.script.get(name)
         code = planned.popleft() if planned else 0
         if isinstance(code, LogError):
             raise code
+        return answer(request, self._values(name, ErrorCode(code), read_request(request)))
+
+    def _values(self, name: str, code: ErrorCode, request: Any) -> dict[str, object]:
         if name == "InitProducerId":
             self.epoch += not code
-            return SimpleNamespace(error_code=code, producer_id=7, producer_epoch=self.epoch)
+            return {"error_code": code, "producer_id": 7, "producer_epoch": self.epoch}
         if name == "AddPartitionsToTxn":
-            return SimpleNamespace(errors=[("catalog", [(0, code)])])
+            partitions = [{"partition_index": 0, "partition_error_code": code}]
+            result = {"name": "catalog", "results_by_partition": partitions}
+            return {"results_by_topic_v3_and_below": [result]}
         if name == "Produce":
-            self.batches.append(request._topics[0][1][0][1])
-            return SimpleNamespace(topics=[("catalog", [(0, code, 0)])])
-        return SimpleNamespace(error_code=code, host="broker", port=9092)
+            (topic,) = request.topic_data
+            (partition,) = topic.partition_data
+            assert (request.transactional_id, request.acks, topic.name) == ("id", -1, "catalog")
+            self.batches.append(partition.records)
+            written = [{"index": partition.index, "error_code": code}]
+            return {"responses": [{"name": "catalog", "partition_responses": written}]}
+        return {"error_code": code, "host": "broker", "port": 9092}
 
 
 @pytest.fixture

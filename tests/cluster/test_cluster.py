@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
-from gateway.cluster.client import BrokerConnection
+from gateway.brokers.connection import BrokerConnection
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.cluster.listing import ListingReader
 from protocol import messages

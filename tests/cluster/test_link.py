@@ -6,8 +6,8 @@ from contextlib import AsyncExitStack
 import pytest
 import pytest_asyncio
 
+from gateway.brokers.connection import BrokerConnection, BrokerError
 from gateway.cluster import link as cluster_link
-from gateway.cluster.client import BrokerConnection, BrokerError
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from protocol import messages
 from tests.cluster.scripted_broker import ClusterState, ScriptedBroker

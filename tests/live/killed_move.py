@@ -88,7 +88,7 @@ def _step(what: str, args: Sequence[Any]) -> str | None:
     if not what.startswith("Connections"):
         return what
     _, _, request, purpose, *_ = args
-    return type(request).__name__ if purpose in WRITING else None
+    return str(request.name) if purpose in WRITING else None
 
 
 def _request(topic: str, namespace: str) -> bytes:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiokafka.record.memory_records import MemoryRecords
+from kio.schema.errors import ErrorCode
 
 from gateway.audit.topic import CONTENT_TYPE
 from gateway.catalog.partition import LogError
 from gateway.sinks import topic_partitions
 from gateway.sinks.topic_partitions import Message, TopicMissing, TopicPartitions, partition_of
+from protocol.requests import Request
+from tests.broker_answers import answer, read_request
 
 TOPIC = "__kafka_gateway_audit"
 UNKNOWN_TOPIC, NOT_LEADER, TOO_LARGE, BATCH_TOO_LARGE, NOT_AUTHORIZED = 3, 6, 10, 18, 29
@@ -35,25 +37,34 @@ class Brokers:
         self.batches: dict[int, list[bytes]] = {}
         self.closed = False
 
-    async def ask_any(self, request: Any, purpose: str) -> Any:
-        """Metadata."""
+    async def metadata(self, purpose: str) -> tuple[dict[int, tuple[str, int]], Any]:
+        """The brokers, and the topic."""
         assert purpose == "ask"
         self.asked += 1
-        partitions: list[tuple[Any, ...]] = [
-            (0, number, -1 if number in self.leaderless else number % 2, [], [])
+        partitions = [
+            {
+                "partition_index": number,
+                "leader_id": -1 if number in self.leaderless else number % 2,
+            }
             for number in range(self.count)
         ]
-        topics = [(self.metadata_code, TOPIC, False, partitions)]
-        brokers = [(0, "zero", 9092, None), (1, "one", 9092, None)]
-        return SimpleNamespace(brokers=brokers, topics=topics)
+        code = ErrorCode(self.metadata_code)
+        topic = {"error_code": code, "name": TOPIC, "partitions": partitions}
+        request = Request("MetadataRequest", 9, {})
+        response = answer(request, {"topics": [topic]})
+        return {0: ("zero", 9092), 1: ("one", 9092)}, response.topics[0]
 
-    async def ask(self, address: tuple[str, int], request: Any, purpose: str, wait: float) -> Any:
+    async def ask(
+        self, address: tuple[str, int], request: Request, purpose: str, wait: float
+    ) -> Any:
         """Produce, of one batch."""
         assert purpose == "write"
         if address[0] in self.down:
             raise LogError("a broker does not answer (ConnectionError)")
-        ((topic, ((partition, batch),)),) = request._topics
-        assert topic == TOPIC
+        read = read_request(request)
+        ((topic,), acks) = read.topic_data, read.acks
+        ((partition, batch),) = ((one.index, one.records) for one in topic.partition_data)
+        assert (topic.name, acks, read.transactional_id) == (TOPIC, -1, None)
         assert address[0] == ("zero", "one")[partition % 2]
         codes = self.codes.get(partition)
         code = codes.pop(0) if codes else 0
@@ -61,7 +72,8 @@ class Brokers:
             code = TOO_LARGE
         if not code:
             self.batches.setdefault(partition, []).append(batch)
-        return SimpleNamespace(topics=[(TOPIC, [(partition, code, 0)])])
+        written = [{"index": partition, "error_code": ErrorCode(code)}]
+        return answer(request, {"responses": [{"name": TOPIC, "partition_responses": written}]})
 
     async def close(self) -> None:
         self.closed = True
@@ -186,7 +198,7 @@ async def test_no_topic_and_no_right_to_it() -> None:
     with pytest.raises(TopicMissing):
         await made(brokers).write(messages(ALICE))
     brokers.metadata_code = NOT_AUTHORIZED
-    with pytest.raises(LogError, match=r"cannot be written \(TopicAuthorizationFailedError\)"):
+    with pytest.raises(LogError, match=r"cannot be written \(TOPIC_AUTHORIZATION_FAILED\)"):
         await made(brokers).write(messages(ALICE))
     brokers.metadata_code, brokers.count = 0, 0
     with pytest.raises(LogError, match="no partitions"):

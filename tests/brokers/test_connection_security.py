@@ -1,4 +1,4 @@
-"""gateway.cluster.client: connections that prove who is at both ends."""
+"""gateway.brokers.connection: connections that prove who is at both ends."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from devkit.certificates import Authority
+from gateway.brokers.connection import BrokerConnection, BrokerError
 from gateway.brokers.security import BrokerSecurity
-from gateway.cluster.client import BrokerConnection, BrokerError
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from gateway.config.security import ClientSasl, ClientTls, ClusterSecurity, Secret
 from protocol import messages

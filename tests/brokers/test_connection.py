@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
-from gateway.cluster.client import BrokerConnection, BrokerError
+from gateway.brokers.connection import BrokerConnection, BrokerError
 from gateway.cluster.listing import all_topics_request
 from protocol import messages
 from tests.cluster.scripted_broker import (

@@ -1,14 +1,15 @@
-"""The gateway's own questions to a broker: one connection, one question at a time.
+"""The gateway's own requests to a broker: one connection, one request at a time.
 
-This is the cold path (topic ids, broker addresses); what clients send goes another way. It is
-written on ``protocol.messages`` because aiokafka, which the catalog uses, stops at Metadata v5
-(0.14), and topic ids came with Metadata v10 (KIP-516).
+This is the cold path (listings, configs, the catalog); what clients send goes another way. It is
+written on ``protocol.messages``, which has every version: aiokafka stops at Metadata v5 (0.14), and
+topic ids came with Metadata v10 (KIP-516).
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib.metadata
+import ssl
 from typing import Any, Self
 
 from gateway.brokers.login import MessageChannel, authenticate_version, log_in
@@ -18,6 +19,7 @@ from gateway.brokers.messages import (
     MAX_CORRELATION_ID,
     SIZE_BYTES,
     BrokerError,
+    SecurityError,
     request_frame,
     response_body,
     response_entity,
@@ -25,12 +27,16 @@ from gateway.brokers.messages import (
 from gateway.brokers.security import SESSION_USE, BrokerSecurity
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.requests import Request
 from protocol.schema import api_key_of, message_versions
 
 __all__ = ["BrokerConnection", "BrokerError", "NotSpoken"]
 
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 """Kafka's own default for ``socket.request.max.bytes``."""
+
+NEWEST = 2**15 - 1
+"""No version is newer."""
 
 API_VERSIONS = "ApiVersionsRequest"
 
@@ -58,6 +64,7 @@ class BrokerConnection:
         *,
         timeout: float,
         security: BrokerSecurity = _UNPROTECTED,
+        client_id: str = CLIENT_ID,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
         """Use ``connect``; this only takes over the two ends of an open connection."""
@@ -65,6 +72,7 @@ class BrokerConnection:
         self._writer = writer
         self._timeout = timeout
         self._security = security
+        self._client_id = client_id
         self._max_response_bytes = max_response_bytes
         self._expires = float("inf")
         self._spoken = False
@@ -81,6 +89,7 @@ class BrokerConnection:
         *,
         timeout: float,
         security: BrokerSecurity = _UNPROTECTED,
+        client_id: str = CLIENT_ID,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> Self:
         """Opens a connection, asks for the broker's API versions, and logs in.
@@ -96,12 +105,14 @@ class BrokerConnection:
             raise BrokerError(f"no connection within {timeout:g} s") from None
         # A host that is no host name, or a port that is none, is a ValueError or OverflowError.
         except (OSError, ValueError, OverflowError) as error:
-            raise BrokerError(f"cannot connect: {security.reason(error)}") from None
+            kind = SecurityError if isinstance(error, ssl.SSLError) else BrokerError
+            raise kind(f"cannot connect: {security.reason(error)}") from None
         connection = cls(
             reader,
             writer,
             timeout=timeout,
             security=security,
+            client_id=client_id,
             max_response_bytes=max_response_bytes,
         )
         try:
@@ -137,16 +148,24 @@ class BrokerConnection:
             and asyncio.get_running_loop().time() < self._expires
         )
 
-    def version_for(self, name: str) -> int:
-        """The highest version of a request that the broker and this gateway both know.
+    def version_for(self, name: str, at_most: int = NEWEST) -> int:
+        """The highest version of a request, ``at_most`` that one, which the broker and this gateway
+        both know.
 
         ``name`` is Kafka's, ``MetadataRequest``. Raises BrokerError if there is none.
         """
         low, high = self._api_versions.get(api_key_of(name), (0, -1))
+        high = min(high, at_most)
         common = [version for version in message_versions(name) if low <= version <= high]
         if not common:
             raise BrokerError(f"speaks no version of {name} that the gateway knows")
         return common[-1]
+
+    async def ask(self, request: Request) -> Any:
+        """Sends a request in the newest version that both know, and returns the response entity;
+        see ``exchange``. Raises ProtocolError too, for values that do not fit the request."""
+        version = self.version_for(request.name, request.at_most)
+        return await self.request(request.name, version, request.entity(version))
 
     async def request(self, name: str, version: int, entity: Any) -> Any:
         """Sends a request entity and returns the response entity; see ``exchange``."""
@@ -192,7 +211,8 @@ class BrokerConnection:
 
     async def _exchange(self, name: str, version: int, entity: Any) -> bytes:
         self._correlation_id = self._correlation_id % MAX_CORRELATION_ID + 1
-        self._writer.write(request_frame(name, version, self._correlation_id, entity))
+        request = request_frame(name, version, self._correlation_id, entity, self._client_id)
+        self._writer.write(request)
         await self._writer.drain()
         size = int.from_bytes(await self._reader.readexactly(SIZE_BYTES), "big", signed=True)
         if not CORRELATION_BYTES <= size <= self._max_response_bytes:

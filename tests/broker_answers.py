@@ -1,0 +1,23 @@
+"""What a broker reads of the gateway's own requests, and what it answers: through the bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from protocol import messages
+from protocol.requests import Request
+
+
+def read_request(request: Request, version: int | None = None) -> Any:
+    """The request as a broker reads it, in the newest version that the gateway asks in."""
+    version = request.at_most if version is None else version
+    return messages.parse(request.name, version, messages.write(request.entity(version)))
+
+
+def answer(request: Request, values: Mapping[str, object], version: int | None = None) -> Any:
+    """The response with these values as the gateway reads it, in that version."""
+    version = request.at_most if version is None else version
+    name = request.name.removesuffix("Request") + "Response"
+    written = messages.write(Request(name, version, values).entity(version))
+    return messages.parse(name, version, written)
