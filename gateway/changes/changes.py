@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.changes.alter_configs import alter_configs, incremental_alter_configs
-from gateway.changes.answered import Answered
-from gateway.changes.context import Context
-from gateway.changes.create_acls import create_acls
-from gateway.changes.create_partitions import create_partitions
-from gateway.changes.create_topics import create_topics
-from gateway.changes.delete_acls import delete_acls
-from gateway.changes.delete_topics import delete_topics
-from gateway.changes.describe_acls import describe_acls
-from gateway.changes.describe_configs import describe_configs
-from gateway.changes.jobs import Task
-from gateway.changes.scram_credentials import (
+from gateway.changes.acls.create_acls import create_acls
+from gateway.changes.acls.delete_acls import delete_acls, describe_acls
+from gateway.changes.acls.scram_credentials import (
     alter_user_scram_credentials,
     describe_user_scram_credentials,
 )
+from gateway.changes.base.batch import Answered
+from gateway.changes.base.context import Context
+from gateway.changes.configs.alter_configs import alter_configs, incremental_alter_configs
+from gateway.changes.configs.describe_configs import describe_configs
+from gateway.changes.jobs.deletion_job import task_of
+from gateway.changes.jobs.runner import Task
+from gateway.changes.topics.create_partitions import create_partitions
+from gateway.changes.topics.create_topics import create_topics
+from gateway.changes.topics.delete_topics import delete_topics
 from gateway.views.access import Access
 
 
@@ -42,7 +42,7 @@ class NamespaceChanges:
 
     async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered:
         """DeleteTopics: topics are deleted, namespaces marked for deletion."""
-        return await delete_topics(self._context, access, version, body, began=self._began)
+        return await delete_topics(self._context, access, version, body, began=self._marked)
 
     async def create_partitions(self, access: Access, version: int, body: bytes) -> Answered:
         """CreatePartitions of topics that policies have a say in."""
@@ -85,3 +85,8 @@ class NamespaceChanges:
     ) -> Answered:
         """AlterUserScramCredentials: one decision for the whole request."""
         return await alter_user_scram_credentials(self._context, access, version, body)
+
+    def _marked(self, path: str) -> None:
+        task = task_of(self._context.catalog.snapshot, path)
+        if task is not None:
+            self._began(task)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.catalog.entities import Change, Removal, TopicEntry
-from gateway.changes.deletion_job import NamespaceDeletion, is_in
-from gateway.changes.housekeeping import Housekeeping
+from gateway.changes.jobs.deletion_job import NamespaceDeletion, is_in
+from gateway.changes.jobs.housekeeping import Housekeeping
 from gateway.decision import Denied
 from gateway.names import LogicalName, parents
 from tests.changes.admin_requests import codes, create, delete
@@ -166,7 +166,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(flat=st.sampled_from(["x", "o..x", "org..x", "org__x"]), where=st.sampled_from(["", "o"]))
     def moved(self, flat: str, where: str) -> None:
-        """As gateway/changes/move.py leaves it: an entry with a name that nobody has."""
+        """As gateway/changes/topics/move.py leaves it: an entry with a name that nobody has."""
         snapshot = self.world.snapshot
         missing = snapshot.missing_tier(where) or snapshot.missing_tier(
             snapshot.owner(flat).namespace
