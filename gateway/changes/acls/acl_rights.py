@@ -6,8 +6,9 @@ namespace may see and change those of what is inside, and no others.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from gateway.acl_model import (
     ANY_USER,
@@ -20,10 +21,15 @@ from gateway.acl_model import (
 )
 from gateway.acls.authorizer import AclFilter
 from gateway.acls.patterns import namespace_of
+from gateway.changes.base.batch import Answered, renewed
+from gateway.changes.base.context import Context
+from gateway.changes.base.refused import unavailable
 from gateway.decision import Denied
 from gateway.error_codes import SECURITY_DISABLED
 from gateway.names import DELIMITER
 from gateway.views.access import Access
+
+Rights = TypeVar("Rights")
 
 NO_AUTHORIZER: Final = Denied(
     SECURITY_DISABLED,
@@ -31,6 +37,29 @@ NO_AUTHORIZER: Final = Denied(
     " authorization block.",
     "request",
 )
+
+
+CLUSTER: Final = "kafka-cluster"
+"""What the audit log calls the cluster."""
+
+
+async def admitted(
+    context: Context,
+    access: Access,
+    admit: Callable[[Access], Rights | Denied],
+    reject: Callable[[Denied], bytes],
+    respond: Callable[[Access, Rights], Awaitable[Answered]],
+) -> Answered:
+    """The answer to a request about the whole cluster: what ``respond`` gives with the rights
+    that ``admit`` finds on the newest catalog, else a body in which all of it is rejected."""
+    try:
+        access = await renewed(context, access)
+        rights = admit(access)
+        if isinstance(rights, Denied):
+            return Answered(reject(rights), {CLUSTER: rights})
+        return await respond(access, rights)
+    except OSError as error:
+        return Answered(reject(unavailable(error)))
 
 
 class AclRights:
@@ -43,6 +72,12 @@ class AclRights:
         self.denied = access.cluster(operation)
         self._access = access
         self._managed: dict[ResourcePattern, bool] = {}
+
+    @classmethod
+    def some(cls, access: Access, operation: Operation) -> AclRights | Denied:
+        """Them; or why no ACL at all is among them."""
+        rights = cls(access, operation)
+        return rights.why_none() or rights
 
     def cover(self, pattern: ResourcePattern) -> bool:
         """Whether the ACLs of a pattern are among them."""

@@ -17,11 +17,9 @@ from gateway.acl_model import (
 from gateway.catalog.entities import Change
 from gateway.catalog.records import encode_value
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls.acl_rights import NO_AUTHORIZER, AclRights
-from gateway.changes.base.batch import Answered
+from gateway.changes.acls.acl_rights import NO_AUTHORIZER, AclRights, admitted
+from gateway.changes.base.batch import Answered, Batch
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import unavailable
-from gateway.changes.base.resources import renewed
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION
 from gateway.rules.acl_messages import binding_of, creation_response
@@ -44,25 +42,25 @@ MAX_RECORD_BYTES: Final = 900_000
 _SHOWN: Final = 10
 
 
-class Creations:
-    """The ACLs that one request asks for. ``answers`` has one for each, in order, as of the last
-    time that :meth:`decide` was asked; ``made`` the ACLs that were new."""
+class Creations(Batch[int, AclBinding, None]):
+    """The ACLs that one request asks for; the answer None: it is there. They are decided anew each
+    time that :meth:`decide` is called. ``made`` are the ACLs that were new."""
 
-    def __init__(self, access: Access, rights: AclRights, asked: Sequence[Any]) -> None:
-        self.answers: list[Denied | None] = []
+    def __init__(
+        self, context: Context, access: Access, rights: AclRights, creations: Sequence[Any]
+    ) -> None:
+        super().__init__(context, access, range(len(creations)))
         self.made: list[AclBinding] = []
-        self._access = access
         self._rights = rights
-        self._asked = asked
+        self._creations = creations
 
     def decide(self, snapshot: Snapshot) -> Sequence[Change]:
         """The patterns that get entries, each as it is to be."""
-        view = View(self._access.view.settings, snapshot)
-        bindings = [self._allowed(view, creation) for creation in paced(self._asked)]
+        self.clear()
+        self._read(View(self.view.settings, snapshot))
         wanted: dict[ResourcePattern, set[AclEntry]] = {}
-        for one in paced(bindings):
-            if isinstance(one, AclBinding):
-                wanted.setdefault(one.pattern, set()).add(one.entry)
+        for one in paced(self.left.values()):
+            wanted.setdefault(one.pattern, set()).add(one.entry)
         changes: list[Change] = []
         full: dict[ResourcePattern, frozenset[AclEntry]] = {}
         self.made = []
@@ -77,45 +75,47 @@ class Creations:
                 continue
             changes.append(after)
             self.made += [AclBinding(pattern, entry) for entry in entries - before]
-        self.answers = [_answer(one, full) for one in paced(bindings)]
+        for number, one in paced(list(self.left.items())):
+            fits = one.pattern not in full or one.entry in full[one.pattern]
+            self.answer(number, None if fits else _FULL)
         return changes
 
-    def denied(self) -> dict[str, Denied]:
-        """What may not be done by whoever asks."""
-        return {
-            creation.resource_name: why
-            for creation, why in zip(self._asked, self.answers, strict=True)
-            if why is not None and why.code == CLUSTER_AUTHORIZATION_FAILED
-        }
-
-    def _allowed(self, view: View, creation: Any) -> AclBinding | Denied:
-        found = binding_of(view, creation)
-        if isinstance(found, Denied):
-            return found
-        return self._rights.why_not(found.pattern, creation.resource_name) or found
+    def _read(self, view: View) -> None:
+        for number, creation in enumerate(paced(self._creations)):
+            found = binding_of(view, creation)
+            why = found if isinstance(found, Denied) else None
+            if isinstance(found, AclBinding):
+                why = self._rights.why_not(found.pattern, creation.resource_name)
+                self.left[number] = found
+            if why is not None and why.code == CLUSTER_AUTHORIZATION_FAILED:
+                self.deny(number, why, creation.resource_name)
+            elif why is not None:
+                self.answer(number, why)
 
 
 async def create_acls(context: Context, access: Access, version: int, body: bytes) -> Answered:
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
     asked = messages.parse("CreateAclsRequest", version, body).creations
-    if not access.authorizes:
-        return _all(version, asked, NO_AUTHORIZER)
-    if len(asked) > MAX_CREATIONS:
-        text = f"{len(asked):,} ACLs are too many for one request; {MAX_CREATIONS:,} are not."
-        return _all(version, asked, Denied(POLICY_VIOLATION, text, "request"))
-    try:
-        access = access.over(await renewed(context, access.view))
-        rights = AclRights(access, Operation.ALTER)
-        denied = rights.why_none()
-        if denied is not None:
-            return Answered(_all(version, asked, denied).body, {"kafka-cluster": denied})
-        creations = Creations(access, rights, asked)
+
+    def reject(why: Denied) -> bytes:
+        return creation_response(version, [why] * len(asked))
+
+    async def create(access: Access, rights: AclRights) -> Answered:
+        creations = Creations(context, access, rights, asked)
         if asked:
             await context.catalog.change(creations.decide)
-    except OSError as error:
-        return _all(version, asked, unavailable(error))
-    _tell_of_deprecated(context, access, creations.made)
-    return Answered(creation_response(version, creations.answers), creations.denied())
+        _tell_of_deprecated(context, access, creations.made)
+        answers = [answer for _, answer in creations.results()]
+        return Answered(creation_response(version, answers), creations.denied)
+
+    if not access.authorizes:
+        return Answered(reject(NO_AUTHORIZER))
+    if len(asked) > MAX_CREATIONS:
+        text = f"{len(asked):,} ACLs are too many for one request; {MAX_CREATIONS:,} are not."
+        return Answered(reject(Denied(POLICY_VIOLATION, text, "request")))
+    return await admitted(
+        context, access, lambda newest: AclRights.some(newest, Operation.ALTER), reject, create
+    )
 
 
 def is_too_large(acls: ResourceAcls) -> bool:
@@ -129,22 +129,12 @@ def is_too_large(acls: ResourceAcls) -> bool:
     return len(encode_value(acls) or b"") > MAX_RECORD_BYTES
 
 
-def _answer(
-    one: AclBinding | Denied, full: dict[ResourcePattern, frozenset[AclEntry]]
-) -> Denied | None:
-    if isinstance(one, Denied):
-        return one
-    if one.pattern not in full or one.entry in full[one.pattern]:
-        return None
-    text = (
-        f"A pattern has at most {MAX_ENTRIES:,} ACLs, or as many as fit in one record; one that is"
-        " PREFIXED, or for User:*, may do in place of many."
-    )
-    return Denied(POLICY_VIOLATION, text, "request")
-
-
-def _all(version: int, asked: Sequence[Any], why: Denied) -> Answered:
-    return Answered(creation_response(version, [why] * len(asked)))
+_FULL: Final = Denied(
+    POLICY_VIOLATION,
+    f"A pattern has at most {MAX_ENTRIES:,} ACLs, or as many as fit in one record; one that is"
+    " PREFIXED, or for User:*, may do in place of many.",
+    "request",
+)
 
 
 def _tell_of_deprecated(context: Context, access: Access, made: Sequence[AclBinding]) -> None:

@@ -12,11 +12,9 @@ from typing import Any, Final
 from gateway.acl_model import AclBinding, AclEntry, Operation, ResourceAcls, ResourcePattern
 from gateway.catalog.entities import Change, Removal, key_of
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls.acl_rights import NO_AUTHORIZER, AclRights
-from gateway.changes.base.batch import Answered
+from gateway.changes.acls.acl_rights import NO_AUTHORIZER, AclRights, admitted
+from gateway.changes.base.batch import Answered, Batch
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import unavailable
-from gateway.changes.base.resources import renewed
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION
 from gateway.rules.acl_filters import Meant
@@ -37,24 +35,25 @@ _AT_ONCE: Final = 1_000
 async def describe_acls(context: Context, access: Access, version: int, body: bytes) -> Answered:
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
     asked = messages.parse("DescribeAclsRequest", version, body)
+
+    def reject(why: Denied) -> bytes:
+        return description_error(version, why)
+
+    async def describe(access: Access, rights: AclRights) -> Answered:
+        wanted = filter_of(access.view, asked)
+        if isinstance(wanted, Denied):
+            return Answered(reject(wanted))
+        shown = await _shown(access, rights, wanted)
+        if len(shown) <= _AT_ONCE:
+            return Answered(description_response(version, shown))
+        # Seconds for 100,000 of them, in which others want to go on.
+        return Answered(await asyncio.to_thread(description_response, version, shown))
+
     if not access.authorizes:
-        return Answered(description_error(version, NO_AUTHORIZER))
-    try:
-        access = access.over(await renewed(context, access.view))
-    except OSError as error:
-        return Answered(description_error(version, unavailable(error)))
-    rights = AclRights(access, Operation.DESCRIBE)
-    denied = rights.why_none()
-    if denied is not None:
-        return Answered(description_error(version, denied), {"kafka-cluster": denied})
-    wanted = filter_of(access.view, asked)
-    if isinstance(wanted, Denied):
-        return Answered(description_error(version, wanted))
-    shown = await _shown(access, rights, wanted)
-    if len(shown) <= _AT_ONCE:
-        return Answered(description_response(version, shown))
-    # Seconds for 100,000 of them, in which others want to go on.
-    return Answered(await asyncio.to_thread(description_response, version, shown))
+        return Answered(reject(NO_AUTHORIZER))
+    return await admitted(
+        context, access, lambda newest: AclRights.some(newest, Operation.DESCRIBE), reject, describe
+    )
 
 
 async def _shown(access: Access, rights: AclRights, wanted: Meant) -> list[AclBinding]:
@@ -85,47 +84,45 @@ Result = list[AclBinding] | Denied
 """What one filter has deleted, as it is shown, or why it has deleted nothing."""
 
 
-class Deletions:
-    """What one request's filters delete: all of them look at the same state. ``results`` has one
-    for each, in order, as of the last time that :meth:`decide` was asked."""
+class Deletions(Batch[int, Any, list[AclBinding]]):
+    """What one request's filters delete, as it is shown: all of them look at the same state. They
+    are decided anew each time that :meth:`decide` is called."""
 
-    def __init__(self, access: Access, rights: AclRights, asked: Sequence[Any]) -> None:
-        self.results: list[Result] = []
-        self._access = access
+    def __init__(
+        self, context: Context, access: Access, rights: AclRights, filters: Sequence[Any]
+    ) -> None:
+        super().__init__(context, access, range(len(filters)))
         self._rights = rights
-        self._asked = asked
+        self._filters = filters
 
     def decide(self, snapshot: Snapshot) -> Sequence[Change]:
         """The patterns that lose entries; one that has none left is no more."""
-        view = View(self._access.view.settings, snapshot)
+        self.clear()
+        view = View(self.view.settings, snapshot)
         gone: dict[ResourcePattern, set[AclEntry]] = {}
         still_open = MAX_OPEN_FILTERS
-        self.results = []
-        for one in self._asked:
+        for number, one in enumerate(self._filters):
             wanted = filter_of(view, one)
             if isinstance(wanted, Meant) and wanted.scans:
                 still_open -= 1
             if still_open < 0:
-                self.results.append(_TOO_MANY_FILTERS)
-            elif isinstance(wanted, Denied):
-                self.results.append(wanted)
+                wanted = _TOO_MANY_FILTERS
+            name = one.resource_name_filter
+            result = (
+                wanted
+                if isinstance(wanted, Denied)
+                else self._why_not(wanted, name) or self._delete(snapshot, wanted, gone)
+            )
+            if isinstance(result, Denied) and result.code == CLUSTER_AUTHORIZATION_FAILED:
+                self.deny(number, result, name or "*")
             else:
-                why = self._why_not(wanted, one.resource_name_filter)
-                self.results.append(why or self._delete(snapshot, wanted, gone))
+                self.answer(number, result)
         changes: list[Change] = []
         for pattern, entries in gone.items():
             known = snapshot.acls[pattern]
             left = known.entries - entries
             changes.append(ResourceAcls(pattern, left) if left else Removal(key_of(known)))
         return changes
-
-    def denied(self) -> dict[str, Denied]:
-        """What may not be done by whoever asks."""
-        return {
-            asked.resource_name_filter or "*": why
-            for asked, why in zip(self._asked, self.results, strict=True)
-            if isinstance(why, Denied) and why.code == CLUSTER_AUTHORIZATION_FAILED
-        }
 
     def _why_not(self, wanted: Meant, name: str) -> Denied | None:
         """Why nothing that a filter names may be deleted; of one that names nothing, less is
@@ -155,24 +152,22 @@ class Deletions:
 async def delete_acls(context: Context, access: Access, version: int, body: bytes) -> Answered:
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
     asked = messages.parse("DeleteAclsRequest", version, body).filters
-    if not access.authorizes:
-        return _all(version, asked, NO_AUTHORIZER)
-    try:
-        access = access.over(await renewed(context, access.view))
-        rights = AclRights(access, Operation.ALTER)
-        denied = rights.why_none()
-        if denied is not None:
-            return Answered(_all(version, asked, denied).body, {"kafka-cluster": denied})
-        deletions = Deletions(access, rights, asked)
+
+    def reject(why: Denied) -> bytes:
+        return deletion_response(version, [why] * len(asked))
+
+    async def delete(access: Access, rights: AclRights) -> Answered:
+        deletions = Deletions(context, access, rights, asked)
         if asked:
             await context.catalog.change(deletions.decide)
-    except OSError as error:
-        return _all(version, asked, unavailable(error))
-    return Answered(deletion_response(version, deletions.results), deletions.denied())
+        results = [result for _, result in deletions.results()]
+        return Answered(deletion_response(version, results), deletions.denied)
 
-
-def _all(version: int, asked: Sequence[Any], why: Denied) -> Answered:
-    return Answered(deletion_response(version, [why] * len(asked)))
+    if not access.authorizes:
+        return Answered(reject(NO_AUTHORIZER))
+    return await admitted(
+        context, access, lambda newest: AclRights.some(newest, Operation.ALTER), reject, delete
+    )
 
 
 _TOO_MANY: Final = Denied(

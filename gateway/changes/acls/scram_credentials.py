@@ -6,15 +6,14 @@ Users are the whole gateway's, so they are not managed from a home namespace.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from gateway.acl_model import Operation
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.acls.acl_rights import admitted
 from gateway.changes.base.batch import Answered
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import MAX_CHANGES, TOO_MANY_CHANGES, unavailable
-from gateway.changes.base.resources import renewed
+from gateway.changes.base.refused import MAX_CHANGES, TOO_MANY_CHANGES
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.rules import scram_messages
@@ -23,8 +22,6 @@ from gateway.views.access import Access
 from protocol import messages
 from protocol.pausing import paced
 
-_CLUSTER = "kafka-cluster"
-
 
 async def describe_user_scram_credentials(
     context: Context, access: Access, version: int, body: bytes
@@ -32,15 +29,18 @@ async def describe_user_scram_credentials(
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
     asked = messages.parse("DescribeUserScramCredentialsRequest", version, body)
     users = [user.name for user in paced(asked.users or ())]
-    try:
-        access = access.over(await renewed(context, access.view))
-    except OSError as error:
-        return Answered(scram_messages.description_error(version, unavailable(error), users))
-    denied = _denied(access, Operation.DESCRIBE)
-    if denied is not None:
-        told = scram_messages.description_error(version, denied, users)
-        return Answered(told, {_CLUSTER: denied})
-    return Answered(scram_messages.description_response(version, access.view.snapshot, users))
+
+    async def describe(access: Access, _: None) -> Answered:
+        snapshot = access.view.snapshot
+        return Answered(scram_messages.description_response(version, snapshot, users))
+
+    return await admitted(
+        context,
+        access,
+        lambda newest: _denied(newest, Operation.DESCRIBE),
+        lambda why: scram_messages.description_error(version, why, users),
+        describe,
+    )
 
 
 async def alter_user_scram_credentials(
@@ -57,20 +57,16 @@ async def alter_user_scram_credentials(
         decided.append(alteration)
         return alteration.changes
 
-    try:
-        access = access.over(await renewed(context, access.view))
-        denied = _denied(access, Operation.ALTER)
-        if denied is not None:
-            return Answered(_all(version, asked, denied), {_CLUSTER: denied})
+    async def alter(access: Access, _: None) -> Answered:
         await context.catalog.change(decide)
-    except OSError as error:
-        return Answered(_all(version, asked, unavailable(error)))
-    return Answered(scram_messages.alteration_response(version, decided[-1].answers))
+        return Answered(scram_messages.alteration_response(version, decided[-1].answers))
 
+    def reject(why: Denied) -> bytes:
+        users = scram_messages.users_of(asked)
+        return scram_messages.alteration_response(version, dict.fromkeys(users, why))
 
-def _all(version: int, asked: Any, why: Denied) -> bytes:
-    return scram_messages.alteration_response(
-        version, dict.fromkeys(scram_messages.users_of(asked), why)
+    return await admitted(
+        context, access, lambda newest: _denied(newest, Operation.ALTER), reject, alter
     )
 
 

@@ -3,14 +3,14 @@ their configs, and to delete them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.refused import BROKER, UNANSWERED, Refused, unavailable
 from gateway.changes.base.resources import OWN, Operation
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
@@ -36,6 +36,33 @@ BATCH: Final = 100
 
 
 # -- what the broker holds -------------------------------------------------------------------------
+
+
+async def ask_of_each(
+    context: Context,
+    name: str,
+    request: Callable[[type], Any],
+    flats: Iterable[str],
+    results: str,
+    *,
+    at_most: int,
+    changes: bool = True,
+) -> dict[str, Any | Denied]:
+    """The broker's entry for each topic in the array ``results`` of its response, by flat name.
+
+    Where it rejects the topic, or does not answer, why: with the rule ``broker``, in flat names, or
+    ``unavailable``.
+    """
+    try:
+        response = await context.admin.ask(name, request, at_most=at_most, changes=changes)
+    except OSError as error:
+        return dict.fromkeys(flats, unavailable(error))
+    told: dict[str, Any | Denied] = dict.fromkeys(flats, UNANSWERED)
+    for entry in paced(getattr(response, results)):
+        if entry.name in told:
+            code, text = int(entry.error_code), entry.error_message or ""
+            told[entry.name] = Denied(code, text, BROKER) if code else entry
+    return told
 
 
 async def read_dynamic(
@@ -111,7 +138,7 @@ async def write(
         for answer in response.responses:
             code = int(answer.error_code)
             done[answer.resource_name] = (
-                Denied(code, answer.error_message or "", "broker") if code else None
+                Denied(code, answer.error_message or "", BROKER) if code else None
             )
     return done
 
@@ -162,7 +189,7 @@ async def validate(context: Context, configs: Mapping[str, str]) -> Denied | Non
     if not code:
         return None
     text = getattr(topic, "error_message", None) or "The broker refuses these configs."
-    return Denied(code, text.replace(topic.name, "(a topic)"), "broker")
+    return Denied(code, text.replace(topic.name, "(a topic)"), BROKER)
 
 
 async def probe(context: Context, configs: Mapping[str, str]) -> Any:

@@ -17,6 +17,9 @@ from protocol.pausing import paced
 UNAVAILABLE: Final = "unavailable"
 """The rule of what is not refused, but not known or done now."""
 
+BROKER: Final = "broker"
+"""The rule of what the broker rejects."""
+
 UNANSWERED: Final = Denied(
     REQUEST_TIMED_OUT, "The broker does not say what became of it; try again.", UNAVAILABLE
 )

@@ -6,8 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.catalog.source import CatalogUnavailable
-from gateway.changes.base.context import Context
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
 from gateway.names import DELIMITER, InvalidName
@@ -57,16 +55,6 @@ class NamespaceResource:
 
 
 Resource = TopicResource | NamespaceResource | Denied
-
-
-async def renewed(context: Context, view: View) -> View:
-    """The same view over the newest catalog; over the last one while it cannot be read."""
-    try:
-        await context.catalog.refresh()
-    except CatalogUnavailable:
-        if not context.catalog.fresh:
-            raise
-    return View(view.settings, context.catalog.snapshot)
 
 
 def resource_named(view: View, resource_type: int, name: str) -> Resource:

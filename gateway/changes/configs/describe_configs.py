@@ -12,18 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base import admin_rights
-from gateway.changes.base.batch import Answered
+from gateway.changes.base.batch import Answered, Batch
 from gateway.changes.base.broker import describe
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import unavailable
+from gateway.changes.base.refused import BROKER, unavailable
 from gateway.changes.base.resources import (
     NamespaceResource,
     TopicResource,
     in_logical_names,
     relative_path,
-    renewed,
     resource_named,
 )
 from gateway.changes.base.virtual_configs import (
@@ -51,16 +49,14 @@ from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
 from gateway.policies import told_text
 from gateway.policies.told import anything_set, rows
-from gateway.rules.item_lists import ConfigResource
 from gateway.rules.nested import element_class, make
 from gateway.views.access import DESCRIBE, Access
-from gateway.views.view import View
 from protocol import messages
 from protocol.pausing import paced
 
 _INT_TYPE: Final = 3
 _BOOLEAN_TYPE: Final = 1
-_NO_ANSWER: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The broker does not say.", "broker")
+_NO_ANSWER: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The broker does not say.", BROKER)
 
 
 _AT_ONCE: Final = 100
@@ -73,22 +69,14 @@ _MANY_TOLD: Final = 100_000
 """The same of keys times topics: every topic is asked for what any of them is asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """``policies`` keeps by namespace whether any are set, and what is told of them."""
+@dataclass(slots=True, kw_only=True)
+class _Batch(Batch[int, TopicResource | NamespaceResource, Any]):
+    """One request on its way. ``policies`` keeps by namespace whether any are set, and what is told
+    of them."""
 
-    context: Context
-    access: Access
+    resources: Sequence[Any]
     shape: Shape
     policies: dict[str, tuple[bool, str]] = field(default_factory=dict)
-
-    @property
-    def view(self) -> View:
-        return self.access.view
-
-    @property
-    def snapshot(self) -> Snapshot:
-        return self.view.snapshot
 
 
 async def describe_configs(context: Context, access: Access, version: int, body: bytes) -> Answered:
@@ -100,56 +88,62 @@ async def describe_configs(context: Context, access: Access, version: int, body:
         synonyms=getattr(request, "include_synonyms", False),
         documentation=getattr(request, "include_documentation", False),
     )
-    denied: Mapping[ConfigResource, Denied] = {}
+    resources = request.resources
+    batch = _Batch(context, access, range(len(resources)), resources=resources, shape=shape)
     try:
-        access = access.over(await renewed(context, access.view))
-        asked = _Request(context, access, shape)
-        denied = admin_rights.configs(access, "DescribeConfigs", request.resources)
-        results = await _results(asked, request.resources, denied)
+        await batch.renew()
+        _read(batch)
+        await _describe(batch)
     except OSError as error:
-        why = unavailable(error)
-        results = [refused(shape, resource, why) for resource in request.resources]
-    told = {name.decode(): why for (_, name), why in denied.items()}
-    return Answered(messages.write(make(cls, {"results": tuple(results)})), told)
+        batch.answers.clear()
+        batch.end(unavailable(error))
+    results = tuple(
+        refused(shape, resources[number], answer) if isinstance(answer, Denied) else answer
+        for number, answer in batch.results()
+    )
+    return Answered(messages.write(make(cls, {"results": results})), batch.denied)
 
 
-async def _results(
-    asked: _Request, resources: Sequence[Any], denied: Mapping[ConfigResource, Denied]
-) -> list[Any]:
-    what = [
-        denied.get((r.resource_type, r.resource_name.encode()))
-        or resource_named(asked.view, r.resource_type, r.resource_name)
-        for r in resources
-    ]
-    answers = await _ask_topics(asked, resources, what)
+def _read(batch: _Batch) -> None:
+    """What each resource is, and whether it may be described."""
+    denied = admin_rights.configs(batch.access, "DescribeConfigs", batch.resources)
+    for number, resource in enumerate(paced(batch.resources)):
+        why = denied.get((resource.resource_type, resource.resource_name.encode()))
+        if why is not None:
+            batch.deny(number, why, resource.resource_name)
+            continue
+        found = resource_named(batch.view, resource.resource_type, resource.resource_name)
+        if isinstance(found, Denied):
+            batch.answer(number, found)
+        else:
+            batch.left[number] = found
+
+
+async def _describe(batch: _Batch) -> None:
+    answers = await _ask_topics(batch)
     defaults: Mapping[str, Default] = {}
-    if any(isinstance(found, NamespaceResource) for found in what):
-        await asked.context.cluster.refresh()
-        defaults = await cluster_defaults(asked.context, documentation=asked.shape.documentation)
-    results: list[Any] = []
-    for number, (resource, found) in enumerate(zip(resources, what, strict=True)):
+    if any(isinstance(found, NamespaceResource) for found in batch.left.values()):
+        await batch.context.cluster.refresh()
+        defaults = await cluster_defaults(batch.context, documentation=batch.shape.documentation)
+    for number, found in list(batch.left.items()):
         if number % _AT_ONCE == _AT_ONCE - 1:
             await asyncio.sleep(0)  # others want to go on, too
-        if isinstance(found, Denied):
-            results.append(refused(asked.shape, resource, found))
-        elif isinstance(found, NamespaceResource):
-            results.append(_namespace_result(asked, resource, found, defaults))
+        resource = batch.resources[number]
+        if isinstance(found, NamespaceResource):
+            batch.answer(number, _namespace_result(batch, resource, found, defaults))
         else:
-            results.append(_topic_result(asked, resource, found, answers.get(found.flat)))
-    return results
+            batch.answer(number, _topic_result(batch, resource, found, answers.get(found.flat)))
 
 
 # -- topics ----------------------------------------------------------------------------------------
 
 
-async def _ask_topics(
-    asked: _Request, resources: Sequence[Any], what: Sequence[object]
-) -> dict[str, Any]:
+async def _ask_topics(batch: _Batch) -> dict[str, Any]:
     """The broker's result for each flat name, asked once however many spellings it has."""
     keys: dict[str, set[str] | None] = {}
-    for resource, found in paced(zip(resources, what, strict=True)):
+    for number, found in paced(batch.left.items()):
         if isinstance(found, TopicResource):
-            wanted = without_virtual(resource.configuration_keys)
+            wanted = without_virtual(batch.resources[number].configuration_keys)
             before = keys.get(found.flat, set())
             if wanted is not None and len(wanted) > _MANY_KEYS:
                 wanted = None
@@ -160,25 +154,25 @@ async def _ask_topics(
     if every is not None and len(every) * len(keys) > _MANY_TOLD:
         every = None
     response = await describe(
-        asked.context,
+        batch.context,
         list(keys),
         every,
-        synonyms=asked.shape.synonyms,
-        documentation=asked.shape.documentation,
+        synonyms=batch.shape.synonyms,
+        documentation=batch.shape.documentation,
     )
     return {result.resource_name: result for result in paced(response.results)}
 
 
-def _topic_result(asked: _Request, resource: Any, topic: TopicResource, answer: Any) -> Any:
+def _topic_result(batch: _Batch, resource: Any, topic: TopicResource, answer: Any) -> Any:
     if answer is None or answer.error_code:
         why = _NO_ANSWER
         if answer is not None:
             code = int(answer.error_code)
             state = "does not exist" if code == UNKNOWN_TOPIC_OR_PARTITION else "is not described"
             text = answer.error_message or f"Topic '{topic.name}' {state}."
-            why = Denied(code, text, "broker")
-        return refused(asked.shape, resource, in_logical_names(asked.view, why, topic))
-    snapshot, flat = asked.snapshot, topic.flat
+            why = Denied(code, text, BROKER)
+        return refused(batch.shape, resource, in_logical_names(batch.view, why, topic))
+    snapshot, flat = batch.view.snapshot, topic.flat
     namespace = snapshot.owner(flat).namespace
     configs = adjust_described(
         answer.configs,
@@ -186,70 +180,70 @@ def _topic_result(asked: _Request, resource: Any, topic: TopicResource, answer: 
         inherited(snapshot, namespace),
         pending(snapshot, flat) if namespace else (),
     )
-    told = [rebuilt(asked.shape, config) for config in configs]
-    path = relative_path(asked.view, namespace) if namespace else None
+    told = [rebuilt(batch.shape, config) for config in configs]
+    path = relative_path(batch.view, namespace) if namespace else None
     if path is not None:
-        told.append(virtual(asked.shape, NAMESPACE, path))
+        told.append(virtual(batch.shape, NAMESPACE, path))
     # A topic that an alias reaches out of a home does not tell where it is.
     if path is not None or not namespace:
-        told += _policies(asked, namespace, always=bool(namespace))
-    return described(asked.shape, resource, told)
+        told += _policies(batch, namespace, always=bool(namespace))
+    return described(batch.shape, resource, told)
 
 
 # -- namespaces ------------------------------------------------------------------------------------
 
 
 def _namespace_result(
-    asked: _Request, resource: Any, found: NamespaceResource, defaults: Mapping[str, Default]
+    batch: _Batch, resource: Any, found: NamespaceResource, defaults: Mapping[str, Default]
 ) -> Any:
-    snapshot, path = asked.snapshot, found.path
+    snapshot, path = batch.view.snapshot, found.path
     namespace = snapshot.namespaces.get(path)
     if namespace is None and path:
         message = f"Namespace '{path}' does not exist."
         return refused(
-            asked.shape,
+            batch.shape,
             resource,
             Denied(UNKNOWN_TOPIC_OR_PARTITION, message, "namespace"),
         )
     own = {} if namespace is None else namespace.configs
     above = inherited(snapshot, path.rpartition(DELIMITER)[0])
     told = [
-        layered(asked.shape, defaults.get(key, Default(key, None)), own.get(key), above.get(key))
+        layered(batch.shape, defaults.get(key, Default(key, None)), own.get(key), above.get(key))
         for key in dict.fromkeys([*defaults, *above, *own])
     ]
-    told += _facts(asked, path)
-    return described(asked.shape, resource, told)
+    told += _facts(batch, path)
+    return described(batch.shape, resource, told)
 
 
-def _facts(asked: _Request, path: str) -> Iterator[Any]:
+def _facts(batch: _Batch, path: str) -> Iterator[Any]:
     """What is in a namespace, as configs that only a description of all shows; what may not be
     described is left out."""
-    snapshot = asked.snapshot
-    tree = asked.context.trees.of(snapshot, asked.context.cluster.index)
-    access = asked.access
+    snapshot = batch.view.snapshot
+    tree = batch.context.trees.of(snapshot, batch.context.cluster.index)
+    access = batch.access
     below = [p for p in tree.children.get(path, ()) if access.namespace(DESCRIBE, p) is None]
-    shown = [told for p in below if (told := relative_path(asked.view, p)) is not None]
-    yield virtual(asked.shape, NAMESPACES, ",".join(shown))
+    shown = [told for p in below if (told := relative_path(batch.view, p)) is not None]
+    yield virtual(batch.shape, NAMESPACES, ",".join(shown))
     if access.namespace(DESCRIBE, path) is None:  # which counts for all topics in it
-        yield virtual(asked.shape, TOPICS, str(tree.topics[path]), config_type=_INT_TYPE)
+        yield virtual(batch.shape, TOPICS, str(tree.topics[path]), config_type=_INT_TYPE)
     # Users are the cluster's, as in DescribeUserScramCredentials.
     principals = principals_of(snapshot, path) if path and not access.cluster(DESCRIBE) else ""
     if principals:
-        yield virtual(asked.shape, PRINCIPALS, principals, config_type=LIST_TYPE)
+        yield virtual(batch.shape, PRINCIPALS, principals, config_type=LIST_TYPE)
     for key, (value, _) in sorted(snapshot.effective_settings(path).items()):
         kind = _BOOLEAN_TYPE if value in ("true", "false") else _INT_TYPE
-        yield virtual(asked.shape, key, value, config_type=kind)
+        yield virtual(batch.shape, key, value, config_type=kind)
     if not snapshot.deleting().isdisjoint(parents(path)):
-        yield virtual(asked.shape, DELETING, "true", config_type=_BOOLEAN_TYPE)
-    yield from _policies(asked, path, always=True)
+        yield virtual(batch.shape, DELETING, "true", config_type=_BOOLEAN_TYPE)
+    yield from _policies(batch, path, always=True)
 
 
-def _policies(asked: _Request, namespace: str, *, always: bool) -> Iterator[Any]:
+def _policies(batch: _Batch, namespace: str, *, always: bool) -> Iterator[Any]:
     """Which policies apply in a namespace; unless it is told ``always``, where any is set."""
-    found = asked.policies.get(namespace)
+    found = batch.policies.get(namespace)
     if found is None:
-        applying = rows(asked.context.judge.policies, namespace)
-        found = asked.policies[namespace] = (anything_set(applying), told_text.text(applying))
+        applying = rows(batch.context.judge.policies, namespace)
+        found = batch.policies[namespace] = (anything_set(applying), told_text.text(applying))
     any_set, text = found
     if always or any_set:
-        yield virtual(asked.shape, POLICIES, text)
+        yield virtual(batch.shape, POLICIES, text)

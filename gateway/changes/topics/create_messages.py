@@ -38,11 +38,11 @@ def broker_request(
     return make(cls, values)
 
 
-def response(version: int, names: Iterable[str], answers: Mapping[str, Answer]) -> bytes:
-    """The response body: one entry a name, in their order."""
+def response(version: int, results: Iterable[tuple[str, Answer]]) -> bytes:
+    """The response body: one entry for each name with its answer."""
     cls = messages.message_class("CreateTopicsResponse", version)
     topic_class = element_class(cls, "topics")
-    topics = tuple(_entry(topic_class, name, answers[name]) for name in names)
+    topics = tuple(_entry(topic_class, name, answer) for name, answer in results)
     return messages.write(make(cls, {"topics": topics}))
 
 

@@ -9,23 +9,23 @@ policies have such an entry, too: they could be moved to where there are some, b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gateway.changes.base.batch import Answered
-from gateway.changes.base.broker import broker_time
+from gateway.changes.base.batch import Answered, Batch, error_fields, write_response
+from gateway.changes.base.broker import ask_of_each, broker_time
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import (
+    BROKER,
     MAX_CHANGES,
     TOO_MANY_CHANGES,
-    UNANSWERED,
     UNAVAILABLE,
     Refused,
     called,
     unavailable,
 )
-from gateway.changes.base.resources import TopicResource, in_logical_names, renewed
+from gateway.changes.base.resources import TopicResource, in_logical_names
 from gateway.changes.judging.judged_configs import NOT_TOLD
 from gateway.changes.judging.topic_facts import Asker, TopicFacts, read_facts
 from gateway.changes.topics.partition_limits import (
@@ -46,29 +46,29 @@ from protocol.pausing import paced
 _NEWEST: Final = 3
 
 
-@dataclass(slots=True)
-class _Request:
-    """A request on its way. ``left`` are the topics that go on, by flat name: what is asked of
-    each. ``names`` are the client's of all that were let in; ``answers`` are by these, None for
-    what is done; ``twins`` maps a second spelling to the first; ``denied`` is what rules refuse."""
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """A topic, stored as ``flat``, that is to grow as it is ``asked`` in the request."""
 
-    context: Context
-    access: Access
+    flat: str
+    asked: Any
+
+
+@dataclass(slots=True, kw_only=True)
+class _Batch(Batch[str, _Topic, None]):
+    """One request on its way; the answer None: it is done."""
+
     request: Any
-    left: dict[str, Any] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    answers: dict[str, Denied | None] = field(default_factory=dict)
-    twins: dict[str, str] = field(default_factory=dict)
-    denied: dict[str, Denied] = field(default_factory=dict)
 
-    def answer(self, flat: str, why: Denied | None) -> None:
-        """It goes no further."""
-        self.answers[self.left.pop(flat).name] = why
-
-    def refuse(self, flat: str, why: Denied) -> None:
-        """A rule says no, which is told to the audit log."""
-        self.denied[self.left[flat].name] = why
-        self.answer(flat, why)
+    def broker_request(self, cls: type, *, validate_only: bool) -> Any:
+        """What the broker is asked for the topics that are left."""
+        topic_class = element_class(cls, "topics")
+        values = {
+            "topics": tuple(_broker_topic(topic_class, each) for each in self.left.values()),
+            "timeout": broker_time(self.request.timeout),
+            "validate_only": validate_only,
+        }
+        return make(cls, values)
 
 
 async def create_partitions(
@@ -79,199 +79,171 @@ async def create_partitions(
     Raises ProtocolError for a body that cannot be read.
     """
     request = messages.parse("CreatePartitionsRequest", version, body)
+    counts = Counter(topic.name for topic in paced(request.topics))
+    batch = _Batch(context, access, counts, request=request)
     if len(request.topics) > MAX_CHANGES:
-        why = TOO_MANY_CHANGES
-        return Answered(_response(version, {topic.name: why for topic in paced(request.topics)}))
-    try:
-        access = access.over(await renewed(context, access.view))
-    except OSError as error:
-        why = unavailable(error)
-        return Answered(_response(version, {topic.name: why for topic in request.topics}))
-    asked = _Request(context, access, request)
-    _read(asked)
-    if request.validate_only:
-        await _ask_broker(asked, list(asked.left), validate_only=True)
-        await _judge(asked)
-        for flat in list(asked.left):
-            asked.answer(flat, None)
+        batch.end(TOO_MANY_CHANGES)
     else:
-        await _ask_broker(asked, list(asked.left), validate_only=True)
-        reserved = await _judge(asked)
-        await _ask_broker(asked, list(asked.left), validate_only=False)
-        await _settle(asked, reserved)
-    for second, first in asked.twins.items():
-        asked.answers[second] = asked.answers[first]
-    names = dict.fromkeys(topic.name for topic in paced(request.topics))
-    return Answered(_response(version, {name: asked.answers[name] for name in names}), asked.denied)
+        try:
+            await batch.renew()
+        except OSError as error:
+            batch.end(unavailable(error))
+        else:
+            _read(batch, counts)
+            await _create(batch)
+    entries = ({"name": name, **error_fields(answer)} for name, answer in batch.results())
+    body = write_response("CreatePartitionsResponse", version, "results", entries)
+    return Answered(body, batch.denied)
 
 
-def _read(asked: _Request) -> None:
-    """What is asked of which topic, as far as it may be."""
-    counts = Counter(topic.name for topic in paced(asked.request.topics))
-    for topic in paced(asked.request.topics):
+async def _create(batch: _Batch) -> None:
+    await _ask_broker(batch, validate_only=True)
+    reserved = await _judge(batch)
+    if batch.request.validate_only:
+        for name in list(batch.left):
+            batch.answer(name, None)
+        return
+    names = {each.flat: name for name, each in batch.left.items()}
+    await _ask_broker(batch, validate_only=False)
+    # What the broker has rejected in the end does not count. What it did not answer may be made
+    # yet: that counts until listings tell.
+    answers = ((one, batch.answers[names[one.growth.flat]]) for one in reserved)
+    refused = [one for one, why in answers if why is not None and why.code != REQUEST_TIMED_OUT]
+    if refused:
+        await take_back(batch.context, refused)
+
+
+def _read(batch: _Batch, counts: Mapping[str, int]) -> None:
+    """What is to become of which topic, as far as it may be; ``counts`` tells how often the request
+    has each name."""
+    firsts: dict[str, Any] = {}
+    for topic in paced(batch.request.topics):
         name = topic.name
         if counts[name] > 1:
-            asked.answers[name] = Denied(INVALID_REQUEST, "Duplicate topic name.", "request")
+            batch.answer(name, Denied(INVALID_REQUEST, "Duplicate topic name.", "request"))
             continue
-        found = asked.access.topic(ALTER, name.encode())
+        found = batch.access.topic(ALTER, name.encode())
         if isinstance(found, Denied):
-            asked.answers[name] = asked.denied[name] = found
+            batch.deny(name, found)
             continue
-        first = asked.left.setdefault(found.flat.decode(), topic)
+        flat = found.flat.decode()
+        first = firsts.setdefault(flat, topic)
         if first is topic:
-            asked.names[found.flat.decode()] = name
+            batch.left[name] = _Topic(flat, topic)
         elif (first.count, first.assignments) == (topic.count, topic.assignments):
-            asked.twins[name] = first.name
+            batch.twins[name] = first.name
         else:
-            asked.answers[name] = twice(name, first.name)
+            batch.answer(name, twice(name, first.name))
 
 
-def _judged(asked: _Request) -> list[str]:
-    owner, applies = asked.access.view.snapshot.owner, asked.context.judge.applies
-    return [flat for flat in asked.left if applies(owner(flat).namespace)]
-
-
-async def _ask_broker(asked: _Request, flats: Iterable[str], *, validate_only: bool) -> None:
-    """Have the broker validate, or make, what is asked of these topics. What it does not take is
-    answered, and so is what is made."""
-    waiting = dict.fromkeys(flats)
-    if not waiting:
+async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
+    """Have the broker validate, or make, what is left. What it does not take is answered, and so is
+    what is made."""
+    names = {each.flat: name for name, each in batch.left.items()}
+    if not names:
         return
-
-    def request(cls: type) -> Any:
-        topics = tuple(
-            _broker_topic(element_class(cls, "topics"), flat, asked.left[flat]) for flat in waiting
-        )
-        values = {"topics": topics, "timeout": broker_time(asked.request.timeout)}
-        return make(cls, {**values, "validate_only": validate_only})
-
-    try:
-        answer = await asked.context.admin.ask(
-            "CreatePartitionsRequest", request, at_most=_NEWEST, changes=not validate_only
-        )
-    except OSError as error:
-        for flat in waiting:
-            asked.answer(flat, unavailable(error))
-        return
-    for result in paced(answer.results):
-        flat = result.name
-        if flat not in waiting:
-            continue
-        del waiting[flat]
-        if result.error_code:
-            topic = TopicResource(asked.left[flat].name, flat)
-            why = Denied(int(result.error_code), result.error_message or "", "broker")
-            asked.answer(flat, in_logical_names(asked.access.view, why, topic))
-        elif not validate_only:
-            asked.answer(flat, None)
-    for flat in waiting:
-        asked.answer(flat, UNANSWERED)
+    told = await ask_of_each(
+        batch.context,
+        "CreatePartitionsRequest",
+        lambda cls: batch.broker_request(cls, validate_only=validate_only),
+        names,
+        "results",
+        at_most=_NEWEST,
+        changes=not validate_only,
+    )
+    for flat, result in paced(told.items()):
+        name = names[flat]
+        if not isinstance(result, Denied):
+            if not validate_only:
+                batch.answer(name, None)
+        elif result.rule == BROKER:
+            batch.answer(name, in_logical_names(batch.view, result, TopicResource(name, flat)))
+        else:
+            batch.answer(name, result)
 
 
-def _broker_topic(cls: type, flat: str, topic: Any) -> Any:
-    assignments = None
-    if topic.assignments is not None:
+def _broker_topic(cls: type, topic: _Topic) -> Any:
+    asked, assignments = topic.asked, None
+    if asked.assignments is not None:
         assignment = element_class(cls, "assignments")
         assignments = tuple(
-            make(assignment, {"broker_ids": a.broker_ids}) for a in topic.assignments
+            make(assignment, {"broker_ids": a.broker_ids}) for a in asked.assignments
         )
-    return make(cls, {"name": flat, "count": topic.count, "assignments": assignments})
+    return make(cls, {"name": topic.flat, "count": asked.count, "assignments": assignments})
 
 
-async def _judge(asked: _Request) -> list[Reserved]:
-    """Refuse what a policy does not allow; the others are in the catalog then, unless nothing is
+async def _judge(batch: _Batch) -> list[Reserved]:
+    """Reject what a policy does not allow; the others are in the catalog then, unless nothing is
     to be made."""
-    context = asked.context
+    context, owner = batch.context, batch.view.snapshot.owner
     listed = context.clock()
-    await _ask_policies(asked, _judged(asked))
-    owner = asked.access.view.snapshot.owner
-    growing = [Growth(flat, owner(flat), int(one.count)) for flat, one in asked.left.items()]
-    principal = asked.access.principal
+    await _ask_policies(batch)
+    names = {each.flat: name for name, each in batch.left.items()}
+    growing = [
+        Growth(each.flat, owner(each.flat), int(each.asked.count)) for each in batch.left.values()
+    ]
+    principal = batch.access.principal
     reserved: list[Reserved] = []
     try:
-        if asked.request.validate_only:
+        if batch.request.validate_only:
             refused = over_limits(context, context.catalog.snapshot, growing, principal, listed)
         else:
             reserved, refused = await reserve(context, growing, principal, listed)
     except OSError as error:
-        refused = dict.fromkeys((growth.flat for growth in growing), unavailable(error))
+        refused = dict.fromkeys(names, unavailable(error))
     for flat, denied in refused.items():
+        name = names[flat]
         if denied.rule == UNAVAILABLE:
-            asked.answer(flat, denied)
+            batch.answer(name, denied)
         else:
-            asked.refuse(flat, _told(asked, flat, denied))
+            batch.deny(name, _told(batch, name, flat, denied))
     return reserved
 
 
-async def _ask_policies(asked: _Request, flats: Sequence[str]) -> None:
-    """Refuse what they do not allow of these topics; the cluster is listed then."""
-    if not flats:
+async def _ask_policies(batch: _Batch) -> None:
+    """Reject what policies do not allow of the topics that they apply to; the cluster is listed
+    then."""
+    owner, applies = batch.view.snapshot.owner, batch.context.judge.applies
+    judged = {
+        name: each.flat for name, each in batch.left.items() if applies(owner(each.flat).namespace)
+    }
+    if not judged:
         return
     try:
-        await asked.context.cluster.refresh()
-        facts = await read_facts(asked.context, flats)
+        await batch.context.cluster.refresh()
+        facts = await read_facts(batch.context, list(judged.values()))
     except (OSError, Refused) as error:
         why = error.why if isinstance(error, Refused) else unavailable(error)
-        for flat in flats:
-            asked.answer(flat, why)
+        batch.end(why, judged)
         return
-    for flat in flats:
+    for name, flat in judged.items():
         if flat not in facts:
-            asked.answer(flat, NOT_TOLD)
+            batch.answer(name, NOT_TOLD)
             continue
-        denied = await _why_not(asked, facts[flat])
+        denied = await _why_not(batch, name, facts[flat])
         if denied is not None:
-            asked.refuse(flat, denied)
+            batch.deny(name, denied)
 
 
-async def _why_not(asked: _Request, facts: TopicFacts) -> Denied | None:
+async def _why_not(batch: _Batch, name: str, facts: TopicFacts) -> Denied | None:
     """What policies have against the topic as it would be."""
-    view, topic = asked.access.view, asked.left[facts.flat]
+    snapshot, topic = batch.view.snapshot, batch.left[name].asked
     assigned = [tuple(map(int, each.broker_ids)) for each in topic.assignments or ()]
-    asker = Asker(asked.context, asked.access.principal, view.snapshot)
-    name, own = view.snapshot.owner(facts.flat), facts.own(view.snapshot)
+    asker = Asker(batch.context, batch.access.principal, snapshot)
     try:
         layout = facts.grown(int(topic.count), assigned)
     except Refused as refused:
         return refused.why
-    why = await asked.context.judge.why_not(asker.about(facts, name, own, layout=layout))
-    return None if why is None else _told(asked, facts.flat, why)
+    full_name, own = snapshot.owner(facts.flat), facts.own(snapshot)
+    why = await batch.context.judge.why_not(asker.about(facts, full_name, own, layout=layout))
+    return None if why is None else _told(batch, name, facts.flat, why)
 
 
-def _told(asked: _Request, flat: str, why: Denied) -> Denied:
-    """A refusal as the client is told of it."""
-    view, spelled = asked.access.view, asked.left[flat].name
+def _told(batch: _Batch, spelled: str, flat: str, why: Denied) -> Denied:
+    """A rejection as the client is told of it."""
+    view = batch.view
     if view.spell(flat.encode()) is not None:
         return called(why, str(view.snapshot.owner(flat)), spelled)
     # Whoever knows an alias alone is not told by it where the topic is now.
     text = f"The policies of where topic '{spelled}' is now do not allow that."
     return replace(why, message=text)
-
-
-async def _settle(asked: _Request, reserved: Iterable[Reserved]) -> None:
-    """What the broker has refused in the end does not count. What it did not answer may be made
-    yet: that counts until listings tell."""
-    refused = []
-    for one in reserved:
-        why = asked.answers[asked.names[one.growth.flat]]
-        if why is not None and why.code != REQUEST_TIMED_OUT:
-            refused.append(one)
-    if refused:
-        await take_back(asked.context, refused)
-
-
-def _response(version: int, answers: Mapping[str, Denied | None]) -> bytes:
-    cls = messages.message_class("CreatePartitionsResponse", version)
-    result_class = element_class(cls, "results")
-    results: tuple[Any, ...] = tuple(
-        make(
-            result_class,
-            {
-                "name": name,
-                "error_code": 0 if why is None else why.code,
-                "error_message": None if why is None else why.message,
-            },
-        )
-        for name, why in answers.items()
-    )
-    return messages.write(make(cls, {"results": results}))

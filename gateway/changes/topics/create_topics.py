@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gateway.catalog.entities import Change
@@ -49,38 +49,42 @@ async def create_topics(context: Context, access: Access, version: int, body: by
     Raises ProtocolError for a body that cannot be read.
     """
     request = messages.parse("CreateTopicsRequest", version, body)
-    creation = Creation(context, access, request)
     counts = Counter(topic.name for topic in paced(request.topics))
+    creation = Creation(context, access, counts, request=request)
     too_many = too_many_partitions(request.topics)
     if too_many is not None:
-        return Answered(response(version, counts, dict.fromkeys(counts, too_many)))
-    try:
-        await context.catalog.refresh()
-    except OSError as error:
-        creation.answers = dict.fromkeys(counts, unavailable(error))
-        return Answered(response(version, counts, creation.answers))
+        creation.end(too_many)
+    else:
+        try:
+            await context.catalog.refresh()
+        except OSError as error:
+            creation.end(unavailable(error))
+        else:
+            await _create(creation, counts)
+    return Answered(response(version, creation.results()), creation.denied)
+
+
+async def _create(creation: Creation, counts: Mapping[str, int]) -> None:
+    """Answer all that a request asks for; ``counts`` tells how often it has each name."""
+    validate_only = creation.request.validate_only
     creation.look()
     for name, count in paced(counts.items()):
         if count > 1:
-            creation.deny(name, Denied(INVALID_REQUEST, "Duplicate topic name.", "request"))
+            creation.answer(name, Denied(INVALID_REQUEST, "Duplicate topic name.", "request"))
     creation.forbid()
     await _create_namespaces(creation)
     creation.look()
     creation.forbid()
     _plan(creation)
     listed = await judge(creation)
-    if not request.validate_only:
+    if not validate_only:
         await reserve(creation, listed)
-    made = await ask_broker(
-        creation, creation.planned.values(), validate_only=request.validate_only
-    )
+    sent = dict(creation.left)
+    made = await ask_broker(creation, sent.values(), validate_only=validate_only)
     for spelled, result in paced(made.items()):
         creation.accept(spelled, result)
-    if not request.validate_only:
-        await _settle(creation, made)
-    for second, first in creation.twins.items():
-        creation.answers[second] = creation.answers[first]
-    return Answered(response(version, counts, creation.answers), creation.denied)
+    if not validate_only:
+        await _settle(creation, sent, made)
 
 
 async def _create_namespaces(creation: Creation) -> None:
@@ -92,7 +96,7 @@ async def _create_namespaces(creation: Creation) -> None:
             path = creation.view.namespace_named(asked.name)
         except InvalidName as error:
             why = Denied(INVALID_TOPIC_EXCEPTION, f"{error}.", "names")
-            creation.deny(asked.name, why)
+            creation.answer(asked.name, why)
             continue
         assert path is not None
         first = wanted.setdefault(path, asked)
@@ -109,7 +113,7 @@ async def _create_namespaces(creation: Creation) -> None:
 
 async def _create_namespace(creation: Creation, asked: Any, path: str) -> None:
     try:
-        creation.answers[asked.name] = await create_namespace(
+        answer: Answer = await create_namespace(
             creation.context,
             creation.access,
             path,
@@ -117,11 +121,12 @@ async def _create_namespace(creation: Creation, asked: Any, path: str) -> None:
             validate_only=creation.request.validate_only,
         )
     except Refused as refused:
-        creation.deny(asked.name, refused.why)
+        answer = refused.why
         if refused.why.rule == POLICIES:
             creation.denied[asked.name] = refused.why
     except OSError as error:
-        creation.deny(asked.name, unavailable(error))
+        answer = unavailable(error)
+    creation.answer(asked.name, answer)
 
 
 def _plan(creation: Creation) -> None:
@@ -130,16 +135,16 @@ def _plan(creation: Creation) -> None:
     firsts: dict[LogicalName, Any] = {}
     for asked in paced(creation.request.topics):
         spelled = asked.name
-        if spelled in creation.answers or spelled in creation.twins:
+        if not creation.is_open(spelled):
             continue
         try:
             planned = plan(creation.view, asked, now, lambda flat: index.exists(flat.encode()))
         except Refused as refused:
-            creation.deny(spelled, refused.why)
+            creation.answer(spelled, refused.why)
             continue
         first = firsts.setdefault(planned.name, asked)
         if first is asked:
-            creation.planned[spelled] = planned
+            creation.left[spelled] = planned
         else:
             _note_twin(creation, first, asked, alike=are_alike(first, asked))
 
@@ -150,26 +155,27 @@ def _note_twin(creation: Creation, first: Any, second: Any, *, alike: bool) -> N
         return
     why = contradiction(first.name, second.name)
     for name in (first.name, *(two for two, one in creation.twins.items() if one == first.name)):
-        creation.deny(name, why)
+        creation.answer(name, why)
         creation.twins.pop(name, None)
-    creation.deny(second.name, why)
+    creation.answer(second.name, why)
 
 
-async def _settle(creation: Creation, made: dict[str, Any]) -> None:
-    """Say in the catalog what there is now, and take back what may not be there."""
+async def _settle(creation: Creation, sent: Mapping[str, Planned], made: Mapping[str, Any]) -> None:
+    """Say in the catalog what there is now of the topics that the broker was ``sent``, and take
+    back what may not be there."""
     ids: dict[str, bytes | None] = {}
     for spelled, result in made.items():
-        flat = creation.planned[spelled].flat
+        flat = sent[spelled].flat
         topic_id = getattr(result, "topic_id", None)  # from v7 on
         ids[flat] = None if topic_id is None else topic_id.bytes
         creation.context.cluster.index.learn(flat.encode(), ids[flat])
     refused_there = [
         each
-        for spelled, each in creation.planned.items()
+        for spelled, each in sent.items()
         if spelled not in made and _is_final(creation.answers[spelled])
     ]
     await drop_reservations(creation.context, refused_there)
-    checked = {s: creation.planned[s] for s in made if creation.planned[s].needs_check}
+    checked = {s: sent[s] for s in made if sent[s].needs_check}
     if not checked:
         return
     now = creation.context.clock()
@@ -181,7 +187,7 @@ async def _settle(creation: Creation, made: dict[str, Any]) -> None:
         refused = await commit(creation.context, checked, decide_all)
     except OSError as error:
         # What the catalog says of them is not known, so they are not called made.
-        creation.answers |= dict.fromkeys(checked, unavailable(error))
+        creation.end(unavailable(error), checked)
         return
     creation.answers |= refused
     if refused:

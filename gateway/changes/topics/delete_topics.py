@@ -9,27 +9,26 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from gateway.catalog.entities import Removal, TopicEntry, key_of
+from gateway.catalog.entities import Namespace, Removal, TopicEntry, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base import admin_rights
-from gateway.changes.base.batch import Answered
+from gateway.changes.base.batch import Answered, Batch, write_response
 from gateway.changes.base.broker import Outcome, broker_time, delete_at_broker
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import unavailable
-from gateway.changes.base.resources import moved_out
+from gateway.changes.base.resources import NamespaceResource, TopicResource, moved_out
 from gateway.changes.namespaces import delete_namespaces
 from gateway.changes.topics.create_plan import is_left_over
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_ID
 from gateway.names import InvalidName
 from gateway.rules.error_text import TextFacts, restored
-from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
@@ -54,26 +53,20 @@ class _Answer:
     topic_id: bytes | None = None
 
 
-@dataclass(slots=True)
-class _Deletion:
-    """One request on its way: its ``answers``, the flat names of the ``topics`` that the broker is
-    asked to delete, and the paths of the ``namespaces``, each by what the client asked for;
-    ``denied`` is what ACLs deny."""
-
-    access: Access
-    asked: list[Asked]
-    answers: dict[Asked, _Answer] = field(default_factory=dict)
-    denied: dict[str, Denied] = field(default_factory=dict)
-    topics: dict[Asked, str] = field(default_factory=dict)
-    first: dict[str, Asked] = field(default_factory=dict)
-    namespaces: dict[Asked, str] = field(default_factory=dict)
+class _Deletion(Batch[Asked, TopicResource | NamespaceResource, _Answer]):
+    """One request on its way: what is left are topics and namespaces that are to be deleted."""
 
     @property
-    def view(self) -> View:
-        return self.access.view
+    def topics(self) -> dict[Asked, str]:
+        """The flat names of the topics that are left."""
+        left = paced(self.left.items())
+        return {asked: what.flat for asked, what in left if isinstance(what, TopicResource)}
 
-    def deny(self, asked: Asked, why: Denied) -> None:
-        self.answers[asked] = _Answer(why.code, why.message, asked.name, asked.topic_id)
+    @property
+    def namespaces(self) -> dict[Asked, str]:
+        """The paths of the namespaces that are left."""
+        left = paced(self.left.items())
+        return {asked: what.path for asked, what in left if isinstance(what, NamespaceResource)}
 
 
 def _nobody(_: str) -> None:
@@ -97,39 +90,37 @@ async def delete_topics(
     that cannot be read.
     """
     request = messages.parse("DeleteTopicsRequest", version, body)
-    asked = list(_asked(request))
-    deletion = _Deletion(access, asked)
+    counts = Counter(paced(_asked(request)))
+    deletion = _Deletion(context, access, counts)
     try:
         await context.catalog.refresh()
-        deletion.access = access.over(View(access.view.settings, context.catalog.snapshot))
-        await _sort(context, deletion)
-        _forbid(context, deletion)
+        deletion.look()
+        await _sort(deletion, counts)
+        _forbid(deletion)
     except OSError as error:
-        for item in asked:
-            deletion.deny(item, unavailable(error))
-        return Answered(_response(version, deletion))
-    await _delete_topics(context, deletion, broker_time(request.timeout))
-    await _delete_namespaces(context, deletion, began)
-    return Answered(_response(version, deletion), deletion.denied)
+        deletion.end(unavailable(error))
+    else:
+        await _delete_topics(deletion, broker_time(request.timeout))
+        await _delete_namespaces(deletion, began)
+    # One entry for what the request names twice, as Kafka does.
+    entries = (_entry(asked, answer) for asked, answer in deletion.results())
+    body = write_response("DeleteTopicsResponse", version, "responses", entries)
+    return Answered(body, deletion.denied)
 
 
-def _forbid(context: Context, deletion: _Deletion) -> None:
-    """Refuse what ACLs deny."""
-    access = deletion.access
-    wanted = [*deletion.topics, *deletion.namespaces]
+def _forbid(deletion: _Deletion) -> None:
+    """Reject what ACLs deny."""
+    access, topics = deletion.access, deletion.topics
+    wanted = [*topics, *deletion.namespaces]
     names = [asked.name.encode() for asked in paced(wanted) if asked.name is not None]
-    by_name = admin_rights.deletions(access, names, context.cluster.index.names())
+    by_name = admin_rights.deletions(access, names, deletion.context.cluster.index.names())
     for asked in paced(wanted):
         if asked.name is not None:
             why = by_name.get(asked.name.encode())
         else:
-            flat = deletion.topics[asked].encode()
-            why = admin_rights.deletion(access, access.flat_resource(flat))
+            why = admin_rights.deletion(access, access.flat_resource(topics[asked].encode()))
         if why is not None:
-            deletion.deny(asked, why)
-            deletion.denied[asked.name or str(UUID(bytes=asked.topic_id))] = why
-            deletion.topics.pop(asked, None)
-            deletion.namespaces.pop(asked, None)
+            deletion.deny(asked, why, asked.name or str(UUID(bytes=asked.topic_id)))
 
 
 def _asked(request: Any) -> Iterator[Asked]:
@@ -139,49 +130,47 @@ def _asked(request: Any) -> Iterator[Asked]:
         yield Asked(topic.name, None if topic.topic_id is None else topic.topic_id.bytes)
 
 
-async def _sort(context: Context, deletion: _Deletion) -> None:
-    """Tell topics from namespaces, and refuse what names neither or twice the same.
+async def _sort(deletion: _Deletion, counts: Mapping[Asked, int]) -> None:
+    """Tell topics from namespaces, and reject what names neither or twice the same; ``counts``
+    tells how often the request has each.
 
     Raises OSError when an id is not known and the cluster cannot be asked.
     """
-    view, index = deletion.view, context.cluster.index
-    ids = [asked.topic_id for asked in paced(deletion.asked) if asked.topic_id is not None]
+    view, index = deletion.view, deletion.context.cluster.index
+    ids = [asked.topic_id for asked in paced(counts) if asked.topic_id is not None]
     if any(view.flat_of_id(topic_id, index) is None for topic_id in paced(ids)):
-        await context.cluster.refresh()
-    for asked, count in Counter(paced(deletion.asked)).items():
+        await deletion.context.cluster.refresh()
+    firsts: dict[str, Asked] = {}
+    for asked, count in paced(counts.items()):
         if count > 1:
             what = "id" if asked.name is None else "name"
-            deletion.deny(asked, _invalid(f"Duplicate topic {what}."))
+            found: TopicResource | NamespaceResource | Denied = _invalid(f"Duplicate topic {what}.")
         elif asked.topic_id is None:
-            _sort_name(deletion, asked)
+            found = _named(view, asked.name)
         elif asked.name is not None:
-            deletion.deny(asked, _invalid("You may not specify both topic name and topic id."))
+            found = _invalid("You may not specify both topic name and topic id.")
         else:
             flat = view.flat_of_id(asked.topic_id, index)
-            if flat is None:
-                deletion.deny(asked, _UNKNOWN_ID)
-            else:
-                _take(deletion, asked, flat.decode())
+            found = _UNKNOWN_ID if flat is None else TopicResource("(by its id)", flat.decode())
+        if isinstance(found, TopicResource):
+            found = _why_not(view, asked, found, firsts) or found
+        if isinstance(found, Denied):
+            deletion.answer(asked, found)
+        else:
+            deletion.left[asked] = found
 
 
-def _sort_name(deletion: _Deletion, asked: Asked) -> None:
-    view, name = deletion.view, asked.name
+def _named(view: View, name: str | None) -> TopicResource | NamespaceResource | Denied:
     if name is None:
-        deletion.deny(asked, _invalid("Neither topic name nor id were specified."))
-        return
+        return _invalid("Neither topic name nor id were specified.")
     try:
         path = view.namespace_named(name)
     except InvalidName as error:
-        deletion.deny(asked, Denied(INVALID_TOPIC_EXCEPTION, f"{error}.", "names"))
-        return
+        return Denied(INVALID_TOPIC_EXCEPTION, f"{error}.", "names")
     if path is not None:
-        deletion.namespaces[asked] = path
-        return
+        return NamespaceResource(name, path)
     found = view.resolve(name.encode())
-    if isinstance(found, Denied):
-        deletion.deny(asked, found)
-    else:
-        _take(deletion, asked, found.flat.decode())
+    return found if isinstance(found, Denied) else TopicResource(name, found.flat.decode())
 
 
 def _by_alias(view: View, asked: Asked, flat: str) -> Denied | None:
@@ -202,39 +191,38 @@ def _by_alias(view: View, asked: Asked, flat: str) -> Denied | None:
     return _invalid(f"{what} is an alias of topic '{shown}', which was moved; delete it as that.")
 
 
-def _take(deletion: _Deletion, asked: Asked, flat: str) -> None:
-    """A topic may be named under two spellings, but not by its name and by an id."""
-    why = moved_out(deletion.view, asked.name or "(by its id)", flat)
-    why = why or _by_alias(deletion.view, asked, flat)
+def _why_not(
+    view: View, asked: Asked, topic: TopicResource, firsts: dict[str, Asked]
+) -> Denied | None:
+    """Why a topic may not be deleted so. It may be named under two spellings, but not by its name
+    and by an id; ``firsts`` are the items that named a topic first, by flat name."""
+    why = moved_out(view, topic.name, topic.flat) or _by_alias(view, asked, topic.flat)
     if why is not None:
-        deletion.deny(asked, why)
-        return
-    first = deletion.first.setdefault(flat, asked)
+        return why
+    first = firsts.setdefault(topic.flat, asked)
     if first != asked and (first.name is None or asked.name is None):
         text = "The topic is already in this request, by its name or under another topic id."
-        deletion.deny(asked, _invalid(text))
-    else:
-        deletion.topics[asked] = flat
+        return _invalid(text)
+    return None
 
 
-async def _delete_topics(context: Context, deletion: _Deletion, timeout: timedelta) -> None:
-    index, view = context.cluster.index, deletion.view
-    before = view.snapshot
+async def _delete_topics(deletion: _Deletion, timeout: timedelta) -> None:
+    context, view, topics = deletion.context, deletion.view, deletion.topics
+    index, before = context.cluster.index, view.snapshot
     ids = {
         flat: None if asked.topic_id is None else view.id_to_broker(asked.topic_id, index)
-        for asked, flat in paced(deletion.topics.items())
+        for asked, flat in paced(topics.items())
     }
     try:
         outcomes = await delete_at_broker(context, ids, timeout)
     except OSError as error:
-        for asked in deletion.topics:
-            deletion.deny(asked, unavailable(error))
+        deletion.end(unavailable(error), topics)
         return
-    spelled = {flat: asked.name for asked, flat in paced(deletion.topics.items())}
+    spelled = {flat: asked.name for asked, flat in paced(topics.items())}
     asked_for = {flat.encode() for flat in paced(spelled)}
     facts = TextFacts(lambda flat: _shown(view, spelled, flat), view, asked_for)
-    for asked, flat in paced(deletion.topics.items()):
-        deletion.answers[asked] = _answer(view, asked, flat, outcomes[flat], facts)
+    for asked, flat in paced(topics.items()):
+        deletion.answer(asked, _answer(view, asked, flat, outcomes[flat], facts))
     await _remove_entries(context, before, outcomes)
 
 
@@ -262,33 +250,27 @@ async def _remove_entries(context: Context, before: Snapshot, outcomes: dict[str
         log.warning("entries of deleted topics stay in the catalog: %s", error)
 
 
-async def _delete_namespaces(
-    context: Context, deletion: _Deletion, began: Callable[[str], None]
-) -> None:
-    paths = set(deletion.namespaces.values())
-    if not paths:
+async def _delete_namespaces(deletion: _Deletion, began: Callable[[str], None]) -> None:
+    namespaces = deletion.namespaces
+    if not namespaces:
         return
-    settings, now = deletion.view.settings, context.clock()
+    paths, now = set(namespaces.values()), deletion.context.clock()
+    settings = deletion.view.settings
     decided = delete_namespaces.Deletion()
 
-    def decide(snapshot: Snapshot) -> list[Any]:
+    def decide(snapshot: Snapshot) -> list[Namespace]:
         nonlocal decided
         access = deletion.access.over(View(settings, snapshot))
         decided = delete_namespaces.decide(access, paths, now)
-        return list(decided.marked)
+        return decided.marked
 
     try:
-        await context.catalog.change(decide)
+        await deletion.context.catalog.change(decide)
     except OSError as error:
-        for asked in deletion.namespaces:
-            deletion.deny(asked, unavailable(error))
+        deletion.end(unavailable(error), namespaces)
         return
-    for asked, path in paced(deletion.namespaces.items()):
-        why = decided.denied.get(path)
-        if why is None:
-            deletion.answers[asked] = _Answer(name=asked.name)
-        else:
-            deletion.deny(asked, why)
+    for asked, path in paced(namespaces.items()):
+        deletion.answer(asked, decided.denied.get(path) or _Answer(name=asked.name))
     for namespace in decided.marked:
         began(namespace.path)
 
@@ -312,21 +294,15 @@ def _answer(view: View, asked: Asked, flat: str, outcome: Outcome, facts: TextFa
     return _Answer(outcome.code, message, name, asked.topic_id)
 
 
-def _response(version: int, deletion: _Deletion) -> bytes:
-    """The answers in the order of the request, one for what it names twice (as Kafka does)."""
-    cls = messages.message_class("DeleteTopicsResponse", version)
-    result_class = element_class(cls, "responses")
-    results = []
-    for asked in dict.fromkeys(paced(deletion.asked)):
-        answer = deletion.answers[asked]
-        values: dict[str, object] = {
-            "name": answer.name,
-            "topic_id": None if answer.topic_id is None else UUID(bytes=answer.topic_id),
-            "error_code": answer.code,
-            "error_message": answer.message if answer.code else None,
-        }
-        results.append(make(result_class, values))
-    return messages.write(make(cls, {"responses": tuple(results)}))
+def _entry(asked: Asked, answer: _Answer | Denied) -> dict[str, object]:
+    if isinstance(answer, Denied):
+        answer = _Answer(answer.code, answer.message, asked.name, asked.topic_id)
+    return {
+        "name": answer.name,
+        "topic_id": None if answer.topic_id is None else UUID(bytes=answer.topic_id),
+        "error_code": answer.code,
+        "error_message": answer.message if answer.code else None,
+    }
 
 
 def _invalid(message: str) -> Denied:

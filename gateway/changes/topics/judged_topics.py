@@ -36,7 +36,7 @@ async def judge(creation: Creation) -> int:
     context = creation.context
     judged = {
         spelled: each
-        for spelled, each in creation.planned.items()
+        for spelled, each in creation.left.items()
         if context.judge.applies(each.name.namespace)
     }
     if not judged:
@@ -45,23 +45,20 @@ async def judge(creation: Creation) -> int:
     try:
         await context.cluster.refresh()
     except OSError as error:
-        for spelled in judged:
-            creation.deny(spelled, unavailable(error))
+        creation.end(unavailable(error), judged)
         return listed
     validated = await ask_broker(creation, judged.values(), validate_only=True)
     usage = context.usage.at(context.catalog.snapshot, context.cluster.index)
     for spelled in judged:
         if spelled in validated:
             await _judge_one(creation, spelled, validated[spelled], usage)
-        else:
-            creation.planned.pop(spelled)
     if creation.request.validate_only:
         _answer(creation, validated, listed)
     return listed
 
 
 async def _judge_one(creation: Creation, spelled: str, result: Any, usage: Usage) -> None:
-    planned = _resolved(creation.planned[spelled], result)
+    planned = _resolved(creation.left[spelled], result)
     partitions, replicas = planned.resolved or (0, 0)
     if partitions < 1 or replicas < 1:
         creation.refuse(spelled, _UNRESOLVED)
@@ -72,7 +69,7 @@ async def _judge_one(creation: Creation, spelled: str, result: Any, usage: Usage
         return
     if creation.context.judge.counts(planned.name.namespace):
         planned = counting(planned, partitions, creation.context.clock())
-    creation.planned[spelled] = planned
+    creation.left[spelled] = planned
 
 
 def metadata(creation: Creation, planned: Planned, result: Any, usage: Usage) -> RequestMetadata:
@@ -119,17 +116,16 @@ def _answer(creation: Creation, validated: dict[str, Any], listed: int) -> None:
     context = creation.context
     expected = Expected(context.usage.at(context.catalog.snapshot, context.cluster.index))
     for spelled, result in validated.items():
-        planned = creation.planned.get(spelled)
+        planned = creation.left.get(spelled)
         if planned is None:
             continue
         try:
             found = over_limits(creation, planned, expected, listed)
         except Refused as refused:
-            creation.deny(spelled, refused.why)
+            creation.answer(spelled, refused.why)
             continue
         why = verdict(creation, planned, found)
         if why is not None:
             creation.refuse(spelled, why)
             continue
         creation.accept(spelled, result)
-        del creation.planned[spelled]

@@ -36,11 +36,11 @@ async def reserve(creation: Creation, listed: int) -> None:
 
     The cluster was ``listed`` then (milliseconds since the epoch). What is refused is denied.
     """
-    for spelled, each in list(creation.planned.items()):
+    for spelled, each in list(creation.left.items()):
         counted = each.entry is not None and each.reserve and each.entry.counted
         if not counted and creation.context.judge.counts(each.name.namespace):
-            creation.deny(spelled, _RELOADED)
-    wanted = {spelled: each for spelled, each in creation.planned.items() if each.reserve}
+            creation.answer(spelled, _RELOADED)
+    wanted = {spelled: each for spelled, each in creation.left.items() if each.reserve}
     if not wanted:
         return
     found: dict[str, list[Violation]] = {}
@@ -66,7 +66,7 @@ async def reserve(creation: Creation, listed: int) -> None:
         if why is not None and spelled not in refused:
             creation.refuse(spelled, why)
     for spelled, why in refused.items():
-        creation.deny(spelled, why)
+        creation.answer(spelled, why)
 
 
 def over_limits(

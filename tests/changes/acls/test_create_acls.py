@@ -182,7 +182,7 @@ async def test_entries_of_a_pattern(
     answers = await create(gateway, admin, *users)
     assert [code for code, _ in answers] == [0, 0, 44]  # two of them are there
     assert answers[2][1] is not None
-    assert answers[2][1].startswith("A pattern has at most 2 ACLs")
+    assert answers[2][1].startswith("A pattern has at most 5,000 ACLs")
 
 
 def test_bytes_of_a_pattern() -> None:

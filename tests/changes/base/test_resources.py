@@ -5,20 +5,17 @@ from __future__ import annotations
 import pytest
 
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import CatalogUnavailable
 from gateway.changes.base.resources import (
     NamespaceResource,
     TopicResource,
     in_logical_names,
     relative_path,
-    renewed,
     resource_named,
     second_spelling,
 )
 from gateway.changes.base.virtual_configs import without_virtual
 from gateway.decision import Denied
 from gateway.views.view import View, ViewSettings
-from tests.changes.fakes import World
 
 SNAPSHOT = Snapshot.of(["org:apache", "team"])
 
@@ -96,17 +93,3 @@ def test_errors_in_the_client_s_names() -> None:
         40, "Topic apache:y, unlike (another topic), at (a broker).", "broker"
     )
     assert second_spelling("a").message == "This is already in the request, as 'a'."
-
-
-async def test_a_view_is_renewed_while_the_catalog_can_be_read_or_is_fresh() -> None:
-    world = World()
-    gateway = world.gateway()
-    gateway.catalog.lags = True
-    before = gateway.view()
-    world.log.append(SNAPSHOT.namespaces.values())  # type: ignore[arg-type]
-    assert (await renewed(gateway.context, before)).snapshot == world.snapshot
-    gateway.catalog.down = True
-    assert (await renewed(gateway.context, before)).snapshot == world.snapshot
-    gateway.catalog.fresh = False
-    with pytest.raises(CatalogUnavailable):
-        await renewed(gateway.context, before)

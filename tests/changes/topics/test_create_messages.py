@@ -59,12 +59,12 @@ def test_a_request_of_any_version_becomes_one_of_any_other(client: int, broker: 
 def test_a_response_of_any_version(client: int, broker: int) -> None:
     theirs = element_class(messages.message_class("CreateTopicsResponse", broker), "topics")
     values = {"name": "flat", "num_partitions": 3, "topic_id": UUID(int=7)}
-    answers = {
-        "made": make(theirs, values),
-        "bad": Denied(17, "No.", "names"),
-        "org:": {"retention.ms": "5"},
-    }
-    body = response(client, ["bad", "org:", "made"], answers)
+    results = [
+        ("bad", Denied(17, "No.", "names")),
+        ("org:", {"retention.ms": "5"}),
+        ("made", make(theirs, values)),
+    ]
+    body = response(client, results)
     told = messages.parse("CreateTopicsResponse", client, body).topics
     assert [(topic.name, int(topic.error_code)) for topic in told] == [
         ("bad", 17),
