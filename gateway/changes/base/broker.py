@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -65,29 +66,37 @@ async def ask_of_each(
     return told
 
 
-async def read_dynamic(
+async def read_configs(
     context: Context, flats: Sequence[str], keys: Collection[str] | None = None
-) -> dict[str, dict[str, str]]:
-    """What is set on the topics at the broker: key to value, by flat name.
+) -> dict[str, Sequence[Any]]:
+    """The configs of the topics as the broker describes them, by flat name.
 
     ``keys``: of these only. Topics that do not exist are left out. Raises OSError, and
     :class:`Refused` when the broker does not tell.
     """
-    read: dict[str, dict[str, str]] = {}
+    read: dict[str, Sequence[Any]] = {}
     for batch in batches(flats):
-        response = await describe(context, batch, keys)
-        for result in response.results:
-            if int(result.error_code) == UNKNOWN_TOPIC_OR_PARTITION:
-                continue
-            if result.error_code:
-                message = "The broker does not tell the topic's configs."
-                raise Refused(int(result.error_code), message)
-            read[result.resource_name] = {
-                config.name: config.value or ""
-                for config in result.configs
-                if config.config_source == OWN
-            }
+        for result in (await describe(context, batch, keys)).results:
+            code = int(result.error_code)
+            if code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
+                raise Refused(code, "The broker does not tell the topic's configs.")
+            if not code:
+                read[result.resource_name] = result.configs
     return read
+
+
+async def read_dynamic(
+    context: Context, flats: Sequence[str], keys: Collection[str] | None = None
+) -> dict[str, dict[str, str]]:
+    """What is set on the topics at the broker: key to value, by flat name. As
+    :func:`read_configs`."""
+    read = await read_configs(context, flats, keys)
+    return {flat: set_there(configs) for flat, configs in read.items()}
+
+
+def set_there(configs: Iterable[Any]) -> dict[str, str]:
+    """Those of the configs that the broker has as the topic's own, key to value."""
+    return {each.name: each.value or "" for each in configs if each.config_source == OWN}
 
 
 async def describe(
@@ -133,7 +142,8 @@ async def write(
     """
     done: dict[str, Denied | None] = {}
     for batch in batches(list(operations)):
-        request = _Alteration({flat: operations[flat] for flat in batch}, validate_only)
+        wanted = {flat: operations[flat] for flat in batch}
+        request = partial(_alteration, operations=wanted, validate_only=validate_only)
         response = await context.admin.ask("IncrementalAlterConfigsRequest", request, at_most=1)
         for answer in response.responses:
             code = int(answer.error_code)
@@ -143,29 +153,26 @@ async def write(
     return done
 
 
-@dataclass(frozen=True, slots=True)
-class _Alteration:
-    operations: Mapping[str, Sequence[Operation]]
-    validate_only: bool
-
-    def __call__(self, cls: type) -> Any:
-        resource = element_class(cls, "resources")
-        config = element_class(resource, "configs")
-        resources: tuple[Any, ...] = tuple(
-            messages.build(
-                resource,
-                resource_type=TOPIC_RESOURCE,
-                resource_name=flat,
-                configs=tuple(
-                    messages.build(
-                        config, name=one.key, config_operation=one.operation, value=one.value
-                    )
-                    for one in eased(operations)
-                ),
-            )
-            for flat, operations in self.operations.items()
+def _alteration(
+    cls: type, operations: Mapping[str, Sequence[Operation]], validate_only: bool
+) -> Any:
+    resource = element_class(cls, "resources")
+    config = element_class(resource, "configs")
+    resources: tuple[Any, ...] = tuple(
+        messages.build(
+            resource,
+            resource_type=TOPIC_RESOURCE,
+            resource_name=flat,
+            configs=tuple(
+                messages.build(
+                    config, name=one.key, config_operation=one.operation, value=one.value
+                )
+                for one in eased(wanted)
+            ),
         )
-        return messages.build(cls, resources=resources, validate_only=self.validate_only)
+        for flat, wanted in operations.items()
+    )
+    return messages.build(cls, resources=resources, validate_only=validate_only)
 
 
 def batches(flats: Sequence[str]) -> Iterator[list[str]]:
@@ -190,6 +197,12 @@ async def validate(context: Context, configs: Mapping[str, str]) -> Denied | Non
         return None
     text = getattr(topic, "error_message", None) or "The broker refuses these configs."
     return Denied(code, text.replace(topic.name, "(a topic)"), BROKER)
+
+
+async def new_topic_configs(context: Context) -> Sequence[Any]:
+    """The configs of a topic that sets none, as CreateTopics responses have them; none of brokers
+    that do not tell. Raises OSError."""
+    return getattr(await probe(context, {}), "configs", None) or ()
 
 
 async def probe(context: Context, configs: Mapping[str, str]) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import Catalog
+from gateway.catalog.source import Catalog, Decide
 from gateway.changes.base.usage import Usage
 from gateway.names import DELIMITER, is_reserved
 from gateway.policies.judge import NO_JUDGE, Judge
@@ -98,3 +98,21 @@ class Context:
     usage: Usage = field(default_factory=Usage)
     judge: Judge = NO_JUDGE
     deprecated_grants: Counter[str] = field(default_factory=Counter)
+
+    async def decide(self, decide: Decide, validate_only: bool) -> None:
+        """Change the catalog; with ``validate_only`` just find what is against it. Raises OSError,
+        and what ``decide`` raises."""
+        if validate_only:
+            decide(self.catalog.snapshot)
+        else:
+            await self.catalog.change(decide)
+
+    async def tidy(self, decide: Decide) -> OSError | None:
+        """Change the catalog if there is anything to change; returns why that failed, where the
+        request is done all the same."""
+        try:
+            if decide(self.catalog.snapshot):
+                await self.catalog.change(decide)
+        except OSError as error:
+            return error
+        return None

@@ -37,6 +37,12 @@ class Refused(Exception):
         self.why = Denied(code, message, rule)
 
 
+def refuse_if(why: Denied | None) -> None:
+    """Raise :class:`Refused` with what was found against a change; None: nothing was."""
+    if why is not None:
+        raise Refused(why.code, why.message, why.rule)
+
+
 def unavailable(error: OSError) -> Denied:
     """What a client is told when the catalog or the cluster cannot be asked now.
 

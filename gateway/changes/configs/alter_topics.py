@@ -23,6 +23,7 @@ from gateway.changes.configs.judged_again import CHANGED, judge_anew, undo_moved
 from gateway.changes.inheritance.inherited import (
     entry_for,
     inherited,
+    later,
     own_configs,
     pending,
     settled,
@@ -232,7 +233,7 @@ async def _take_back(
                 late_ones[flat] = CHANGED
                 continue
             own = tuple(key for key in entry.own_configs if key not in keys)
-            since = max(context.clock(), entry.since + 1) if late else entry.since
+            since = later(entry, context.clock()) if late else entry.since
             entry = replace(entry, own_configs=own, apply=entry.apply or late, since=since)
             changes.append(settled(snapshot, entry))
         return changes

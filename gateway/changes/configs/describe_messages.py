@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,19 +25,13 @@ class Shape:
 
 def rebuilt(shape: Shape, config: Any) -> Any:
     """A config of the broker's version as one of the client's."""
-    cls = element_class(shape.result_class, "configs")
-    synonym_class = element_class(cls, "synonyms")
-    synonyms = tuple(
-        make(synonym_class, {"name": s.name, "value": s.value, "source": s.source})
-        for s in config.synonyms
-    )
-    names = ("name", "value", "read_only", "config_source", "is_sensitive")
-    values = {name: getattr(config, name) for name in names}
-    more = {
+    values: dict[str, object] = {
         "config_type": getattr(config, "config_type", 0),
         "documentation": getattr(config, "documentation", None),
     }
-    return make(cls, {**values, **more, "synonyms": synonyms})
+    for name in ("name", "value", "read_only", "config_source", "is_sensitive"):
+        values[name] = getattr(config, name)
+    return _config(shape, values, ((s.name, s.value, s.source) for s in config.synonyms))
 
 
 def layered(shape: Shape, default: Default, own: str | None, above: str | None) -> Any:
@@ -49,9 +43,6 @@ def layered(shape: Shape, default: Default, own: str | None, above: str | None) 
         if value is not None
     ]
     _, value, source = layers[0] if layers else (key, default.value, default.source)
-    cls = element_class(shape.result_class, "configs")
-    synonym_class = element_class(cls, "synonyms")
-    synonyms = (*layers, *default.synonyms) if shape.synonyms else ()
     values: dict[str, object] = {
         "name": key,
         "value": None if default.is_sensitive else value,
@@ -60,12 +51,8 @@ def layered(shape: Shape, default: Default, own: str | None, above: str | None) 
         "is_sensitive": default.is_sensitive,
         "config_type": default.config_type,
         "documentation": default.documentation,
-        "synonyms": tuple(
-            make(synonym_class, {"name": name, "value": text, "source": layer})
-            for name, text, layer in synonyms
-        ),
     }
-    return make(cls, values)
+    return _config(shape, values, (*layers, *default.synonyms) if shape.synonyms else ())
 
 
 def virtual(shape: Shape, key: str, value: str, *, config_type: int = STRING_TYPE) -> Any:
@@ -73,19 +60,29 @@ def virtual(shape: Shape, key: str, value: str, *, config_type: int = STRING_TYP
 
     All of them are read-only defaults (``gateway.changes.base.virtual_configs`` tells why).
     """
-    cls = element_class(shape.result_class, "configs")
-    synonym_class = element_class(cls, "synonyms")
-    synonym = make(synonym_class, {"name": key, "value": value, "source": DEFAULT})
     values: dict[str, object] = {
         "name": key,
         "value": value,
         "read_only": True,
         "config_source": DEFAULT,
-        "synonyms": (synonym,) if shape.synonyms else (),
         "config_type": config_type,
         "documentation": DOCUMENTATION[key] if shape.documentation else None,
     }
-    return make(cls, values)
+    return _config(shape, values, ((key, value, DEFAULT),) if shape.synonyms else ())
+
+
+def _config(
+    shape: Shape, values: Mapping[str, object], synonyms: Iterable[tuple[str, str | None, int]]
+) -> Any:
+    """A config of the client's version; ``synonyms`` are (name, value, source), the one in force
+    first."""
+    cls = element_class(shape.result_class, "configs")
+    synonym_class = element_class(cls, "synonyms")
+    told = tuple(
+        make(synonym_class, {"name": name, "value": value, "source": source})
+        for name, value, source in synonyms
+    )
+    return make(cls, {**values, "synonyms": told})
 
 
 def described(shape: Shape, resource: Any, configs: Sequence[Any]) -> Any:

@@ -122,6 +122,12 @@ class Outdated(Exception):
     """The catalog has changed under what was read of the broker: read it once more."""
 
 
+def later(entry: TopicEntry | None, now: int) -> int:
+    """When an entry changes, in milliseconds: later than the last time, whatever the clock says, so
+    that two states of an entry are never equal."""
+    return now if entry is None else max(now, entry.since + 1)
+
+
 def settled(snapshot: Snapshot, entry: TopicEntry) -> TopicEntry | Removal:
     """An entry with nothing left to do: its removal when it says no more than its flat name."""
     if not entry.name.namespace and not entry.apply:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gateway.changes.base.broker import describe, probe
+from gateway.changes.base.broker import describe, new_topic_configs
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import Refused
 from gateway.changes.base.resources import APPEND, DEFAULT, DELETE, OWN, SET, SUBTRACT, Operation
@@ -116,8 +116,7 @@ async def cluster_defaults(
     hidden = [default for default in read.values() if default.source == OWN]
     if read and not hidden:
         return read
-    fresh = getattr(await probe(context, {}), "configs", None) or ()
-    told = {config.name: _told(config) for config in fresh}
+    told = {config.name: _told(config) for config in await new_topic_configs(context)}
     for default in hidden:
         better = told.get(default.key, Default(default.key, None))
         read[default.key] = replace(default, value=better.value, source=better.source)

@@ -20,8 +20,9 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_moves import inside
 from gateway.changes.base.broker import delete_at_broker
 from gateway.changes.base.context import Context
+from gateway.changes.inheritance.inherited import topics_in
 from gateway.changes.jobs.runner import Task
-from gateway.names import DELIMITER
+from gateway.views.spelling import below
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +73,8 @@ class NamespaceDeletion:
         seen = self._seen.setdefault(task, context.clock())
         begun = context.clock()
         await context.cluster.refresh()
-        flats = topics_below(context, task.about)
+        names = list(context.cluster.index.names())
+        flats = topics_in(context.catalog.snapshot, names, task.about)
         for start in range(0, len(flats), BATCH):
             refused = await self._delete(task, flats[start : start + BATCH])
             if refused:
@@ -102,18 +104,6 @@ class NamespaceDeletion:
         return bool(refused)
 
 
-def topics_below(context: Context, path: str) -> list[str]:
-    """The flat names of the topics in a namespace and below it, sorted, by the index."""
-    snapshot = context.catalog.snapshot
-    names = (flat.decode() for flat in list(context.cluster.index.names()))
-    return sorted(flat for flat in names if is_in(snapshot.owner(flat).namespace, path))
-
-
-def is_in(namespace: str, path: str) -> bool:
-    """Whether a namespace is ``path`` or below it."""
-    return namespace == path or namespace.startswith(path + DELIMITER)
-
-
 def removals(snapshot: Snapshot, task: Task) -> list[Change]:
     """What ends the deletion: the namespace goes with all below it, with every entry of a topic
     in it (the topics are gone), every alias in it of a topic elsewhere, and its ACLs."""
@@ -122,10 +112,10 @@ def removals(snapshot: Snapshot, task: Task) -> list[Change]:
     path = task.about
     changes: list[Change] = []
     for entry in snapshot.topics.values():
-        if is_in(entry.name.namespace, path):
+        if below(entry.name.namespace, path) is not None:
             changes.append(Removal(key_of(entry)))
-        elif any(is_in(alias.name.namespace, path) for alias in entry.aliases):
-            kept = tuple(a for a in entry.aliases if not is_in(a.name.namespace, path))
+        elif any(below(alias.name.namespace, path) is not None for alias in entry.aliases):
+            kept = tuple(a for a in entry.aliases if below(a.name.namespace, path) is None)
             changes.append(replace(entry, aliases=kept))
     changes += inside(snapshot, path)
     paths = [*reversed(snapshot.below(path)), path]
@@ -145,7 +135,7 @@ def _marked(snapshot: Snapshot, task: Task) -> bool:
 
 def _without(snapshot: Snapshot, task: Task, gone: Sequence[str]) -> list[Change]:
     """The entries of topics of the namespace that are gone, removed."""
-    entries = [snapshot.topics[flat] for flat in gone if flat in snapshot.topics]
     if not _marked(snapshot, task):
         return []
-    return [Removal(key_of(e)) for e in entries if is_in(e.name.namespace, task.about)]
+    entries = (snapshot.topics[flat] for flat in gone if flat in snapshot.topics)
+    return [Removal(key_of(e)) for e in entries if below(e.name.namespace, task.about) is not None]

@@ -17,7 +17,7 @@ from gateway.changes.base.refused import Refused
 from gateway.changes.base.resources import Operation
 from gateway.changes.inheritance.inherited import inherited
 from gateway.changes.inheritance.namespace_configs import LIST_TYPE, altered
-from gateway.changes.judging.topic_facts import Asker, TopicFacts, new_topic_configs, read_facts
+from gateway.changes.judging.topic_facts import Asker, TopicFacts, new_topic_values, read_facts
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.identity import ANONYMOUS
@@ -104,7 +104,7 @@ async def refused_inheritance(
     judged = [one for one in sorted(inheriting) if context.judge.applies(one)]
     if not judged:
         return None
-    fresh = await new_topic_configs(context)
+    fresh = await new_topic_values(context)
     defaults = {key: fresh[key] for key in keys if key in fresh}
     for namespace in judged:
         before = inherited(snapshot, namespace)

@@ -13,7 +13,7 @@ from typing import Final
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused, called
+from gateway.changes.base.refused import Refused, called, refuse_if
 from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.changes.judging.judged_configs import NOT_TOLD
 from gateway.changes.judging.topic_facts import Asker, TopicFacts, read_facts
@@ -94,7 +94,7 @@ async def judge(
     for one in judged:
         known = facts.get(one.flat)
         if known is None:
-            raise _refusal(NOT_TOLD)
+            raise Refused(NOT_TOLD.code, NOT_TOLD.message, NOT_TOLD.rule)
         metadata = asker.about(known, one.name, known.own(snapshot), one.above)
         why = await context.judge.why_not(metadata)
         if why is not None:
@@ -113,7 +113,7 @@ def check_growth(newest: Snapshot, arrivals: Sequence[tuple[Arrival, int]]) -> N
     for arrival, known in arrivals:
         entry = newest.topics.get(arrival.flat)
         if known and entry is not None and entry.counted > known:
-            raise _refusal(_GROWING)
+            refuse_if(_GROWING)
 
 
 def check_limits(
@@ -135,7 +135,7 @@ def check_limits(
         if former == namespace or not context.judge.counts(namespace):
             continue
         if context.clock() - listed > LISTING_HOLDS:
-            raise _refusal(_LATE)
+            refuse_if(_LATE)
         why = context.judge.over_limit(
             Joined(expected, former),
             str(arrival.name),
@@ -144,10 +144,5 @@ def check_limits(
             partitions=partitions,
             principal=principal,
         )
-        if why is not None:
-            raise _refusal(called(why, str(arrival.name), arrival.shown))
+        refuse_if(why and called(why, str(arrival.name), arrival.shown))
         expected.add(namespace, partitions)
-
-
-def _refusal(why: Denied) -> Refused:
-    return Refused(why.code, why.message, why.rule)

@@ -12,12 +12,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.broker import batches, describe, probe
+from gateway.changes.base.broker import (
+    batches,
+    new_topic_configs,
+    read_configs,
+    set_there,
+)
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import Refused
 from gateway.changes.base.resources import OWN
 from gateway.changes.inheritance.inherited import inherited, own_of
-from gateway.error_codes import POLICY_VIOLATION, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.judge import POLICIES
@@ -156,7 +161,7 @@ async def read_facts(context: Context, flats: Sequence[str]) -> dict[str, TopicF
     A broker that has not heard of a topic yet is asked again for a moment. Raises OSError, and
     :class:`Refused` when the broker does not tell.
     """
-    fresh = await new_topic_configs(context)
+    fresh = await new_topic_values(context)
     read: dict[str, TopicFacts] = {}
     left = list(flats)
     for _ in range(_LOOKS):
@@ -169,14 +174,13 @@ async def read_facts(context: Context, flats: Sequence[str]) -> dict[str, TopicF
     return read
 
 
-async def new_topic_configs(context: Context) -> Mapping[str, str | None]:
+async def new_topic_values(context: Context) -> Mapping[str, str | None]:
     """What the configs of a topic are that sets none. Raises OSError.
 
     What is set on a topic hides it: synonyms tell what brokers call it, in other units at times
     (``log.retention.hours``).
     """
-    told = getattr(await probe(context, {}), "configs", None) or ()
-    return {config.name: config.value for config in told}
+    return {config.name: config.value for config in await new_topic_configs(context)}
 
 
 async def _read(
@@ -186,24 +190,18 @@ async def _read(
     there = [flat for flat in flats if flat in replicas]
     if not there:
         return {}
-    read: dict[str, TopicFacts] = {}
-    for result in (await describe(context, there)).results:
-        code = int(result.error_code)
-        if code == UNKNOWN_TOPIC_OR_PARTITION:
-            continue
-        if code:
-            raise Refused(code, "The broker does not tell the topic's configs.")
-        flat = result.resource_name
-        read[flat] = TopicFacts(
+    return {
+        flat: TopicFacts(
             flat,
             replicas[flat],
-            {each.name: each.value or "" for each in result.configs if each.config_source == OWN},
+            set_there(configs),
             {
                 each.name: fresh.get(each.name) if each.config_source == OWN else each.value
-                for each in result.configs
+                for each in configs
             },
         )
-    return read
+        for flat, configs in (await read_configs(context, there)).items()
+    }
 
 
 async def _read_replicas(context: Context, flats: Sequence[str]) -> dict[str, Replicas]:

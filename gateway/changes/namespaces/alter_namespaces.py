@@ -10,7 +10,7 @@ from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.changes.base.broker import read_dynamic, validate
 from gateway.changes.base.context import ATTEMPTS, Context
-from gateway.changes.base.refused import Refused, called
+from gateway.changes.base.refused import Refused, called, refuse_if
 from gateway.changes.base.resources import APPEND, SUBTRACT, Operation
 from gateway.changes.inheritance.apply import apply_namespace, within_patience
 from gateway.changes.inheritance.inherited import (
@@ -110,15 +110,12 @@ async def _find(
     defaults: Mapping[str, Any] = await cluster_defaults(context) if lists else {}
     known = {key: (default.value or "", default.config_type) for key, default in defaults.items()}
     configs = altered(present.configs, asked, above, known)
-    denied = await validate(context, {**above, **configs})
-    if denied is not None:
-        raise Refused(denied.code, denied.message, denied.rule)
+    refuse_if(await validate(context, {**above, **configs}))
     principal = ANONYMOUS.principal if access is None else access.principal
     denied = await refused_namespace(context, principal, path, configs, present.configs)
     if denied is not None and access is not None:
         denied = called(denied, path, shown(access.view, path))
-    if denied is not None:
-        raise Refused(denied.code, denied.message, denied.rule)
+    refuse_if(denied)
     keys = changed_keys(present.configs, configs)
     if not keys or (validate_only and not context.judge.policies.judges):
         return None
@@ -126,9 +123,7 @@ async def _find(
     flats = topics_in(seen, list(context.cluster.index.names()), path)
     dynamic = await read_dynamic(context, flats, keys)
     inheriting = _inheriting(seen, keys, dynamic)
-    denied = await refused_inheritance(context, access, seen, (path, configs), inheriting)
-    if denied is not None:
-        raise Refused(denied.code, denied.message, denied.rule)
+    refuse_if(await refused_inheritance(context, access, seen, (path, configs), inheriting))
     return None if validate_only else _Found(seen, configs, keys, dynamic)
 
 

@@ -49,7 +49,7 @@ class Creation:
     now: int
 
 
-def check(view: View, path: str) -> list[str]:
+def check_tiers(view: View, path: str) -> list[str]:
     """The tiers to be made, outermost first, by the view's snapshot.
 
     Raises :class:`Refused` for a namespace that exists, one that is
@@ -98,7 +98,7 @@ def decide(access: Access, creation: Creation) -> list[Change]:
     Raises :class:`Refused`.
     """
     view = access.view
-    tiers = check(view, creation.path)
+    tiers = check_tiers(view, creation.path)
     _check_names(access, creation.path, tiers)
     captured = captured_by(view.snapshot, tiers, [flat.encode() for flat in creation.captured])
     if captured and not creation.adopt:
@@ -126,7 +126,7 @@ def adopted_name(access: Access, tiers: Collection[str], flat: str) -> LogicalNa
 
 def check_capture(view: View, creation: Creation, flats: Iterable[bytes]) -> None:
     """Raise Refused if more is captured by now than ``creation`` knows of."""
-    tiers = check(view, creation.path)
+    tiers = check_tiers(view, creation.path)
     found = captured_by(view.snapshot, tiers, flats)
     if any(flat not in creation.captured for flat in found):
         raise _made_meanwhile()

@@ -79,10 +79,7 @@ async def change_principals(
         existing(newest, path)
         return _changes(newest, path, one.operation, named)
 
-    if validate_only:
-        decide(context.catalog.snapshot)
-    else:
-        await context.catalog.change(decide)
+    await context.decide(decide, validate_only)
 
 
 def read_principals(value: str | None) -> frozenset[str]:

@@ -9,7 +9,7 @@ from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import read_dynamic, validate
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused, called, shown_topic
+from gateway.changes.base.refused import Refused, called, refuse_if, shown_topic
 from gateway.changes.base.usage import LISTING_HOLDS
 from gateway.changes.base.virtual_configs import read_adopt
 from gateway.changes.inheritance.namespace_configs import split_virtual
@@ -19,8 +19,8 @@ from gateway.changes.namespaces.create_namespaces import (
     Creation,
     adopted_name,
     captured_by,
-    check,
     check_capture,
+    check_tiers,
     decide,
     shown,
 )
@@ -41,18 +41,14 @@ async def create_namespace(
     """
     settings = access.view.settings
     view = View(settings, context.catalog.snapshot)
-    tiers = check(view, path)
+    tiers = check_tiers(view, path)
     configs, own_settings, adopt = _configs(asked)
     if configs:
         inherited = view.snapshot.effective_configs(path)
         values = {key: value for key, (value, _) in inherited.items()}
-        why = await validate(context, values | configs)
-        if why is not None:
-            raise Refused(why.code, why.message, why.rule)
+        refuse_if(await validate(context, values | configs))
         why = await refused_namespace(context, access.principal, path, configs)
-        if why is not None:
-            why = called(why, path, shown(view, path))
-            raise Refused(why.code, why.message, why.rule)
+        refuse_if(why and called(why, path, shown(view, path)))
     counted_at = context.clock()
     await context.cluster.refresh()
     index = context.cluster.index
@@ -77,10 +73,7 @@ async def create_namespace(
         check_limits(context, access.principal, snapshot, arriving, counted_at)
         return changes
 
-    if validate_only:
-        made(context.catalog.snapshot)
-    else:
-        await context.catalog.change(made)
+    await context.decide(made, validate_only)
     return configs | own_settings
 
 

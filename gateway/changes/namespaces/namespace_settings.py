@@ -96,7 +96,4 @@ async def change_settings(
         settings = altered_settings(present.settings, operations)
         return [] if settings == present.settings else [replace(present, settings=settings)]
 
-    if validate_only:
-        decide(context.catalog.snapshot)
-    else:
-        await context.catalog.change(decide)
+    await context.decide(decide, validate_only)

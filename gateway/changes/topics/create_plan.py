@@ -9,9 +9,8 @@ from uuid import uuid4
 
 from gateway.catalog.entities import Change, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.refused import Refused, refuse_if
 from gateway.changes.base.virtual_configs import is_virtual, refuse_on_topic
-from gateway.decision import Denied
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
 from gateway.names import MAX_FLAT_LENGTH, InvalidName, LogicalName, encode, may_be_captured
 from gateway.rules.access import check_creation, collision
@@ -100,9 +99,9 @@ def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Pla
     except InvalidName as error:
         raise _invalid(f"{error}.") from None
     if flat is not None or snapshot.missing_tier(name.namespace) is not None:
-        _refuse(check_creation(view, asked.name))
+        refuse_if(check_creation(view, asked.name))
     elif snapshot.captured_by(name) is not None:
-        _refuse(collision(asked.name))
+        refuse_if(collision(asked.name))
     inherited = snapshot.effective_configs(name.namespace)
     keys = {config.name for config in eased(asked.configs)} if name.namespace else ()
     own = tuple(in_order(keys))
@@ -252,8 +251,3 @@ def _changed(planned: Planned) -> Refused:
 
 def _invalid(message: str) -> Refused:
     return Refused(INVALID_TOPIC_EXCEPTION, message)
-
-
-def _refuse(why: Denied | None) -> None:
-    if why is not None:
-        raise Refused(why.code, why.message, why.rule)

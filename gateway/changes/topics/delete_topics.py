@@ -15,7 +15,7 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from gateway.catalog.entities import Namespace, Removal, TopicEntry, key_of
+from gateway.catalog.entities import Change, Namespace, Removal, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base import admin_rights
 from gateway.changes.base.batch import Answered, Batch, write_response
@@ -230,23 +230,20 @@ async def _remove_entries(context: Context, before: Snapshot, outcomes: dict[str
     """Remove the entries of topics that are gone, unless they are somebody else's by now."""
     now = context.clock()
 
-    def removable(snapshot: Snapshot) -> Iterator[TopicEntry]:
+    def removals(snapshot: Snapshot) -> list[Change]:
+        changes: list[Change] = []
         for flat, outcome in paced(outcomes.items()):
             entry = snapshot.topics.get(flat)
             if entry is None or entry != before.topics.get(flat) or not outcome.gone:
                 continue
             # A topic that is about to be made is not there yet either.
             if not outcome.code or not entry.creating or is_left_over(entry, now):
-                yield entry
+                changes.append(Removal(key_of(entry)))
+        return changes
 
-    if not any(removable(context.catalog.snapshot)):
-        return
-    try:
-        await context.catalog.change(
-            lambda newest: [Removal(key_of(entry)) for entry in removable(newest)]
-        )
-    except OSError as error:
-        # The topics are gone, and that is what was asked for.
+    # The topics are gone, and that is what was asked for.
+    error = await context.tidy(removals)
+    if error is not None:
         log.warning("entries of deleted topics stay in the catalog: %s", error)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from gateway.catalog.entities import Alias, Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.refused import Refused
-from gateway.changes.inheritance.inherited import Outdated, ground, own_of, settled
+from gateway.changes.inheritance.inherited import Outdated, ground, later, own_of, settled
 from gateway.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
@@ -71,7 +71,7 @@ def move(snapshot: Snapshot, flat: str, target: Target, known: Known) -> list[Ch
             aliases=aliases,
             own_configs=own,
             apply=True,
-            since=_since(entry, known.now),
+            since=later(entry, known.now),
             counted=_counted(entry),
         )
     ]
@@ -99,7 +99,7 @@ def release(snapshot: Snapshot, flat: str, known: Known) -> list[Change]:
     own = _own_at_last(snapshot, flat, known)
     # Two names with one topic id confuse clients: the broker's goes with the flat name now.
     aliases = tuple(a for a in _aliases(entry, target, known.now) if a.topic_id is not None)
-    since = _since(entry, known.now)
+    since = later(entry, known.now)
     released = TopicEntry(
         flat,
         target,
@@ -187,8 +187,3 @@ def _aliases(entry: TopicEntry | None, name: LogicalName, now: int) -> tuple[Ali
 def _counted(entry: TopicEntry | None) -> int:
     """Partitions may be on their way, wherever the topic is."""
     return 0 if entry is None else entry.counted
-
-
-def _since(entry: TopicEntry | None, now: int) -> int:
-    """Later than before, whatever the clock says: two states of an entry are never equal."""
-    return now if entry is None else max(now, entry.since + 1)

@@ -14,11 +14,11 @@ from gateway.changes.acls.acl_moves import carried
 from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import read_dynamic
 from gateway.changes.base.context import ATTEMPTS, Context
-from gateway.changes.base.refused import Refused, shown_topic
+from gateway.changes.base.refused import Refused, refuse_if, shown_topic
 from gateway.changes.base.resources import moved_out
 from gateway.changes.base.virtual_configs import Move, Release
 from gateway.changes.inheritance.apply import apply_topic, within_patience
-from gateway.changes.inheritance.inherited import Outdated, inherited, tiers
+from gateway.changes.inheritance.inherited import Outdated, inherited, later, tiers
 from gateway.changes.judging.judged_moves import Arrival, check_growth, check_limits, judge
 from gateway.changes.topics.move import Known, Target, move, release
 from gateway.changes.topics.moves_taken_back import Decided, Judged, judge_again, look_for_twin
@@ -159,8 +159,7 @@ def _limited(
     counted = max(judged.partitions, usage.partitions_of(arrival.flat))
     if isinstance(record, TopicEntry):
         return replace(record, counted=counted)
-    held = newest.topics.get(arrival.flat)
-    since = context.clock() if held is None else max(context.clock(), held.since + 1)
+    since = later(newest.topics.get(arrival.flat), context.clock())
     return TopicEntry(arrival.flat, name, since=since, counted=counted)
 
 
@@ -193,9 +192,7 @@ def _check_rights(asked: Asked, newest: Snapshot, target: LogicalName) -> None:
     topic = access.topic_resource(name)
     if topic is not None and access.authorizes:
         goes_to = Resource(ResourceType.TOPIC, target.namespace, target.topic)
-        why = admin_rights.move(access, name, topic, goes_to)
-        if why is not None:
-            raise Refused(why.code, why.message, why.rule)
+        refuse_if(admin_rights.move(access, name, topic, goes_to))
 
 
 def _source(asked: Asked, snapshot: Snapshot) -> str | None:

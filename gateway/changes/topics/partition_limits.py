@@ -14,7 +14,7 @@ from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
 from gateway.changes.base.usage import LISTING_HOLDS, Expected
-from gateway.changes.inheritance.inherited import entry_for, settled
+from gateway.changes.inheritance.inherited import entry_for, later, settled
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.names import LogicalName
@@ -112,27 +112,19 @@ async def take_back(context: Context, grown: Sequence[Reserved]) -> None:
         return [
             settled(
                 newest,
-                replace(one.entry, counted=one.former, since=_later(context, one.entry)),
+                replace(one.entry, counted=one.former, since=later(one.entry, context.clock())),
             )
             for one in grown
             if newest.topics.get(one.growth.flat) == one.entry
         ]
 
-    if not decide(context.catalog.snapshot):
-        return
-    try:
-        await context.catalog.change(decide)
-    except OSError as error:
+    error = await context.tidy(decide)
+    if error is not None:
         log.warning("partitions that were not made count for a while: %s", error)
 
 
 def _counting(context: Context, newest: Snapshot, growth: Growth) -> Reserved:
     entry = entry_for(newest, growth.flat, context.clock())
     counted = max(growth.total, entry.counted)
-    counting = replace(entry, counted=counted, since=_later(context, entry))
+    counting = replace(entry, counted=counted, since=later(entry, context.clock()))
     return Reserved(growth, counting, entry.counted)
-
-
-def _later(context: Context, entry: TopicEntry) -> int:
-    """Later than before, whatever the clock says: two states of an entry are never equal."""
-    return max(context.clock(), entry.since + 1)

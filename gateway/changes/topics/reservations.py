@@ -158,9 +158,6 @@ async def drop_reservations(context: Context, planned: Iterable[Planned]) -> Non
             if held.get(entry.flat) == entry
         ]
 
-    if not present(context.catalog.snapshot):
-        return
-    try:
-        await context.catalog.change(present)
-    except OSError as error:
+    error = await context.tidy(present)
+    if error is not None:
         log.warning("entries of topics that were not made stay for a while: %s", error)
