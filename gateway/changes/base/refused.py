@@ -20,9 +20,13 @@ UNAVAILABLE: Final = "unavailable"
 BROKER: Final = "broker"
 """The rule of what the broker rejects."""
 
-UNANSWERED: Final = Denied(
-    REQUEST_TIMED_OUT, "The broker does not say what became of it; try again.", UNAVAILABLE
-)
+
+def try_again(text: str) -> Denied:
+    """The error for what could not be done or found out now; its code is retriable."""
+    return Denied(REQUEST_TIMED_OUT, f"{text}; try again.", UNAVAILABLE)
+
+
+UNANSWERED: Final = try_again("The broker does not say what became of it")
 """What a client is told of an item that a broker's answer leaves out."""
 
 
@@ -36,11 +40,16 @@ class Refused(Exception):
         super().__init__(message)
         self.why = Denied(code, message, rule)
 
+    @classmethod
+    def of(cls, why: Denied) -> Refused:
+        """With what a rule found, or the broker said, against the change."""
+        return cls(why.code, why.message, why.rule)
+
 
 def refuse_if(why: Denied | None) -> None:
     """Raise :class:`Refused` with what was found against a change; None: nothing was."""
     if why is not None:
-        raise Refused(why.code, why.message, why.rule)
+        raise Refused.of(why)
 
 
 def unavailable(error: OSError) -> Denied:

@@ -14,17 +14,13 @@ from typing import Final
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import write
 from gateway.changes.base.context import ATTEMPTS, Context
+from gateway.changes.base.refused import try_again
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.changes.inheritance.inherited import inherited, own_configs, tiers
 from gateway.changes.judging.judged_configs import refused_topics
 from gateway.decision import Denied
-from gateway.error_codes import REQUEST_TIMED_OUT
 
-CHANGED: Final = Denied(
-    REQUEST_TIMED_OUT,
-    "The topic was moved, or what it inherits has changed, in the meantime; try again.",
-    "unavailable",
-)
+CHANGED: Final = try_again("The topic was moved, or what it inherits has changed, in the meantime")
 
 Operations = Mapping[str, Sequence[Operation]]
 """By flat name."""

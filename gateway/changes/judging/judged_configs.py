@@ -13,13 +13,12 @@ from typing import Final
 from gateway.catalog.entities import NO_CONFIGS
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.refused import Refused, try_again
 from gateway.changes.base.resources import Operation
 from gateway.changes.inheritance.inherited import inherited
 from gateway.changes.inheritance.namespace_configs import LIST_TYPE, altered
 from gateway.changes.judging.topic_facts import Asker, TopicFacts, new_topic_values, read_facts
 from gateway.decision import Denied
-from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.identity import ANONYMOUS
 from gateway.names import parents
 from gateway.policies.interface import RequestMetadata
@@ -30,10 +29,8 @@ _OF_SOME_BELOW: Final = (
     "Policies of a namespace below this one do not allow what its topics would inherit."
 )
 
-NOT_TOLD: Final = Denied(
-    REQUEST_TIMED_OUT,
-    "The broker does not tell what the topic is now, so no policy can be asked; try again.",
-    "unavailable",
+NOT_TOLD: Final = try_again(
+    "The broker does not tell what the topic is now, so no policy can be asked"
 )
 
 

@@ -13,27 +13,20 @@ from typing import Final
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused, called, refuse_if
+from gateway.changes.base.refused import Refused, called, refuse_if, try_again
 from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.changes.judging.judged_configs import NOT_TOLD
 from gateway.changes.judging.topic_facts import Asker, TopicFacts, read_facts
 from gateway.decision import Denied
-from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.names import DELIMITER, LogicalName
 from gateway.policies.limits import Usage
 
 TOLD: Final = 10
 """Topics that one refusal speaks of; of the others it says how many there are."""
 
-_LATE: Final = Denied(
-    REQUEST_TIMED_OUT,
-    "It took too long until the topics could be counted; try again.",
-    "unavailable",
-)
+_LATE: Final = try_again("It took too long until the topics could be counted")
 
-_GROWING: Final = Denied(
-    REQUEST_TIMED_OUT, "Partitions are just being added to the topic; try again.", "unavailable"
-)
+_GROWING: Final = try_again("Partitions are just being added to the topic")
 
 _ROOM: Final = -sys.maxsize
 """So little that any limit has room for more."""
@@ -94,7 +87,7 @@ async def judge(
     for one in judged:
         known = facts.get(one.flat)
         if known is None:
-            raise Refused(NOT_TOLD.code, NOT_TOLD.message, NOT_TOLD.rule)
+            raise Refused.of(NOT_TOLD)
         metadata = asker.about(known, one.name, known.own(snapshot), one.above)
         why = await context.judge.why_not(metadata)
         if why is not None:
@@ -113,7 +106,7 @@ def check_growth(newest: Snapshot, arrivals: Sequence[tuple[Arrival, int]]) -> N
     for arrival, known in arrivals:
         entry = newest.topics.get(arrival.flat)
         if known and entry is not None and entry.counted > known:
-            refuse_if(_GROWING)
+            raise Refused.of(_GROWING)
 
 
 def check_limits(
@@ -135,7 +128,7 @@ def check_limits(
         if former == namespace or not context.judge.counts(namespace):
             continue
         if context.clock() - listed > LISTING_HOLDS:
-            refuse_if(_LATE)
+            raise Refused.of(_LATE)
         why = context.judge.over_limit(
             Joined(expected, former),
             str(arrival.name),

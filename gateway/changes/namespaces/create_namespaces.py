@@ -36,7 +36,7 @@ NAMED: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Creation:
+class NewNamespace:
     """What is asked for. ``configs`` and ``settings`` are the namespace's own, validated;
     ``captured`` the flat names that :func:`captured_by` found, with the config keys that are set on
     each topic; ``now`` is in milliseconds since the epoch."""
@@ -91,7 +91,7 @@ def captured_by(snapshot: Snapshot, tiers: Collection[str], flats: Iterable[byte
     return sorted(flat for flat in names if fold(flat).startswith(prefixes))
 
 
-def decide(access: Access, creation: Creation) -> list[Change]:
+def decide(access: Access, creation: NewNamespace) -> list[Change]:
     """The changes that make the namespace, by the snapshot of ``access``: all of them are one
     decision. Topics that may not be described are not named.
 
@@ -124,7 +124,7 @@ def adopted_name(access: Access, tiers: Collection[str], flat: str) -> LogicalNa
     return name if name.namespace in tiers else _folded_name(access, tiers, flat)
 
 
-def check_capture(view: View, creation: Creation, flats: Iterable[bytes]) -> None:
+def check_capture(view: View, creation: NewNamespace, flats: Iterable[bytes]) -> None:
     """Raise Refused if more is captured by now than ``creation`` knows of."""
     tiers = check_tiers(view, creation.path)
     found = captured_by(view.snapshot, tiers, flats)
@@ -154,7 +154,7 @@ def listed(names: Collection[str], hidden: int = 0) -> str:
 
 
 def _adopted(
-    access: Access, tiers: Collection[str], creation: Creation, flat: str
+    access: Access, tiers: Collection[str], creation: NewNamespace, flat: str
 ) -> TopicEntry | None:
     """The entry that an adopted topic needs; None: its flat name says everything.
 

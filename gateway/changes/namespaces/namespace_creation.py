@@ -9,14 +9,14 @@ from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import read_dynamic, validate
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused, called, refuse_if, shown_topic
+from gateway.changes.base.refused import Refused, called, refuse_if, shown_topic, try_again
 from gateway.changes.base.usage import LISTING_HOLDS
 from gateway.changes.base.virtual_configs import read_adopt
 from gateway.changes.inheritance.namespace_configs import split_virtual
 from gateway.changes.judging.judged_configs import refused_namespace
 from gateway.changes.judging.judged_moves import Arrival, check_growth, check_limits, judge
 from gateway.changes.namespaces.create_namespaces import (
-    Creation,
+    NewNamespace,
     adopted_name,
     captured_by,
     check_capture,
@@ -25,7 +25,7 @@ from gateway.changes.namespaces.create_namespaces import (
     shown,
 )
 from gateway.changes.namespaces.namespace_settings import is_setting, read_setting
-from gateway.error_codes import INVALID_CONFIG, REQUEST_TIMED_OUT
+from gateway.error_codes import INVALID_CONFIG
 from gateway.views.access import Access
 from gateway.views.view import View
 
@@ -58,13 +58,12 @@ async def create_namespace(
     if adopt and captured:
         dynamic = await read_dynamic(context, captured)
         keys = {flat: tuple(set_there) for flat, set_there in dynamic.items()}
-    creation = Creation(path, configs, own_settings, keys, adopt, context.clock())
+    creation = NewNamespace(path, configs, own_settings, keys, adopt, context.clock())
     arriving = await _judged(context, access.over(view), tiers, creation)
 
     def made(snapshot: Snapshot) -> Sequence[Change]:
         if context.clock() - counted_at > LISTING_HOLDS:
-            text = "It took too long until the namespace could be created; try again."
-            raise Refused(REQUEST_TIMED_OUT, text, "unavailable")
+            raise Refused.of(try_again("It took too long until the namespace could be created"))
         newest = View(settings, snapshot)
         if index.version != listed:
             check_capture(newest, creation, list(index.names()))
@@ -78,7 +77,7 @@ async def create_namespace(
 
 
 async def _judged(
-    context: Context, access: Access, tiers: Collection[str], creation: Creation
+    context: Context, access: Access, tiers: Collection[str], creation: NewNamespace
 ) -> list[tuple[Arrival, int]]:
     """The topics that are adopted, with their partitions; policies allow them. Raises
     :class:`Refused`."""

@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TopicKey:
     """What a client names a topic by: its spelling or an id (16 bytes), seldom both or neither."""
 
     name: str | None
@@ -53,17 +53,17 @@ class _Answer:
     topic_id: bytes | None = None
 
 
-class _Deletion(Batch[Asked, TopicResource | NamespaceResource, _Answer]):
+class _Deletion(Batch[TopicKey, TopicResource | NamespaceResource, _Answer]):
     """One request on its way: what is left are topics and namespaces that are to be deleted."""
 
     @property
-    def topics(self) -> dict[Asked, str]:
+    def topics(self) -> dict[TopicKey, str]:
         """The flat names of the topics that are left."""
         left = paced(self.left.items())
         return {asked: what.flat for asked, what in left if isinstance(what, TopicResource)}
 
     @property
-    def namespaces(self) -> dict[Asked, str]:
+    def namespaces(self) -> dict[TopicKey, str]:
         """The paths of the namespaces that are left."""
         left = paced(self.left.items())
         return {asked: what.path for asked, what in left if isinstance(what, NamespaceResource)}
@@ -123,14 +123,14 @@ def _forbid(deletion: _Deletion) -> None:
             deletion.deny(asked, why, asked.name or str(UUID(bytes=asked.topic_id)))
 
 
-def _asked(request: Any) -> Iterator[Asked]:
+def _asked(request: Any) -> Iterator[TopicKey]:
     for name in paced(getattr(request, "topic_names", ())):
-        yield Asked(name)
+        yield TopicKey(name)
     for topic in paced(getattr(request, "topics", ())):
-        yield Asked(topic.name, None if topic.topic_id is None else topic.topic_id.bytes)
+        yield TopicKey(topic.name, None if topic.topic_id is None else topic.topic_id.bytes)
 
 
-async def _sort(deletion: _Deletion, counts: Mapping[Asked, int]) -> None:
+async def _sort(deletion: _Deletion, counts: Mapping[TopicKey, int]) -> None:
     """Tell topics from namespaces, and reject what names neither or twice the same; ``counts``
     tells how often the request has each.
 
@@ -140,7 +140,7 @@ async def _sort(deletion: _Deletion, counts: Mapping[Asked, int]) -> None:
     ids = [asked.topic_id for asked in paced(counts) if asked.topic_id is not None]
     if any(view.flat_of_id(topic_id, index) is None for topic_id in paced(ids)):
         await deletion.context.cluster.refresh()
-    firsts: dict[str, Asked] = {}
+    firsts: dict[str, TopicKey] = {}
     for asked, count in paced(counts.items()):
         if count > 1:
             what = "id" if asked.name is None else "name"
@@ -173,7 +173,7 @@ def _named(view: View, name: str | None) -> TopicResource | NamespaceResource | 
     return found if isinstance(found, Denied) else TopicResource(name, found.flat.decode())
 
 
-def _by_alias(view: View, asked: Asked, flat: str) -> Denied | None:
+def _by_alias(view: View, asked: TopicKey, flat: str) -> Denied | None:
     """Why a topic is not deleted under a name it has only for clients that do not know better."""
     entry = view.snapshot.topics.get(flat)
     if entry is None:
@@ -192,7 +192,7 @@ def _by_alias(view: View, asked: Asked, flat: str) -> Denied | None:
 
 
 def _why_not(
-    view: View, asked: Asked, topic: TopicResource, firsts: dict[str, Asked]
+    view: View, asked: TopicKey, topic: TopicResource, firsts: dict[str, TopicKey]
 ) -> Denied | None:
     """Why a topic may not be deleted so. It may be named under two spellings, but not by its name
     and by an id; ``firsts`` are the items that named a topic first, by flat name."""
@@ -277,7 +277,7 @@ def _shown(view: View, spelled: dict[str, str | None], flat: bytes) -> bytes | N
     return view.spell(flat) if name is None else name.encode()
 
 
-def _answer(view: View, asked: Asked, flat: str, outcome: Outcome, facts: TextFacts) -> _Answer:
+def _answer(view: View, asked: TopicKey, flat: str, outcome: Outcome, facts: TextFacts) -> _Answer:
     """What the broker says of a topic, under the name and the id that the client knows it by."""
     message = outcome.message
     if message is not None:
@@ -291,7 +291,7 @@ def _answer(view: View, asked: Asked, flat: str, outcome: Outcome, facts: TextFa
     return _Answer(outcome.code, message, name, asked.topic_id)
 
 
-def _entry(asked: Asked, answer: _Answer | Denied) -> dict[str, object]:
+def _entry(asked: TopicKey, answer: _Answer | Denied) -> dict[str, object]:
     if isinstance(answer, Denied):
         answer = _Answer(answer.code, answer.message, asked.name, asked.topic_id)
     return {

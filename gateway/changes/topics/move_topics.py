@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MoveRequest:
     """One move of one request: ``name`` is the topic's in the client's spelling."""
 
     context: Context
@@ -63,7 +63,7 @@ async def move_topic(
     Where it is done already, by a request before this one, nothing is. Raises :class:`Refused`
     and OSError.
     """
-    asked = Asked(context, access, name, wanted, uuid4().bytes)
+    asked = MoveRequest(context, access, name, wanted, uuid4().bytes)
     for _ in range(ATTEMPTS):
         await context.catalog.refresh()
         listed = context.clock()
@@ -78,7 +78,7 @@ async def move_topic(
     raise Refused(REQUEST_TIMED_OUT, f"Topic '{name}' keeps changing meanwhile; try again.")
 
 
-async def _try_to_move(asked: Asked, listed: int, validate_only: bool) -> str | None:
+async def _try_to_move(asked: MoveRequest, listed: int, validate_only: bool) -> str | None:
     """The flat name of what was moved; None: it was there, or was not to be. The cluster was
     ``listed`` then."""
     context = asked.context
@@ -113,7 +113,7 @@ async def _try_to_move(asked: Asked, listed: int, validate_only: bool) -> str | 
 
 
 def _decide(
-    asked: Asked, newest: Snapshot, flat: str, known: Known, judged: Judged | None = None
+    asked: MoveRequest, newest: Snapshot, flat: str, known: Known, judged: Judged | None = None
 ) -> Decided:
     records = _records(asked, newest, flat, known)
     if not records:
@@ -127,7 +127,7 @@ def _decide(
     return Decided(changes, record, acls, name)
 
 
-async def _judge(asked: Asked, flat: str, known: Known, listed: int) -> Judged | None:
+async def _judge(asked: MoveRequest, flat: str, known: Known, listed: int) -> Judged | None:
     """Ask the policies of where the topic goes, if it may go there at all; None: there are none,
     or it is there already. Raises :class:`Refused`."""
     context = asked.context
@@ -143,7 +143,7 @@ async def _judge(asked: Asked, flat: str, known: Known, listed: int) -> Judged |
 
 
 def _limited(
-    asked: Asked, newest: Snapshot, judged: Judged, record: Change, name: LogicalName
+    asked: MoveRequest, newest: Snapshot, judged: Judged, record: Change, name: LogicalName
 ) -> Change:
     """The record, by which the topic counts where it is limited how many there may be. Raises
     :class:`Refused`, and Outdated where it goes elsewhere by now."""
@@ -163,7 +163,7 @@ def _limited(
     return TopicEntry(arrival.flat, name, since=since, counted=counted)
 
 
-def _records(asked: Asked, newest: Snapshot, flat: str, known: Known) -> Sequence[Change]:
+def _records(asked: MoveRequest, newest: Snapshot, flat: str, known: Known) -> Sequence[Change]:
     """The one record of the topic that is to be written; none where it is there already."""
     now_stored = _source(asked, newest)
     if now_stored is None:
@@ -185,7 +185,7 @@ def _records(asked: Asked, newest: Snapshot, flat: str, known: Known) -> Sequenc
     return move(newest, flat, Target(name, asked.topic_id, asked.wanted.alias_until), known)
 
 
-def _check_rights(asked: Asked, newest: Snapshot, target: LogicalName) -> None:
+def _check_rights(asked: MoveRequest, newest: Snapshot, target: LogicalName) -> None:
     """Raise :class:`Refused` unless who asks may move the topic from where it is by now."""
     access = asked.access.over(View(asked.view.settings, newest))
     name = asked.name.encode()
@@ -195,7 +195,7 @@ def _check_rights(asked: Asked, newest: Snapshot, target: LogicalName) -> None:
         refuse_if(admin_rights.move(access, name, topic, goes_to))
 
 
-def _source(asked: Asked, snapshot: Snapshot) -> str | None:
+def _source(asked: MoveRequest, snapshot: Snapshot) -> str | None:
     """The flat name of the topic; None when it was moved there already.
 
     Raises :class:`Refused` when it does not exist, and when it is outside the client's view.
@@ -215,7 +215,7 @@ def _source(asked: Asked, snapshot: Snapshot) -> str | None:
     return flat
 
 
-def _is_adopted(asked: Asked, view: View) -> bool:
+def _is_adopted(asked: MoveRequest, view: View) -> bool:
     """Whether the topic that had this name as its flat one is where it is to go."""
     if isinstance(asked.wanted, Release):
         return False
@@ -228,7 +228,9 @@ def _is_adopted(asked: Asked, view: View) -> bool:
     return entry is not None and entry.name == target
 
 
-def _target(asked: Asked, wanted: Move, snapshot: Snapshot, present: LogicalName) -> LogicalName:
+def _target(
+    asked: MoveRequest, wanted: Move, snapshot: Snapshot, present: LogicalName
+) -> LogicalName:
     """The logical name to go to. Raises :class:`Refused` for what is outside the view."""
     view = View(asked.view.settings, snapshot)
     topic = present.topic if wanted.topic is None else wanted.topic

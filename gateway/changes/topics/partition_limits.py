@@ -13,20 +13,16 @@ from dataclasses import dataclass, replace
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
+from gateway.changes.base.refused import try_again
 from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.changes.inheritance.inherited import entry_for, later, settled
 from gateway.decision import Denied
-from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.names import LogicalName
 
 log = logging.getLogger(__name__)
 
-_MOVED = Denied(REQUEST_TIMED_OUT, "The topic was moved in the meantime; try again.", "unavailable")
-_LATE = Denied(
-    REQUEST_TIMED_OUT,
-    "It took too long until the partitions could be counted; try again.",
-    "unavailable",
-)
+_MOVED = try_again("The topic was moved in the meantime")
+_LATE = try_again("It took too long until the partitions could be counted")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,18 @@ from gateway.catalog.entities import Change, Removal, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import delete_at_broker
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused, unavailable
+from gateway.changes.base.refused import Refused, try_again, unavailable
 from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.changes.topics.create_plan import Planned, reserved
 from gateway.changes.topics.creation import Creation
 from gateway.decision import Denied
-from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.policies.limits import nearly_over, over
 from gateway.policies.violation import Violation, enforced
 
 log = logging.getLogger(__name__)
 
 
-_RELOADED: Final = Denied(
-    REQUEST_TIMED_OUT, "The policies have just changed; try again.", "unavailable"
-)
+_RELOADED: Final = try_again("The policies have just changed")
 """What is counted now was not when it was judged."""
 
 
@@ -82,8 +79,7 @@ def over_limits(
     if not partitions or not context.judge.counts(namespace):
         return []
     if context.clock() - listed > LISTING_HOLDS:
-        text = "It took too long until the topics could be counted; try again."
-        raise Refused(REQUEST_TIMED_OUT, text, "unavailable")
+        raise Refused.of(try_again("It took too long until the topics could be counted"))
     policies, name = context.judge.policies, str(planned.name)
     found = over(policies, expected, name, namespace, topics=1, partitions=partitions)
     found += nearly_over(policies, expected, name, namespace, topics=1, partitions=partitions)
