@@ -17,7 +17,7 @@ from gateway.apis.own_changes import (
     without_topics,
 )
 from gateway.changes.base import admin_rights
-from gateway.changes.topics.create_messages import are_alike, contradiction
+from gateway.changes.topics.creation import are_alike, contradiction
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.api import Api, declare

@@ -3,6 +3,7 @@ operations on their configs."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +14,7 @@ from gateway.rules.access import check_resource
 from gateway.rules.error_text import TextFacts, restored
 from gateway.views.spelling import below
 from gateway.views.view import View
+from protocol.pausing import paced
 
 OWN: Final = 1
 """DYNAMIC_TOPIC_CONFIG: set on the topic itself (DescribeConfigsResponse.ConfigSource)."""
@@ -105,15 +107,19 @@ def own_home(view: View, path: str) -> Denied | None:
 
 def in_logical_names(view: View, denied: Denied, topic: TopicResource | None = None) -> Denied:
     """A broker's error as it is told to the client."""
+    facts = text_facts(view, {} if topic is None else {topic.flat: topic.name})
+    return Denied(denied.code, restored(denied.message.encode(), facts).decode(), denied.rule)
+
+
+def text_facts(view: View, spelled: Mapping[str, str | None]) -> TextFacts:
+    """What a broker's text is read by. ``spelled`` are the topics that were asked for, by flat
+    name: these are told as they were spelled, all others (and None) as the view spells them."""
 
     def shown(flat: bytes) -> bytes | None:
-        if topic is not None and flat == topic.flat.encode():
-            return topic.name.encode()
-        return view.spell(flat)
+        name = spelled.get(flat.decode(errors="replace"))
+        return view.spell(flat) if name is None else name.encode()
 
-    asked = () if topic is None else (topic.flat.encode(),)
-    text = restored(denied.message.encode(), TextFacts(shown, view, asked)).decode()
-    return Denied(denied.code, text, denied.rule)
+    return TextFacts(shown, view, {flat.encode() for flat in paced(spelled)})
 
 
 def relative_path(view: View, path: str) -> str | None:

@@ -20,15 +20,16 @@ from gateway.changes.base.batch import Answered
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import Refused, too_many_partitions, unavailable
 from gateway.changes.namespaces.namespace_creation import create_namespace
-from gateway.changes.topics.create_messages import (
+from gateway.changes.topics.create_plan import Planned, plan, settled
+from gateway.changes.topics.creation import (
     Answer,
+    Creation,
     are_alike,
+    ask_broker,
     contradiction,
     have_like_configs,
     response,
 )
-from gateway.changes.topics.create_plan import Planned, plan, settled
-from gateway.changes.topics.creation import Creation, ask_broker
 from gateway.changes.topics.judged_topics import judge
 from gateway.changes.topics.reservations import commit, drop_reservations, reserve, take_back
 from gateway.decision import Denied

@@ -22,7 +22,7 @@ from gateway.changes.base.batch import Answered, Batch, write_response
 from gateway.changes.base.broker import Outcome, broker_time, delete_at_broker
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import unavailable
-from gateway.changes.base.resources import NamespaceResource, TopicResource, moved_out
+from gateway.changes.base.resources import NamespaceResource, TopicResource, moved_out, text_facts
 from gateway.changes.namespaces import delete_namespaces
 from gateway.changes.topics.create_plan import is_left_over
 from gateway.decision import Denied
@@ -218,9 +218,7 @@ async def _delete_topics(deletion: _Deletion, timeout: timedelta) -> None:
     except OSError as error:
         deletion.end(unavailable(error), topics)
         return
-    spelled = {flat: asked.name for asked, flat in paced(topics.items())}
-    asked_for = {flat.encode() for flat in paced(spelled)}
-    facts = TextFacts(lambda flat: _shown(view, spelled, flat), view, asked_for)
+    facts = text_facts(view, {flat: asked.name for asked, flat in paced(topics.items())})
     for asked, flat in paced(topics.items()):
         deletion.answer(asked, _answer(view, asked, flat, outcomes[flat], facts))
     await _remove_entries(context, before, outcomes)
@@ -270,11 +268,6 @@ async def _delete_namespaces(deletion: _Deletion, began: Callable[[str], None]) 
         deletion.answer(asked, decided.denied.get(path) or _Answer(name=asked.name))
     for namespace in decided.marked:
         began(namespace.path)
-
-
-def _shown(view: View, spelled: dict[str, str | None], flat: bytes) -> bytes | None:
-    name = spelled.get(flat.decode(errors="replace"))
-    return view.spell(flat) if name is None else name.encode()
 
 
 def _answer(view: View, asked: TopicKey, flat: str, outcome: Outcome, facts: TextFacts) -> _Answer:

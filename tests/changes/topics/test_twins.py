@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.changes.topics.create_messages import are_alike, contradiction, have_like_configs
 from gateway.changes.topics.create_topics import create_topics
+from gateway.changes.topics.creation import are_alike, contradiction, have_like_configs
 from gateway.error_codes import INVALID_REQUEST
 from gateway.rules.nested import element_class, make
 from protocol import messages

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.topics.create_messages import broker_request, response
 from gateway.changes.topics.create_plan import plan
+from gateway.changes.topics.creation import broker_request, response
 from gateway.decision import Denied
 from gateway.rules.nested import element_class, make
 from gateway.views.view import View, ViewSettings
