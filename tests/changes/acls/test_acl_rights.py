@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 from gateway.acl_model import Operation, pattern_of
-from gateway.changes.acls.acl_rights import AclRights
+from gateway.changes.acls.acl_rights import AclRights, admitted
+from gateway.changes.base.batch import Answered
+from gateway.cluster.link import ClusterUnreachable
+from gateway.decision import Denied
+from gateway.views.access import Access
 from tests.changes.acl_requests import access, put
-from tests.changes.fakes import World
+from tests.changes.fakes import FakeGateway, World
 
 BOB = "User:bob"
 
@@ -108,3 +112,45 @@ def test_the_reason_names_what_was_asked_for() -> None:
         " in, so its ACLs are not to be changed."
     )
     assert (why.code, why.rule, why.operation) == (31, "acl", "ALTER")
+
+
+def reject(why: Denied) -> bytes:
+    return f"{why.code} {why.rule}".encode()
+
+
+async def ask(
+    gateway: FakeGateway, principal: str, operation: Operation, *, away: bool = False
+) -> Answered:
+    async def respond(access: Access, rights: AclRights) -> Answered:
+        if away:
+            raise ClusterUnreachable("main", {})
+        assert rights.why_none() is None
+        return Answered(f"{len(access.view.snapshot.acls)} patterns".encode())
+
+    who = access(gateway, principal)
+    return await admitted(
+        gateway.context, who, lambda newest: AclRights.some(newest, operation), reject, respond
+    )
+
+
+async def test_who_has_rights_is_answered_on_the_newest_catalog() -> None:
+    world = World(["org"])
+    gateway = world.gateway()
+    gateway.catalog.lags = True
+    put(world, f"ALLOW ALTER {BOB} TOPIC:LITERAL:org:")
+    assert (await ask(gateway, BOB, Operation.ALTER)).body == b"1 patterns"
+
+
+async def test_who_has_none_is_denied_the_cluster() -> None:
+    answered = await ask(World(["org"]).gateway(), BOB, Operation.DESCRIBE)
+    assert answered.body == b"31 acl"
+    assert answered.denied.keys() == {"kafka-cluster"}
+
+
+async def test_what_is_away_is_no_denial() -> None:
+    gateway = World(["org"]).gateway()
+    answered = await ask(gateway, "User:admin", Operation.ALTER, away=True)
+    assert answered == Answered(b"7 unavailable")
+    gateway.catalog.down = True
+    gateway.catalog.fresh = False
+    assert (await ask(gateway, "User:admin", Operation.ALTER)) == Answered(b"7 unavailable")
