@@ -11,11 +11,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
-from gateway.catalog.entities import Change
-from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.batch import Answered
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import Refused, too_many_partitions, unavailable
@@ -180,12 +179,10 @@ async def _settle(creation: Creation, sent: Mapping[str, Planned], made: Mapping
     if not checked:
         return
     now = creation.context.clock()
-
-    def decide_all(_: Snapshot) -> Callable[[Snapshot, Planned], Change | None]:
-        return lambda snapshot, each: settled(snapshot, each, now)
-
     try:
-        refused = await commit(creation.context, checked, decide_all)
+        refused = await commit(
+            creation.context, checked, lambda newest: partial(settled, newest, now=now)
+        )
     except OSError as error:
         # What the catalog says of them is not known, so they are not called made.
         creation.end(unavailable(error), checked)

@@ -42,12 +42,12 @@ async def reserve(creation: Creation, listed: int) -> None:
         return
     found: dict[str, list[Violation]] = {}
 
-    def decide_all(snapshot: Snapshot) -> Callable[[Snapshot, Planned], Change | None]:
+    def decide_all(snapshot: Snapshot) -> Callable[[Planned], Change | None]:
         found.clear()
         index = creation.context.cluster.index
         expected = Expected(creation.context.usage.at(snapshot, index))
 
-        def decide(snapshot: Snapshot, each: Planned) -> Change | None:
+        def decide(each: Planned) -> Change | None:
             entry = reserved(snapshot, each)
             found[each.spelled] = against = over_limits(creation, each, expected, listed)
             return None if enforced(against) else entry
@@ -98,7 +98,7 @@ def verdict(creation: Creation, planned: Planned, found: Sequence[Violation]) ->
 async def commit(
     context: Context,
     items: Mapping[str, Planned],
-    decide_all: Callable[[Snapshot], Callable[[Snapshot, Planned], Change | None]],
+    decide_all: Callable[[Snapshot], Callable[[Planned], Change | None]],
 ) -> dict[str, Denied]:
     """Commit what is decided of each, in one decision; why of those that are refused.
 
@@ -113,7 +113,7 @@ async def commit(
         decide_one = decide_all(snapshot)
         for spelled, each in items.items():
             try:
-                change = decide_one(snapshot, each)
+                change = decide_one(each)
             except Refused as why:
                 refused[spelled] = why.why
                 continue
