@@ -1,4 +1,4 @@
-"""Auto-creation by Metadata of what the gateway creates itself (``gateway.changes.auto_creation``).
+"""Auto-creation by Metadata of what the gateway creates itself (``gateway.changes.topics``).
 
 A broker would create a topic of a namespace without the configs that it inherits, one that policies
 have a say in without them being asked (KIP-108), and one whose name a new namespace takes at that

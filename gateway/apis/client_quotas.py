@@ -6,7 +6,7 @@ from typing import Final
 
 from gateway.acl_model import Operation
 from gateway.apis.acls import answered_by
-from gateway.changes.answered import Answered
+from gateway.changes.base.batch import Answered
 from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState

@@ -13,7 +13,7 @@ from gateway.apis.own_changes import (
     concerns_namespaces,
     name_refusals,
 )
-from gateway.changes import admin_rights
+from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
 from gateway.exchanges.api import Api, declare

@@ -16,8 +16,8 @@ from gateway.apis.own_changes import (
     without_error,
     without_topics,
 )
-from gateway.changes import admin_rights
-from gateway.changes.twins import are_alike, contradiction
+from gateway.changes.base import admin_rights
+from gateway.changes.topics.creation import are_alike, contradiction
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.api import Api, declare

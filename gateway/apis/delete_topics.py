@@ -14,7 +14,7 @@ from gateway.apis.own_changes import (
     without_error,
     without_topics,
 )
-from gateway.changes import admin_rights
+from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_ID
 from gateway.exchanges.api import Api, declare

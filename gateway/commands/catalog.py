@@ -16,7 +16,7 @@ from gateway.catalog.actor import ACTOR
 from gateway.catalog.members import FormatRefused, forget, raise_format
 from gateway.catalog.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.context import Context
+from gateway.changes.base.context import Context
 from gateway.commands import operator
 from gateway.commands.catalog_diff import Difference, differences, problems
 from gateway.commands.catalog_fields import MAIN_KINDS, SECRET_KINDS

@@ -24,7 +24,7 @@ from gateway.catalog.entities import (
     key_of,
 )
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.namespace_settings import wrong_setting
+from gateway.changes.namespaces.namespace_settings import wrong_setting
 from gateway.commands.catalog_fields import (
     MAIN_KINDS,
     SECRET_KINDS,

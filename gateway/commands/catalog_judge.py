@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from gateway.catalog.entities import Namespace, key_of
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes import namespace_configs
-from gateway.changes.context import Context
-from gateway.changes.create_namespaces import captured_by
+from gateway.changes.base.broker import validate
+from gateway.changes.base.context import Context
+from gateway.changes.namespaces.create_namespaces import captured_by
 from gateway.commands.catalog_diff import Difference
 from gateway.commands.catalog_file import Imported
 from gateway.commands.progress import Progress
@@ -54,7 +54,7 @@ async def _config_problems(
         effective = {key: value for key, (value, _) in inherited.items()}
         if not one.configs or frozenset(effective.items()) in good:
             continue
-        denied = await namespace_configs.validate(context, effective)
+        denied = await validate(context, effective)
         if denied is None:
             good.add(frozenset(effective.items()))
             continue
@@ -67,7 +67,7 @@ async def _config_problems(
 async def _culprit(context: Context, configs: Mapping[str, str], message: str) -> tuple[str, str]:
     """The key that the broker refuses by itself, and why; ``""`` if it is only all together."""
     for key, value in configs.items():
-        denied = await namespace_configs.validate(context, {key: value})
+        denied = await validate(context, {key: value})
         if denied is not None:
             return key, denied.message
     return "", message

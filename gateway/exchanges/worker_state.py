@@ -11,7 +11,7 @@ from gateway.auth.login import Accepts
 from gateway.auth.pass_through import PassThrough
 from gateway.catalog.actor import Actor
 from gateway.catalog.source import Catalog
-from gateway.changes.answered import Answered
+from gateway.changes.base.batch import Answered
 from gateway.counts import Labels, Row
 from gateway.flows import Denial
 from gateway.names import LogicalName
@@ -66,7 +66,7 @@ class Changes(Protocol):
 
 
 class AutoCreation(Protocol):
-    """Topics that Metadata asks for (gateway/changes/auto_creation.py)."""
+    """Topics that Metadata asks for (gateway/changes/topics/auto_creation.py)."""
 
     def allows(self, name: LogicalName) -> bool:
         """Whether a topic of this name is created by being asked for."""

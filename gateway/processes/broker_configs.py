@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, Final, Protocol
 
-from gateway.changes.context import Admin
+from gateway.changes.base.context import Admin
 from gateway.kafka_names import error_name
 from gateway.policies.loading import PolicyError
 from gateway.rules.nested import element_class, make

@@ -19,10 +19,10 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.members import register, seed
 from gateway.catalog.setup import open_catalog, own_security
 from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
-from gateway.changes.auto_creation import AutoCreation
-from gateway.changes.background import background_jobs
+from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
-from gateway.changes.context import Context
+from gateway.changes.jobs.background import background_jobs
+from gateway.changes.topics.auto_creation import AutoCreation
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable

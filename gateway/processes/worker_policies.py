@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from gateway.changes.context import Admin
+from gateway.changes.base.context import Admin
 from gateway.config.policies import PolicySettings
 from gateway.counts import Row
 from gateway.policies.judge import Judge

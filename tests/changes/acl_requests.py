@@ -18,9 +18,8 @@ from gateway.acl_model import (
 )
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.create_acls import create_acls
-from gateway.changes.delete_acls import delete_acls
-from gateway.changes.describe_acls import describe_acls
+from gateway.changes.acls.create_acls import create_acls
+from gateway.changes.acls.delete_acls import delete_acls, describe_acls
 from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess

@@ -8,10 +8,9 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from gateway.changes.answered import Answered
-from gateway.changes.create_topics import create_topics
-from gateway.changes.delete_topics import delete_topics
-from gateway.changes.jobs import Task
+from gateway.changes.base.batch import Answered
+from gateway.changes.topics.create_topics import create_topics
+from gateway.changes.topics.delete_topics import delete_topics
 from gateway.rules.nested import element_class, has_field, make
 from gateway.views.view import View
 from protocol import messages
@@ -103,7 +102,7 @@ async def delete(
     *asked: str | bytes,
     view: View | None = None,
     version: int = 6,
-    began: list[Task] | None = None,
+    began: list[str] | None = None,
 ) -> list[Told]:
     """DeleteTopics of these names and ids."""
     cls = messages.message_class("DeleteTopicsRequest", version)
@@ -117,9 +116,9 @@ async def delete(
             for item in asked
         )
     body = messages.write(make(cls, values))
-    tasks: list[Task] = [] if began is None else began
+    paths: list[str] = [] if began is None else began
     answer = await delete_topics(
-        gateway.context, allowed(gateway, view), version, body, began=tasks.append
+        gateway.context, allowed(gateway, view), version, body, began=paths.append
     )
     response = messages.parse("DeleteTopicsResponse", version, answer.body)
     return [_told(entry) for entry in response.responses]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gateway.changes.alter_configs import alter_configs, incremental_alter_configs
-from gateway.changes.describe_configs import describe_configs
+from gateway.changes.configs.alter_configs import alter_configs, incremental_alter_configs
+from gateway.changes.configs.describe_configs import describe_configs
 from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from gateway.views.view import View

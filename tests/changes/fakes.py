@@ -9,7 +9,7 @@ from typing import Any
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
-from gateway.changes.context import Context
+from gateway.changes.base.context import Context
 from gateway.cluster.link import ClusterUnreachable
 from gateway.counts import Row
 from gateway.policies.judge import NO_JUDGE, Judge

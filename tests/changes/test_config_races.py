@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import pytest
 
 from gateway.catalog.entities import Namespace, TopicEntry
-from gateway.changes import alter_topics
-from gateway.changes.apply_job import ApplyJob
+from gateway.changes.configs import alter_topics
+from gateway.changes.jobs.background import ApplyJob
 from gateway.names import LogicalName
 from tests.changes.config_requests import (
     RELEASING,

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.catalog.entities import Change, Removal, TopicEntry
-from gateway.changes.deletion_job import NamespaceDeletion, is_in
-from gateway.changes.housekeeping import Housekeeping
+from gateway.changes.jobs.deletion_job import NamespaceDeletion
+from gateway.changes.jobs.housekeeping import Housekeeping
 from gateway.decision import Denied
 from gateway.names import LogicalName, parents
+from gateway.views.spelling import below
 from tests.changes.admin_requests import codes, create, delete
 from tests.changes.fakes import Clock, Crash, FakeGateway, World, crash_at
 
@@ -93,7 +94,9 @@ class Histories(RuleBasedStateMachine):
         before = {flat: owner(flat) for flat in self.world.broker.topics}
         for change in changes:
             if isinstance(change, Removal) and change.key[0] == "namespace":
-                assert not any(is_in(name.namespace, change.key[1]) for name in before.values())
+                assert not any(
+                    below(name.namespace, change.key[1]) is not None for name in before.values()
+                )
         self._append(changes)
         if not self.adopting:
             assert {flat: self.world.snapshot.owner(flat) for flat in before} == before
@@ -166,7 +169,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(flat=st.sampled_from(["x", "o..x", "org..x", "org__x"]), where=st.sampled_from(["", "o"]))
     def moved(self, flat: str, where: str) -> None:
-        """As gateway/changes/move.py leaves it: an entry with a name that nobody has."""
+        """As gateway/changes/topics/move.py leaves it: an entry with a name that nobody has."""
         snapshot = self.world.snapshot
         missing = snapshot.missing_tier(where) or snapshot.missing_tier(
             snapshot.owner(flat).namespace

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from gateway.changes.apply_job import ApplyJob
+from gateway.changes.jobs.background import ApplyJob
 from tests.changes.config_requests import (
     RELEASING,
     Change,

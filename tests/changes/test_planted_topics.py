@@ -7,8 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from gateway.changes.housekeeping import CREATION_TIME, Housekeeping
-from gateway.changes.reservations import LISTING_HOLDS
+from gateway.changes.base.usage import LISTING_HOLDS
+from gateway.changes.jobs.housekeeping import Housekeeping
+from gateway.changes.topics.create_plan import CREATION_TIME
 from gateway.error_codes import REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
 from gateway.names import LogicalName
 from tests.changes.admin_requests import Told, create, delete

@@ -11,7 +11,7 @@ from gateway.acl_model import Operation, PatternType, ResourceType
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acl_rights import AclRights
+from gateway.changes.acls.acl_rights import AclRights
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.kafka_names import ERROR_NAMES

@@ -19,9 +19,9 @@ from typing import Any
 
 from gateway.catalog.kafka_connections import Connections
 from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
-from gateway.changes.context import Context
-from gateway.changes.jobs import Task
+from gateway.changes.jobs.runner import Task
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Address

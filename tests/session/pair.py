@@ -11,8 +11,8 @@ from uuid import UUID
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
-from gateway.changes.context import Context
 from gateway.exchanges.exchange import Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import WorkerState

@@ -1,0 +1,102 @@
+"""ACLs that go along with what they are about: renamed with a topic, removed with a namespace.
+
+A topic's ACLs are its LITERAL ones; a pattern that covers more stays where it is. Pure decisions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gateway.acl_model import AclEntry, PatternType, ResourceAcls, ResourcePattern, ResourceType
+from gateway.acls.patterns import namespace_of
+from gateway.catalog.entities import Change, Removal, key_of
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.acls.create_acls import is_too_large
+from gateway.changes.base.refused import Refused
+from gateway.error_codes import POLICY_VIOLATION
+from gateway.names import LogicalName
+from gateway.views.spelling import below
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The ACLs that a topic takes along from its pattern ``old`` to ``new``. ``moved`` are all of
+    them, ``known`` those that the new name had already: there are ACLs before there is a topic."""
+
+    old: ResourcePattern
+    new: ResourcePattern
+    moved: frozenset[AclEntry]
+    known: frozenset[AclEntry]
+
+    def around(self, changes: Sequence[Change]) -> list[Change]:
+        """The changes that rename the topic with its ACLs, in an order in which it is never
+        without: they are under the new name before it is, and under the old one until then."""
+        made = ResourceAcls(self.new, self.known | self.moved)
+        before = [made] if made.entries != self.known else []
+        return [*before, *changes, Removal(key_of(ResourceAcls(self.old, self.moved)))]
+
+    def back(self, snapshot: Snapshot, changes: Sequence[Change]) -> list[Change]:
+        """The reverse, as long as nobody has changed them: what was revoked stays revoked, and
+        what was added under the new name stays there."""
+        now = _entries(snapshot, self.new)
+        returned = _entries(snapshot, self.old) | (self.moved & now)
+        left = now - (self.moved - self.known)
+        before = [ResourceAcls(self.old, returned)] if returned else []
+        after: list[Change] = []
+        if left != now:
+            acls = ResourceAcls(self.new, left)
+            after = [acls if left else Removal(key_of(acls))]
+        return [*before, *changes, *after]
+
+
+def carried(snapshot: Snapshot, former: LogicalName, name: LogicalName) -> Carried | None:
+    """What a topic with the ``former`` name takes along to another; None: nothing.
+
+    Raises :class:`Refused` where that would be too many ACLs.
+    """
+    old, new = _pattern(former), _pattern(name)
+    moved = _entries(snapshot, old)
+    if not moved or old == new:
+        return None
+    known = _entries(snapshot, new)
+    if is_too_large(ResourceAcls(new, moved | known)):
+        raise Refused(
+            POLICY_VIOLATION,
+            f"The ACLs of topic '{former}' and those that there are for '{name}' already are too"
+            " many for one name; remove some first.",
+        )
+    return Carried(old, new, moved, known)
+
+
+def carrying(
+    snapshot: Snapshot,
+    changes: Sequence[Change],
+    renamed: Iterable[tuple[LogicalName, LogicalName]],
+) -> list[Change]:
+    """Changes that rename topics, with the ACLs of these. Raises :class:`Refused`."""
+    result = list(changes)
+    for former, name in renamed:
+        found = carried(snapshot, former, name)
+        if found is not None:
+            result = found.around(result)
+    return result
+
+
+def inside(snapshot: Snapshot, path: str) -> Iterator[Change]:
+    """What removes all ACLs of what is in a namespace or below it, the namespace itself too:
+    whoever makes it anew is not to inherit any of them. Homes in it stay: a principal whose home is
+    gone reaches nothing, and without a home it would reach everything."""
+    for acls in snapshot.acls.values():
+        namespace = namespace_of(acls.pattern)
+        if namespace is not None and below(namespace, path) is not None:
+            yield Removal(key_of(acls))
+
+
+def _entries(snapshot: Snapshot, pattern: ResourcePattern) -> frozenset[AclEntry]:
+    found = snapshot.acls.get(pattern)
+    return frozenset() if found is None else found.entries
+
+
+def _pattern(name: LogicalName) -> ResourcePattern:
+    return ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, str(name))

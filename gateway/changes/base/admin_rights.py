@@ -1,0 +1,227 @@
+"""Who may make, delete, move and configure topics and namespaces.
+
+Each function gives the items of one request (in the client's names) that ACLs deny, by raw name;
+the rest is decided by what follows. A request is asked about when it comes, and the part of it that
+the gateway does itself again, by the state of the catalog that it is done on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from gateway.acl_model import Operation, Resource, ResourceType
+from gateway.changes.base.virtual_configs import (
+    ADOPT,
+    NAMESPACE,
+    PREFIX,
+    PRINCIPALS,
+    RELEASE,
+    TOPIC,
+)
+from gateway.decision import Denied
+from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from gateway.names import DELIMITER, InvalidName, parents
+from gateway.rules.access import TOPIC_RESOURCE
+from gateway.rules.item_lists import ConfigResource
+from gateway.views.access import ALTER, CREATE, DELETE, DESCRIBE, Access
+from gateway.views.denials import as_asked, unnamed
+from protocol.pausing import eased, paced
+
+DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
+ALTER_CONFIGS: Final = int(Operation.ALTER_CONFIGS)
+
+
+def creations(access: Access, topics: Iterable[Any]) -> dict[bytes, Denied]:
+    """CreateTopics: what may not be made. A namespace is made along with the tiers above it that
+    do not exist, and each of them counts. Adopting takes topics from everyone, so it is the
+    cluster's business."""
+    if not access.authorizes:
+        return {}
+    denied: dict[bytes, Denied] = {}
+    for topic in paced(topics):
+        name = topic.name.encode()
+        named = access.topic_resource(name)
+        if named is None:
+            continue
+        why = _creation(access, named)
+        if why is None and any(config.name == ADOPT for config in eased(topic.configs)):
+            why = access.cluster(ALTER)
+        if why is not None:
+            denied[name] = _as_asked(access, why, named, name)
+    return denied
+
+
+def deletions(
+    access: Access, names: Iterable[bytes], flats: Collection[bytes]
+) -> dict[bytes, Denied]:
+    """DeleteTopics: names of topics and namespaces that may not be deleted. ``flats`` are the
+    broker's topics: a namespace may be deleted by whom all that is in it may be."""
+    if not access.authorizes:
+        return {}
+    denied: dict[bytes, Denied] = {}
+    namespaces: dict[bytes, str] = {}
+    for name in dict.fromkeys(paced(names)):
+        named = access.topic_resource(name)
+        if named is None:
+            continue
+        why = deletion(access, named)
+        if why is not None and access.denial(DESCRIBE, named) is None:
+            why = _missing(access, name, named, flats) or why
+        if why is not None:
+            denied[name] = _as_asked(access, why, named, name)
+        elif not named.name:
+            namespaces[name] = named.namespace
+    if namespaces:
+        contents = _contents(access, frozenset(namespaces.values()), flats)
+        denied |= {name: contents[path] for name, path in namespaces.items() if path in contents}
+    return denied
+
+
+def deletion(access: Access, named: Resource) -> Denied | None:
+    """Why a topic or namespace may not be deleted: DELETE on the cluster is enough where no
+    namespace has a say (ControllerApis)."""
+    denied = access.denial(DELETE, named)
+    if denied is None or (not named.namespace and access.cluster(DELETE) is None):
+        return None
+    return denied
+
+
+def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigResource, Denied]:
+    """Describe-, Alter- and IncrementalAlterConfigs: resources whose configs may not be seen or
+    changed, and topics that may not be moved."""
+    if not access.authorizes:
+        return {}
+    operation = DESCRIBE_CONFIGS if api == "DescribeConfigs" else ALTER_CONFIGS
+    denied: dict[ConfigResource, Denied] = {}
+    for asked in paced(resources):
+        if asked.resource_type != TOPIC_RESOURCE:
+            continue
+        name = asked.resource_name.encode()
+        why = _configs(access, operation, name, _virtual(api, asked))
+        if why is not None:
+            denied[TOPIC_RESOURCE, name] = why
+    return denied
+
+
+def move(access: Access, name: bytes, topic: Resource, target: Resource | None) -> Denied | None:
+    """Why ``topic``, which the client calls ``name``, may not become ``target`` (None: what is
+    wrong with it is told by who would do it).
+
+    A move needs ALTER on both namespaces (KIP-37). The default one has no ACLs of its own: the
+    topic's own stand for it, and CREATE of the topic that it becomes there.
+    """
+    if topic.namespace:
+        why = access.namespace(ALTER, topic.namespace)
+    else:
+        why = access.denial(ALTER, topic)
+    if why is not None:
+        # Whoever knows an alias does not know by it where the topic is now.
+        by_alias = access.view.parse(name.decode(errors="replace")).namespace != topic.namespace
+        return unnamed(why, access.principal) if by_alias else why
+    if target is None:
+        return None
+    if target.namespace:
+        return access.namespace(ALTER, target.namespace)
+    return access.creation(target)
+
+
+def _creation(access: Access, named: Resource) -> Denied | None:
+    if named.name:
+        return access.creation(named)
+    snapshot = access.view.snapshot
+    for tier in parents(named.namespace):
+        if tier != named.namespace and tier in snapshot.namespaces:
+            continue
+        why = access.denial(CREATE, Resource(ResourceType.TOPIC, tier, ""))
+        if why is not None and (DELIMITER in tier or access.cluster(CREATE) is not None):
+            return why
+    return None
+
+
+def _missing(
+    access: Access, name: bytes, named: Resource, flats: Collection[bytes]
+) -> Denied | None:
+    """Whoever may describe a topic that does not exist is told so (ControllerApis)."""
+    text = name.decode(errors="replace")
+    if not named.name:
+        if access.view.snapshot.missing_tier(named.namespace) is None:
+            return None
+        why = f"Namespace '{text}' does not exist."
+        return Denied(UNKNOWN_TOPIC_OR_PARTITION, why, "namespace")
+    found = access.view.resolve(name)
+    if isinstance(found, Denied):
+        return found
+    if found.flat in flats:
+        return None
+    return Denied(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{text}' does not exist.", "names")
+
+
+def _contents(
+    access: Access, namespaces: Collection[str], flats: Iterable[bytes]
+) -> dict[str, Denied]:
+    """By namespace, why one of the topics in it may not be deleted."""
+    owner = access.view.snapshot.owner
+    denied: dict[str, Denied] = {}
+    for flat in paced(list(flats)):
+        namespace = owner(flat.decode(errors="replace")).namespace
+        if namespace in namespaces and namespace not in denied:
+            why = access.flat(DELETE, flat)
+            if why is not None:
+                # Which topic that is, and that there is one, may not be for this client to know.
+                text = f"{access.principal} is not allowed to DELETE all that is in this namespace."
+                denied[namespace] = replace(why, message=text)
+    return denied
+
+
+def _virtual(api: str, asked: Any) -> dict[str, Any]:
+    """The virtual configs that a request changes. AlterConfigs changes none: whoever writes back
+    what was described sends them along with the topic's own configs."""
+    if api != "IncrementalAlterConfigs":
+        return {}
+    return {one.name: one for one in eased(asked.configs) if one.name.startswith(PREFIX)}
+
+
+def _configs(
+    access: Access, operation: int, name: bytes, virtual: Mapping[str, Any]
+) -> Denied | None:
+    if name == DELIMITER.encode():  # the outermost namespace that this client sees
+        return access.namespace(operation, access.view.settings.home)
+    named = access.topic_resource(name)
+    if named is None:
+        return None
+    if named.name and not virtual.keys().isdisjoint((NAMESPACE, RELEASE)):
+        return move(access, name, named, _target(access, name, named, virtual))
+    if PRINCIPALS in virtual and (why := access.cluster(ALTER)) is not None:
+        return why
+    why = access.denial(operation, named)
+    return None if why is None else _as_asked(access, why, named, name)
+
+
+def _as_asked(access: Access, why: Denied, named: Resource, name: bytes) -> Denied:
+    """A denial of what was asked for itself speaks of it as the client does."""
+    return as_asked(why, access.principal, name) if why.resource == str(named) else why
+
+
+def _target(
+    access: Access, name: bytes, topic: Resource, virtual: Mapping[str, Any]
+) -> Resource | None:
+    """What a topic is to become: moved, or released to what its flat name says."""
+    if RELEASE in virtual:
+        found = access.view.resolve(name)
+        if isinstance(found, Denied):
+            return None
+        released = access.view.snapshot.spelled(found.flat.decode())
+        return Resource(ResourceType.TOPIC, released.namespace, released.topic)
+    where, renamed = virtual[NAMESPACE], virtual.get(TOPIC)
+    last = (None if renamed is None else renamed.value) or topic.name
+    if where.value == DELIMITER:
+        return Resource(ResourceType.TOPIC, "", last)
+    if not where.value:
+        return Resource(ResourceType.TOPIC, access.view.settings.home, last)
+    try:
+        path = access.view.namespace_named(where.value + DELIMITER)
+    except InvalidName:
+        return None
+    return None if path is None else Resource(ResourceType.TOPIC, path, last)

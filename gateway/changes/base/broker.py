@@ -1,0 +1,298 @@
+"""What the gateway asks the broker about topics, by flat names: to describe, validate and alter
+their configs, and to delete them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from gateway.changes.base.context import Context
+from gateway.changes.base.refused import BROKER, UNANSWERED, Refused, unavailable
+from gateway.changes.base.resources import OWN, Operation
+from gateway.decision import Denied
+from gateway.error_codes import REQUEST_TIMED_OUT, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.rules.access import TOPIC_RESOURCE
+from gateway.rules.nested import element_class, has_field, make
+from protocol import messages
+from protocol.pausing import eased, paced
+
+SHORTEST: Final = timedelta(seconds=5)
+"""A broker that is given less answers before it knows; what was made would not get its entry."""
+
+LONGEST: Final = timedelta(seconds=30)
+"""Less than BrokerAdmin waits for an answer."""
+
+
+def broker_time(asked: timedelta) -> timedelta:
+    """The ``timeout_ms`` of the gateway's own request, for the client's."""
+    return min(max(asked, SHORTEST), LONGEST)
+
+
+BATCH: Final = 100
+"""Topics in one question to the broker."""
+
+
+# -- what the broker holds -------------------------------------------------------------------------
+
+
+async def ask_of_each(
+    context: Context,
+    name: str,
+    request: Callable[[type], Any],
+    flats: Iterable[str],
+    results: str,
+    *,
+    at_most: int,
+    changes: bool = True,
+) -> dict[str, Any | Denied]:
+    """The broker's entry for each topic in the array ``results`` of its response, by flat name.
+
+    Where it rejects the topic, or does not answer, why: with the rule ``broker``, in flat names, or
+    ``unavailable``.
+    """
+    try:
+        response = await context.admin.ask(name, request, at_most=at_most, changes=changes)
+    except OSError as error:
+        return dict.fromkeys(flats, unavailable(error))
+    told: dict[str, Any | Denied] = dict.fromkeys(flats, UNANSWERED)
+    for entry in paced(getattr(response, results)):
+        if entry.name in told:
+            code, text = int(entry.error_code), entry.error_message or ""
+            told[entry.name] = Denied(code, text, BROKER) if code else entry
+    return told
+
+
+async def read_configs(
+    context: Context, flats: Sequence[str], keys: Collection[str] | None = None
+) -> dict[str, Sequence[Any]]:
+    """The configs of the topics as the broker describes them, by flat name.
+
+    ``keys``: of these only. Topics that do not exist are left out. Raises OSError, and
+    :class:`Refused` when the broker does not tell.
+    """
+    read: dict[str, Sequence[Any]] = {}
+    for batch in batches(flats):
+        for result in (await describe(context, batch, keys)).results:
+            code = int(result.error_code)
+            if code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
+                raise Refused(code, "The broker does not tell the topic's configs.")
+            if not code:
+                read[result.resource_name] = result.configs
+    return read
+
+
+async def read_dynamic(
+    context: Context, flats: Sequence[str], keys: Collection[str] | None = None
+) -> dict[str, dict[str, str]]:
+    """What is set on the topics at the broker: key to value, by flat name. As
+    :func:`read_configs`."""
+    read = await read_configs(context, flats, keys)
+    return {flat: set_there(configs) for flat, configs in read.items()}
+
+
+def set_there(configs: Iterable[Any]) -> dict[str, str]:
+    """Those of the configs that the broker has as the topic's own, key to value."""
+    return {each.name: each.value or "" for each in configs if each.config_source == OWN}
+
+
+async def describe(
+    context: Context,
+    flats: Sequence[str],
+    keys: Collection[str] | None = None,
+    *,
+    synonyms: bool = False,
+    documentation: bool = False,
+) -> Any:
+    """The broker's answer to DescribeConfigs for topics. Raises OSError."""
+
+    def request(cls: type) -> Any:
+        resource = element_class(cls, "resources")
+        # Brokers take an empty list as null, which is all.
+        wanted = tuple(sorted(keys)) if keys else None
+        resources: tuple[Any, ...] = tuple(
+            make(
+                resource,
+                {
+                    "resource_type": TOPIC_RESOURCE,
+                    "resource_name": flat,
+                    "configuration_keys": wanted,
+                },
+            )
+            for flat in flats
+        )
+        values = {"resources": resources, "include_synonyms": synonyms}
+        return make(cls, {**values, "include_documentation": documentation})
+
+    return await context.admin.ask("DescribeConfigsRequest", request, at_most=4, changes=False)
+
+
+async def write(
+    context: Context,
+    operations: Mapping[str, Sequence[Operation]],
+    *,
+    validate_only: bool = False,
+) -> dict[str, Denied | None]:
+    """Change the configs of topics at the broker; None for each flat name where that was done.
+
+    The messages of what was not are the broker's, in flat names. Raises OSError.
+    """
+    done: dict[str, Denied | None] = {}
+    for batch in batches(list(operations)):
+        wanted = {flat: operations[flat] for flat in batch}
+        request = partial(_alteration, operations=wanted, validate_only=validate_only)
+        response = await context.admin.ask("IncrementalAlterConfigsRequest", request, at_most=1)
+        for answer in response.responses:
+            code = int(answer.error_code)
+            done[answer.resource_name] = (
+                Denied(code, answer.error_message or "", BROKER) if code else None
+            )
+    return done
+
+
+def _alteration(
+    cls: type, operations: Mapping[str, Sequence[Operation]], validate_only: bool
+) -> Any:
+    resource = element_class(cls, "resources")
+    config = element_class(resource, "configs")
+    resources: tuple[Any, ...] = tuple(
+        messages.build(
+            resource,
+            resource_type=TOPIC_RESOURCE,
+            resource_name=flat,
+            configs=tuple(
+                messages.build(
+                    config, name=one.key, config_operation=one.operation, value=one.value
+                )
+                for one in eased(wanted)
+            ),
+        )
+        for flat, wanted in operations.items()
+    )
+    return messages.build(cls, resources=resources, validate_only=validate_only)
+
+
+def batches(flats: Sequence[str]) -> Iterator[list[str]]:
+    """The names in parts that one question holds."""
+    for start in range(0, len(flats), BATCH):
+        yield list(flats[start : start + BATCH])
+
+
+_DEFAULTS_SINCE = 4  # KIP-464: -1 for the cluster's default partition count and replication
+
+
+async def validate(context: Context, configs: Mapping[str, str]) -> Denied | None:
+    """Why the broker would not take these configs for a topic; None: it would.
+
+    It is asked to make a topic of a random name, for validation only. Raises OSError.
+    """
+    if not configs:
+        return None
+    topic = await probe(context, configs)
+    code = int(topic.error_code)
+    if not code:
+        return None
+    text = getattr(topic, "error_message", None) or "The broker refuses these configs."
+    return Denied(code, text.replace(topic.name, "(a topic)"), BROKER)
+
+
+async def new_topic_configs(context: Context) -> Sequence[Any]:
+    """The configs of a topic that sets none, as CreateTopics responses have them; none of brokers
+    that do not tell. Raises OSError."""
+    return getattr(await probe(context, {}), "configs", None) or ()
+
+
+async def probe(context: Context, configs: Mapping[str, str]) -> Any:
+    """The broker's answer about a topic with these configs, which is not made.
+
+    Its name is a random one. Raises OSError.
+    """
+    name = f"gateway-validation-{uuid4().hex}"
+
+    def request(cls: Any) -> Any:
+        topic = element_class(cls, "topics")
+        config = element_class(topic, "configs")
+        count = -1 if cls.__version__ >= _DEFAULTS_SINCE else 1
+        values: dict[str, object] = {
+            "name": name,
+            "num_partitions": count,
+            "replication_factor": count,
+            "configs": tuple(
+                make(config, {"name": key, "value": value}) for key, value in configs.items()
+            ),
+        }
+        assert has_field(cls, "validate_only")
+        return make(cls, {"topics": (make(topic, values),), "validate_only": True})
+
+    response = await context.admin.ask("CreateTopicsRequest", request, at_most=7, changes=False)
+    (topic,) = response.topics
+    return topic
+
+
+_DELETES_BY_ID: Final = 6  # the first that takes ids (KIP-516)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the broker says of one topic: its error code (0: deleted), text, and the topic's id
+    (16 bytes) where it tells."""
+
+    code: int
+    message: str | None = None
+    topic_id: bytes | None = None
+
+    @property
+    def gone(self) -> bool:
+        """Whether what was meant is not there any more, or never was."""
+        return self.code in (0, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
+
+
+_NO_ANSWER: Final = Outcome(REQUEST_TIMED_OUT, "The broker does not say what became of it.")
+
+
+async def delete_at_broker(
+    context: Context, ids: Mapping[str, bytes | None], timeout: timedelta = LONGEST
+) -> dict[str, Outcome]:
+    """Delete topics: flat name to the broker's id, None to delete by name. By flat name.
+
+    Deleted by its id, a topic that has been made anew under the name stays. What was deleted is
+    forgotten by the index. Raises OSError: it is not known then what was deleted.
+    """
+    if not ids:
+        return {}
+    response = await context.admin.ask(
+        "DeleteTopicsRequest",
+        lambda cls: _deletion_request(cls, ids, timeout),
+        at_most=_DELETES_BY_ID,
+    )
+    by_id = {topic_id: flat for flat, topic_id in paced(ids.items()) if topic_id is not None}
+    outcomes = dict.fromkeys(ids, _NO_ANSWER)
+    for result in paced(response.responses):
+        told = getattr(result, "topic_id", None)
+        topic_id = None if told is None else told.bytes
+        flat = by_id.get(topic_id or b"", result.name)
+        if flat not in outcomes:
+            continue
+        text = getattr(result, "error_message", None)
+        outcomes[flat] = Outcome(int(result.error_code), text, topic_id)
+        # Of a name that the broker does not know, a listing may soon know better.
+        if outcomes[flat].gone and outcomes[flat].code != UNKNOWN_TOPIC_OR_PARTITION:
+            context.cluster.index.forget(flat.encode(), ids[flat] or topic_id)
+    return outcomes
+
+
+def _deletion_request(cls: type, ids: Mapping[str, bytes | None], timeout: timedelta) -> Any:
+    values: dict[str, object] = {"timeout": timeout}
+    if not has_field(cls, "topics"):
+        return make(cls, values | {"topic_names": tuple(ids)})
+    topic_class = element_class(cls, "topics")
+    topics = tuple(
+        make(topic_class, {"name": flat})
+        if topic_id is None
+        else make(topic_class, {"name": None, "topic_id": UUID(bytes=topic_id)})
+        for flat, topic_id in ids.items()
+    )
+    return make(cls, values | {"topics": topics})

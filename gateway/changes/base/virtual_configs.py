@@ -1,0 +1,247 @@
+"""The virtual configs ``gateway.*``: how stock tools move topics and look into namespaces.
+
+No broker knows them, and they never reach one. All of them are described as read-only defaults,
+whatever can be done by setting them: tools that synchronize configs copy every dynamic one to
+another cluster (MirrorMaker 2), or delete those that they have not set themselves (Strimzi's Topic
+Operator). So what a tool may do without knowing these keys changes nothing, DELETE included.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Final
+
+from gateway.changes.base.refused import Refused
+from gateway.changes.base.resources import DELETE, SET, Operation
+from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
+from gateway.names import DELIMITER
+from protocol.pausing import eased
+
+PREFIX: Final = "gateway."
+NAMESPACE: Final = "gateway.namespace"
+TOPIC: Final = "gateway.topic"
+ALIAS_UNTIL: Final = "gateway.alias.until"
+RELEASE: Final = "gateway.release"
+ADOPT: Final = "gateway.adopt"
+PRINCIPALS: Final = "gateway.principals"
+NAMESPACES: Final = "gateway.namespaces"
+TOPICS: Final = "gateway.topics"
+DELETING: Final = "gateway.deleting"
+POLICIES: Final = "gateway.policies"
+AUTO_CREATE: Final = "gateway.auto.create.topics.enable"
+NUM_PARTITIONS: Final = "gateway.num.partitions"
+
+DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        NAMESPACE: "The namespace that the topic is in. IncrementalAlterConfigs SET moves the"
+        " topic, without copying a record.",
+        TOPIC: "The topic's name in the namespace that it is moved to.",
+        ALIAS_UNTIL: "Until when the former name of a moved topic goes on working.",
+        RELEASE: "IncrementalAlterConfigs SET to true gives the topic back to the default"
+        " namespace, under the name that the cluster stores it by.",
+        ADOPT: "Whether a namespace takes in the existing topics that its name captures.",
+        PRINCIPALS: "The principals whose home the namespace is: bare names are in it, and they"
+        " reach nothing outside. IncrementalAlterConfigs SET, DELETE, APPEND and SUBTRACT.",
+        NAMESPACES: "The namespaces directly below this one.",
+        TOPICS: "How many topics are in this namespace, those below it not counted.",
+        DELETING: "The namespace is being deleted.",
+        POLICIES: "Which policies apply to topics here, the producer guarantee too, and where each"
+        " is set.",
+        AUTO_CREATE: "Whether a topic of the namespace is created when a client asks for it by"
+        " Metadata; where nothing is set it is as auto.create.topics.enable of the brokers says.",
+        NUM_PARTITIONS: "How many partitions such a topic gets; where nothing is set, as many as"
+        " num.partitions of the brokers says.",
+    }
+)
+"""THE table: every key there is, and what it is for."""
+
+_TO_MOVE: Final = frozenset({NAMESPACE, TOPIC, ALIAS_UNTIL, RELEASE})
+_OF_NAMESPACES: Final = frozenset({PRINCIPALS, AUTO_CREATE, NUM_PARTITIONS})
+_READ_ONLY: Final = frozenset({NAMESPACES, TOPICS, DELETING, POLICIES})
+_MILLISECONDS: Final = re.compile(r"[0-9]{1,15}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What a client asks of a topic: ``namespace`` is as it wrote it, a tier path without a final
+    colon (``""``: the home or, without one, the default namespace; ``":"``: the default one).
+    ``topic`` None: the name stays. ``alias_until`` is in milliseconds since the epoch."""
+
+    namespace: str
+    topic: str | None = None
+    alias_until: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """The topic goes back to its flat name in the default namespace."""
+
+
+def is_virtual(key: str) -> bool:
+    """Whether a config key is the gateway's: known or not, it is not for the broker."""
+    return key.startswith(PREFIX)
+
+
+def read_move(operations: Sequence[Operation], now: int) -> Move | Release | None:
+    """What the operations of an IncrementalAlterConfigs on a topic ask for beside broker configs.
+
+    ``now`` is in milliseconds since the epoch. Raises :class:`Refused`, INVALID_CONFIG, for any
+    other use of a virtual key, and INVALID_REQUEST for a move together with anything else.
+    """
+    virtual = [one for one in eased(operations) if is_virtual(one.key)]
+    if not virtual:
+        return None
+    for one in eased(virtual):
+        _check_movable(one)
+    if len(virtual) != len(operations):
+        raise Refused(
+            INVALID_REQUEST,
+            "A move stands alone: change the topic's other configs in a request of their own.",
+        )
+    by_key = {one.key: one for one in eased(virtual)}
+    if len(by_key) != len(virtual):
+        raise Refused(INVALID_REQUEST, "A config key is in the request twice.")
+    if RELEASE in by_key:
+        return _read_release(by_key)
+    where = by_key.get(NAMESPACE)
+    if where is None:
+        raise Refused(INVALID_CONFIG, f"'{virtual[0].key}' is set along with '{NAMESPACE}' only.")
+    namespace = where.value or ""
+    if namespace.endswith(DELIMITER) and namespace != DELIMITER:
+        raise Refused(
+            INVALID_CONFIG, f"'{NAMESPACE}' is a namespace without a final colon: '{namespace}'."
+        )
+    topic = by_key.get(TOPIC)
+    until = by_key.get(ALIAS_UNTIL)
+    return Move(
+        namespace,
+        None if topic is None else topic.value,
+        None if until is None else read_time(until.value or "", now),
+    )
+
+
+def refuse_on_topic(key: str) -> Refused:
+    """The error for a virtual key that CreateTopics or AlterConfigs puts on a topic."""
+    if key in _OF_NAMESPACES:
+        return _of_namespaces(key)
+    if key == POLICIES:
+        return _read_only(key)
+    return Refused(
+        INVALID_CONFIG,
+        f"'{key}' cannot be set here; IncrementalAlterConfigs of '{NAMESPACE}' moves a topic, of"
+        f" '{RELEASE}' it releases one.",
+    )
+
+
+def refuse_on_namespace(key: str) -> Refused:
+    """The error for a virtual key that is set on a namespace (``gateway.adopt`` at its creation
+    is not asked here)."""
+    if key in _READ_ONLY:
+        return _read_only(key)
+    if key == ADOPT:
+        return Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
+    if key in _TO_MOVE:
+        return Refused(INVALID_CONFIG, f"'{key}' moves topics; a namespace cannot be moved.")
+    if key == PRINCIPALS:
+        return Refused(
+            INVALID_CONFIG,
+            f"'{key}' is set on a namespace that exists, by IncrementalAlterConfigs.",
+        )
+    return unknown(key)
+
+
+def read_adopt(configs: Mapping[str, str | None]) -> bool:
+    """Whether the virtual configs of a namespace that is created ask to adopt topics.
+
+    Raises :class:`Refused`, INVALID_CONFIG, for any other key and for what is no boolean.
+    """
+    for key in configs:
+        if key != ADOPT:
+            raise refuse_on_namespace(key)
+    value = configs.get(ADOPT)
+    if value is None and ADOPT not in configs:
+        return False
+    answer = {"true": True, "false": False}.get((value or "").strip().lower())
+    if answer is None:
+        raise Refused(INVALID_CONFIG, f"'{ADOPT}' is 'true' or 'false', not '{value}'.")
+    return answer
+
+
+def read_time(text: str, now: int) -> int:
+    """A time in milliseconds since the epoch, given as such or by ISO 8601 (UTC where it does not
+    say). Raises :class:`Refused`, INVALID_CONFIG, for what is none and for what is past."""
+    text = text.strip()
+    if _MILLISECONDS.match(text):
+        at = int(text)
+    else:
+        try:
+            read = datetime.fromisoformat(text)
+            at = int((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (ValueError, OverflowError):
+            raise Refused(
+                INVALID_CONFIG,
+                f"'{ALIAS_UNTIL}' is a date or time like 2030-12-01 or 2030-12-01T10:00:00Z, or"
+                f" milliseconds since 1970, not '{text}'.",
+            ) from None
+    if at <= now:
+        message = f"'{ALIAS_UNTIL}' must be in the future, and '{text}' is not."
+        raise Refused(INVALID_CONFIG, message)
+    return at
+
+
+def unknown(key: str) -> Refused:
+    """The error for a key that nobody knows."""
+    known = ", ".join(sorted(DOCUMENTATION))
+    return Refused(INVALID_CONFIG, f"'{key}' is no config of this gateway; there are {known}.")
+
+
+def _read_only(key: str) -> Refused:
+    return Refused(INVALID_CONFIG, f"'{key}' tells what is; it cannot be changed.")
+
+
+def _of_namespaces(key: str) -> Refused:
+    return Refused(INVALID_CONFIG, f"'{key}' is a config of namespaces; a topic has none.")
+
+
+def _read_release(by_key: Mapping[str, Operation]) -> Release:
+    if len(by_key) > 1:
+        raise Refused(INVALID_CONFIG, f"'{RELEASE}' is set alone, without other '{PREFIX}' keys.")
+    value = by_key[RELEASE].value
+    if (value or "").strip().lower() != "true":
+        raise Refused(INVALID_CONFIG, f"'{RELEASE}' can be set to 'true' only, not to '{value}'.")
+    return Release()
+
+
+def _check_movable(one: Operation) -> None:
+    if one.key in _READ_ONLY:
+        raise _read_only(one.key)
+    if one.key == ADOPT:
+        raise Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
+    if one.key in _OF_NAMESPACES:
+        raise _of_namespaces(one.key)
+    if one.key not in _TO_MOVE:
+        raise unknown(one.key)
+    if one.operation == DELETE and one.key == NAMESPACE:
+        # It released the topic once, and tools sent it that delete every config they do not know.
+        raise Refused(
+            INVALID_CONFIG,
+            f"'{NAMESPACE}' cannot be deleted: a topic is always in a namespace. To give the topic"
+            f" its flat name in the default namespace back, set '{RELEASE}' to 'true'.",
+        )
+    if one.operation != SET:
+        raise Refused(INVALID_CONFIG, f"'{one.key}' is no list, and is set at a move only.")
+
+
+def without_virtual(keys: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    """The config keys that the broker is asked for; None: all of them. Never none at all, since
+    brokers take an empty list for all."""
+    if not keys:
+        return None
+    return tuple(key for key in eased(keys) if not is_virtual(key)) or (_ANY_KEY,)
+
+
+_ANY_KEY = "retention.ms"

@@ -1,0 +1,1 @@
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs of topics and namespaces."""

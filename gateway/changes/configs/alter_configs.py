@@ -1,0 +1,302 @@
+"""AlterConfigs and IncrementalAlterConfigs (KIP-339) of topics and namespaces.
+
+Topics are changed at the broker, in one question; then namespaces, then topics are moved, each in
+the order of the request. Every resource is answered, in that order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.changes.base import admin_rights
+from gateway.changes.base.batch import Answered, Batch, error_fields, write_response
+from gateway.changes.base.context import Context
+from gateway.changes.base.refused import BROKER, Refused, called, unavailable
+from gateway.changes.base.resources import (
+    DELETE,
+    SET,
+    NamespaceResource,
+    Operation,
+    TopicResource,
+    in_logical_names,
+    moved_out,
+    own_home,
+    relative_path,
+    resource_named,
+    second_spelling,
+)
+from gateway.changes.base.virtual_configs import (
+    NAMESPACE,
+    PRINCIPALS,
+    Move,
+    Release,
+    is_virtual,
+    read_move,
+    refuse_on_namespace,
+    refuse_on_topic,
+)
+from gateway.changes.configs.alter_topics import alter_topics, replacing
+from gateway.changes.namespaces.alter_namespaces import alter_namespace
+from gateway.changes.namespaces.home_principals import (
+    change_principals,
+    is_home_change,
+    principals_of,
+)
+from gateway.changes.namespaces.namespace_settings import change_settings, is_setting
+from gateway.changes.topics.move_topics import move_topic
+from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST
+from gateway.policies.judge import POLICIES
+from gateway.rules.access import TOPIC_RESOURCE
+from gateway.rules.item_lists import ConfigResource
+from gateway.views.access import Access
+from protocol import messages
+from protocol.pausing import eased, paced
+
+_ALTER: Final = "AlterConfigs"
+_INCREMENTAL: Final = "IncrementalAlterConfigs"
+
+
+@dataclass(slots=True)
+class _Item:
+    """One resource of a request. ``moves`` is set for a topic that is to be moved."""
+
+    what: TopicResource | NamespaceResource
+    operations: tuple[Operation, ...]
+    moves: Move | Release | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Batch(Batch[int, _Item, None]):
+    """A request as it is done; the answer None: it is done. ``whole``: what is not named falls back
+    (AlterConfigs)."""
+
+    whole: bool
+    validate_only: bool
+
+
+async def alter_configs(context: Context, access: Access, version: int, body: bytes) -> Answered:
+    """AlterConfigs: the configs that are named become the resource's own, all others fall back.
+
+    Whole bodies in the client's names, in and out. Raises ProtocolError.
+    """
+    return await _alter(context, access, version, body, _ALTER)
+
+
+async def incremental_alter_configs(
+    context: Context, access: Access, version: int, body: bytes
+) -> Answered:
+    """IncrementalAlterConfigs: set, delete, append, subtract; ``gateway.namespace`` of a topic
+    moves it. As :func:`alter_configs`."""
+    return await _alter(context, access, version, body, _INCREMENTAL)
+
+
+async def _alter(context: Context, access: Access, version: int, body: bytes, api: str) -> Answered:
+    request = messages.parse(f"{api}Request", version, body)
+    resources = request.resources
+    batch = _Batch(
+        context,
+        access,
+        range(len(resources)),
+        whole=api == _ALTER,
+        validate_only=request.validate_only,
+    )
+    try:
+        await batch.renew()
+    except OSError as error:
+        batch.end(unavailable(error))
+    else:
+        _read(batch, resources, admin_rights.configs(batch.access, api, resources))
+        await _do_topics(batch)
+        for number, item in list(batch.left.items()):
+            if isinstance(item.what, NamespaceResource):
+                batch.answer(number, await _outcome(batch, _namespace(batch, item.what, item)))
+        for number, item in list(batch.left.items()):
+            assert item.moves is not None
+            done = move_topic(
+                context, batch.access, item.what.name, item.moves, batch.validate_only
+            )
+            batch.answer(number, await _outcome(batch, done))
+    for number, why in batch.results():
+        if why is not None and why.rule == POLICIES:
+            batch.denied[resources[number].resource_name] = why
+    entries = (
+        {
+            **error_fields(why),
+            "resource_type": resources[number].resource_type,
+            "resource_name": resources[number].resource_name,
+        }
+        for number, why in batch.results()
+    )
+    return Answered(write_response(f"{api}Response", version, "responses", entries), batch.denied)
+
+
+# -- what is asked ---------------------------------------------------------------------------------
+
+
+def _read(batch: _Batch, resources: Sequence[Any], denied: Mapping[ConfigResource, Denied]) -> None:
+    """What is to be done to which resource, but for those that ACLs have ``denied``."""
+    view = batch.view
+    firsts: dict[tuple[type, str], tuple[int, _Item]] = {}
+    for number, resource in enumerate(paced(resources)):
+        operations = tuple(
+            Operation(config.name, getattr(config, "config_operation", SET), config.value)
+            for config in paced(resource.configs)
+        )
+        forbidden = denied.get((resource.resource_type, resource.resource_name.encode()))
+        if forbidden is not None:
+            batch.deny(number, forbidden, resource.resource_name)
+            continue
+        what = resource_named(view, resource.resource_type, resource.resource_name)
+        if isinstance(what, TopicResource):
+            what = moved_out(view, what.name, what.flat) or what
+        elif isinstance(what, NamespaceResource):
+            what = own_home(view, what.path) or what
+        if isinstance(what, Denied):
+            retry = None if batch.whole else _adopted(batch.context, resource, operations)
+            if retry is None:
+                batch.answer(number, what)
+            else:
+                batch.left[number] = retry
+            continue
+        item = batch.left[number] = _Item(what, operations)
+        key = what.flat if isinstance(what, TopicResource) else what.path
+        first, earlier = firsts.setdefault((type(what), key), (number, item))
+        if earlier is item:
+            if isinstance(what, TopicResource):
+                _read_topic(batch, number, item, what)
+        elif earlier.operations == operations and earlier.what.name != what.name:
+            batch.twins[number] = first
+            del batch.left[number]
+        else:
+            batch.answer(number, second_spelling(earlier.what.name))
+
+
+def _adopted(context: Context, resource: Any, operations: tuple[Operation, ...]) -> _Item | None:
+    """A move of a name that is unknown now may have been done by a request before this one."""
+    if resource.resource_type != TOPIC_RESOURCE:
+        return None
+    try:
+        moves = read_move(operations, context.clock())
+    except Refused:
+        return None
+    if not isinstance(moves, Move):
+        return None
+    return _Item(TopicResource(resource.resource_name, ""), operations, moves)
+
+
+def _read_topic(batch: _Batch, number: int, item: _Item, topic: TopicResource) -> None:
+    view = batch.view
+    try:
+        if not batch.whole:
+            item.moves = read_move(item.operations, batch.context.clock())
+            return
+        present = relative_path(view, view.snapshot.owner(topic.flat).namespace)
+        for one in eased(item.operations):
+            # Who writes back what was described sends this, too, and changes nothing by it.
+            if is_virtual(one.key) and (one.key != NAMESPACE or one.value != present):
+                raise refuse_on_topic(one.key)
+        item.operations = tuple(one for one in eased(item.operations) if not is_virtual(one.key))
+    except Refused as refused:
+        batch.answer(number, refused.why)
+
+
+# -- how it is done --------------------------------------------------------------------------------
+
+
+async def _do_topics(batch: _Batch) -> None:
+    """The topics that are not moved, all at once."""
+    topics = {
+        item.what.flat: (number, item)
+        for number, item in batch.left.items()
+        if isinstance(item.what, TopicResource) and item.moves is None
+    }
+    if not topics:
+        return
+    answers: Mapping[str, Denied | None]
+    try:
+        operations = await _operations(batch, {flat: item for flat, (_, item) in topics.items()})
+        answers = await alter_topics(
+            batch.context, operations, batch.validate_only, batch.access.principal
+        )
+    except OSError as error:
+        answers = dict.fromkeys(topics, unavailable(error))
+    except Refused as refused:
+        answers = dict.fromkeys(topics, refused.why)
+    for flat, (number, item) in paced(topics.items()):
+        why = answers.get(flat)
+        if why is not None and why.rule == POLICIES:
+            why = called(why, str(batch.view.snapshot.owner(flat)), item.what.name)
+        elif why is not None:
+            why = in_logical_names(batch.view, why, TopicResource(item.what.name, flat))
+        batch.answer(number, why)
+
+
+async def _operations(
+    batch: _Batch, topics: Mapping[str, _Item]
+) -> Mapping[str, Sequence[Operation]]:
+    if not batch.whole:
+        return {flat: item.operations for flat, item in topics.items()}
+    given = {
+        flat: {one.key: one.value for one in eased(item.operations)}
+        for flat, item in topics.items()
+    }
+    return await replacing(batch.context, given)
+
+
+async def _namespace(batch: _Batch, namespace: NamespaceResource, item: _Item) -> None:
+    if not namespace.path:
+        raise Refused(INVALID_REQUEST, "The default namespace has no configs of its own.")
+    if not batch.whole and is_home_change(item.operations):
+        (one,) = item.operations
+        await change_principals(batch.context, batch.view, namespace.path, one, batch.validate_only)
+        return
+    # Who writes back what was described sends this, too, and changes nothing by it.
+    present = Operation(PRINCIPALS, SET, principals_of(batch.view.snapshot, namespace.path))
+    if batch.whole:
+        item.operations = tuple(one for one in eased(item.operations) if one != present)
+    settings = _taken_settings(batch, namespace.path, item)
+    for one in eased(item.operations):
+        if is_virtual(one.key):
+            raise refuse_on_namespace(one.key)
+    # What is wrong with them is said before anything is done.
+    await change_settings(batch.context, namespace.path, settings, validate_only=True)
+
+    def operations(own: Mapping[str, str]) -> Sequence[Operation]:
+        if not batch.whole:
+            return item.operations
+        given = {one.key for one in eased(item.operations)}
+        return [*item.operations, *(Operation(key, DELETE) for key in own if key not in given)]
+
+    if item.operations or batch.whole or not settings:
+        await alter_namespace(
+            batch.context, namespace.path, operations, batch.validate_only, batch.access
+        )
+    if settings and not batch.validate_only:
+        await change_settings(batch.context, namespace.path, settings)
+
+
+def _taken_settings(batch: _Batch, path: str, item: _Item) -> list[Operation]:
+    """The operations that are about settings, which are taken out of the item's; where the whole
+    is given what is not named falls back."""
+    settings = [one for one in eased(item.operations) if is_setting(one.key)]
+    item.operations = tuple(one for one in eased(item.operations) if not is_setting(one.key))
+    namespace = batch.view.snapshot.namespaces.get(path)
+    if batch.whole and namespace is not None:
+        given = {one.key for one in settings}
+        settings += [Operation(key, DELETE) for key in namespace.settings if key not in given]
+    return settings
+
+
+async def _outcome(batch: _Batch, done: Awaitable[None]) -> Denied | None:
+    try:
+        await done
+    except Refused as refused:
+        if refused.why.rule == BROKER:
+            return in_logical_names(batch.view, refused.why)
+        return refused.why
+    except OSError as error:
+        return unavailable(error)
+    return None

@@ -1,0 +1,1 @@
+"""What topics inherit from their namespaces: told by the catalog, and applied at the broker."""

@@ -1,0 +1,176 @@
+"""Background jobs: what a change has begun is finished, by whichever process is there.
+
+A job tells from a snapshot which tasks there are; the runner of every worker runs them when they
+are due. The process that began a task claims it, and has it run at once. All others leave it alone
+for a head start that is a little different for each, so that seldom two do the same work. Tasks
+have to be idempotent all the same: a process that is slow is not gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from gateway.catalog.actor import ACTOR, Actor
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.context import Context
+
+log = logging.getLogger(__name__)
+
+HEAD_START: Final = 5.0
+"""Seconds for which a task is left to the process that began it; as much again at most, by
+chance."""
+
+POLL_INTERVAL: Final = 10.0
+"""Seconds after which tasks are looked for, whether or not the catalog has changed."""
+
+SETTLE: Final = 0.1
+"""Seconds in which catalog changes are gathered before tasks are looked for."""
+
+MAX_TASKS: Final = 4
+"""Tasks under way at once."""
+
+_FIRST_RETRY: Final = 0.5
+_LAST_RETRY: Final = 30.0
+_STILL_THERE: Final = 1.0
+
+
+class Task(NamedTuple):
+    """One piece of background work: its ``kind``, what it is about (a namespace's path, a flat
+    name, ``""``), and since when, in milliseconds of the catalog's clock: a task that is begun
+    anew is another one."""
+
+    kind: str
+    about: str
+    since: int
+
+
+class Job(Protocol):
+    """One kind of background work."""
+
+    def tasks(self, snapshot: Snapshot) -> Iterable[Task]:
+        """What is to be done by this snapshot. Asked after every change: it has to be quick."""
+        ...
+
+    async def run(self, task: Task) -> float | None:
+        """Do it, or as much as can be done now.
+
+        Returns the seconds after which it wants to go on; None: it has done all it can. It is
+        run again as long as ``tasks`` still tells it. An OSError (the catalog or the cluster is
+        away) makes it run again later.
+        """
+        ...
+
+
+class JobRunner:
+    """Runs the tasks of all jobs in one worker. All of it belongs to one event loop."""
+
+    def __init__(
+        self,
+        context: Context,
+        jobs: Sequence[Job],
+        *,
+        head_start: float = HEAD_START,
+        poll_interval: float = POLL_INTERVAL,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``clock`` tells seconds from any fixed point."""
+        self._catalog = context.catalog
+        self._jobs = jobs
+        self._head_start = head_start
+        self._poll_interval = poll_interval
+        self._clock = clock
+        self._due: dict[Task, float] = {}
+        self._failures: dict[Task, int] = {}
+        self._running: dict[Task, asyncio.Task[None]] = {}
+        self._awake = asyncio.Event()
+        self._loop: asyncio.Task[None] | None = None
+        self._catalog.subscribe(self._awake.set)
+
+    def start(self) -> None:
+        """Begin to run tasks."""
+        self._loop = asyncio.create_task(self._run(), name="background jobs")
+
+    async def stop(self) -> None:
+        """End whatever runs, wherever it is: another process goes on with it."""
+        loop, self._loop = self._loop, None
+        ending = [*self._running.values(), *([] if loop is None else [loop])]
+        for task in ending:
+            task.cancel()
+        if ending:
+            await asyncio.wait(ending)
+
+    def claim(self, task: Task) -> None:
+        """This process began the task, and does it at once: the catalog tells it already."""
+        self._due[task] = self._clock()
+        self._awake.set()
+
+    async def _run(self) -> None:
+        while True:
+            self._awake.clear()
+            try:
+                async with asyncio.timeout(self._begin_due()):
+                    await self._awake.wait()
+                    await asyncio.sleep(SETTLE)
+            except TimeoutError:
+                pass
+
+    def _begin_due(self) -> float:
+        """Begin every task that is due; returns the seconds until there is something to do."""
+        now = self._clock()
+        told = {task: job for job in self._jobs for task in self._tasks_of(job)}
+        for former in self._due.keys() - told.keys():
+            del self._due[former]
+            self._failures.pop(former, None)
+        wait = self._poll_interval
+        for task, job in told.items():
+            due = self._due.setdefault(task, now + self._head_start * _jitter())
+            if task in self._running:
+                continue
+            if due > now:
+                wait = min(wait, due - now)
+            elif len(self._running) < MAX_TASKS:
+                name = f"{task.kind} {task.about}"
+                self._running[task] = asyncio.create_task(self._do(job, task), name=name)
+        return wait
+
+    def _tasks_of(self, job: Job) -> list[Task]:
+        try:
+            return list(job.tasks(self._catalog.snapshot))
+        # A defect in one job must not end the others.
+        except Exception:
+            log.exception("looking for background tasks failed")
+            return []
+
+    async def _do(self, job: Job, task: Task) -> None:
+        ACTOR.set(Actor(f"gateway:{task.kind}"))
+        try:
+            again = await job.run(task)
+            self._failures.pop(task, None)
+            self._put_off(task, _STILL_THERE if again is None else again)
+        except OSError as error:
+            log.warning("%s %r waits: %s", task.kind, task.about, error)
+            self._put_off_failed(task)
+        except Exception:
+            log.exception("%s %r failed", task.kind, task.about)
+            self._put_off_failed(task)
+        finally:
+            del self._running[task]
+            self._awake.set()
+
+    def _put_off_failed(self, task: Task) -> None:
+        failures = self._failures[task] = self._failures.get(task, 0) + 1
+        delay = min(_FIRST_RETRY * 2.0 ** min(failures - 1, 16), _LAST_RETRY)
+        self._put_off(task, delay * _jitter())
+
+    def _put_off(self, task: Task, seconds: float) -> None:
+        self._due[task] = self._clock() + seconds
+
+
+def _jitter() -> float:
+    """From 1 to 2: keeps the workers from doing all the same at the same moment."""
+    return random.uniform(1.0, 2.0)  # noqa: S311 - nothing secret

@@ -1,0 +1,1 @@
+"""What policies are asked about topics that exist, and about what changes them (KIP-108)."""

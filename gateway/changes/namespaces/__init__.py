@@ -1,0 +1,1 @@
+"""Namespaces: made, deleted, configured. Decisions, and what they need of the broker."""

@@ -1,0 +1,69 @@
+"""Namespaces are marked for deletion (KIP-37: Delete). Pure decisions.
+
+A namespace with namespaces below it is refused, unless every one of them is named in the same
+request: that is how a recursive delete is asked for. Only the outermost of them is marked; all
+below goes with it, and none of it can be reached from then on.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice, takewhile
+
+from gateway.catalog.entities import Namespace
+from gateway.changes.namespaces.create_namespaces import listed, shown
+from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.names import DELIMITER, parents
+from gateway.views.access import DESCRIBE, Access
+
+
+@dataclass(slots=True)
+class Deletion:
+    """What becomes of the namespaces of one request: ``denied`` by path, and what is ``marked``."""
+
+    denied: dict[str, Denied] = field(default_factory=dict)
+    marked: list[Namespace] = field(default_factory=list)
+
+
+def decide(access: Access, paths: Collection[str], now: int) -> Deletion:
+    """Which of the namespaces are marked, by the snapshot of ``access``, as of ``now`` (ms)."""
+    snapshot = access.view.snapshot
+    deletion = Deletion()
+    named = frozenset(paths)
+    left = sorted(path for path in snapshot.namespaces if path not in named)
+    for path in named:
+        why = _denied(access, path, left)
+        if why is not None:
+            deletion.denied[path] = why
+    granted = {path for path in named if path not in deletion.denied}
+    for path in sorted(granted):
+        if not granted.intersection(parents(path)[:-1]):
+            found = snapshot.namespaces[path]
+            # What its configs had yet to reach is not worth reaching any more.
+            deletion.marked.append(replace(found, deleting=now, apply=()))
+    return deletion
+
+
+def _denied(access: Access, path: str, left: Sequence[str]) -> Denied | None:
+    """``left`` holds the namespaces that the request does not name, sorted."""
+    view, snapshot = access.view, access.view.snapshot
+    if path not in snapshot.namespaces:
+        text = f"Namespace '{shown(view, path)}' does not exist."
+        return Denied(UNKNOWN_TOPIC_OR_PARTITION, text, "namespace")
+    deleting = snapshot.deleting_tier(path)
+    if deleting is not None:
+        text = f"Namespace '{shown(view, deleting)}' is being deleted already."
+        return Denied(UNKNOWN_TOPIC_OR_PARTITION, text, "namespace")
+    prefix = path + DELIMITER
+    start = bisect_left(left, prefix)
+    inside = takewhile(lambda each: each.startswith(prefix), islice(left, start, None))
+    below = [each for each in inside if snapshot.deleting_tier(each) is None]
+    if not below:
+        return None
+    seen = [shown(view, each) for each in below if access.namespace(DESCRIBE, each) is None]
+    held = listed(seen, len(below) - len(seen))
+    text = f"Namespace '{shown(view, path)}' holds namespaces: {held}; delete them too."
+    return Denied(INVALID_REQUEST, text, "namespace")

@@ -1,0 +1,1 @@
+"""Topics: created, deleted, grown, moved. Requests that name namespaces, too, begin here."""

@@ -1,0 +1,216 @@
+"""Auto-creation of the topics that brokers must not create by themselves: those of namespaces, and
+names of the default namespace that a namespace or a policy may have a say in.
+
+A topic that Metadata asks for is created as by CreateTopics, for the client that asks, and the
+request does not wait for it: as by a broker it is answered with UNKNOWN_TOPIC_OR_PARTITION, and the
+client asks again. Whether a namespace has it is its setting, or else ``auto.create.topics.enable``
+of the brokers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from datetime import timedelta
+from time import monotonic
+from typing import Any, Final
+
+from gateway.catalog.actor import ACTOR, Actor
+from gateway.catalog.entities import TopicEntry
+from gateway.catalog.snapshot import Snapshot, differing
+from gateway.catalog.source import Catalog
+from gateway.changes.base.context import Context
+from gateway.changes.base.virtual_configs import AUTO_CREATE, NUM_PARTITIONS
+from gateway.changes.topics.create_topics import create_topics
+from gateway.error_codes import TOPIC_ALREADY_EXISTS
+from gateway.names import LogicalName
+from gateway.policies.loading import PolicyError
+from gateway.rules.nested import element_class, make
+from gateway.views.access import Access
+from protocol import messages
+
+MAX_NAMES: Final = 10_000
+"""Names that are remembered; of more the oldest are forgotten."""
+
+
+class FormerNames:
+    """What one worker has seen of moves since it started. A topic's first name needs no memory: the
+    topic is stored by it, and so holds it in the catalog."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._seen = catalog.snapshot
+        self._names: dict[LogicalName, None] = {}
+        catalog.subscribe(self._catalog_changed)
+
+    def __contains__(self, name: LogicalName) -> bool:
+        return name in self._names
+
+    def _catalog_changed(self) -> None:
+        before, now = self._seen, self._catalog.snapshot
+        self._seen = now
+        if before.topics is now.topics:
+            return
+        for flat in differing(before.topics, now.topics):
+            for name in _names_left(before, now, flat):
+                self._names.pop(name, None)
+                self._names[name] = None
+        while len(self._names) > MAX_NAMES:
+            del self._names[next(iter(self._names))]
+
+
+def _names_left(before: Snapshot, now: Snapshot, flat: str) -> set[LogicalName]:
+    """The names that led to a topic, and do no more. One whose entry is removed is deleted, or is
+    stored by its name again, but for its aliases."""
+    held = before.topics.get(flat)
+    entry = now.topics.get(flat) or TopicEntry(flat, now.owner(flat))
+    if held is not None and held.creating:
+        return set()
+    former = {before.owner(flat)} if held is None else set(held.names)
+    if flat not in now.topics and entry.name not in former:
+        return set()
+    return former.difference(entry.names)
+
+
+log = logging.getLogger(__name__)
+
+BROKERS_KEY: Final = "auto.create.topics.enable"
+
+BROKERS_SETTING_HOLDS: Final = 60.0
+"""Seconds after which the brokers are asked again whether they create topics."""
+
+FAILURE_HOLDS: Final = 1.0
+"""Seconds for which a topic that could not be created is not tried again, however often it is
+asked for: clients do so ten times a second."""
+
+MAX_UNDER_WAY: Final = 1_000
+"""Topics that are being created, or could not be a moment ago; clients ask again for others."""
+
+AT_ONCE: Final = 100
+"""Topics in one CreateTopics."""
+
+_VERSION: Final = 7
+_BROKERS_DEFAULT: Final = -1
+_TIMEOUT: Final = timedelta(seconds=30)
+
+BrokerConfigs = Callable[[], Awaitable[Mapping[str, str | None]]]
+"""The configs of a broker. Raises OSError, and PolicyError where it does not tell."""
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+"""Runs something in the background, to its end or to that of the worker."""
+
+
+class AutoCreation:
+    """That of one worker. All of it belongs to one event loop."""
+
+    def __init__(
+        self,
+        context: Context,
+        broker_configs: BrokerConfigs,
+        spawn: Spawn,
+        *,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """``clock`` tells seconds from any fixed point."""
+        self._context = context
+        self._broker_configs = broker_configs
+        self._spawn = spawn
+        self._clock = clock
+        self._former = FormerNames(context.catalog)
+        self._under_way: set[LogicalName] = set()
+        self._failed: dict[LogicalName, float] = {}
+        self._brokers_create = False
+        self._ask_brokers_at = clock()
+        self._log_at = clock()
+
+    def start(self) -> None:
+        """Ask the brokers what they do, so that the first client need not wait for it."""
+        self._do_brokers()
+
+    def allows(self, name: LogicalName) -> bool:
+        """Whether a topic of this name is created by being asked for. While the brokers have not
+        said yet what they do, none is."""
+        setting = self._setting(name.namespace, AUTO_CREATE)
+        allowed = self._do_brokers() if setting is None else setting == "true"
+        return allowed and name not in self._former
+
+    def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
+        """Create topics, in the background: names, with the client's spellings. Those that are
+        being created already, or could not be just now, are left alone."""
+        now = self._clock()
+        self._failed = {name: until for name, until in self._failed.items() if until > now}
+        room = MAX_UNDER_WAY - len(self._under_way) - len(self._failed)
+        new = [name for name in names if name not in self._under_way and name not in self._failed][
+            : max(0, room)
+        ]
+        if new:
+            self._under_way.update(new)
+            self._spawn(self._create(access, actor, {names[name]: name for name in new}))
+
+    async def _create(self, access: Access, actor: Actor, names: Mapping[str, LogicalName]) -> None:
+        ACTOR.set(actor)
+        try:
+            for start in range(0, len(names), AT_ONCE):
+                body = self._request(dict(list(names.items())[start : start + AT_ONCE]))
+                answered = await create_topics(self._context, access, _VERSION, body)
+                response = messages.parse("CreateTopicsResponse", _VERSION, answered.body)
+                for topic in response.topics:
+                    self._note(names[topic.name], int(topic.error_code), topic.error_message)
+        finally:
+            self._under_way.difference_update(names.values())
+
+    def _request(self, names: Mapping[str, LogicalName]) -> bytes:
+        cls = messages.message_class("CreateTopicsRequest", _VERSION)
+        topic = element_class(cls, "topics")
+        topics: tuple[Any, ...] = tuple(
+            make(
+                topic,
+                {
+                    "name": spelled,
+                    "num_partitions": int(
+                        self._setting(name.namespace, NUM_PARTITIONS) or _BROKERS_DEFAULT
+                    ),
+                    "replication_factor": _BROKERS_DEFAULT,
+                },
+            )
+            for spelled, name in names.items()
+        )
+        return messages.write(make(cls, {"topics": topics, "timeout": _TIMEOUT}))
+
+    def _note(self, name: LogicalName, code: int, message: str | None) -> None:
+        if code in (0, TOPIC_ALREADY_EXISTS):
+            return
+        now = self._clock()
+        self._failed[name] = now + FAILURE_HOLDS
+        if now >= self._log_at:
+            self._log_at = now + FAILURE_HOLDS
+            log.warning("topic '%s' was asked for and could not be created: %s", name, message)
+
+    def _setting(self, namespace: str, key: str) -> str | None:
+        found = self._context.catalog.snapshot.effective_settings(namespace).get(key)
+        return None if found is None else found[0]
+
+    def _do_brokers(self) -> bool:
+        now = self._clock()
+        if now >= self._ask_brokers_at:
+            self._ask_brokers_at = now + BROKERS_SETTING_HOLDS
+            self._spawn(self._ask_brokers())
+        return self._brokers_create
+
+    async def _ask_brokers(self) -> None:
+        try:
+            configs = await self._broker_configs()
+        except OSError as error:
+            log.warning("whether the brokers create topics is not known: %s", error)
+            self._ask_brokers_at = self._clock() + FAILURE_HOLDS
+        except PolicyError:
+            self._brokers_create = False
+            log.warning(
+                "no topic of a namespace is created by being asked for, unless its namespace has"
+                " '%s' set: the brokers do not tell their '%s'; allow the gateway DescribeConfigs"
+                " on the cluster",
+                AUTO_CREATE,
+                BROKERS_KEY,
+            )
+        else:
+            self._brokers_create = configs.get(BROKERS_KEY) == "true"

@@ -1,0 +1,253 @@
+"""What a topic of a CreateTopics request becomes at the broker, and in the catalog. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from uuid import uuid4
+
+from gateway.catalog.entities import Change, Removal, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.refused import Refused, refuse_if
+from gateway.changes.base.virtual_configs import is_virtual, refuse_on_topic
+from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
+from gateway.names import MAX_FLAT_LENGTH, InvalidName, LogicalName, encode, may_be_captured
+from gateway.rules.access import check_creation, collision
+from gateway.views.view import View
+from protocol.pausing import eased, in_order
+
+CREATION_TIME: Final = 120_000
+"""Milliseconds after which the process that was about to make a topic is taken to be gone: longer
+than all that it waits for together, from its listing on (``reservations.LISTING_HOLDS``, a turn of
+the catalog's writer, ``broker_admin.TURN_TIMEOUT`` and ``ASK_TIMEOUT``)."""
+
+
+def is_left_over(entry: TopicEntry, now: int) -> bool:
+    """Whether whoever wrote the entry has not come back to tell that the topic was made, or has
+    done so long ago that it need not be counted by its entry any more."""
+    return (entry.creating or entry.counted > 0) and entry.since + CREATION_TIME <= now
+
+
+_MARK_LENGTH: Final = 9  # a dot and eight hex digits
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One topic to be made.
+
+    ``asked`` is the request's entry, ``flat`` where the broker is to store it. ``inherited`` is
+    what it inherits (key to value and tier), ``own`` the config keys that the request sets.
+    ``entry`` is what the catalog has under the flat name: the reservation that has to be
+    committed first where ``reserve``, else a leftover of a topic that is no more, or None. It takes
+    the place of ``before``. ``resolved`` is how many partitions and replicas the broker says it
+    would have, where it was asked.
+    """
+
+    asked: Any
+    name: LogicalName
+    flat: str
+    inherited: Mapping[str, tuple[str, str]]
+    own: tuple[str, ...]
+    entry: TopicEntry | None
+    reserve: bool
+    before: TopicEntry | None = None
+    resolved: tuple[int, int] | None = None
+
+    @property
+    def spelled(self) -> str:
+        """The client's name of it."""
+        return str(self.asked.name)
+
+    @property
+    def configs(self) -> dict[str, str | None]:
+        """What the broker gets: what the request sets, over what is inherited."""
+        inherited = {key: value for key, (value, _) in self.inherited.items()}
+        return inherited | {each.name: each.value for each in eased(self.asked.configs)}
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether policies were asked about it: they need the numbers."""
+        return self.resolved is not None
+
+    @property
+    def needs_check(self) -> bool:
+        """Whether the catalog has a say in whether it may exist."""
+        return bool(self.name.namespace) or self.entry is not None
+
+    @property
+    def partitions(self) -> int:
+        """How many partitions it gets at least."""
+        if self.resolved is not None:
+            return self.resolved[0]
+        return max(1, len(self.asked.assignments), int(self.asked.num_partitions))
+
+
+def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Planned:
+    """Where a topic goes, by the view's snapshot. ``now`` is in milliseconds.
+
+    ``exists`` tells whether a flat name is taken at the broker. Raises
+    :class:`Refused`.
+    """
+    snapshot = view.snapshot
+    for config in eased(asked.configs):
+        if is_virtual(config.name):
+            raise refuse_on_topic(config.name)
+    try:
+        name = view.parse(asked.name)
+        flat = snapshot.flat_of(name)
+    except InvalidName as error:
+        raise _invalid(f"{error}.") from None
+    if flat is not None or snapshot.missing_tier(name.namespace) is not None:
+        refuse_if(check_creation(view, asked.name))
+    elif snapshot.captured_by(name) is not None:
+        refuse_if(collision(asked.name))
+    inherited = snapshot.effective_configs(name.namespace)
+    keys = {config.name for config in eased(asked.configs)} if name.namespace else ()
+    own = tuple(in_order(keys))
+    if flat is None:
+        flat = fresh_flat(snapshot, name, exists)
+        entry = TopicEntry(flat, name, own_configs=own, creating=True, since=now)
+        return Planned(asked, name, flat, inherited, own, entry, reserve=True)
+    held = snapshot.topics.get(flat)
+    _check_held(asked.name, name, held, now)
+    if not name.namespace and may_be_captured(flat):
+        # Who creates the namespace meanwhile has listed the cluster before this topic is in it.
+        entry = TopicEntry(flat, name, creating=True, since=now)
+        return Planned(asked, name, flat, inherited, own, entry, reserve=True, before=held)
+    return Planned(asked, name, flat, inherited, own, held, reserve=False)
+
+
+def counting(planned: Planned, partitions: int, now: int) -> Planned:
+    """The same where topics are counted: its entry, by which it counts, comes before the topic,
+    whatever it is stored as. ``now`` is in milliseconds."""
+    if planned.reserve and planned.entry is not None:
+        return replace(planned, entry=replace(planned.entry, counted=partitions))
+    entry = TopicEntry(
+        planned.flat,
+        planned.name,
+        own_configs=planned.own,
+        creating=True,
+        since=now,
+        counted=partitions,
+    )
+    return replace(planned, entry=entry, reserve=True, before=planned.entry)
+
+
+def fresh_flat(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bool]) -> str:
+    """A flat name for a topic whose natural one is held by another, unlike any there is.
+
+    Nothing but its entry says whose it is, and it folds into no other namespace's names.
+    """
+    natural = encode(name)[: MAX_FLAT_LENGTH - _MARK_LENGTH].rstrip("._")
+    for _ in range(100):
+        flat = f"{natural or 'topic'}.{uuid4().hex[:8]}"
+        captor = snapshot.folds_into(flat)
+        taken = flat in snapshot.topics or exists(flat)
+        if captor in (None, name.namespace) and not taken:
+            return flat
+        natural = natural if taken else ""
+    raise AssertionError("no fresh name among a hundred random ones")
+
+
+def reserved(snapshot: Snapshot, planned: Planned) -> Change:
+    """The entry that takes a flat name before the broker is asked. Raises Refused."""
+    assert planned.entry is not None
+    _check_tiers(snapshot, planned)
+    if snapshot.entry_of(planned.name) != planned.before:
+        raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{planned.spelled}' already exists.")
+    fresh = planned.before is None and snapshot.flat_of(planned.name) is None
+    natural = snapshot.flat_of(planned.name) == planned.flat
+    captured = natural and snapshot.captured_by(planned.name) is not None
+    if captured or not (fresh or natural) or snapshot.topics.get(planned.flat) != planned.before:
+        raise _changed(planned)
+    return planned.entry
+
+
+def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
+    """What the catalog has to hold of a topic that the broker has made; None: nothing new.
+
+    Raises :class:`Refused` when the topic may not be: its namespace has
+    gone, or another topic has come by its name. It has to be deleted again then.
+    """
+    held = snapshot.topics.get(planned.flat)
+    moved = held is not None and held != planned.entry and held.name != planned.name
+    if not moved:
+        _check_tiers(snapshot, planned)
+        there = snapshot.flat_of(planned.name)
+        lost = held is None and planned.reserve and there is None
+        ours = held is None or held == planned.entry
+        captured = ours and snapshot.captured_by(planned.name) is not None
+        if captured or (there != planned.flat and not lost):
+            raise _changed(planned)
+        if held is None and planned.reserve and planned.entry is not None and planned.entry.counted:
+            # It took so long that it counts no more: another may have come in its place.
+            message = f"It took too long to create topic '{planned.spelled}'; try again."
+            raise Refused(REQUEST_TIMED_OUT, message)
+        if planned.is_judged and _is_stale(snapshot, planned):
+            # Policies have allowed it with what it would have inherited before.
+            message = f"What topic '{planned.spelled}' inherits has just changed; try again."
+            raise Refused(REQUEST_TIMED_OUT, message)
+    wanted = _wanted(snapshot, planned, held, now)
+    if wanted == held:
+        return None
+    return Removal(("topic", planned.flat)) if wanted is None else wanted
+
+
+def _wanted(
+    snapshot: Snapshot, planned: Planned, held: TopicEntry | None, now: int
+) -> TopicEntry | None:
+    if held is not None and held != planned.entry:
+        # Somebody has changed the new topic already, or has seen that it was made.
+        own = tuple(sorted({*held.own_configs, *planned.own}))
+        return replace(held, own_configs=own, creating=False)
+    # A namespace's configs that changed meanwhile have missed it.
+    stale = _is_stale(snapshot, planned)
+    counted = planned.entry.counted if planned.entry is not None and planned.reserve else 0
+    if not planned.name.namespace and may_be_captured(planned.flat):
+        # It stands in the way of a namespace until every listing tells of it.
+        counted = max(counted, planned.partitions)
+    if not (planned.own or stale or counted or planned.flat != encode(planned.name)):
+        return None
+    return TopicEntry(
+        planned.flat,
+        planned.name,
+        own_configs=planned.own,
+        apply=stale,
+        since=now if held is None else max(now, held.since + (not planned.reserve)),
+        counted=counted,
+    )
+
+
+def _is_stale(snapshot: Snapshot, planned: Planned) -> bool:
+    return snapshot.effective_configs(planned.name.namespace) != planned.inherited
+
+
+def _check_held(spelled: str, name: LogicalName, held: TopicEntry | None, now: int) -> None:
+    if held is None:
+        return
+    if held.name != name:
+        message = (
+            f"Topic '{spelled}' already exists: it is a former name of a topic that was moved."
+        )
+        raise Refused(TOPIC_ALREADY_EXISTS, message)
+    if held.creating and not is_left_over(held, now):
+        raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{spelled}' is being created.")
+
+
+def _check_tiers(snapshot: Snapshot, planned: Planned) -> None:
+    missing = snapshot.missing_tier(planned.name.namespace)
+    if missing is not None:
+        raise _invalid(
+            f"InvalidNamespaceException: namespace '{missing}' has been deleted, "
+            f"so topic '{planned.spelled}' cannot be created."
+        )
+
+
+def _changed(planned: Planned) -> Refused:
+    message = f"The name of topic '{planned.spelled}' has changed hands in the meantime; try again."
+    return Refused(REQUEST_TIMED_OUT, message)
+
+
+def _invalid(message: str) -> Refused:
+    return Refused(INVALID_TOPIC_EXCEPTION, message)

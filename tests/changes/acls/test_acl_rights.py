@@ -1,0 +1,156 @@
+"""Who may see and change which ACLs: by the cluster, or by a namespace that is delegated."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.acl_model import Operation, pattern_of
+from gateway.changes.acls.acl_rights import AclRights, admitted
+from gateway.changes.base.batch import Answered
+from gateway.cluster.link import ClusterUnreachable
+from gateway.decision import Denied
+from gateway.views.access import Access
+from tests.changes.acl_requests import access, put
+from tests.changes.fakes import FakeGateway, World
+
+BOB = "User:bob"
+
+
+def rights(*acls: str, principal: str = BOB, operation: Operation = Operation.ALTER) -> AclRights:
+    world = World(["org:apache", "team-a"])
+    put(world, *acls)
+    return AclRights(access(world.gateway(), principal), operation)
+
+
+ORG = "TOPIC:LITERAL:org:x"
+EVERYWHERE = [
+    ORG,
+    "TOPIC:LITERAL:org:",
+    "GROUP:PREFIXED:org:apache:",
+    "TOPIC:LITERAL:plain",
+    "TOPIC:LITERAL:*",
+    "CLUSTER:LITERAL:kafka-cluster",
+    "USER:LITERAL:bob",
+]
+
+
+def test_the_cluster_s_right_is_all_of_them() -> None:
+    for has in (
+        rights(principal="User:admin"),
+        rights(f"ALLOW ALTER {BOB} CLUSTER:LITERAL:kafka-cluster"),
+    ):
+        assert has.denied is None
+        assert has.why_none() is None
+        for pattern in map(pattern_of, EVERYWHERE):
+            assert has.cover(pattern)
+            assert has.why_not(pattern, "x") is None
+
+
+def test_nobody_s() -> None:
+    for has in (
+        rights(),
+        rights(f"ALLOW DESCRIBE {BOB} CLUSTER:LITERAL:kafka-cluster"),
+        rights(f"ALLOW READ {BOB} TOPIC:PREFIXED:org:"),
+        rights(f"ALLOW ALTER {BOB} TOPIC:LITERAL:plain"),
+        rights(f"ALLOW ALTER {BOB} TOPIC:PREFIXED:or"),
+        rights(f"ALLOW ALTER {BOB} TOPIC:LITERAL:org:x"),
+        rights(f"ALLOW ALTER {BOB}@10.9.9.9 TOPIC:LITERAL:org:"),
+        rights("ALLOW ALTER User:eve TOPIC:LITERAL:org:"),
+        rights(f"ALLOW ALTER {BOB} TOPIC:LITERAL:org:", f"DENY ALTER {BOB} TOPIC:LITERAL:org:"),
+    ):
+        assert has.denied is not None
+        assert has.why_none() == has.denied
+        assert has.denied.code == 31
+        assert not any(has.cover(pattern_of(one)) for one in EVERYWHERE)
+
+
+@pytest.mark.parametrize("operation", [Operation.ALTER, Operation.DESCRIBE])
+@pytest.mark.parametrize(
+    "acl",
+    [
+        f"ALLOW ALTER {BOB} TOPIC:LITERAL:org:",
+        f"ALLOW ALL {BOB} TOPIC:LITERAL:org:",
+        "ALLOW ALTER User:* TOPIC:LITERAL:org:",
+        f"ALLOW ALTER {BOB} TOPIC:PREFIXED:org:",
+        f"ALLOW ALTER {BOB}@10.0.0.7 TOPIC:LITERAL:org:",
+    ],
+)
+def test_a_namespace_that_is_delegated(acl: str, operation: Operation) -> None:
+    has = rights(acl, operation=operation)
+    assert has.denied is not None
+    assert has.why_none() is None
+    covered = {one for one in EVERYWHERE if has.cover(pattern_of(one))}
+    assert covered == {ORG, "TOPIC:LITERAL:org:", "GROUP:PREFIXED:org:apache:"}
+
+
+def test_all_topics_are_all_namespaces() -> None:
+    has = rights(f"ALLOW ALTER {BOB} TOPIC:LITERAL:*")
+    assert has.why_none() is None
+    assert has.cover(pattern_of(ORG))
+    assert has.cover(pattern_of("TOPIC:LITERAL:team-a:x"))
+    for one in ("TOPIC:LITERAL:plain", "TOPIC:LITERAL:*", "CLUSTER:LITERAL:kafka-cluster"):
+        assert not has.cover(pattern_of(one))
+
+
+def test_a_namespace_within_that_is_closed() -> None:
+    has = rights(
+        f"ALLOW ALTER {BOB} TOPIC:LITERAL:org:", "ALLOW READ User:eve TOPIC:LITERAL:org:apache:"
+    )
+    assert has.cover(pattern_of("TOPIC:LITERAL:org:x"))
+    denied = rights(
+        f"ALLOW ALTER {BOB} TOPIC:LITERAL:org:", f"DENY ALTER {BOB} TOPIC:LITERAL:org:apache:"
+    )
+    assert denied.cover(pattern_of("TOPIC:LITERAL:org:x"))
+    assert not denied.cover(pattern_of("TOPIC:LITERAL:org:apache:x"))
+
+
+def test_the_reason_names_what_was_asked_for() -> None:
+    why = rights(f"ALLOW ALTER {BOB} TOPIC:LITERAL:org:").why_not(pattern_of(EVERYWHERE[3]), "pl")
+    assert why is not None
+    assert why.message == (
+        "User:bob is allowed to ALTER neither the cluster nor a namespace that 'pl' (LITERAL) is"
+        " in, so its ACLs are not to be changed."
+    )
+    assert (why.code, why.rule, why.operation) == (31, "acl", "ALTER")
+
+
+def reject(why: Denied) -> bytes:
+    return f"{why.code} {why.rule}".encode()
+
+
+async def ask(
+    gateway: FakeGateway, principal: str, operation: Operation, *, away: bool = False
+) -> Answered:
+    async def respond(access: Access, rights: AclRights) -> Answered:
+        if away:
+            raise ClusterUnreachable("main", {})
+        assert rights.why_none() is None
+        return Answered(f"{len(access.view.snapshot.acls)} patterns".encode())
+
+    who = access(gateway, principal)
+    return await admitted(
+        gateway.context, who, lambda newest: AclRights.some(newest, operation), reject, respond
+    )
+
+
+async def test_who_has_rights_is_answered_on_the_newest_catalog() -> None:
+    world = World(["org"])
+    gateway = world.gateway()
+    gateway.catalog.lags = True
+    put(world, f"ALLOW ALTER {BOB} TOPIC:LITERAL:org:")
+    assert (await ask(gateway, BOB, Operation.ALTER)).body == b"1 patterns"
+
+
+async def test_who_has_none_is_denied_the_cluster() -> None:
+    answered = await ask(World(["org"]).gateway(), BOB, Operation.DESCRIBE)
+    assert answered.body == b"31 acl"
+    assert answered.denied.keys() == {"kafka-cluster"}
+
+
+async def test_what_is_away_is_no_denial() -> None:
+    gateway = World(["org"]).gateway()
+    answered = await ask(gateway, "User:admin", Operation.ALTER, away=True)
+    assert answered == Answered(b"7 unavailable")
+    gateway.catalog.down = True
+    gateway.catalog.fresh = False
+    assert (await ask(gateway, "User:admin", Operation.ALTER)) == Answered(b"7 unavailable")

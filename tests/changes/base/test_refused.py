@@ -1,0 +1,37 @@
+"""What a client is told when nothing is changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.catalog.source import CatalogUnavailable
+from gateway.changes.base.refused import Refused, refuse_if, try_again, unavailable
+from gateway.cluster.link import ClusterUnreachable
+from gateway.decision import Denied
+
+
+def test_a_refusal_carries_what_the_client_is_told() -> None:
+    refused = Refused(36, "Topic 'x' already exists.")
+    assert refused.why == Denied(36, "Topic 'x' already exists.", "namespaces")
+    assert str(refused) == "Topic 'x' already exists."
+
+
+def test_what_is_away_may_be_tried_again_and_its_address_is_not_told() -> None:
+    told = unavailable(ClusterUnreachable("main", {("10.0.0.1", 9092): "refused"}))
+    assert told.code == 7
+    assert "10.0.0.1" not in told.message
+    assert "main" not in told.message
+    assert unavailable(CatalogUnavailable("The catalog is away.")).message == "The catalog is away."
+
+
+def test_what_a_rule_found_is_raised() -> None:
+    why = Denied(44, "Too many.", "policies")
+    refuse_if(None)
+    with pytest.raises(Refused, match="Too many") as raised:
+        refuse_if(why)
+    assert raised.value.why == why
+    assert Refused.of(why).why == why
+
+
+def test_what_may_be_tried_again() -> None:
+    assert try_again("Not now") == Denied(7, "Not now; try again.", "unavailable")

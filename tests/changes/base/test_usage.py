@@ -1,0 +1,117 @@
+"""How many topics and partitions there are: always as if all of them had been counted anew."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.usage import Expected, Usage
+from gateway.names import LogicalName
+from gateway.topic_ids import TopicIndex
+
+PATHS = ["", "org", "org:a", "org:a:b", "team"]
+FLATS = ["plain", "org..x", "org..y", "org.a..x", "org.a.b..x", "team..x", "__kafka_gateway_x"]
+
+
+def index_of(**partitions: int) -> TopicIndex:
+    index = TopicIndex()
+    listed = {name.replace("__", "..").encode(): count for name, count in partitions.items()}
+    index.replace([(name, None) for name in listed], None, listed)
+    return index
+
+
+def counts(usage: Usage | Expected) -> list[tuple[int, int, int, int]]:
+    return [
+        (
+            usage.topics(p),
+            usage.partitions(p),
+            usage.tree_topics(p or None),
+            usage.tree_partitions(p or None),
+        )
+        for p in PATHS
+    ]
+
+
+def test_topics_count_where_they_belong() -> None:
+    snapshot = Snapshot.of(["org:a", "team"])
+    usage = Usage().at(snapshot, index_of(plain=1, org__x=2, team__y=4))
+    assert counts(usage) == [(1, 1, 3, 7), (1, 2, 1, 2), (0, 0, 0, 0), (0, 0, 0, 0), (1, 4, 1, 4)]
+
+
+def test_a_moved_topic_counts_where_it_is() -> None:
+    moved = TopicEntry("plain", LogicalName("org:a", "x"))
+    usage = Usage().at(Snapshot.of(["org:a"], topics=[moved]), index_of(plain=3))
+    assert (usage.topics(""), usage.topics("org:a"), usage.tree_partitions("org")) == (0, 1, 3)
+
+
+def test_what_is_about_to_be_made_counts_by_its_entry() -> None:
+    """And once it is listed, once; with the larger number, since a listing may be older."""
+    entry = TopicEntry("org..x", LogicalName("org", "x"), creating=True, counted=5)
+    snapshot = Snapshot.of(["org"], topics=[entry])
+    usage = Usage()
+    assert usage.at(snapshot, index_of()).partitions("org") == 5
+    assert usage.at(snapshot, index_of(org__x=2)).partitions("org") == 5
+    assert usage.at(snapshot, index_of(org__x=6)).topics("org") == 1
+    assert usage.partitions("org") == 6
+
+
+def test_an_entry_alone_is_no_topic() -> None:
+    """It may be left over from one that was deleted at the broker."""
+    entry = TopicEntry("org..x", LogicalName("org", "x"), own_configs=("retention.ms",))
+    assert Usage().at(Snapshot.of(["org"], topics=[entry]), index_of()).topics("org") == 0
+
+
+def test_the_gateways_own_topics_do_not_count() -> None:
+    index = TopicIndex()
+    index.learn(b"__kafka_gateway_catalog", None)
+    assert Usage().at(Snapshot.of([]), index).tree_topics(None) == 0
+
+
+def test_what_is_expected_comes_on_top() -> None:
+    expected = Expected(Usage().at(Snapshot.of(["org:a"]), index_of(org__x=2)))
+    expected.add("org:a", 3)
+    expected.add("", 1, topics=0)
+    assert counts(expected)[:3] == [(0, 1, 2, 6), (1, 2, 2, 5), (1, 3, 1, 3)]
+
+
+Step = st.one_of(
+    st.tuples(st.just("learn"), st.sampled_from(FLATS)),
+    st.tuples(st.just("forget"), st.sampled_from(FLATS)),
+    st.tuples(st.just("list"), st.dictionaries(st.sampled_from(FLATS), st.integers(1, 9))),
+    st.tuples(st.just("make"), st.sampled_from(PATHS[1:])),
+    st.tuples(st.just("remove"), st.sampled_from(FLATS)),
+    st.tuples(
+        st.just("enter"),
+        st.builds(
+            lambda flat, path, counted: TopicEntry(flat, LogicalName(path, "t"), counted=counted),
+            st.sampled_from(FLATS),
+            st.sampled_from(PATHS),
+            st.integers(0, 9),
+        ),
+    ),
+)
+
+
+@given(st.lists(Step, max_size=30))
+def test_counted_on_is_counted_anew(steps: list[tuple[str, object]]) -> None:
+    usage, index, snapshot = Usage(), TopicIndex(), Snapshot.of(["org"])
+    for what, value in steps:
+        changes: list[Change] = []
+        match what, value:
+            case "learn", str(flat):
+                index.learn(flat.encode(), None)
+            case "forget", str(flat):
+                index.forget(flat.encode())
+            case "list", dict(listed):
+                partitions = {str(name).encode(): int(count) for name, count in listed.items()}
+                index.replace([(name, None) for name in partitions], None, partitions)
+            case "make", str(path):
+                changes = [Namespace(path)]
+            case "remove", str(flat):
+                changes = [Removal(("topic", flat))]
+            case "enter", TopicEntry() as entry:
+                changes = [entry]
+        snapshot = snapshot.apply(changes, snapshot.version + 1)
+        assert counts(usage.at(snapshot, index)) == counts(Usage().at(snapshot, index))
