@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.exchanges.api import Api, RequestHandler, ResponseHandler
+from gateway.exchanges.api import KIB, Api, RequestHandler, ResponseHandler
 from protocol.entities import Kind
 from protocol.headers import request_header_version, response_header_version
 from protocol.schema import message_spec
@@ -70,8 +70,6 @@ def response_kinds(name: str) -> frozenset[Kind]:
     """What is looked for in the responses of an API."""
     return FETCH_RESPONSE_KINDS if name == "Fetch" else RESPONSE_KINDS
 
-
-KIB = 1024
 
 WALKED_AT_ONCE = 32 * KIB
 """Bytes of a message that are walked in one go, where it is not decided in one: 5 ms."""

@@ -32,6 +32,9 @@ from protocol.schema import api_key_of
 TOPIC_ID: Final = "topic_id"
 """The field that names a topic by id, in every message that has one."""
 
+PLACEHOLDER: Final = ":"
+"""A name no broker can have: what Metadata v0 asks for to get no topic, since empty means all."""
+
 LAST: Final = 2**15 - 1
 """A version that none is beyond."""
 

@@ -6,8 +6,9 @@ from struct import Struct
 from time import monotonic
 from typing import Final
 
-from gateway.apis import fetch, produce, unsupported
+from gateway.apis import unsupported
 from gateway.apis.generic import TrailingBytes
+from gateway.apis.records import fetch, produce
 from gateway.apis.table import PLANS, any_plan, plan_of
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Interlude, Outcome, Refresh, Work
 from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, slice_of, write_frame
