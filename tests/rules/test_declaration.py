@@ -38,6 +38,7 @@ OWN_HANDLERS = {
     "AlterConfigs": "by resource (changes/admin_rights.py)",
     "IncrementalAlterConfigs": "by resource, and moves (changes/admin_rights.py)",
     "DescribeCluster": "only what it tells of operations (rules/authorized_operations.py)",
+    "DescribeLogDirs": "DESCRIBE on the cluster, or the home (apis/cluster/describe_log_dirs.py)",
     "ListGroups": "lists what may be described (apis/groups/list_groups.py)",
     "CreateAcls": "ALTER on the cluster, or on the namespace (apis/security/acls.py)",
     "DescribeAcls": "DESCRIBE on the cluster, or ALTER on the namespace (apis/security/acls.py)",
