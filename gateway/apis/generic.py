@@ -9,8 +9,15 @@ from typing import Final
 from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
-from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
-from gateway.exchanges.plans import Plan
+from gateway.exchanges.exchange import (
+    Answer,
+    Exchange,
+    Forward,
+    Outcome,
+    Plan,
+    Refresh,
+    Unanswerable,
+)
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import authorized_operations, item_lists, partial
 from gateway.rules.broker_addresses import endpoint_edits

@@ -16,8 +16,7 @@ from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
 from gateway.changes.answered import Answered
 from gateway.decision import Denied
-from gateway.exchanges.api import RequestHandler
-from gateway.exchanges.exchange import Answer, Exchange, Work
+from gateway.exchanges.exchange import Answer, Exchange, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import Changes
 from gateway.names import DELIMITER, InvalidName

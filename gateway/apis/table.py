@@ -10,7 +10,7 @@ import gateway.apis
 from gateway.apis import generic
 from gateway.apis.records import fetch, produce
 from gateway.exchanges.api import APIS
-from gateway.exchanges.plans import Plan
+from gateway.exchanges.exchange import Plan
 
 __all__ = ["APIS", "PLANS", "any_plan", "plan_of", "prepare"]
 

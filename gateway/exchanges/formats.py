@@ -1,15 +1,10 @@
-"""Plans: everything about one (API, version) that is the same for every request, worked out once.
-
-A plan holds the compiled walkers, the handlers and what the API needs to be allowed; the session
-looks it up by API key and version and does what it says. APIs without a handler of their own are
-handled by ``gateway.apis.generic``.
-"""
+"""Formats: how one API at one version stands on the wire, and how it is walked, worked out once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Final
 
-from gateway.exchanges.api import KIB, Api, RequestHandler, ResponseHandler
+from gateway.rules.declaration import Declaration
 from protocol.entities import Kind
 from protocol.headers import request_header_version, response_header_version
 from protocol.schema import message_spec
@@ -71,15 +66,14 @@ def response_kinds(name: str) -> frozenset[Kind]:
     return FETCH_RESPONSE_KINDS if name == "Fetch" else RESPONSE_KINDS
 
 
-WALKED_AT_ONCE = 32 * KIB
+WALKED_AT_ONCE: Final = 32 * 1024
 """Bytes of a message that are walked in one go, where it is not decided in one: 5 ms."""
 
 
-class Plan:
+class Format:
     """One API at one version. ``key`` is ``api_key << 16 | version``."""
 
     __slots__ = (
-        "_find",
         "_response_kinds",
         "api",
         "api_key",
@@ -87,8 +81,6 @@ class Plan:
         "key",
         "name",
         "needs",
-        "on_request",
-        "on_response",
         "request_header_flexible",
         "request_segments",
         "request_walk",
@@ -103,14 +95,7 @@ class Plan:
         "version",
     )
 
-    def __init__(
-        self,
-        api: Api,
-        version: int,
-        on_request: RequestHandler,
-        on_response: ResponseHandler,
-        find: Callable[[int, int], Plan | None],
-    ) -> None:
+    def __init__(self, api: Declaration, version: int) -> None:
         name, api_key = api.name, api.key
         request, response = f"{name}Request", f"{name}Response"
         self.key = api_key << 16 | version
@@ -123,9 +108,6 @@ class Plan:
         self.flexible = message_spec(request, version).flexible
         self.request_header_flexible = request_header_version(api_key, version) >= 2
         self.response_header_version = response_header_version(api_key, version)
-        self.on_request = on_request
-        self.on_response = on_response
-        self._find = find
         # A broker reads a tagged field that it knows by its content, whatever its size says.
         self.request_walk: Walker = walker(request, version, REQUEST_KINDS, whole=True)
         kinds = response_kinds(name)
@@ -149,9 +131,3 @@ class Plan:
     def long_response_walk(self) -> Walker:
         """What walks a response that is too long for one go."""
         return walker(f"{self.name}Response", self.version, self._response_kinds, paced=True)
-
-    def at(self, version: int) -> Plan:
-        """The plan of the same API at another decided version."""
-        plan = self._find(self.api_key, version)
-        assert plan is not None
-        return plan
