@@ -15,7 +15,7 @@ from typing import Any, Final
 from kio.serial import entity_reader, entity_writer
 
 from bench.codec_messages import SUBSCRIPTION_VERSION, Sample, samples
-from gateway.exchanges.plans import FETCH_RESPONSE_KINDS, REQUEST_KINDS, RESPONSE_KINDS
+from gateway.exchanges.formats import FETCH_RESPONSE_KINDS, REQUEST_KINDS, RESPONSE_KINDS
 from protocol.kinds import ALL_KINDS, Kind
 from protocol.messages import message_class
 from protocol.primitives import compact_string

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gateway.apis.table import APIS
-from gateway.exchanges.plans import REQUEST_KINDS, response_kinds
+from gateway.exchanges.formats import REQUEST_KINDS, response_kinds
 from protocol.walkers import digest, segments_source, walker_source
 
 _APIS: Final = ("Produce", "Fetch")

@@ -27,6 +27,7 @@ TOPICS = "org.apache.kafka.tools.TopicCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
 ACLS = "org.apache.kafka.tools.AclCommand"
 CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
 CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 PRODUCER_PERFORMANCE = "org.apache.kafka.tools.ProducerPerformance"
@@ -37,6 +38,7 @@ TOOL_SCRIPTS = {
     "kafka-configs": CONFIGS,
     "kafka-acls": ACLS,
     "kafka-consumer-groups": CONSUMER_GROUPS,
+    "kafka-log-dirs": LOG_DIRS,
     "kafka-console-producer": CONSOLE_PRODUCER,
     "kafka-console-consumer": CONSOLE_CONSUMER,
     "kafka-producer-perf-test": PRODUCER_PERFORMANCE,

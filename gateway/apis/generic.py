@@ -9,11 +9,19 @@ from typing import Final
 from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
-from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh, Unanswerable
-from gateway.exchanges.plans import Plan
+from gateway.exchanges.exchange import (
+    Answer,
+    Exchange,
+    Forward,
+    Outcome,
+    Plan,
+    Refresh,
+    Unanswerable,
+)
 from gateway.exchanges.state import ConnectionState
-from gateway.rules import authorized_operations, item_lists, metadata, partial
+from gateway.rules import authorized_operations, item_lists, partial
 from gateway.rules.broker_addresses import endpoint_edits
+from gateway.rules.declaration import PLACEHOLDER
 from gateway.rules.error_response import error_response
 from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.rename import Refusals, RequestRenamer
@@ -38,7 +46,7 @@ NO_REPLICA: Final = Denied(
 """The broker trusts the gateway, so its clients are no brokers."""
 
 _METADATA_V0: Final = 3 << 16
-_NO_TOPIC_AT_ALL: Final = metadata.PLACEHOLDER.encode()
+_NO_TOPIC_AT_ALL: Final = PLACEHOLDER.encode()
 
 
 class TrailingBytes(ProtocolError):
@@ -71,8 +79,10 @@ def request(
 def tell_allowed_operations(state: ConnectionState, exchange: Exchange, body: bytes) -> None:
     """See to it that the operations in the response to this request are those allowed here."""
     plan = exchange.plan
-    if state.access.authorizes and authorized_operations.are_asked(plan.api, plan.version, body):
-        of_topics = authorized_operations.are_asked(plan.api, plan.version, body, of_topics=True)
+    if not state.access.authorizes:
+        return
+    wanted, of_topics = authorized_operations.requested(plan.api, plan.version, body)
+    if wanted:
         exchange.then_at_last(
             lambda answer: authorized_operations.cut(
                 plan.api, plan.version, answer, state.access, of_topics=of_topics

@@ -1,5 +1,5 @@
-"""What CreateTopics, DeleteTopics and the config APIs share: whole messages, seldom, so always by
-parsing.
+"""What the gateway does itself for CreateTopics, DeleteTopics and the APIs of configs, ACLs and
+credentials: whole messages, seldom, so always by parsing.
 
 What concerns namespaces is a change that the gateway makes itself (gateway/changes); a request
 that concerns none is the broker's, as it would be without a gateway. Which it is says the catalog
@@ -16,8 +16,9 @@ from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
 from gateway.changes.base.batch import Answered
 from gateway.decision import Denied
-from gateway.exchanges.exchange import Answer, Exchange, Work
+from gateway.exchanges.exchange import Answer, Exchange, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.worker_state import Changes
 from gateway.names import DELIMITER, InvalidName
 from gateway.rules import partial
 from gateway.rules.rename import Refusals
@@ -115,6 +116,18 @@ def change(
         return answer
 
     return Work(run)
+
+
+def answered_by(change_of: Callable[[Changes], Change]) -> RequestHandler:
+    """The handler of an API whose requests one change answers: no broker is asked."""
+
+    def request(
+        state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+    ) -> Work:
+        generic.request_spans(exchange.plan, buf, start, end)
+        return change(state, exchange, change_of(state.worker.changes), buf[start:end], {})
+
+    return request
 
 
 def without_error(spans: list[Span]) -> list[tuple[bytes, bytes | None]]:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from typing import Final
 
 import gateway.apis
-from gateway.apis import fetch, generic, produce
+from gateway.apis import generic
+from gateway.apis.records import fetch, produce
 from gateway.exchanges.api import APIS
-from gateway.exchanges.plans import Plan
+from gateway.exchanges.exchange import Plan
 
 __all__ = ["APIS", "PLANS", "any_plan", "plan_of", "prepare"]
 
 PLANS: Final[dict[int, Plan]] = {}
 """Plans made so far, by key: ``api_key << 16 | version``."""
 
-# Each module of the folder declares its APIs when it is imported.
-for _module in iter_modules(gateway.apis.__path__):
-    import_module(f"{gateway.apis.__name__}.{_module.name}")
+# Each module of a folder of ``gateway.apis`` declares its APIs when it is imported.
+for _module in walk_packages(gateway.apis.__path__, f"{gateway.apis.__name__}."):
+    import_module(_module.name)
 for _key in sorted(APIS):  # their order is that of the keys, whatever the modules are called
     APIS[_key] = APIS.pop(_key)
 

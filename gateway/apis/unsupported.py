@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from struct import Struct
 
-from gateway.error_codes import (
-    UNSUPPORTED_VERSION,
-)
+from gateway.apis.records import produce_legacy
+from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
 from gateway.kafka_names import API_NAMES
 from gateway.rules.api_versions import unsupported_version
-from gateway.rules.undecided import undecided_response
+from gateway.rules.nested import has_field, make
+from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header, response_header_version
+from protocol.schema import response_name
 
 API_VERSIONS = 18
 PRODUCE = 0
@@ -39,12 +40,32 @@ def answer(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, e
     if api_key == API_VERSIONS:
         # KIP-511: a client that is too new is told in version 0, which every client reads.
         return response_header(correlation_id, 0) + unsupported_version()
-    if api_key == PRODUCE and 0 <= version < 3:
+    if api_key == PRODUCE and version in produce_legacy.VERSIONS:
         body_at, header_version = start + _HEAD.size + max(client_id_size, 0), 0
     else:
         body_at = read_request_header(buf, start, end)[4]
         header_version = response_header_version(api_key, version)
-    body = undecided_response(api_key, version, buf[body_at:end])
+    body = _body(api_key, version, buf[body_at:end])
     if body is None:
         raise ProtocolError(f"API key {api_key} version {version} is not served here")
     return response_header(correlation_id, header_version) + body if body else b""
+
+
+def _body(api_key: int, version: int, body: bytes) -> bytes | None:
+    """The body that answers a request the gateway does not serve.
+
+    None where Kafka 4.3 does not know the API or version either, or its response has no error
+    of its own: there the connection ends, as it does on a broker. Raises ProtocolError for a
+    Produce request of version 0 to 2 (advertised all the same, KIP-896) that cannot be read.
+    """
+    if api_key == PRODUCE and version in produce_legacy.VERSIONS:
+        return produce_legacy.refuse(version, body, UNSUPPORTED_VERSION)
+    try:
+        response = messages.message_class(response_name(api_key), version)
+    except (ProtocolError, LookupError):
+        return None
+    if not has_field(response, "error_code"):
+        return None
+    message = f"This gateway does not serve API key {api_key} version {version}."
+    values: dict[str, object] = {"error_code": UNSUPPORTED_VERSION, "error_message": message}
+    return messages.write(make(response, values))

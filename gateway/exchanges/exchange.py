@@ -5,18 +5,44 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gateway.exchanges.formats import Format
 from gateway.exchanges.framing import Buffer
 from gateway.exchanges.kept import Kept
+from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
+from gateway.rules.declaration import Declaration
 from protocol.errors import ProtocolError
 from protocol.records import BatchFacts
 from protocol.splice import Edit
 
-if TYPE_CHECKING:
-    from gateway.exchanges.fetch_stream import FetchStream
-    from gateway.exchanges.plans import Plan
+
+class Plan(Format):
+    """A format with its handlers: what the session does with one API at one version, which it looks
+    up by API key and version. ``find`` gives the plan of a key and a version, if there is one.
+    """
+
+    __slots__ = ("_find", "on_request", "on_response")
+
+    def __init__(
+        self,
+        api: Declaration,
+        version: int,
+        on_request: RequestHandler,
+        on_response: ResponseHandler,
+        find: Callable[[int, int], Plan | None],
+    ) -> None:
+        super().__init__(api, version)
+        self.on_request = on_request
+        self.on_response = on_response
+        self._find = find
+
+    def at(self, version: int) -> Plan:
+        """The plan of the same API at another decided version."""
+        plan = self._find(self.api_key, version)
+        assert plan is not None
+        return plan
 
 
 class Part:
@@ -34,6 +60,25 @@ class Part:
         self.index = index
         self.facts = facts
         self.bytes = size
+
+
+class Stream:
+    """A response that passes in pieces: :class:`gateway.exchanges.fetch_stream.FetchStream`."""
+
+    __slots__ = ()
+
+    @property
+    def done(self) -> bool:
+        """Whether the whole response has been passed on."""
+        raise NotImplementedError
+
+    def feed(self, buf: bytes, position: int, out: list[Buffer]) -> int:
+        """Walk and pass on what has arrived; returns where to go on when more has."""
+        raise NotImplementedError
+
+    def flows(self) -> list[Flow]:
+        """The flows that something may yet be counted on."""
+        raise NotImplementedError
 
 
 class Exchange:
@@ -70,7 +115,7 @@ class Exchange:
     spelled: dict[bytes, bytes] | None = None
     spelled_ids: dict[bytes, bytes] | None = None
     answer: bytes | None = None
-    stream: FetchStream | None = None
+    stream: Stream | None = None
     extra: tuple[int, bytes] | None = None
     name_change = 0
     flow: Flow | None = None
@@ -143,8 +188,6 @@ class Forward:
     """Send ``body`` (flat names, whole) instead, at ``plan``'s version; or the ``pieces`` of one
     that is too long to be joined."""
 
-    # No dataclass: a compiled one needs the types of its fields when its module is loaded, and
-    # Plan's module imports this one.
     __slots__ = ("body", "pieces", "plan")
 
     def __init__(self, plan: Plan, body: bytes, pieces: list[Buffer] | None = None) -> None:
@@ -188,3 +231,10 @@ class Interlude:
 
 Outcome = list[Edit] | Forward | Answer | Refresh | Work
 """What a request handler decides: edits to splice (none: as it is), or one of the rest."""
+
+RequestHandler = Callable[[ConnectionState, Exchange, bytes, int, int], Outcome]
+"""(connection, exchange, buffer, body start, body end) -> outcome. May raise ProtocolError."""
+
+ResponseHandler = Callable[[ConnectionState, Exchange, bytes, int, int], list[Edit] | bytes | None]
+"""The same for a response; edits of the buffer, or the whole new body (logical names). None: it
+answers a request of the gateway's own, and the client gets nothing."""

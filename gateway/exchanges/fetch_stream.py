@@ -11,10 +11,12 @@ length (the handler collects the response otherwise).
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gateway.exchanges.exchange import Exchange, Stream
 from gateway.exchanges.fetched import FetchedTopic, count_fetched
 from gateway.exchanges.framing import Buffer, slice_of
+from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
 from gateway.rules.rename import wire_string
 from protocol.entities import Kind
@@ -23,10 +25,6 @@ from protocol.headers import response_body_pos
 from protocol.primitives import MAX_INT32, write_uvarint
 from protocol.records import walk_batches
 from protocol.walkers import Span
-
-if TYPE_CHECKING:
-    from gateway.exchanges.exchange import Exchange
-    from gateway.exchanges.state import ConnectionState
 
 TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
 TOPIC_ID: Final = int(Kind.TOPIC_ID)
@@ -56,7 +54,7 @@ class Stage(IntEnum):
     DONE = 6
 
 
-class FetchStream:
+class FetchStream(Stream):
     """Walks one Fetch response. ``left`` is what of its frame has not been passed on.
 
     The topics that the gateway answers itself (the exchange's ``extra``) are put before the

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.formats import Format
+from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
 from protocol.primitives import MAX_ONE_BYTE_LENGTH, compact_string
 from protocol.records import walk_batches
 from protocol.walkers import Span
-
-if TYPE_CHECKING:
-    from gateway.exchanges.exchange import Exchange
-    from gateway.exchanges.plans import Plan
-    from gateway.exchanges.state import ConnectionState
 
 
 class FetchedTopic:
@@ -79,7 +76,7 @@ def size_change(spelled: Mapping[bytes, bytes] | None, flexible: bool) -> int | 
     return change
 
 
-def error_topics(plan: Plan, body: bytes) -> tuple[int, bytes]:
+def error_topics(plan: Format, body: bytes) -> tuple[int, bytes]:
     """The topic entries of a response body of the gateway's own: their count and their bytes."""
     segments = plan.response_segments
     assert segments is not None

@@ -38,22 +38,19 @@ _OF_TOPICS: Final = sum(
 """What there is to do with a topic (AclEntry.supportedOperations)."""
 
 
-def are_asked(api: Declaration, version: int, body: bytes, *, of_topics: bool = False) -> bool:
-    """Whether a request asks for operations; or those ``of_topics``, which the first field asks
-    for. Raises ProtocolError."""
+def requested(api: Declaration, version: int, body: bytes) -> tuple[bool, bool]:
+    """Whether a request asks for any operations, and whether for those of topics, which the first
+    of its fields asks for. Raises ProtocolError."""
     told = api.operations
-    if told is None:
-        return False
-    if not told.asked_by:
-        return True
+    if told is None or not told.asked_by:
+        return told is not None, told is not None
     name = f"{api.name}Request"
     message = messages.message_class(name, version)
-    asked_by = told.asked_by[:1] if of_topics else told.asked_by
-    fields = [field for field in asked_by if has_field(message, field)]
-    if not fields:
-        return False
+    if not any(has_field(message, field) for field in told.asked_by):
+        return False, False
     request = messages.parse(name, version, body)
-    return any(getattr(request, field) for field in fields)
+    fields = [getattr(request, field, False) for field in told.asked_by]
+    return any(fields), fields[0]
 
 
 def cut(

@@ -32,6 +32,11 @@ from protocol.schema import api_key_of
 TOPIC_ID: Final = "topic_id"
 """The field that names a topic by id, in every message that has one."""
 
+PLACEHOLDER: Final = ":"
+"""A name no broker can have: what Metadata v0 asks for to get no topic, since empty means all."""
+
+KIB: Final = 1024
+
 LAST: Final = 2**15 - 1
 """A version that none is beyond."""
 
@@ -176,6 +181,9 @@ class Declaration:
     although the response has an error of its own. ``refusal`` is the body for a version, a request
     and a code where Kafka has another form for it; None: it has not. ``lowest`` is the lowest
     version that is advertised, given the broker's own.
+    Requests of up to ``small_request`` bytes and responses of up to ``small_response`` are decided,
+    or restored, in one go, whatever they hold; longer ones may take several slices
+    (``gateway.slices``).
     """
 
     name: str
@@ -195,6 +203,8 @@ class Declaration:
     items_too: Callable[[int, int], bool] = field(default=lambda version, code: False)
     refusal: Callable[[int, bytes, int], bytes | None] = field(default=lambda *_: None)
     lowest: Callable[[int], int] | None = None
+    small_request: int = 1 * KIB
+    small_response: int = 2 * KIB
 
     @cached_property
     def key(self) -> int:

@@ -6,12 +6,21 @@ from struct import Struct
 from time import monotonic
 from typing import Final
 
-from gateway.apis import fetch, produce, unsupported
+from gateway.apis import unsupported
 from gateway.apis.generic import TrailingBytes
+from gateway.apis.records import fetch, produce
 from gateway.apis.table import PLANS, any_plan, plan_of
-from gateway.exchanges.exchange import Answer, Exchange, Forward, Interlude, Outcome, Refresh, Work
+from gateway.exchanges.exchange import (
+    Answer,
+    Exchange,
+    Forward,
+    Interlude,
+    Outcome,
+    Plan,
+    Refresh,
+    Work,
+)
 from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, slice_of, write_frame
-from gateway.exchanges.plans import Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
 from gateway.session.deciding import Deciding

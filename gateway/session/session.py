@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from gateway.apis import fetch
+from gateway.apis.records import fetch
 from gateway.exchanges.exchange import Exchange, Interlude, Refresh, Work
 from gateway.exchanges.framing import Buffer
 from gateway.exchanges.state import ConnectionState

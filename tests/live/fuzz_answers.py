@@ -22,6 +22,9 @@ _LEFT_OUT: Final = frozenset(
         "finalized_features",
         "finalized_features_epoch",
         "zk_migration_ready",
+        "log_dir",  # directories are numbered, and under a home disks are not told (docs/apis.md)
+        "total_bytes",
+        "usable_bytes",
     }
 )
 _NAMED: Final = frozenset(

@@ -146,6 +146,8 @@ class Requests:
                 values |= {"response_partition_limit": 2_000, "cursor": None}  # others' are there
             case "DescribeTopicPartitions" if values["cursor"]:
                 values["cursor"] = {**values["cursor"], "topic_name": values["topics"][0]["name"]}
+            case "DescribeLogDirs" if values["topics"] is None:
+                values["topics"] = []  # deleted topics are on disk a moment longer
             case "Metadata" | "DeleteTopics" if values.get("topics"):
                 values["topics"] = self._by_name_or_id(request, values["topics"])
             case _:

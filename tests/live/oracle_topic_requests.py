@@ -156,6 +156,14 @@ def _describe_producers(version: int) -> Strategy:
     return fields(topics=each_topic({"partition_indexes": (0,)}))
 
 
+def _describe_log_dirs(version: int) -> Strategy:
+    # Not those that are deleted and made again: a disk has them a moment longer, or not yet.
+    steady = st.lists(st.sampled_from([*SUBSCRIBED, *MISSING]), min_size=1, max_size=3, unique=True)
+    return fields(
+        topics=steady.map(lambda names: [{"topic": n, "partitions": (0,)} for n in names])
+    )
+
+
 def _configs(**resource: object) -> Strategy:
     resources = some_topics.map(
         lambda names: [
@@ -182,5 +190,6 @@ TOPIC_REQUESTS: Final[dict[str, Callable[[int], Strategy]]] = {
     "CreatePartitions": _create_partitions,
     "DescribeTopicPartitions": _describe_topic_partitions,
     "DescribeProducers": _describe_producers,
+    "DescribeLogDirs": _describe_log_dirs,
 }
 """API to version to what may be asked."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.apis.table import APIS
-from gateway.exchanges.plans import REQUEST_KINDS
+from gateway.exchanges.formats import REQUEST_KINDS
 from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from devkit.compiled_walkers import prebuilt_source
 from gateway.apis.table import APIS
-from gateway.exchanges.plans import REQUEST_KINDS, response_kinds
+from gateway.exchanges.formats import REQUEST_KINDS, response_kinds
 from protocol.errors import ProtocolError
 from protocol.prebuilt import PREBUILT
 from protocol.walkers import Span, digest, run_source, segments_source, walker_source

@@ -58,7 +58,7 @@ def access(*allowed: str, home: str = "") -> AuthorizedAccess:
 
 def asked(api: Api, version: int, **values: object) -> bool:
     cls = messages.message_class(f"{api.name}Request", version)
-    return authorized_operations.are_asked(api, version, messages.write(make(cls, values)))
+    return authorized_operations.requested(api, version, messages.write(make(cls, values)))[0]
 
 
 def cut(api: Api, version: int, values: dict[str, Any], of: AuthorizedAccess) -> Any:
@@ -94,6 +94,19 @@ def test_a_request_asks_by_its_field(name: str, field: str) -> None:
         assert not asked(api, version)
 
 
+@pytest.mark.parametrize("version", range(8, 11))
+def test_those_of_topics_are_asked_for_by_a_field_of_their_own(version: int) -> None:
+    cls = messages.message_class("MetadataRequest", version)
+    for topics, cluster in ((True, True), (True, False), (False, True), (False, False)):
+        values = {
+            "include_topic_authorized_operations": topics,
+            "include_cluster_authorized_operations": cluster,
+        }
+        body = messages.write(make(cls, values))
+        found = authorized_operations.requested(METADATA, version, body)
+        assert found == (topics or cluster, topics)
+
+
 def test_partitions_are_described_with_operations_unasked() -> None:
     assert asked(api_named("DescribeTopicPartitions"), 0)
 
@@ -117,7 +130,7 @@ def _all_fields(cls: type) -> set[str]:
 
 def test_a_request_that_cannot_be_read() -> None:
     with pytest.raises(ProtocolError):
-        authorized_operations.are_asked(METADATA, 9, b"\x05")
+        authorized_operations.requested(METADATA, 9, b"\x05")
 
 
 @given(

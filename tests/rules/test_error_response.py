@@ -33,6 +33,10 @@ VERSIONS = [
 """What the gateway answers altogether makes its own errors."""
 
 
+NO_ERROR_FIELD = {("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}
+"""Responses that say by holding nothing that nothing may be described (KafkaApis)."""
+
+
 def request_with_two_items(api: Api, version: int) -> bytes:
     """A request for two topics, groups or resources, where the API asks for any."""
     request_class = messages.message_class(f"{api.name}Request", version)
@@ -62,7 +66,8 @@ def refused(api: Api, version: int, code: int, message: str | None = None) -> An
 @pytest.mark.parametrize(("api", "version"), VERSIONS)
 def test_every_error_code_is_the_given_one(api: Api, version: int) -> None:
     codes = error_codes(refused(api, version, CLUSTER_AUTHORIZATION_FAILED, "no"))
-    assert set(codes) == {CLUSTER_AUTHORIZATION_FAILED}
+    expected = set() if (api.name, version) in NO_ERROR_FIELD else {CLUSTER_AUTHORIZATION_FAILED}
+    assert set(codes) == expected
 
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS)

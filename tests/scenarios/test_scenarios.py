@@ -25,9 +25,9 @@ import yaml
 from gateway.acls.authorizer import Authorizer
 from gateway.acls.standard import StandardAuthorizer
 from gateway.apis.table import APIS
+from gateway.apis.topics.metadata_messages import FORBIDS_AUTO_CREATION
 from gateway.config.policies import PolicySettings
 from gateway.policies.tree import Policies
-from gateway.rules.metadata import FORBIDS_AUTO_CREATION
 from protocol import messages
 from tests.changes.acl_requests import entities, held
 from tests.scenarios.entities import difference, entity

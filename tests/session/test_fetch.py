@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.apis.fetch import COLLECT_LIMIT
+from gateway.apis.records.fetch import COLLECT_LIMIT
 from gateway.exchanges.state import SESSIONS_PER_CONNECTION
 from protocol.errors import ProtocolError
 from tests.session import fetching

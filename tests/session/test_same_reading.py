@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.exchanges.exchange import Unanswerable
-from gateway.rules.metadata import PLACEHOLDER
+from gateway.rules.declaration import PLACEHOLDER
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.headers import request_header_version

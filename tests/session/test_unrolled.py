@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.apis import generic
 from gateway.apis.table import plan_of
-from gateway.exchanges.exchange import Exchange
-from gateway.exchanges.plans import Plan
+from gateway.exchanges.exchange import Exchange, Plan
 from gateway.rules.rename import RequestRenamer
 from protocol import messages
 from protocol.errors import ProtocolError

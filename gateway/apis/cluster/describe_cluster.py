@@ -1,0 +1,90 @@
+"""DescribeCluster (API 60): brokers at the gateway's addresses; controllers are not shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from gateway.apis import generic
+from gateway.decision import Denied
+from gateway.error_codes import MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.state import ConnectionState
+from gateway.rules.broker_addresses import hidden_nodes
+from gateway.rules.declaration import Do, ToldOperations
+from protocol import messages
+from protocol.splice import Edit
+
+BROKERS = 1
+CONTROLLERS = 2
+NO_CONTROLLER = -1
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Forwarded when it asks for brokers (KIP-919 lets it ask for controllers)."""
+    plan = exchange.plan
+    generic.request_spans(plan, buf, start, end)
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    generic.tell_allowed_operations(state, exchange, buf[start:end])
+    denied = refusal(plan.version, buf[start:end])
+    return [] if denied is None else generic.answer_error(exchange, buf[start:end], denied)
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Leave out brokers without an address here, put the gateway's for the rest."""
+    plan = exchange.plan
+    spans = generic.response_spans(plan, buf, start, end)
+    hidden = hidden_nodes(spans, state.addresses)
+    if not hidden:
+        return generic.restore(state, exchange, buf, start, end, spans)
+    body = drop_brokers(plan.version, buf[start:end], hidden)
+    return generic.restored_body(state, exchange, body)
+
+
+def refusal(version: int, body: bytes) -> Denied | None:
+    """The answer to a request for anything but brokers; None when it asks for brokers.
+
+    The gateway is an endpoint of brokers, so it answers what a broker answers (Kafka's
+    AuthHelper): MISMATCHED_ENDPOINT_TYPE for controllers, UNSUPPORTED_ENDPOINT_TYPE for a type
+    that does not exist. Raises ProtocolError.
+    """
+    request = messages.parse("DescribeClusterRequest", version, body)
+    asked = getattr(request, "endpoint_type", BROKERS)
+    if asked == BROKERS:
+        return None
+    if asked == CONTROLLERS:
+        code = MISMATCHED_ENDPOINT_TYPE
+        message = "The request was sent to an endpoint of brokers, but asks for controllers."
+    else:
+        code, message = UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {asked}."
+    return Denied(code, message, "request")
+
+
+def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:
+    """A DescribeClusterResponse without brokers that have no address here; a controller among
+    them becomes -1, as for a controller that is not in the list. Raises ProtocolError."""
+    response = messages.parse("DescribeClusterResponse", version, body)
+    shown = tuple(b for b in response.brokers if b.broker_id not in hidden_node_ids)
+    changes: dict[str, Any] = {"brokers": shown}
+    if response.controller_id in hidden_node_ids:
+        changes["controller_id"] = NO_CONTROLLER
+    return messages.write(replace(response, **changes))
+
+
+API = declare(
+    Api(
+        "DescribeCluster",
+        (0, 2),
+        Do.FORWARD,
+        why="addresses are rewritten; controllers denied",
+        operations=ToldOperations(("include_cluster_authorized_operations",)),
+        request=request,
+        response=response,
+    )
+)

@@ -1,0 +1,316 @@
+"""Fetch (API 1): sessions belong to their connection, record bytes pass (KIP-227).
+
+A broker serves any session to whoever names its id, so an id that was not given to this
+connection never reaches it: an incremental fetch with one is answered as by a broker that does not
+know it, a full one (epoch 0 or -1), which only ends a session, is forwarded without the id. A full
+fetch with a denied partition is sent without a session and its errors are put before the broker's
+topics; an incremental one gets FETCH_SESSION_ID_NOT_FOUND, and comes back as a full one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.apis import generic
+from gateway.apis.counting import count_errors, note_denials
+from gateway.apis.records.fetch_sessions import SESSION_ERRORS, outside_a_session, without_session
+from gateway.decision import Denied
+from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
+from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
+from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
+from gateway.exchanges.kept import Kept
+from gateway.exchanges.state import ConnectionState
+from gateway.rules import partial
+from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape
+from gateway.rules.error_response import error_response
+from gateway.rules.nested import make
+from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
+from gateway.views.access import READ
+from protocol import messages
+from protocol.entities import Kind
+from protocol.errors import ProtocolError
+from protocol.pausing import FEW, paced
+from protocol.splice import Edit, splice
+from protocol.walkers import Span
+
+REPLICA_ID: Final = int(Kind.REPLICA_ID)
+SESSION_ID: Final = int(Kind.SESSION_ID)
+SESSION_EPOCH: Final = int(Kind.SESSION_EPOCH)
+MAX_BYTES: Final = int(Kind.MAX_BYTES)
+TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
+TOPIC_ID: Final = int(Kind.TOPIC_ID)
+ERROR_CODE: Final = int(Kind.ERROR_CODE)
+RECORDS: Final = int(Kind.RECORDS)
+
+FETCH: Final = 1
+
+INITIAL_EPOCH: Final = 0
+FINAL_EPOCH: Final = -1
+"""A full fetch, which ends the session that it names; the first of them opens a new one."""
+
+_NO_SESSION: Final = bytes(4)
+
+NO_NAME: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The topic name is empty.", "names")
+"""The answer to a Fetch of an empty name, a broker's own."""
+
+
+class SessionGone(Kept):
+    """Marks an exchange whose client is told that its session is gone: it must not be opened again
+    by what the broker, which knows nothing of it, still answers."""
+
+
+FIRST_WITH_SESSIONS: Final = 7
+
+SESSION_NAMES: Final = 10_000
+"""Names a session may have had; one with more begins anew with those it has (KIP-227)."""
+
+COLLECT_LIMIT: Final = 4 * 1024 * 1024
+"""Where names of several lengths are restored the response is collected, so it is asked for in
+pieces of at most this many bytes; one batch larger than that still comes whole (KIP-74)."""
+
+_COLLECT_LIMIT_BYTES: Final = COLLECT_LIMIT.to_bytes(4, "big")
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Check the session, rename or check the topics, and decide how the response will be read.
+
+    What :class:`gateway.rules.rename.RequestRenamer` decides of topics, in one loop: only a
+    request in which something is refused is given to it.
+    """
+    plan = exchange.plan
+    spans = generic.request_spans(plan, buf, start, end)
+    if _poses_as_replica(spans):
+        return generic.refuse_replica(state, exchange, buf[start:end])
+    to_read, flexible = state.access.to_read, plan.flexible
+    session_id, epoch = _session_of(spans)
+    session = state.fetch_session(session_id)
+    edits: list[Edit] = []
+    if session_id and (session is None or len(session.spelled) > SESSION_NAMES):
+        if not _is_full(epoch):
+            state.fetch_session_closed(session_id)
+            return _session_gone(state, exchange, buf[start:end])
+        edits = _without_session(spans) if session is None else edits
+    spelled: dict[bytes, bytes] = {}
+    lead = b""
+    if session is not None and epoch > 0:
+        spelled, lead = session.spelled, session.lead
+    for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):
+        if kind == TOPIC_NAME:
+            found = to_read(value)
+            if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
+                return _refuse(state, exchange, buf, start, end, spans)
+            lead = lead or found.flat
+            if found.flat != value:
+                edits.append((at, stop, found.flat_compact if flexible else found.flat_legacy))
+        elif kind == TOPIC_ID and value != NO_ID:
+            owned = state.topic_of_id(READ, at, stop, value, spelled, edits)
+            if owned is None:
+                return _refuse(state, exchange, buf, start, end, spans)
+            lead = lead or owned
+    exchange.spelled = spelled
+    exchange.flow = state.flow(FETCH, plan.version, lead)
+    if session is not None and _is_full(epoch):
+        state.fetch_session_closed(session_id)
+    return edits if _streams(exchange, spelled) else sorted(edits + _smaller(spans))
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """A response that is here as a whole: most small ones are, and those that had to be collected
+    because their names change by different lengths."""
+    plan = exchange.plan
+    spelled = exchange.spelled or {}
+    edits: list[Edit] = []
+    flow = lead = exchange.flow or state.flow(FETCH, plan.version, b"")
+    if isinstance(exchange.kept, SessionGone):
+        return edits  # the client gets nothing of it
+    session_id = 0
+    spans = generic.response_spans(plan, buf, start, end)
+    for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):
+        if kind == RECORDS:
+            count_partition(exchange, flow, buf, stop, value)
+        elif kind == TOPIC_NAME:
+            shown = spelled.get(value)
+            if shown is None:
+                raise ProtocolError(NOT_ASKED)
+            if shown != value:
+                edits.append((at, stop, wire_string(shown, plan.flexible)))
+            flow = fetched_flow(state, exchange, value)
+        elif kind == TOPIC_ID:
+            flat = state.worker.cluster.index.name_of(value) or b""
+            asked = spelled.get(value)
+            if asked is not None and asked != value:
+                edits.append((at, stop, asked))
+            flow = fetched_flow(state, exchange, flat)
+        elif kind == SESSION_ID:
+            session_id = value
+        elif kind == ERROR_CODE:
+            flow.errors[value] = flow.errors.get(value, 0) + 1
+    if session_id:
+        by_id = plan.version > LAST_BY_NAME
+        state.fetch_session_opened(session_id, spelled, lead.flat.encode(), by_id=by_id)
+    return edits
+
+
+def recheck(state: ConnectionState, exchange: Exchange) -> None:
+    """The catalog has changed while a request is in flight: a Fetch whose names or ids lead
+    elsewhere now gets no records any more. What has begun to arrive was read before the change."""
+    version = exchange.plan.version
+    if exchange.plan.api_key != FETCH or exchange.answer or exchange.stream is not None:
+        return
+    if state.still_reaches(exchange.spelled or {}, by_id=version > LAST_BY_NAME):
+        return
+
+    def gone(_: bytes) -> bytes:
+        if version < FIRST_WITH_SESSIONS:
+            raise Unanswerable("a topic of a Fetch in flight was moved or deleted")
+        count_errors(exchange, [FETCH_SESSION_ID_NOT_FOUND])
+        response = messages.message_class("FetchResponse", version)
+        return messages.write(make(response, {"error_code": FETCH_SESSION_ID_NOT_FOUND}))
+
+    exchange.streams, exchange.extra, exchange.kept = False, None, SessionGone()
+    exchange.then_at_last(gone)
+
+
+def _session_of(spans: list[Span]) -> tuple[int, int]:
+    session_id, epoch = 0, FINAL_EPOCH
+    for kind, _, _, value in spans:
+        if kind == SESSION_ID:
+            session_id = value
+        elif kind == SESSION_EPOCH:
+            return session_id, value
+    return session_id, epoch
+
+
+def _is_full(epoch: int) -> bool:
+    """Whether a fetch is about the partitions that it names alone (FetchMetadata.isFull): any
+    other epoch is a later one of a session, or wrong."""
+    return epoch in (INITIAL_EPOCH, FINAL_EPOCH)
+
+
+def _without_session(spans: list[Span]) -> list[Edit]:
+    for kind, start, stop, _ in spans:
+        if kind == SESSION_ID:
+            return [(start, stop, _NO_SESSION)]
+    return []
+
+
+def _streams(exchange: Exchange, spelled: dict[bytes, bytes]) -> bool:
+    """Whether the response's new size can be told from its topic count: by id nothing changes,
+    by name it can if restoring changes each name's length by the same.
+
+    Decided now, for later requests add to the names of the session.
+    """
+    change = 0
+    if exchange.plan.version <= LAST_BY_NAME:
+        found = size_change(spelled, exchange.plan.flexible)
+        if found is None:
+            return False
+        change = found
+    exchange.streams = True
+    exchange.name_change = change
+    return True
+
+
+def _poses_as_replica(spans: list[Span]) -> bool:
+    """The replica id stands first; since v15 it is in a tagged field, and those stand last."""
+    for kind, _, _, value in (spans[0], spans[-1]):
+        if kind == REPLICA_ID and value not in NO_REPLICA_IDS:
+            return True
+    return False
+
+
+def _smaller(spans: list[Span]) -> list[tuple[int, int, bytes]]:
+    for kind, start, stop, value in spans:
+        if kind == MAX_BYTES and value > COLLECT_LIMIT:
+            return [(start, stop, _COLLECT_LIMIT_BYTES)]
+    return []
+
+
+def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
+    plan = exchange.plan
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    count_errors(exchange, [FETCH_SESSION_ID_NOT_FOUND])
+    return Answer(error_response(API, plan.version, body, FETCH_SESSION_ID_NOT_FOUND))
+
+
+def _refuse(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
+) -> Outcome:
+    """Answer for what is refused: with the rest outside any session, or by ending the session."""
+    session_id, epoch = _session_of(spans)
+    session = state.fetch_session(session_id)
+    renamer = generic.renamer_for(state, exchange)
+    if session is not None and epoch > 0:
+        if session.by_id:
+            renamer.spelled_ids = dict(session.spelled)
+        else:
+            renamer.spelled = dict(session.spelled)
+    renamer.add(spans)
+    refusals, body = renamer.refusals or Refusals(), buf[start:end]
+    if any(kind == TOPIC_NAME and not value for kind, _, _, value in spans):
+        refusals.topics[b""] = NO_NAME
+    exchange.flow = state.flow(FETCH, exchange.plan.version, next(iter(renamer.spelled), b""))
+    again = generic.look_again(exchange, refusals)
+    if again is not None:
+        return again
+    note_denials(state, exchange, refusals)
+    state.fetch_session_closed(session_id)
+    if not _is_full(epoch):
+        return _session_gone(state, exchange, body)
+    plan = exchange.plan
+    split = partial.split(API, plan.version, body, refusals.topics, refusals.aliases)
+    errors = partial.merge(split.kept, None)
+    if split.body is None:
+        return Answer(errors)
+    spans = generic.request_spans(plan, split.body, 0, len(split.body))
+    renamer = generic.renamer_for(state, exchange)
+    renamer.add(spans)
+    edits = renamer.edits
+    if plan.version > LAST_BY_NAME:
+        exchange.spelled = renamer.spelled_ids
+    if _streams(exchange, renamer.spelled):
+        exchange.extra = error_topics(plan, errors)
+    else:
+        edits = sorted(edits + _smaller(spans))
+        exchange.then(lambda answer: partial.merge(split.kept, answer))
+    return Forward(plan, splice(split.body, 0, len(split.body), edits))
+
+
+def _answers_partitions(version: int, code: int) -> bool:
+    """Old clients look at the partitions only, but Kafka names them only where it knows their
+    names (up to v12), and not for what is said of a session."""
+    return version <= LAST_BY_NAME and code not in SESSION_ERRORS
+
+
+API = declare(
+    Api(
+        "Fetch",
+        (4, 15),
+        Do.REWRITE,
+        by_id=Do.CHECK,
+        why="v16 puts addresses behind the records",
+        needs=Needs(topic=READ),
+        topics=(
+            TopicShape(
+                Topics("topics", name="topic", partitions="partitions", index="partition"),
+                Topics("responses", name="topic", partitions="partitions", index="partition_index"),
+                {"high_watermark": -1, "aborted_transactions": (), "records": b""},
+                one_spelling=True,
+                adjusted=without_session,
+                merged=outside_a_session,
+            ),
+        ),
+        items_too=_answers_partitions,
+        request=request,
+        response=response,
+        # Records cost nothing, and items a microsecond.
+        small_request=16 * KIB,
+        small_response=256 * KIB,
+    )
+)

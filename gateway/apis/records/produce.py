@@ -1,0 +1,272 @@
+"""Produce (API 0): the head is walked, the record bytes pass.
+
+With one topic and one partition, which is what producers under load send most, everything
+that names something stands before the records: the head is enough, and the records need not
+even have arrived. Otherwise the whole request is walked (collected by the session, bounded).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.apis import generic, idempotent_write
+from gateway.apis.counting import count_batches, count_not_taken
+from gateway.apis.records import produce_legacy, produce_refusals, weak_producers
+from gateway.apis.records.produce_refusals import transactional_denial
+from gateway.apis.records.producer_guarantee import ACKS_ALL, ACKS_NONE
+from gateway.decision import Denied
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange, Outcome, Plan
+from gateway.exchanges.state import ConnectionState
+from gateway.policies.tree import REQUIRE_IDEMPOTENCE
+from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape
+from gateway.rules.rename import wire_string
+from gateway.views.access import WRITE
+from protocol.entities import Kind
+from protocol.errors import ProtocolError, TruncatedError
+from protocol.pausing import FEW, paced
+from protocol.records import BATCH_HEADER_SIZE, batch_facts
+from protocol.splice import Edit
+from protocol.walkers import Span
+
+TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
+TOPIC_ID: Final = int(Kind.TOPIC_ID)
+TRANSACTIONAL_ID: Final = int(Kind.TRANSACTIONAL_ID)
+ACKS: Final = int(Kind.ACKS)
+RECORDS: Final = int(Kind.RECORDS)
+ERROR_CODE: Final = int(Kind.ERROR_CODE)
+
+
+PRODUCE: Final = 0
+
+EMPTY_TAGS: Final = 3
+"""Bytes of the tagged fields of partition, topic and request where there are none."""
+
+RECORDS_TOO_LONG: Final = "Produce request ends before its records"
+NOT_PLAIN: Final = "Produce request has tagged fields behind its records that do not fit its size"
+
+
+def tail_size(plan: Plan) -> int:
+    """Bytes behind the records of a request with one topic and one partition, neither of which has
+    tagged fields, nor has the request: then all of them are zero."""
+    return EMPTY_TAGS if plan.flexible else 0
+
+
+def head(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, frame_end: int
+) -> list[Edit] | None:
+    """Edits for everything before the records of a request with one topic and one partition, which
+    ends at ``frame_end`` and has arrived as far as ``end``.
+
+    None when the whole request is needed: it has more of them, something in it is refused, or there
+    is room for more than :func:`tail_size` behind the records. Raises TruncatedError while the
+    head, or what tells how many records there are, has not arrived, ProtocolError for records that
+    go on after the request."""
+    segments = exchange.plan.request_segments
+    assert segments is not None
+    spans: list[Span] = []
+    at = segments.prefix(buf, start, end, spans)
+    if spans[-1][3] != 1:
+        return None
+    at = segments.topic_head(buf, at, end, spans)
+    if spans[-1][3] != 1:
+        return None
+    at = segments.partition_head(buf, at, end, spans)
+    size = spans[-1][3]
+    behind = frame_end - at - size
+    if behind < 0:
+        raise ProtocolError(RECORDS_TOO_LONG)
+    if behind != tail_size(exchange.plan):
+        return None
+    if end - at < BATCH_HEADER_SIZE <= size:
+        raise TruncatedError("the header of the batch has not arrived")
+    return _rename(state, exchange, buf, end, spans)
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """A whole request."""
+    spans = generic.request_spans(exchange.plan, buf, start, end)
+    edits = _rename(state, exchange, buf, end, spans)
+    if edits is not None:
+        return edits
+    return produce_refusals.refuse(state, exchange, buf, start, end, spans)
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes | None:
+    """Restore the names; whatever else a response holds is left to the generic handler."""
+    if exchange.swallowed:
+        weak_producers.swallow(state, exchange, buf, start, end)
+        return None
+    plan = exchange.plan
+    spans = generic.response_spans(plan, buf, start, end)
+    spelled = exchange.spelled or {}
+    edits: list[Edit] = []
+    for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):
+        if kind == TOPIC_NAME and value in spelled:
+            shown = spelled[value]
+            if shown != value:
+                edits.append((at, stop, wire_string(shown, plan.flexible)))
+        elif value is not None and (kind != TOPIC_ID or state.view.has_topic_ids):
+            return _restored(state, exchange, buf, start, end, spans)
+    return edits
+
+
+def _restored(
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    start: int,
+    end: int,
+    spans: list[Span],
+) -> list[Edit] | bytes:
+    """A response with errors or topic ids in it."""
+    count_not_taken(state, exchange, buf, spans)
+    for kind, _, _, value in spans:
+        if kind == ERROR_CODE and value == CLUSTER_AUTHORIZATION_FAILED:
+            idempotent_write.warn(state)
+            body = idempotent_write.explained(exchange.plan.version, buf[start:end])
+            return generic.restored_body(state, exchange, body)
+    return generic.restore(state, exchange, buf, start, end, spans)
+
+
+def _rename(
+    state: ConnectionState, exchange: Exchange, buf: bytes, end: int, spans: list[Span]
+) -> list[Edit] | None:
+    """Edits for the spans, counted on the flow of each topic; None where something is refused.
+
+    What :class:`gateway.rules.rename.RequestRenamer` decides, in one loop: this is the hottest
+    path of all.
+    """
+    plan = exchange.plan
+    to_write, flexible = state.access.to_write, plan.flexible
+    edits: list[Edit] = []
+    spelled: dict[bytes, bytes] = {}
+    ids: dict[bytes, bytes] = {}
+    called: dict[bytes, bytes] = {}
+    batches: list[tuple[bytes, int, int]] = []
+    flat = b""
+    acks, acks_at, guarantee = ACKS_ALL, 0, 0
+    for kind, start, stop, value in spans if len(spans) <= FEW else paced(spans):
+        if kind == TOPIC_NAME:
+            found = to_write(value)
+            if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
+                return None
+            flat = found.flat
+            called[flat] = value
+            guarantee |= found.guarantee
+            if flat != value:
+                new = found.flat_compact if flexible else found.flat_legacy
+                edits.append((start, stop, new))
+        elif kind == RECORDS:
+            batches.append((flat, stop, stop + value))
+        elif kind == ACKS:
+            acks, acks_at = value, start
+        elif kind == TOPIC_ID:
+            owned = state.topic_of_id(WRITE, start, stop, value, ids, edits)
+            if owned is None:
+                return None
+            flat = owned
+            called[flat] = value
+            guarantee |= state.view.guarantee_of(flat)
+        elif kind == TRANSACTIONAL_ID and value is not None:
+            renamer = generic.renamer_for(state, exchange)
+            renamer.transactional_id(start, stop, value)
+            if renamer.refusals is not None or transactional_denial(state, buf, end, spans):
+                return None
+            edits += renamer.edits
+    weak = guarantee and (acks != ACKS_ALL or guarantee & REQUIRE_IDEMPOTENCE)
+    if (
+        weak
+        and not weak_producers.may_pass(
+            state, exchange, buf, end, guarantee, batches, acks, acks_at, edits
+        )
+    ) or not _by_one_name(state, buf, end, batches, called):
+        return None
+    exchange.spelled = spelled
+    exchange.spelled_ids = ids
+    _count(state, exchange, buf, end, batches, acks)
+    return edits
+
+
+def _by_one_name(
+    state: ConnectionState,
+    buf: bytes,
+    end: int,
+    batches: list[tuple[bytes, int, int]],
+    called: dict[bytes, bytes],
+) -> bool:
+    """Whether every topic whose batches have sequence numbers, or have yet to arrive and may have,
+    goes by the name or id it was produced to before."""
+    by_flat: dict[bytes, list[tuple[int, int]]] | None = None
+    for flat, value in called.items():
+        if state.produced_as(flat, value) != value:
+            if by_flat is None:
+                by_flat = {}
+                for topic, start, stop in batches:
+                    by_flat.setdefault(topic, []).append((start, stop))
+            mine = by_flat.get(flat, ())
+            facts = [batch_facts(buf, start, min(end, stop)) for start, stop in mine]
+            if any(fact is None or fact[1] for fact in facts):
+                return False
+    return True
+
+
+def _count(
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    end: int,
+    batches: list[tuple[bytes, int, int]],
+    acks: int,
+) -> None:
+    """Count a request that is sent on: its batches (flat topic, where it begins, where it ends),
+    and what it asks of the broker."""
+    idempotent = count_batches(state, exchange, buf, end, batches)
+    flow = exchange.flow
+    assert flow is not None
+    if acks == ACKS_ALL:
+        flow.acks_all += 1
+        if idempotent:
+            return
+    elif acks == ACKS_NONE:
+        flow.acks0 += 1
+    else:
+        flow.acks1 += 1
+    weak_producers.count(exchange, flow, acks, idempotent)
+
+
+def _old_refusal(version: int, body: bytes, code: int) -> bytes | None:
+    """Versions 0 to 2 have no message definition any more."""
+    old = version in produce_legacy.VERSIONS
+    return produce_legacy.refuse(version, body, code) if old else None
+
+
+API = declare(
+    Api(
+        "Produce",
+        (3, 13),
+        Do.REWRITE,
+        by_id=Do.CHECK,
+        needs=Needs(topic=WRITE),
+        topics=(
+            TopicShape(
+                Topics("topic_data", partitions="partition_data", index="index"),
+                Topics("responses", partitions="partition_responses", index="index"),
+                {"base_offset": -1},
+                one_spelling=True,
+            ),
+        ),
+        refusal=_old_refusal,
+        lowest=lambda broker: broker,
+        request=request,
+        response=response,
+        # Their records cost nothing.
+        small_request=128 * KIB,
+        small_response=16 * KIB,
+    )
+)

@@ -1,0 +1,1 @@
+"""Logins, ACLs and credentials."""

@@ -1,0 +1,1 @@
+"""Topics and namespaces: listed, created, deleted, configured."""

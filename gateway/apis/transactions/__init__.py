@@ -1,0 +1,1 @@
+"""Transactions, and the producers that may begin them."""

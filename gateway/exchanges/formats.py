@@ -1,0 +1,133 @@
+"""Formats: how one API at one version stands on the wire, and how it is walked, worked out once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.rules.declaration import Declaration
+from protocol.entities import Kind
+from protocol.headers import request_header_version, response_header_version
+from protocol.schema import message_spec
+from protocol.walkers import Segments, Walker, segments, walker
+
+REQUEST_KINDS = frozenset(
+    {
+        Kind.TOPIC_NAME,
+        Kind.TOPIC_ID,
+        Kind.GROUP_ID,
+        Kind.TRANSACTIONAL_ID,
+        Kind.KEY_TYPE,
+        Kind.COORDINATOR_KEY,
+        Kind.RESOURCE_TYPE,
+        Kind.RESOURCE_NAME,
+        Kind.PROTOCOL_TYPE,
+        Kind.SUBSCRIPTION,
+        Kind.ASSIGNMENT,
+        Kind.REPLICA_ID,
+        Kind.SESSION_ID,
+        Kind.SESSION_EPOCH,
+        Kind.MAX_BYTES,
+        Kind.ACKS,
+        Kind.RECORDS,
+        Kind.AUTO_CREATION,
+    }
+)
+
+RESPONSE_KINDS = frozenset(
+    {
+        Kind.TOPIC_NAME,
+        Kind.TOPIC_ID,
+        Kind.GROUP_ID,
+        Kind.TRANSACTIONAL_ID,
+        Kind.COORDINATOR_KEY,
+        Kind.RESOURCE_TYPE,
+        Kind.RESOURCE_NAME,
+        Kind.PROTOCOL_TYPE,
+        Kind.SUBSCRIPTION,
+        Kind.ASSIGNMENT,
+        Kind.SESSION_ID,
+        Kind.ENDPOINT_NODE,
+        Kind.HOST,
+        Kind.PORT,
+        Kind.ERROR_CODE,
+        Kind.ERROR_TEXT,
+        Kind.REGEX,
+        Kind.SIZED,
+    }
+)
+
+FETCH_RESPONSE_KINDS = frozenset(
+    {Kind.TOPIC_NAME, Kind.TOPIC_ID, Kind.SESSION_ID, Kind.ERROR_CODE, Kind.RECORDS}
+)
+
+
+def response_kinds(name: str) -> frozenset[Kind]:
+    """What is looked for in the responses of an API."""
+    return FETCH_RESPONSE_KINDS if name == "Fetch" else RESPONSE_KINDS
+
+
+WALKED_AT_ONCE: Final = 32 * 1024
+"""Bytes of a message that are walked in one go, where it is not decided in one: 5 ms."""
+
+
+class Format:
+    """One API at one version. ``key`` is ``api_key << 16 | version``."""
+
+    __slots__ = (
+        "_response_kinds",
+        "api",
+        "api_key",
+        "flexible",
+        "key",
+        "name",
+        "needs",
+        "request_header_flexible",
+        "request_segments",
+        "request_walk",
+        "request_walked_at_once",
+        "response_header_version",
+        "response_segments",
+        "response_walk",
+        "response_walked_at_once",
+        "small_request",
+        "small_response",
+        "tells_operations",
+        "version",
+    )
+
+    def __init__(self, api: Declaration, version: int) -> None:
+        name, api_key = api.name, api.key
+        request, response = f"{name}Request", f"{name}Response"
+        self.key = api_key << 16 | version
+        self.api = api
+        self.api_key = api_key
+        self.version = version
+        self.name = name
+        self.needs = api.needs
+        self.tells_operations = api.operations is not None
+        self.flexible = message_spec(request, version).flexible
+        self.request_header_flexible = request_header_version(api_key, version) >= 2
+        self.response_header_version = response_header_version(api_key, version)
+        # A broker reads a tagged field that it knows by its content, whatever its size says.
+        self.request_walk: Walker = walker(request, version, REQUEST_KINDS, whole=True)
+        kinds = response_kinds(name)
+        self._response_kinds = kinds
+        self.response_walk: Walker = walker(response, version, kinds)
+        self.small_request = api.small_request
+        self.small_response = api.small_response
+        self.request_walked_at_once = max(self.small_request, WALKED_AT_ONCE)
+        self.response_walked_at_once = max(self.small_response, WALKED_AT_ONCE)
+        self.request_segments: Segments | None = None
+        self.response_segments: Segments | None = None
+        if name == "Produce":
+            self.request_segments = segments(request, version, REQUEST_KINDS)
+        if name == "Fetch":
+            self.response_segments = segments(response, version, kinds)
+
+    def long_request_walk(self) -> Walker:
+        """What walks a request that is too long for one go."""
+        return walker(f"{self.name}Request", self.version, REQUEST_KINDS, whole=True, paced=True)
+
+    def long_response_walk(self) -> Walker:
+        """What walks a response that is too long for one go."""
+        return walker(f"{self.name}Response", self.version, self._response_kinds, paced=True)
