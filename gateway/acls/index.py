@@ -9,17 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import zip_longest
 
-from gateway.acl_model import (
-    ANY_USER,
-    AclEntry,
-    PatternType,
-    ResourceAcls,
-    ResourcePattern,
-    ResourceType,
-)
+from gateway.acl_model import ANY_USER, AclEntry, PatternType, ResourcePattern, ResourceType
 from gateway.acls.grants import Grant
 from gateway.acls.presence import Presence
 from gateway.acls.rules import Rules
+from gateway.catalog.entities import ResourceAcls
 from gateway.names import DELIMITER
 
 Acls = Mapping[ResourcePattern, ResourceAcls]

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from gateway.catalog.committed import entity_of
 from gateway.catalog.entities import Change, Key, Removal, key_of
 from gateway.catalog.records import entity_key
 from gateway.catalog.snapshot import Snapshot
@@ -59,7 +58,7 @@ class Damage:
     def bound(self, snapshot: Snapshot) -> None:
         """Forget of those that stand for nothing what is too much: it loses nothing."""
         if len(self._keys) > MAX_ABSENT:
-            absent = [key for key in self._keys if entity_of(snapshot, key) is None]
+            absent = [key for key in self._keys if snapshot.entity(key) is None]
             for key in absent[: len(absent) - MAX_ABSENT]:
                 del self._keys[key]
 
@@ -70,7 +69,7 @@ class Damage:
         ``everything`` is to be mended: else another gateway may still have it.
         """
         for key, known in list(self._keys.items()):
-            entity = entity_of(snapshot, key)
+            entity = snapshot.entity(key)
             if entity is not None:
                 yield entity
             elif known or everything:
@@ -79,7 +78,5 @@ class Damage:
     def unknown(self, snapshot: Snapshot) -> list[Key]:
         """The keys of which this reader cannot say what junk has replaced, if anything."""
         return [
-            key
-            for key, known in self._keys.items()
-            if not known and entity_of(snapshot, key) is None
+            key for key, known in self._keys.items() if not known and snapshot.entity(key) is None
         ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gateway.acl_model import AclBinding, AclEntry, Operation, ResourceAcls, ResourcePattern
-from gateway.catalog.entities import Change, Removal, key_of
+from gateway.acl_model import AclBinding, AclEntry, Operation, ResourcePattern
+from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acl_rights import NO_AUTHORIZER, AclRights
 from gateway.changes.answered import Answered

@@ -19,12 +19,13 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.context import Context
 from gateway.commands import operator
 from gateway.commands.catalog_diff import Difference, differences, problems
-from gateway.commands.catalog_fields import MAIN_KINDS, SECRET_KINDS
 from gateway.commands.catalog_file import (
     Imported,
     export_text,
+    main_kinds,
     read_export,
     read_secrets,
+    secret_kinds,
     secrets_text,
     write_secrets,
 )
@@ -180,9 +181,11 @@ async def _wanted(
     async with operator.backend(config, read_only=True, or_empty=True) as found:
         snapshot = found.catalog.snapshot
         now = time.time_ns() // 1_000_000
-        secrets = SECRET_KINDS if options.secrets_from is not None else frozenset()
+        kinds = set(main_kinds().values())
+        if options.secrets_from is not None:
+            kinds |= set(secret_kinds().values())
         changes = differences(
-            snapshot, imported.entities, prune=options.prune, now=now, kinds=MAIN_KINDS | secrets
+            snapshot, imported.entities, prune=options.prune, now=now, kinds=kinds
         )
         told = problems(snapshot, imported, changes)
         if not told:

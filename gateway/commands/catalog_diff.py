@@ -1,14 +1,13 @@
 """What an import would change in a catalog: computed and judged. Pure.
 
-``apply``, ``apply_since``, ``creating``, ``since`` and ``counted`` are notes of work under way:
-they make no difference between two states of one entity, since a job of the gateway changes them
-at any time.
+Notes of work under way (``Field.note``) make no difference between two states of one entity, since
+a job of the gateway changes them at any time.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,21 +16,19 @@ from gateway.catalog.entities import (
     Entity,
     Key,
     Namespace,
-    PrincipalHome,
     Removal,
     Seeds,
     TopicEntry,
     key_of,
 )
+from gateway.catalog.field_types import NAMESPACE
+from gateway.catalog.kinds import Kind
+from gateway.catalog.schema import KINDS, kind_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.namespace_settings import wrong_setting
-from gateway.commands.catalog_fields import (
-    MAIN_KINDS,
-    SECRET_KINDS,
-)
-from gateway.commands.catalog_file import Exported, Imported, exported
+from gateway.commands.catalog_file import Imported, exported, main_kinds
 from gateway.config.errors import Problem
-from gateway.names import LogicalName, parents
+from gateway.names import DELIMITER, LogicalName, parents
 
 _SEEDS: Final[Key] = ("seeds", "")
 _FORMAT: Final[Key] = ("format", "")
@@ -42,8 +39,8 @@ class Difference:
     """One entity that an import adds (``before`` None), changes, or removes (``after`` None)."""
 
     key: Key
-    before: Exported | None
-    after: Exported | None
+    before: Entity | None
+    after: Entity | None
 
     @property
     def change(self) -> Change:
@@ -57,15 +54,16 @@ def differences(
     *,
     prune: bool,
     now: int,
-    kinds: Container[str] = MAIN_KINDS,
+    kinds: Container[Kind] | None = None,
     new_id: Callable[[], bytes] = lambda: uuid.uuid4().bytes,
 ) -> list[Difference]:
     """What leads from a snapshot to the wanted entities, in an order in which it can be applied.
 
     What is not wanted is removed with ``prune`` only, and only if it is of one of the ``kinds``
-    that were asked for. ``now`` is in milliseconds since the epoch; ``new_id`` makes topic ids
-    that were never used.
+    that were asked for (None: those of the main file). ``now`` is in milliseconds since the epoch;
+    ``new_id`` makes topic ids that were never used.
     """
+    kinds = main_kinds().values() if kinds is None else kinds
     present = exported(snapshot.entities(), kinds)
     target = exported(wanted, kinds)
     seeds = target.get(_SEEDS)
@@ -102,32 +100,27 @@ def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]
                 told += _namespace_problems(snapshot, result, namespace, imported)
             case TopicEntry() as entry:
                 told += _topic_problems(result, entry, holders[entry.name], imported)
-            case PrincipalHome(namespace=home) if home not in result.namespaces:
-                told.append(imported.problem(one.key, f"namespace '{home}' does not exist; add it"))
             case None:
                 told += _removal_problems(result, one, imported)
+            case entity:
+                told += _named_problems(result, entity, imported)
     return told
 
 
 def stale(snapshot: Snapshot, found: Iterable[Difference]) -> list[Key]:
     """Of the entities that are to change, those that are not any more what they were."""
-    present = exported(snapshot.entities(), MAIN_KINDS | SECRET_KINDS)
+    present = exported(snapshot.entities())
     return [one.key for one in found if settled(present.get(one.key)) != settled(one.before)]
 
 
-def settled(entity: Exported | None) -> Exported | None:
+def settled(entity: Entity | None) -> Entity | None:
     """An entity without its notes of work under way."""
-    match entity:
-        case Namespace():
-            return replace(entity, apply=(), apply_since=0)
-        case TopicEntry():
-            return replace(entity, apply=False, creating=False, since=0, counted=0)
-    return entity
+    return None if entity is None else kind_of(entity).settled(entity)
 
 
 def _to_commit(
-    before: Exported | None, after: Exported, now: int, new_id: Callable[[], bytes]
-) -> Exported:
+    before: Entity | None, after: Entity, now: int, new_id: Callable[[], bytes]
+) -> Entity:
     """An entity that replaces one, with what has to be done about it noted, so that a gateway
     does it; a new one stands for a state that was reached before, and is taken as it is."""
     if isinstance(before, Namespace) and isinstance(after, Namespace):
@@ -181,6 +174,17 @@ def _topic_problems(
     return told
 
 
+def _named_problems(result: Snapshot, entity: Entity, imported: Imported) -> list[Problem]:
+    """Of namespaces that any other entity names."""
+    fields = (one for one in kind_of(entity).state_fields if one.type is NAMESPACE)
+    named = (getattr(entity, field.name) for field in fields)
+    return [
+        imported.problem(key_of(entity), f"namespace '{path}' does not exist; add it")
+        for path in named
+        if path not in result.namespaces
+    ]
+
+
 def _removal_problems(result: Snapshot, one: Difference, imported: Imported) -> list[Problem]:
     kind, path = one.key
     if kind != "namespace":
@@ -195,31 +199,14 @@ def _removal_problems(result: Snapshot, one: Difference, imported: Imported) -> 
     return []
 
 
-_ADDED: Final[Mapping[str, int]] = {
-    "acl": 0,
-    "seeds": 1,
-    "namespace": 1,
-    "topic": 2,
-    "home": 2,
-    "scram": 3,
-}
-_REMOVED: Final[Mapping[str, int]] = {
-    "scram": 4,
-    "topic": 5,
-    "seeds": 6,
-    "namespace": 6,
-    "home": 7,
-    "acl": 8,
-}
-
-
 def _turn(one: Difference) -> tuple[int, int, str]:
     """Namespaces before what is in them, outermost first; what is removed the other way round.
 
     ACLs come first and go last, users the other way round: nothing is there without its ACLs.
     """
-    kind, identity = one.key
-    depth = identity.count(":") if kind == "namespace" else 0
+    name, identity = one.key
+    kind = KINDS[name]
+    depth = identity.count(DELIMITER) if kind.nested else 0
     if one.after is None:
-        return _REMOVED[kind], -depth, identity
-    return _ADDED[kind], depth, identity
+        return kind.removed, -depth, identity
+    return kind.added, depth, identity

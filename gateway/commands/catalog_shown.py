@@ -3,21 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
-from gateway.acl_model import ResourceAcls
-from gateway.catalog.entities import (
-    Key,
-    Namespace,
-    PrincipalHome,
-    ScramCredential,
-    Seeds,
-    TopicEntry,
-)
-from gateway.commands.catalog_access_fields import acl_fields, public_fields
-from gateway.commands.catalog_diff import Difference, settled
-from gateway.commands.catalog_fields import namespace_fields, topic_fields
-from gateway.commands.catalog_file import Exported
+from gateway.catalog.entities import Entity, Key
+from gateway.catalog.schema import KINDS, kind_of
+from gateway.catalog.shapes import Field, Records
+from gateway.commands.catalog_diff import Difference
 from gateway.commands.told import counted
 
 
@@ -27,12 +17,12 @@ def shown(found: Sequence[Difference]) -> str:
     for one in found:
         sign = "+" if one.before is None else "-" if one.after is None else "~"
         lines.append(f"{sign} {thing(one.key)}")
-        if one.key[0] == "acl":
-            lines += _acl_lines(one)
-            continue
-        before, after = _flat_fields(one.before), _flat_fields(one.after)
+        for field in KINDS[one.key[0]].state_fields:
+            if isinstance(field.type, Records) and field.type.unordered:
+                lines += _items_that_differ(one, field)
+        before, after = _texts(one.before), _texts(one.after)
         for name in sorted(before.keys() | after.keys()):
-            lines += _field_line(name, before.get(name), after.get(name), new=one.before is None)
+            lines += _field_line(one, name, before.get(name), after.get(name))
     added = sum(one.before is None for one in found)
     removed = sum(one.after is None for one in found)
     changed = len(found) - added - removed
@@ -46,8 +36,8 @@ def as_json(found: Iterable[Difference]) -> list[dict[str, object]]:
         {
             "kind": one.key[0],
             "key": one.key[1],
-            "before": None if one.before is None else _fields(one.before),
-            "after": None if one.after is None else _fields(one.after),
+            "before": _shown(one.before),
+            "after": _shown(one.after),
         }
         for one in found
     ]
@@ -56,73 +46,51 @@ def as_json(found: Iterable[Difference]) -> list[dict[str, object]]:
 def thing(key: Key) -> str:
     """An entity in a sentence."""
     kind, identity = key
-    match kind:
-        case "seeds":
-            return "list of namespaces that configuration files have made"
-        case "topic":
-            return f"topic stored as {identity}"
-        case "acl":
-            return f"ACLs on {identity}"
-        case "home":
-            return f"home of {identity}"
-        case "scram":
-            mechanism, _, user = identity.partition("/")
-            return f"{mechanism} credential of {user}"
-    return f"{kind} {identity}"
+    return KINDS[kind].thing(identity)
 
 
-def _fields(entity: Exported) -> dict[str, Any]:
-    match entity:
-        case Namespace():
-            return namespace_fields(entity)
-        case TopicEntry():
-            return topic_fields(entity)
-        case Seeds():
-            return {"namespaces": sorted(entity.namespaces)}
-        case ResourceAcls():
-            return acl_fields(entity)
-        case PrincipalHome():
-            return {"namespace": entity.namespace}
-        case ScramCredential():
-            return public_fields(entity)
+def _shown(entity: Entity | None) -> dict[str, object] | None:
+    return None if entity is None else kind_of(entity).shown(entity)
 
 
-def _flat_fields(entity: Exported | None) -> dict[str, str]:
-    """Fields a line each, a namespace's configs by key; without notes of work under way."""
-    known = settled(entity)
+def _texts(entity: Entity | None) -> dict[str, str]:
+    """Fields a line each, configs by their keys; without notes of work under way, and without
+    the key, which is in the line above."""
     found: dict[str, str] = {}
-    for name, value in ({} if known is None else _fields(known)).items():
-        if name == "flat":
-            continue  # it is in the line above
-        if isinstance(value, dict):
-            found |= {f"{name}.{key}": str(inner) for key, inner in value.items()}
-        elif isinstance(value, list):
-            found[name] = ", ".join(map(_item_text, value))
+    for field in () if entity is None else kind_of(entity).state_fields:
+        value = getattr(entity, field.name)
+        if field.note or value == field.default:
+            continue
+        shown = field.type.to_file(value)
+        if isinstance(field.type, Records):
+            if not field.type.unordered:
+                found[field.name] = ", ".join(map(field.type.line, value))
+        elif isinstance(shown, dict):
+            found |= {f"{field.name}.{key}": str(inner) for key, inner in shown.items()}
+        elif isinstance(shown, list):
+            found[field.name] = ", ".join(shown)
         else:
-            found[name] = str(value)
+            found[field.name] = str(shown)
     return found
 
 
-def _acl_lines(one: Difference) -> list[str]:
-    """The entries that come and go."""
+def _items_that_differ(one: Difference, field: Field) -> list[str]:
+    """The records in a set that come and go."""
+    assert isinstance(field.type, Records)
     before, after = (
-        set(map(str, acls.entries)) if isinstance(acls, ResourceAcls) else set()
-        for acls in (one.before, one.after)
+        set() if entity is None else set(map(field.type.line, getattr(entity, field.name)))
+        for entity in (one.before, one.after)
     )
     lines = [("-", text) for text in before - after] + [("+", text) for text in after - before]
     return [f"    {sign} {text}" for sign, text in sorted(lines, key=lambda line: line[::-1])]
 
 
-def _item_text(item: object) -> str:
-    if not isinstance(item, dict):
-        return str(item)
-    return f"{item['name']} until {item['until']}"
-
-
-def _field_line(name: str, before: str | None, after: str | None, *, new: bool) -> list[str]:
+def _field_line(one: Difference, name: str, before: str | None, after: str | None) -> list[str]:
     if before == after:
         return []
-    note = "  # its topics will be deleted" if name == "deleting" and after else ""
-    if new:
+    warnings = {field.name: field.warning for field in KINDS[one.key[0]].state_fields}
+    warning = warnings.get(name, "")
+    note = f"  # {warning}" if warning and after else ""
+    if one.before is None:
         return [f"    {name}: {after}{note}"]
     return [f"    {name}: {before or '(none)'} -> {after or '(none)'}{note}"]

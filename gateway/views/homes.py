@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from gateway.catalog.entities import PrincipalHome
 from gateway.catalog.snapshot import Snapshot
 from gateway.config.models import Cluster, Listener
 from gateway.views.spelling import ViewSettings, below
@@ -24,7 +25,10 @@ def home_of(configured: Mapping[str, HasHome], snapshot: Snapshot, principal: st
     """The home of a principal: the configuration's word, else the catalog's; None: it has none of
     its own."""
     known = configured.get(principal)
-    return snapshot.homes.get(principal) if known is None else known.home
+    if known is not None:
+        return known.home
+    kept: PrincipalHome | None = snapshot.of_kind(PrincipalHome.KIND).get(principal)
+    return None if kept is None else kept.namespace
 
 
 def view_settings(listener: Listener, cluster: Cluster) -> ViewSettings:

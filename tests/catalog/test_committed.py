@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.catalog.actor import GATEWAY, Actor
-from gateway.catalog.committed import Committed, committed, entity_of
+from gateway.catalog.committed import Committed, committed
 from gateway.catalog.entities import (
     CatalogFormat,
     Change,
@@ -79,7 +79,7 @@ def _by_key(state: Snapshot) -> dict[Key, Entity]:
 def test_every_entity_is_found_by_its_key(changes: list[Change]) -> None:
     state = Snapshot().apply(changes, len(changes))
     for entity in state.entities():
-        assert entity_of(state, key_of(entity)) == entity
+        assert state.entity(key_of(entity)) == entity
 
 
 def test_that_everything_is_signed_is_one_change() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gateway.acl_model import AclBinding, ResourceAcls
+from gateway.acl_model import AclBinding
+from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands import acls as command
 from gateway.commands.acl_flags import filters_to_remove

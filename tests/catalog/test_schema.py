@@ -1,4 +1,4 @@
-"""gateway.catalog.entity_json: entities as JSON objects, and what is refused."""
+"""gateway.catalog.schema: entities as JSON objects, and what is refused."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given
 
 from gateway.catalog.entities import Entity, ScramCredential, key_of
-from gateway.catalog.entity_json import entity_of, fields_of
+from gateway.catalog.schema import KINDS, kind_of
 from tests.catalog.strategies import entities
 
 
 @given(entities)
 def test_what_is_written_is_read(entity: Entity) -> None:
     kind, identity = key_of(entity)
-    fields = json.loads(json.dumps(fields_of(entity)))
-    assert entity_of(kind, identity, fields) == entity
+    fields = json.loads(json.dumps(kind_of(entity).to_record(entity)))
+    assert KINDS[kind].of_record(identity, fields) == entity
 
 
 TOPIC = {"namespace": "a", "topic": "x"}
@@ -69,7 +69,7 @@ SCRAM = {"iterations": 4096, "salt": "01", "stored_key": "02", "server_key": "03
 def test_what_makes_no_sense_is_refused(key: str, value: dict[str, Any]) -> None:
     kind, _, identity = key.partition("/")
     with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
-        entity_of(kind, identity, value)
+        KINDS[kind].of_record(identity, value)
 
 
 def test_a_credential_does_not_show_its_keys() -> None:

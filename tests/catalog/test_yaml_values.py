@@ -1,4 +1,4 @@
-"""gateway.commands.yaml_values: values that know their line."""
+"""gateway.catalog.yaml_values: values that know their line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.yaml_values import BadValue, Value, parse, read_file, write
+from gateway.catalog.yaml_values import BadValue, Value, parse, read_file, write
 from gateway.config.errors import ConfigError, key_text
 
 
@@ -93,3 +93,9 @@ def test_what_is_written_is_read_back() -> None:
     value = parse(write(content)).fields("a", "b")
     assert [item.text() for item in value["a"].items()] == content["a"]
     assert value["b"].fields("1:30")["1:30"].flag() is True
+
+
+def test_times_are_read_as_people_write_them() -> None:
+    texts = ("2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T01:00:00+01:00", "1796083200000")
+    for text in texts:
+        assert parse(text).time() == 1_796_083_200_000

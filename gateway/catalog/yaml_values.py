@@ -7,6 +7,7 @@ libyaml where there is one and makes no copy of the whole.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -19,6 +20,8 @@ from gateway.config.errors import ConfigError, Key, Problem, nearest
 _TAGS: Final = "tag:yaml.org,2002:"
 _LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MILLISECOND: Final = datetime.timedelta(milliseconds=1)
 
 
 class BadValue(Exception):
@@ -100,6 +103,19 @@ class Value:
             return bool(self._node.value == "true")
         self.refuse("must be true or false; write one of them")
 
+    def time(self) -> int:
+        """Milliseconds since the epoch, of ISO 8601 (UTC, if it says nothing) or such a number."""
+        text = self.plain()
+        if text.lstrip("-").isdigit():
+            return int(text)
+        try:
+            time = datetime.datetime.fromisoformat(text)
+        except ValueError:
+            self.refuse("is no time; write it like 2026-12-01T10:00:00Z")
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=datetime.UTC)
+        return (time - _EPOCH) // _MILLISECOND
+
     def plain(self) -> str:
         """A scalar as it is written, whatever YAML takes it for."""
         if isinstance(self._node, ScalarNode):
@@ -158,3 +174,12 @@ def write(content: Any) -> str:
         width=100,
     )
     return str(text)
+
+
+def time_text(milliseconds: int) -> str | int:
+    """Milliseconds since the epoch as ISO 8601, UTC; as they are where no calendar has them."""
+    try:
+        time = _EPOCH + milliseconds * _MILLISECOND
+    except OverflowError:
+        return milliseconds
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
