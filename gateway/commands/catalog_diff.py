@@ -176,7 +176,7 @@ def _topic_problems(
 
 def _named_problems(result: Snapshot, entity: Entity, imported: Imported) -> list[Problem]:
     """Of namespaces that any other entity names."""
-    fields = (one for one in kind_of(entity).state_fields if one.type is NAMESPACE)
+    fields = (one for one in kind_of(entity).fields if one.type is NAMESPACE)
     named = (getattr(entity, field.name) for field in fields)
     return [
         imported.problem(key_of(entity), f"namespace '{path}' does not exist; add it")
