@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gateway.apis.counting import BEING_CREATED
-from gateway.catalog.actor import Actor
+from gateway.catalog.committed import Actor
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Exchange

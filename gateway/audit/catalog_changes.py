@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from gateway.catalog.actor import Actor
-from gateway.catalog.committed import Committed
+from gateway.catalog.committed import Actor, Committed
 from gateway.catalog.entities import Entity
 from gateway.catalog.kinds import Kind
 from gateway.catalog.schema import KINDS

@@ -1,12 +1,12 @@
-"""What a writer has committed, entity by entity, for whoever keeps account of it."""
+"""What a writer has committed, entity by entity, and on whose behalf: for whoever keeps account."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from gateway.catalog.actor import Actor
 from gateway.catalog.entities import Change, Entity, Key, Removal, key_of
 from gateway.catalog.schema import kind_of
 from gateway.catalog.snapshot import Snapshot
@@ -43,3 +43,26 @@ def committed(actor: Actor, state: Snapshot, changes: Sequence[Change]) -> Itera
         after = seen[key] = None if isinstance(change, Removal) else kind_of(change).lasting(change)
         if before != after:
             yield Committed(actor, key, before, after, version)
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A client whose request is served, or the gateway itself.
+
+    ``principal`` is ``User:alice``; the gateway's own are ``gateway``, ``gateway:`` and the kind of
+    a background task, and ``operator:`` and the login of who runs a command. ``address`` is
+    ``host:port`` of the client; ``api`` Kafka's name of the request, or the command. All but
+    ``principal`` may be empty.
+    """
+
+    principal: str
+    address: str = ""
+    listener: str = ""
+    client_id: str = ""
+    api: str = ""
+
+
+GATEWAY: Final = Actor("gateway")
+"""What nobody asked for, such as a gateway that registers when it starts."""
+
+ACTOR: Final[ContextVar[Actor]] = ContextVar("ACTOR", default=GATEWAY)

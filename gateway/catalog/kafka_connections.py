@@ -10,16 +10,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from aiokafka.conn import AIOKafkaConnection, create_conn
 from aiokafka.errors import KafkaError, for_code
+from aiokafka.protocol.admin import SaslAuthenticateRequest, SaslHandShakeRequest
 from aiokafka.protocol.metadata import MetadataRequest
 
+from gateway.brokers.login import BrokerLogin, log_in
 from gateway.brokers.messages import BrokerError
 from gateway.brokers.security import SESSION_USE, BrokerSecurity
-from gateway.catalog.kafka_login import log_in_at
 from gateway.catalog.partition import LogError
 
 log = logging.getLogger(__name__)
@@ -213,3 +214,34 @@ class _Open:
 
 def _name(error: BaseException) -> str:
     return type(error).__name__
+
+
+_MILLISECONDS = 1000
+
+
+async def log_in_at(connection: AIOKafkaConnection, login: BrokerLogin | None) -> float:
+    """Log in, if that is asked for; returns for how many seconds (0: no end).
+
+    Raises LoginError, and aiokafka's own errors.
+    """
+    if login is None:
+        return 0.0
+    await log_in(login, _Channel(connection))
+    return login.session_seconds
+
+
+class _Channel:
+    """See gateway.brokers.login.Channel."""
+
+    def __init__(self, connection: AIOKafkaConnection) -> None:
+        self._connection = connection
+
+    async def handshake(self, mechanism: str) -> tuple[int, Collection[str]]:
+        answer = await self._connection.send(SaslHandShakeRequest(mechanism))
+        return answer.error_code, answer.enabled_mechanisms
+
+    async def authenticate(self, token: bytes) -> tuple[int, str | None, bytes, float]:
+        answer = await self._connection.send(SaslAuthenticateRequest(token))
+        # Only v1 (Kafka 2.2) tells it.
+        seconds = getattr(answer, "session_lifetime_ms", 0) / _MILLISECONDS
+        return answer.error_code, answer.error_message, answer.sasl_auth_bytes, seconds

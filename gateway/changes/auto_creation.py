@@ -15,14 +15,14 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any, Final
 
-from gateway.catalog.actor import ACTOR, Actor
+from gateway.catalog.committed import ACTOR, Actor
 from gateway.changes.context import Context
 from gateway.changes.create_topics import create_topics
 from gateway.changes.former_names import FormerNames
 from gateway.changes.namespace_settings import AUTO_CREATE, NUM_PARTITIONS
 from gateway.error_codes import TOPIC_ALREADY_EXISTS
 from gateway.names import LogicalName
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from protocol import messages

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.catalog.actor import GATEWAY, Actor
-from gateway.catalog.committed import Committed, committed
+from gateway.catalog.committed import GATEWAY, Actor, Committed, committed
 from gateway.catalog.entities import (
     CatalogFormat,
     Change,
@@ -17,7 +16,7 @@ from gateway.catalog.entities import (
     Signing,
     key_of,
 )
-from gateway.catalog.signing import signed
+from gateway.catalog.members import signed
 from gateway.catalog.snapshot import Snapshot
 from tests.catalog import strategies
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.audit.catalog_changes import told
-from gateway.catalog.actor import GATEWAY
-from gateway.catalog.committed import committed
+from gateway.catalog.committed import GATEWAY, committed
 from gateway.catalog.entities import Entity, Namespace, Removal, key_of
 from gateway.catalog.field_types import DIGITS, NAMESPACE, NUMBER, TEXT, TEXTS, TIME
 from gateway.catalog.kinds import Kind, Section
@@ -19,10 +18,10 @@ from gateway.catalog.schema import KINDS
 from gateway.catalog.shapes import Field
 from gateway.catalog.signatures import Place
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_diff import differences, problems, stale
-from gateway.commands.catalog_file import export_text, read_export, read_secrets, secrets_text
-from gateway.commands.catalog_import import commit
-from gateway.commands.catalog_shown import as_json, shown
+from gateway.commands.catalog.diff import differences, problems, stale
+from gateway.commands.catalog.file import export_text, read_export, read_secrets, secrets_text
+from gateway.commands.catalog.importing import commit
+from gateway.commands.catalog.shown import as_json, shown
 from gateway.config.errors import ConfigError
 from tests.commands.fake_backend import FakeCatalog
 

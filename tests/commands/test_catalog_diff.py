@@ -1,4 +1,4 @@
-"""gateway.commands.catalog_diff: what an import would change."""
+"""gateway.commands.catalog.diff: what an import would change."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from gateway.catalog.entities import (
     key_of,
 )
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_diff import differences, problems, stale
-from gateway.commands.catalog_file import Imported, main_kinds, secret_kinds
+from gateway.commands.catalog.diff import differences, problems, stale
+from gateway.commands.catalog.file import Imported, main_kinds, secret_kinds
 from gateway.names import LogicalName
 from tests.commands.catalog_samples import catalogs
 

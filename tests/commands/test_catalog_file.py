@@ -1,4 +1,4 @@
-"""gateway.commands.catalog_file: what is exported, and read again."""
+"""gateway.commands.catalog.file: what is exported, and read again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import given
 from gateway.catalog.entities import Gateway
 from gateway.catalog.schema import KINDS
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_diff import differences
-from gateway.commands.catalog_file import (
+from gateway.commands.catalog.diff import differences
+from gateway.commands.catalog.file import (
     export_text,
     main_kinds,
     read_export,

@@ -1,4 +1,4 @@
-"""gateway.commands.catalog_shown: what an import would change, as people and programs see it."""
+"""gateway.commands.catalog.shown: what an import would change, as people and programs see it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from gateway.catalog.entities import (
     TopicEntry,
 )
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_diff import differences
-from gateway.commands.catalog_file import main_kinds, secret_kinds
-from gateway.commands.catalog_shown import as_json, shown
+from gateway.commands.catalog.diff import differences
+from gateway.commands.catalog.file import main_kinds, secret_kinds
+from gateway.commands.catalog.shown import as_json, shown
 from gateway.names import LogicalName
 from tests.commands.catalog_samples import sample
 
