@@ -18,10 +18,10 @@ from gateway.acl_model import (
     Operation,
     PatternType,
     Permission,
-    ResourceAcls,
     ResourcePattern,
     ResourceType,
 )
+from gateway.catalog.entities import ResourceAcls
 
 ACLS: Final = 100_000
 PRINCIPALS: Final = 1_000

@@ -31,13 +31,12 @@ from gateway.acl_model import (
     Operation,
     Permission,
     Resource,
-    ResourceAcls,
     ResourceType,
     pattern_of,
     resource,
 )
 from gateway.acls.standard import StandardAuthorizer
-from gateway.catalog.entities import Namespace
+from gateway.catalog.entities import Namespace, ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import parents
 from gateway.views.authorized_access import AuthorizedAccess

@@ -164,11 +164,3 @@ class AclBinding:
 
 MAX_ENTRIES: Final = 5_000
 """Entries of one pattern: its record in the catalog stays below 1 MiB, a broker's default limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceAcls:
-    """All entries of one pattern: a catalog entity, since they change one record at a time."""
-
-    pattern: ResourcePattern
-    entries: frozenset[AclEntry]

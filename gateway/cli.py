@@ -13,8 +13,12 @@ from pathlib import Path
 from gateway import exit_codes, version
 from gateway.checks.check import as_json, find_problems, find_warnings, plan, table
 from gateway.checks.cluster import look
-from gateway.commands import acls, adopt_group, catalog, configs, explain, policies, topics
+from gateway.commands import configs, explain, policies
+from gateway.commands.acls import command as acls
+from gateway.commands.catalog import command as catalog
+from gateway.commands.groups import adopt as adopt_group
 from gateway.commands.told import table as told_table
+from gateway.commands.topics import command as topics
 from gateway.config.errors import ConfigError
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config, with_lines

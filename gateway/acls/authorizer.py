@@ -7,6 +7,7 @@ answers must come from memory.
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ from gateway.acl_model import (
 from gateway.acls.grants import canonical_host
 from gateway.acls.patterns import covers, namespace_of, namespace_resource
 from gateway.catalog.snapshot import Snapshot
-from gateway.foreign_text import shown_text
+from gateway.config.security import Authorization
+from gateway.foreign_text import MAX_SHOWN, shown_text
 
 _MAX_RULE: Final = 8_000
 """Characters that are shown of why something is allowed or not."""
@@ -153,3 +155,41 @@ def _is_dominated(allow: AclBinding, denies: Iterable[ResourcePattern]) -> bool:
         and (literal or deny.pattern_type is PatternType.PREFIXED)
         for deny in denies
     )
+
+
+class AuthorizerError(Exception):
+    """There is no such authorizer, or it does not take its configuration; the text says why."""
+
+
+def load_authorizer(
+    settings: Authorization | None, changed: Callable[[], None]
+) -> Authorizer | None:
+    """Make and configure the authorizer; None without an ``authorization:`` block.
+
+    ``changed`` is what it calls when its answers no longer hold. Raises AuthorizerError.
+    """
+    if settings is None:
+        return None
+    dotted = settings.authorizer
+    module, _, name = dotted.rpartition(".")
+    try:
+        made = getattr(importlib.import_module(module), name)()
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        why = shown_text(error, MAX_SHOWN)
+        raise AuthorizerError(f"authorizer.class.name '{dotted}' cannot be made: {why}") from None
+    if not isinstance(made, Authorizer):
+        raise AuthorizerError(
+            f"authorizer.class.name '{dotted}' is no gateway.acls.authorizer.Authorizer"
+        )
+    try:
+        made.configure(
+            {
+                **settings.configs,
+                "super.users": settings.super_users,
+                "allow.everyone.if.no.acl.found": settings.allow_everyone,
+            },
+            changed,
+        )
+    except ValueError as error:
+        raise AuthorizerError(f"authorization: {shown_text(error, MAX_SHOWN)}") from None
+    return made

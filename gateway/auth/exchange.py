@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final, Protocol
 
 from gateway.acl_model import ANY_USER
+from gateway.error_codes import ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED
 from gateway.identity import Identity
+from gateway.rules.nested import make
+from protocol import messages
+from protocol.walkers import validator
 
 
 class AuthenticationFailed(Exception):
@@ -57,3 +63,45 @@ def is_name(user: str) -> bool:
 def principal_of(user: str) -> str:
     """The principal that a user name of SASL stands for (KafkaPrincipal)."""
     return f"User:{user}"
+
+
+HANDSHAKE: Final = "SaslHandshake"
+AUTHENTICATE: Final = "SaslAuthenticate"
+
+
+def request_body(name: str, version: int, body: bytes) -> bytes:
+    """The body of a request without bytes after its end, which Kafka ignores. Raises
+    ProtocolError."""
+    return body[: validator(f"{name}Request", version)(body, 0, len(body), [])]
+
+
+def parse(name: str, version: int, body: bytes) -> Any:
+    """A request. Raises ProtocolError."""
+    return messages.parse(f"{name}Request", version, request_body(name, version, body))
+
+
+def handshake_answer(version: int, mechanisms: Sequence[str], error_code: int = 0) -> bytes:
+    """The answer to SaslHandshake: the mechanisms that are enabled."""
+    return _answer(HANDSHAKE, version, error_code=error_code, mechanisms=tuple(mechanisms))
+
+
+def authenticate_answer(version: int, token: bytes, lifetime_ms: int) -> bytes:
+    """The answer to a token: the next one, or the outcome; ``lifetime_ms`` is the session's."""
+    lifetime = timedelta(milliseconds=lifetime_ms)
+    return _answer(AUTHENTICATE, version, auth_bytes=token, session_lifetime=lifetime)
+
+
+def authenticate_refusal(version: int, mechanism: str, failure: AuthenticationFailed) -> bytes:
+    """The answer to a token that proves nothing. It does not tell which users there are."""
+    told = failure.told or "the credentials are not valid"
+    text = f"Authentication with {mechanism} failed: {told}."
+    return _answer(AUTHENTICATE, version, error_code=SASL_AUTHENTICATION_FAILED, error_message=text)
+
+
+def illegal_state(name: str, version: int, text: str) -> bytes:
+    """The answer to what comes at the wrong time."""
+    return _answer(name, version, error_code=ILLEGAL_SASL_STATE, error_message=text)
+
+
+def _answer(name: str, version: int, **values: object) -> bytes:
+    return messages.write(make(messages.message_class(f"{name}Response", version), values))

@@ -11,8 +11,8 @@ from typing import Final, NamedTuple
 from gateway.auth import oauthbearer, plain, scram
 from gateway.auth.exchange import Exchange
 from gateway.auth.jwks import FileKeys, Keys
-from gateway.auth.tokens import TokenChecker
-from gateway.auth.unknown_users import Credentials, UnknownUsers
+from gateway.auth.oauthbearer import TokenChecker
+from gateway.auth.scram import Credentials, UnknownUsers
 from gateway.config.security import ListenerSasl, OAuthBearer
 from gateway.identity import Identity
 

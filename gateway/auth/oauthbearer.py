@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gateway.auth.exchange import AuthenticationFailed, principal_of
-from gateway.auth.tokens import TokenChecker
+from gateway.auth.exchange import AuthenticationFailed, CannotTell, is_name, principal_of
+from gateway.auth.jwks import KEY_TYPES, Keys, KeySet
+from gateway.config.security import OAuthBearer
 from gateway.identity import Identity
 
 MECHANISM: Final = "OAUTHBEARER"
@@ -74,3 +77,131 @@ def parse_response(response: bytes) -> tuple[str, str]:
     except UnicodeDecodeError:
         raise AuthenticationFailed("the authorization id is not UTF-8") from None
     return authzid.replace("=2C", ",").replace("=3D", "="), bearer.strip()
+
+
+if TYPE_CHECKING:
+    import jwt
+
+MAX_LIFETIME: Final = 10 * 365 * 86_400
+"""Seconds: no token is taken to last longer."""
+
+_NOT_SIGNED: Final = "the token is not signed with a key of the configured set"
+_LIST_CLAIMS: Final = frozenset({"scope"})
+"""Claims that are a list in one string, with spaces between its items (RFC 8693)."""
+
+
+class Token(NamedTuple):
+    """What a valid token says: whose it is, and until when (seconds since the epoch)."""
+
+    user: str
+    expires: float
+
+
+class TokenChecker:
+    """Checks the tokens of one listener. ``now`` is seconds since the epoch."""
+
+    def __init__(
+        self, settings: OAuthBearer, keys: Keys, now: Callable[[], float] = time.time
+    ) -> None:
+        self._settings = settings
+        self._keys = keys
+        self._now = now
+
+    def check(self, token: str) -> Token:
+        """What the token says. Raises AuthenticationFailed, CannotTell."""
+        keys = self._keys.current
+        if keys is None:
+            raise CannotTell("no keys to check tokens with")
+        claims = self._verified(token, self._candidates(token, keys))
+        self._check_required(claims)
+        return Token(self._user(claims), self._expires(claims))
+
+    def _candidates(self, token: str, keys: KeySet) -> list[jwt.PyJWK]:
+        import jwt
+
+        try:
+            header = jwt.get_unverified_header(token)
+        except (jwt.PyJWTError, ValueError, TypeError):
+            raise AuthenticationFailed("it is no JSON Web Token") from None
+        algorithm, key_id = header.get("alg"), header.get("kid")
+        if not isinstance(algorithm, str) or algorithm not in KEY_TYPES:
+            raise AuthenticationFailed("the token's algorithm is not one that is served")
+        if "crit" in header:
+            raise AuthenticationFailed("the token asks for extensions (crit) that are not served")
+        if key_id is not None and not keys.knows(key_id):
+            self._keys.missed()
+        candidates = keys.find(key_id, algorithm)
+        if not candidates:
+            raise AuthenticationFailed(_NOT_SIGNED)
+        return candidates
+
+    def _verified(self, token: str, candidates: list[jwt.PyJWK]) -> dict[str, Any]:
+        """The claims, of which those that PyJWT knows have been checked."""
+        import jwt
+
+        for key in candidates:
+            try:
+                claims: dict[str, Any] = jwt.decode(
+                    token,
+                    key,
+                    algorithms=[key.algorithm_name],
+                    audience=self._settings.audience,
+                    issuer=self._settings.issuer,
+                    leeway=self._settings.clock_skew_seconds,
+                    options={"require": ["exp"], "enforce_minimum_key_length": True},
+                )
+            except (jwt.InvalidSignatureError, jwt.InvalidKeyError):
+                continue
+            except jwt.InvalidTokenError as error:
+                reason = _REASONS.get(type(error).__name__, _OTHER_REASON)
+                raise AuthenticationFailed(reason, reason) from None
+            except (jwt.PyJWTError, ValueError, TypeError):
+                raise AuthenticationFailed("it is no JSON Web Token") from None
+            return claims
+        raise AuthenticationFailed(_NOT_SIGNED)
+
+    def _check_required(self, claims: dict[str, Any]) -> None:
+        for name, wanted in self._settings.required_claims.items():
+            if wanted not in _items(name, claims.get(name)):
+                reason = f"the token's claim {name} is not as required"
+                raise AuthenticationFailed(reason, reason)
+
+    def _user(self, claims: dict[str, Any]) -> str:
+        user = claims.get(self._settings.principal_claim)
+        if not isinstance(user, str) or not user:
+            reason = f"the token has no claim {self._settings.principal_claim} to take the user of"
+            raise AuthenticationFailed(reason, reason)
+        if not is_name(user):
+            claim = self._settings.principal_claim
+            reason = f"the token's claim {claim} is '*' or has control characters"
+            raise AuthenticationFailed(reason, reason)
+        return user
+
+    def _expires(self, claims: dict[str, Any]) -> float:
+        """When the session ends: with the token; for one that is accepted after its end, since
+        clocks differ, when it would not be any more."""
+        now, expires = self._now(), int(claims["exp"])
+        if expires <= now:
+            return expires + self._settings.clock_skew_seconds
+        return min(expires, now + MAX_LIFETIME)
+
+
+def _items(name: str, value: object) -> list[str]:
+    """A claim's values as text."""
+    if name in _LIST_CLAIMS and isinstance(value, str):
+        return [value, *value.split()]
+    values = value if isinstance(value, list) else [value]
+    return [
+        item if isinstance(item, str) else json.dumps(item) for item in values if item is not None
+    ]
+
+
+_OTHER_REASON: Final = "the token's claims are not as they should be"
+_REASONS: Final = {
+    "ExpiredSignatureError": "the token has expired",
+    "ImmatureSignatureError": "the token is not valid yet",
+    "InvalidAudienceError": "the token is not for this audience",
+    "InvalidIssuerError": "the token is of another issuer",
+    "MissingRequiredClaimError": "the token lacks a claim that is required",
+}
+"""By the name of the error, so that jwt is loaded by whoever checks a token, not before."""

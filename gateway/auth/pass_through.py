@@ -15,10 +15,14 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from gateway.auth.claims import DEFAULT_CLAIM, Claim, claim_of
-from gateway.auth.exchange import AuthenticationFailed, principal_of
+from gateway.auth.exchange import (
+    AuthenticationFailed,
+    authenticate_answer,
+    handshake_answer,
+    principal_of,
+)
 from gateway.auth.login import Accepts, Failure, Login, Request
 from gateway.auth.mechanisms import Session
-from gateway.auth.messages import authenticate_answer, handshake_answer
 from gateway.brokers.login import (
     AUTHENTICATE,
     HANDSHAKE,

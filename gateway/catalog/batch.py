@@ -7,8 +7,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gateway.catalog.actor import GATEWAY, Actor
-from gateway.catalog.committed import Committed, committed
+from gateway.catalog.committed import GATEWAY, Actor, Committed, committed
 from gateway.catalog.entities import CatalogFormat, Change, Signing
 from gateway.catalog.records import Record, encode, level_of
 from gateway.catalog.signatures import KeyFile, Place, SigningKey

@@ -1,24 +1,14 @@
-"""What a writer has committed, entity by entity, for whoever keeps account of it."""
+"""What a writer has committed, entity by entity, and on whose behalf: for whoever keeps account."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeAlias
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
-from gateway.acl_model import pattern_of
-from gateway.catalog.actor import Actor
-from gateway.catalog.entities import (
-    CatalogFormat,
-    Change,
-    Entity,
-    Key,
-    PrincipalHome,
-    Removal,
-    Seeds,
-    Signing,
-    key_of,
-)
+from gateway.catalog.entities import Change, Entity, Key, Removal, key_of
+from gateway.catalog.schema import kind_of
 from gateway.catalog.snapshot import Snapshot
 from protocol.pausing import paced
 
@@ -49,40 +39,30 @@ def committed(actor: Actor, state: Snapshot, changes: Sequence[Change]) -> Itera
     seen: dict[Key, Entity | None] = {}
     for version, change in paced(enumerate(changes, state.version + 1)):
         key = key_of(change)
-        before = seen[key] if key in seen else entity_of(state, key)
-        after = seen[key] = None if isinstance(change, Removal) else _lasting(change)
+        before = seen[key] if key in seen else state.entity(key)
+        after = seen[key] = None if isinstance(change, Removal) else kind_of(change).lasting(change)
         if before != after:
             yield Committed(actor, key, before, after, version)
 
 
-def _lasting(entity: Entity) -> Entity:
-    """An entity without what it only says of the decision that it is in."""
-    return replace(entity, whole=False) if isinstance(entity, Signing) else entity
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A client whose request is served, or the gateway itself.
+
+    ``principal`` is ``User:alice``; the gateway's own are ``gateway``, ``gateway:`` and the kind of
+    a background task, and ``operator:`` and the login of who runs a command. ``address`` is
+    ``host:port`` of the client; ``api`` Kafka's name of the request, or the command. All but
+    ``principal`` may be empty.
+    """
+
+    principal: str
+    address: str = ""
+    listener: str = ""
+    client_id: str = ""
+    api: str = ""
 
 
-def entity_of(snapshot: Snapshot, key: Key) -> Entity | None:
-    """What a snapshot holds under a key."""
-    kind, identity = key
-    match kind:
-        case "namespace":
-            return snapshot.namespaces.get(identity)
-        case "topic":
-            return snapshot.topics.get(identity)
-        case "acl":
-            return snapshot.acls.get(pattern_of(identity))
-        case "scram":
-            mechanism, _, user = identity.partition("/")
-            return snapshot.scram.get((mechanism, user))
-        case "home":
-            home = snapshot.homes.get(identity)
-            return None if home is None else PrincipalHome(identity, home)
-        case "gateway":
-            return snapshot.gateways.get(identity)
-        case "seeds":
-            return Seeds(snapshot.seeded) if snapshot.seeded else None
-        case "format":
-            return CatalogFormat(snapshot.format)
-        case "signing":
-            return Signing(snapshot.signing) if snapshot.signing else None
-        case _:
-            raise ValueError(f"the catalog holds nothing of kind {kind!r}")
+GATEWAY: Final = Actor("gateway")
+"""What nobody asked for, such as a gateway that registers when it starts."""
+
+ACTOR: Final[ContextVar[Actor]] = ContextVar("ACTOR", default=GATEWAY)

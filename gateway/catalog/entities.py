@@ -2,6 +2,9 @@
 
 Every entity is immutable and small; a change replaces it whole, in one record, so that no reader
 ever sees half of a decision. Times are milliseconds since the epoch.
+
+:data:`gateway.catalog.schema.KINDS` says how each kind is kept, exported, shown and audited. A new
+kind is a dataclass here, and its row there.
 """
 
 from __future__ import annotations
@@ -9,15 +12,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import ClassVar
 
-from gateway.acl_model import ResourceAcls
+from gateway.acl_model import AclEntry, ResourcePattern
 from gateway.names import LogicalName
 
 NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 
 
+class Entity:
+    """What the catalog keeps under a key of its own: its ``KIND``, and the fields ``KEY`` joined by
+    a slash; none: there is only one of its kind."""
+
+    __slots__ = ()
+
+    KIND: ClassVar[str]
+    KEY: ClassVar[tuple[str, ...]] = ()
+
+
 @dataclass(frozen=True, slots=True)
-class Namespace:
+class Namespace(Entity):
     """One tier path that exists (KIP-37).
 
     ``configs`` are its own topic configs, inherited by what is below. ``deleting`` is the time at
@@ -26,6 +40,9 @@ class Namespace:
     ``apply_since``. ``settings`` are inherited likewise, but are the gateway's own: no broker knows
     them.
     """
+
+    KIND = "namespace"
+    KEY = ("path",)
 
     path: str
     configs: Mapping[str, str] = field(default_factory=lambda: NO_CONFIGS)
@@ -49,7 +66,7 @@ class Alias:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicEntry:
+class TopicEntry(Entity):
     """A topic of which the flat name does not say everything.
 
     ``flat`` is what the broker stores it as: the key. ``name`` is the one logical name that
@@ -62,6 +79,9 @@ class TopicEntry:
     from ``since`` on, whether or not somebody's listing of the cluster has them yet; 0: listings
     tell.
     """
+
+    KIND = "topic"
+    KEY = ("flat",)
 
     flat: str
     name: LogicalName
@@ -96,8 +116,22 @@ class TopicEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Gateway:
+class ResourceAcls(Entity):
+    """All entries of one pattern: an entity, since they change one record at a time."""
+
+    KIND = "acl"
+    KEY = ("pattern",)
+
+    pattern: ResourcePattern
+    entries: frozenset[AclEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway(Entity):
     """A gateway that takes part: the newest catalog ``format`` that it can read."""
+
+    KIND = "gateway"
+    KEY = ("gateway_id",)
 
     gateway_id: str
     format: int
@@ -105,14 +139,16 @@ class Gateway:
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogFormat:
+class CatalogFormat(Entity):
     """What the catalog's records may hold: nothing that needs a newer format is written."""
+
+    KIND = "format"
 
     level: int
 
 
 @dataclass(frozen=True, slots=True)
-class Signing:
+class Signing(Entity):
     """Whether records of the catalog have to be signed: ``key`` is the id of the key that gateways
     sign with from now on; empty: they sign nothing, and need not.
 
@@ -120,24 +156,31 @@ class Signing:
     and is all that counts of what was written until then.
     """
 
+    KIND = "signing"
+
     key: str
     whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Seeds:
+class Seeds(Entity):
     """The namespaces of configuration files that were made once; a deleted one stays deleted."""
+
+    KIND = "seeds"
 
     namespaces: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class ScramCredential:
+class ScramCredential(Entity):
     """What a SCRAM mechanism (RFC 5802) needs to know of a user; a password is not kept.
 
     ``mechanism`` is ``SCRAM-SHA-256`` or ``SCRAM-SHA-512``; salt and keys are bytes as the RFC
     makes them.
     """
+
+    KIND = "scram"
+    KEY = ("mechanism", "user")
 
     user: str
     mechanism: str
@@ -148,24 +191,15 @@ class ScramCredential:
 
 
 @dataclass(frozen=True, slots=True)
-class PrincipalHome:
+class PrincipalHome(Entity):
     """The home namespace of a principal (``User:alice``): bare names are in it, and it confines."""
+
+    KIND = "home"
+    KEY = ("principal",)
 
     principal: str
     namespace: str
 
-
-Entity = (
-    Namespace
-    | TopicEntry
-    | ResourceAcls
-    | ScramCredential
-    | PrincipalHome
-    | Gateway
-    | CatalogFormat
-    | Signing
-    | Seeds
-)
 
 Key = tuple[str, str]
 """Kind and identity of an entity: ``("namespace", "org:apache")``, ``("topic", flat name)``,
@@ -185,24 +219,6 @@ Change = Entity | Removal
 
 def key_of(change: Change) -> Key:
     """The key under which the catalog keeps an entity."""
-    match change:
-        case Removal():
-            return change.key
-        case Namespace():
-            return "namespace", change.path
-        case TopicEntry():
-            return "topic", change.flat
-        case ResourceAcls():
-            return "acl", str(change.pattern)
-        case ScramCredential():
-            return "scram", f"{change.mechanism}/{change.user}"
-        case PrincipalHome():
-            return "home", change.principal
-        case Gateway():
-            return "gateway", change.gateway_id
-        case CatalogFormat():
-            return "format", ""
-        case Signing():
-            return "signing", ""
-        case Seeds():
-            return "seeds", ""
+    if isinstance(change, Removal):
+        return change.key
+    return change.KIND, "/".join([str(getattr(change, name)) for name in change.KEY])

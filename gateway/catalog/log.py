@@ -9,15 +9,12 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from gateway.catalog.catalog_topic import CatalogTopicError
-from gateway.catalog.damage import Damage
-from gateway.catalog.expected import Expected
-from gateway.catalog.freshness import Freshness
+from gateway.catalog.freshness import Expected, Freshness, SharedRefresh
 from gateway.catalog.partition import Fetched, LogError, OffsetOutOfRange, Partition
 from gateway.catalog.records import UnreadableCatalog
 from gateway.catalog.replay import BrokenSequence, Replay
-from gateway.catalog.shared_refresh import SharedRefresh
 from gateway.catalog.signatures import KeyFile
-from gateway.catalog.skipped import SkipLog
+from gateway.catalog.skipped import Damage, SkipLog
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
 

@@ -1,8 +1,9 @@
-"""Decisions about who takes part in the catalog, and in which format it is kept."""
+"""Decisions about the catalog itself: who takes part, its format, its signatures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from gateway.catalog.entities import (
     CatalogFormat,
@@ -11,6 +12,7 @@ from gateway.catalog.entities import (
     Namespace,
     Removal,
     Seeds,
+    Signing,
 )
 from gateway.catalog.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
@@ -99,3 +101,31 @@ def seed(namespaces: Iterable[str]) -> Decide:
         return [*map(Namespace, missing), Seeds(snapshot.seeded | new)]
 
     return decide
+
+
+SIGNING_FORMAT: Final = 2
+"""The format that a catalog needs before it can be signed."""
+
+
+def signed(snapshot: Snapshot, key_id: str) -> list[Change]:
+    """All that there is, written once more and signed with this key.
+
+    The key is announced first, so that a gateway that lacks it stops there. What makes the rest
+    count for nothing comes last: should part of it be lost, nothing has changed.
+    """
+    entities = [one for one in snapshot.entities() if not isinstance(one, Signing)]
+    return [Signing(key_id), *entities, Signing(key_id, whole=True)]
+
+
+def sign_all(key_id: str) -> Decide:
+    """From now on nothing counts that is not signed; all that there is is signed with this key."""
+
+    def decide(snapshot: Snapshot) -> Sequence[Change]:
+        return signed(snapshot, key_id)
+
+    return decide
+
+
+def sign_nothing(snapshot: Snapshot) -> Sequence[Change]:
+    """From now on records need not be signed; nothing to write if they need not be already."""
+    return [Signing("")] if snapshot.signing else []

@@ -13,9 +13,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Final, Protocol
 
-from gateway.catalog.damage import Damage
 from gateway.catalog.entities import Change, Signing
-from gateway.catalog.signing import signed
+from gateway.catalog.members import signed
+from gateway.catalog.skipped import Damage
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 

@@ -8,13 +8,11 @@ and a record that no gateway wrote where it is.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from gateway.acl_model import pattern_of
-from gateway.catalog.entities import CatalogFormat, Change, Key, Removal, key_of
-from gateway.catalog.entity_json import entity_of, fields_of
+from gateway.catalog.entities import CatalogFormat, Change, Entity, Key, Removal, key_of
+from gateway.catalog.schema import KINDS, kind_of
 from gateway.catalog.signatures import NOWHERE, Place, Signature, SigningKey
 
 FORMAT: Final = 2
@@ -25,21 +23,6 @@ From format 2 on every record says which offset it was written for, and the cata
 
 PLACED_FORMAT: Final = 2
 """The format from which on a record that does not say its offset is junk."""
-
-LEVELS: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        "namespace": 1,
-        "topic": 1,
-        "acl": 1,
-        "scram": 1,
-        "home": 1,
-        "gateway": 1,
-        "format": 1,
-        "seeds": 1,
-        "signing": 2,
-    }
-)
-"""Kind of record -> the format that a reader needs for it."""
 
 MALFORMED: Final = "malformed"
 """The reason of a record whose key, headers or value cannot be read."""
@@ -77,7 +60,7 @@ class Record(NamedTuple):
 
 def level_of(change: Change) -> int:
     """The format that a reader of this change needs."""
-    return LEVELS[key_of(change)[0]]
+    return KINDS[key_of(change)[0]].level
 
 
 def record_key(key: Key) -> bytes:
@@ -90,11 +73,12 @@ def entity_key(key: bytes | None) -> Key | None:
     """The key of the entity that a record's key stands for; None where it stands for none."""
     try:
         kind, _, identity = (key or b"").decode().partition("/")
-        if kind == "acl":
-            pattern_of(identity)
+        if kind not in KINDS:
+            return None
+        KINDS[kind].place(identity)
     except ValueError:
         return None
-    return (kind, identity) if kind in LEVELS else None
+    return kind, identity
 
 
 def encode(
@@ -113,7 +97,9 @@ def encode_value(change: Change) -> bytes | None:
     """The value of the record for a change: compact JSON with sorted keys, None for a removal."""
     if isinstance(change, Removal):
         return None
-    return json.dumps(fields_of(change), sort_keys=True, separators=(",", ":")).encode()
+    return json.dumps(
+        kind_of(change).to_record(change), sort_keys=True, separators=(",", ":")
+    ).encode()
 
 
 def decode(record: Record) -> tuple[Change, Place]:
@@ -132,16 +118,15 @@ def change_of(record: Record) -> Change:
         kind, _, identity = key.partition("/")
         if not kind:
             raise ValueError("it has no key")
-        if kind not in LEVELS:
+        if kind not in KINDS:
             raise UnreadableCatalog(
                 f"the catalog holds a record of a kind that this gateway does not know"
                 f" ({key!r}): a newer gateway wrote it, so upgrade this one"
             )
         if record.value is None:
-            if kind == "acl":
-                pattern_of(identity)
+            KINDS[kind].place(identity)
             return Removal((kind, identity))
-        entity = entity_of(kind, identity, json.loads(record.value.decode()))
+        entity: Entity = KINDS[kind].of_record(identity, json.loads(record.value.decode()))
     # JSON that is nested too deep is a RecursionError.
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise Junk(MALFORMED, f"it makes no sense ({error})") from None

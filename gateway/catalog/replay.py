@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Final
 
-from gateway.catalog.damage import Damage, Skipped
 from gateway.catalog.entities import CatalogFormat, Change, Signing
 from gateway.catalog.records import (
     PLACED_FORMAT,
@@ -22,6 +21,7 @@ from gateway.catalog.records import (
     place_of,
 )
 from gateway.catalog.signatures import NOWHERE, KeyFile, Place, Signature
+from gateway.catalog.skipped import Damage, Skipped
 from gateway.catalog.snapshot import Snapshot
 
 MISPLACED: Final = "misplaced"

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
-from gateway.acl_model import ResourceAcls, ResourcePattern, pattern_of
+from gateway.acl_model import ResourcePattern
 from gateway.catalog.entities import (
     CatalogFormat,
     Change,
     Entity,
     Gateway,
+    Key,
     Namespace,
     PrincipalHome,
     Removal,
+    ResourceAcls,
     ScramCredential,
     Seeds,
     Signing,
     TopicEntry,
-    key_of,
 )
+from gateway.catalog.schema import KINDS, kind_of
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,
@@ -35,30 +39,20 @@ from gateway.names import (
 from protocol.pausing import paced
 
 _FOLDED_END = fold(END_OF_NAMESPACE)
+_NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Snapshot:
     """What every worker that has read the catalog up to ``version`` agrees on.
 
-    ``version`` grows with every record. ``namespaces`` holds each tier path that exists, by path,
-    the default namespace (``""``) left out; ``topics`` the topics whose flat name does not say
-    everything, by flat name. A flat name that is held there is reachable by the names of its
-    entry and by no other. ``acls`` go by pattern, ``scram`` credentials by mechanism and user,
-    ``homes`` by principal. ``signing`` is the id of the key that records are signed with; empty:
-    they need not be. A new state is made by :meth:`apply`, never by changing one.
+    ``version`` grows with every record. ``held`` has all entities, by the name of their kind and by
+    their place in it (``Kind.place``); the properties below are its parts. A new state is made by
+    :meth:`apply`, never by changing one.
     """
 
     version: int = 0
-    format: int = 1
-    namespaces: Mapping[str, Namespace] = field(default_factory=dict)
-    topics: Mapping[str, TopicEntry] = field(default_factory=dict)
-    acls: Mapping[ResourcePattern, ResourceAcls] = field(default_factory=dict)
-    scram: Mapping[tuple[str, str], ScramCredential] = field(default_factory=dict)
-    homes: Mapping[str, str] = field(default_factory=dict)
-    gateways: Mapping[str, Gateway] = field(default_factory=dict)
-    seeded: frozenset[str] = frozenset()
-    signing: str = ""
+    held: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict)
     _by_name: Mapping[LogicalName, str] = field(default_factory=dict, repr=False, compare=False)
     _by_id: Mapping[bytes, tuple[str, LogicalName]] = field(
         default_factory=dict, repr=False, compare=False
@@ -90,22 +84,81 @@ class Snapshot:
     def entities(self) -> Iterator[Entity]:
         """Everything it holds, in an order in which it can be applied."""
         yield CatalogFormat(self.format)
-        if self.signing:
-            yield Signing(self.signing)
-        if self.seeded:
-            yield Seeds(self.seeded)
-        yield from self.gateways.values()
-        yield from (self.namespaces[path] for path in sorted(self.namespaces))
-        yield from self.topics.values()
-        yield from self.acls.values()
-        yield from self.scram.values()
-        yield from (PrincipalHome(*home) for home in self.homes.items())
+        for kind in KINDS.values():
+            if kind.entity is not CatalogFormat:
+                found = self.of_kind(kind.name)
+                yield from (found[place] for place in (sorted(found) if kind.nested else found))
+
+    def of_kind(self, name: str) -> Mapping[Any, Any]:
+        """The entities of a kind, by their place in it."""
+        return self.held.get(name, _NOTHING)
+
+    def entity(self, key: Key) -> Entity | None:
+        """What it holds under a key. Raises ValueError for what is no key."""
+        kind, identity = key
+        if kind == CatalogFormat.KIND:
+            return CatalogFormat(self.format)
+        if kind not in KINDS:
+            raise ValueError(f"the catalog holds nothing of kind {kind!r}")
+        found: Entity | None = self.of_kind(kind).get(KINDS[kind].place(identity))
+        return found
 
     @property
     def size(self) -> int:
         """How many entities it holds, without those that are about the catalog itself."""
-        names = len(self.namespaces) + len(self.topics) + len(self.homes) + len(self.gateways)
-        return names + len(self.acls) + len(self.scram) + bool(self.seeded)
+        return sum(len(self.of_kind(kind.name)) for kind in KINDS.values() if kind.counted)
+
+    # -- by kind: looked up often, so found once ------------------------------------------------
+
+    @cached_property
+    def namespaces(self) -> Mapping[str, Namespace]:
+        """Each tier path that exists, by path; the default namespace (``""``) is left out."""
+        return self.of_kind(Namespace.KIND)
+
+    @cached_property
+    def topics(self) -> Mapping[str, TopicEntry]:
+        """The topics whose flat name does not say everything, by flat name: each is reachable by
+        the names of its entry and by no other."""
+        return self.of_kind(TopicEntry.KIND)
+
+    @cached_property
+    def acls(self) -> Mapping[ResourcePattern, ResourceAcls]:
+        """All ACLs, by pattern."""
+        return self.of_kind(ResourceAcls.KIND)
+
+    @cached_property
+    def scram(self) -> Mapping[tuple[str, str], ScramCredential]:
+        """Credentials, by mechanism and user."""
+        return self.of_kind(ScramCredential.KIND)
+
+    @cached_property
+    def homes(self) -> Mapping[str, str]:
+        """The home namespaces of principals."""
+        found: Mapping[str, PrincipalHome] = self.of_kind(PrincipalHome.KIND)
+        return {principal: home.namespace for principal, home in found.items()}
+
+    @cached_property
+    def gateways(self) -> Mapping[str, Gateway]:
+        """The gateways that take part, by id."""
+        return self.of_kind(Gateway.KIND)
+
+    @cached_property
+    def seeded(self) -> frozenset[str]:
+        """The namespaces of configuration files that were made once."""
+        found: Seeds = self.of_kind(Seeds.KIND).get((), Seeds(frozenset()))
+        return found.namespaces
+
+    @cached_property
+    def signing(self) -> str:
+        """The id of the key that records are signed with; empty: they need not be."""
+        found: Signing = self.of_kind(Signing.KIND).get((), Signing(""))
+        return found.key
+
+    @cached_property
+    def format(self) -> int:
+        """What the records of the catalog may hold."""
+        found: CatalogFormat = self.of_kind(CatalogFormat.KIND).get((), CatalogFormat(1))
+        return found.level
 
     # -- namespaces -----------------------------------------------------------------------------
 
@@ -230,68 +283,59 @@ class _Draft:
 
     def __init__(self, base: Snapshot) -> None:
         self._base = base
-        self._copies: dict[str, Any] = {}
-        self._values: dict[str, Any] = {}
+        self._copies: dict[str, dict[Any, Any]] = {}
+        self._indexes: dict[str, Any] = {}
 
     def apply(self, change: Change) -> None:
-        kind, identity = key_of(change)
-        entity = None if isinstance(change, Removal) else change
-        match kind:
-            case "namespace":
-                assert entity is None or isinstance(entity, Namespace)
-                self._namespace(identity, entity)
-            case "topic":
-                assert entity is None or isinstance(entity, TopicEntry)
-                self._topic(identity, entity)
-            case "acl":
-                assert entity is None or isinstance(entity, ResourceAcls)
-                pattern = pattern_of(identity) if entity is None else entity.pattern
-                _put(self._copy("acls"), pattern, entity)
-            case "scram":
-                mechanism, _, user = identity.partition("/")
-                _put(self._copy("scram"), (mechanism, user), entity)
-            case "home":
-                home = entity.namespace if isinstance(entity, PrincipalHome) else None
-                _put(self._copy("homes"), identity, home)
-            case "gateway":
-                _put(self._copy("gateways"), identity, entity)
-            case "seeds":
-                self._values["seeded"] = (
-                    entity.namespaces if isinstance(entity, Seeds) else frozenset()
-                )
-            case "signing":
-                self._values["signing"] = entity.key if isinstance(entity, Signing) else ""
-            case "format":
-                self._values["format"] = entity.level if isinstance(entity, CatalogFormat) else 1
-            case _:
-                raise ValueError(f"the catalog holds nothing of kind {kind!r}")
+        entity: Entity | None = None
+        if isinstance(change, Removal):
+            name, identity = change.key
+            if name not in KINDS:
+                raise ValueError(f"the catalog holds nothing of kind {name!r}")
+            place = KINDS[name].place(identity)
+        else:
+            kind = kind_of(change)
+            name, place = kind.name, kind.place_of(change)
+            if change != kind.nothing:
+                entity = kind.lasting(change)
+        if name == Namespace.KIND:
+            self._index_namespace(place, entity)
+        elif name == TopicEntry.KIND:
+            self._index_topic(place, entity)
+        _put(self._copy(name), place, entity)
 
     def snapshot(self, version: int) -> Snapshot:
-        return replace(self._base, version=version, **self._copies, **self._values)
+        held = {**self._base.held, **self._copies}
+        held = {name: entities for name, entities in held.items() if entities}
+        return replace(self._base, version=version, held=held, **self._indexes)
 
-    def _copy(self, attribute: str) -> dict[Any, Any]:
-        copy: dict[Any, Any] | None = self._copies.get(attribute)
+    def _copy(self, kind: str) -> dict[Any, Any]:
+        copy = self._copies.get(kind)
         if copy is None:
-            copy = self._copies[attribute] = dict(getattr(self._base, attribute))
+            copy = self._copies[kind] = dict(self._base.of_kind(kind))
         return copy
 
-    def _namespace(self, path: str, entity: Namespace | None) -> None:
-        _put(self._copy("namespaces"), path, entity)
-        _put(self._copy("_prefixes"), fold(flat_prefix(path)), None if entity is None else path)
-        deleting: frozenset[str] = self._values.get("_deleting", self._base.deleting())
+    def _index(self, attribute: str) -> dict[Any, Any]:
+        copy: dict[Any, Any] | None = self._indexes.get(attribute)
+        if copy is None:
+            copy = self._indexes[attribute] = dict(getattr(self._base, attribute))
+        return copy
+
+    def _index_namespace(self, path: Any, entity: Any) -> None:
+        _put(self._index("_prefixes"), fold(flat_prefix(path)), None if entity is None else path)
+        deleting: frozenset[str] = self._indexes.get("_deleting", self._base.deleting())
         marked = entity is not None and entity.deleting is not None
         if marked is not (path in deleting):
-            self._values["_deleting"] = deleting | {path} if marked else deleting - {path}
+            self._indexes["_deleting"] = deleting | {path} if marked else deleting - {path}
 
-    def _topic(self, flat: str, entity: TopicEntry | None) -> None:
-        topics, names, ids = (self._copy(a) for a in ("topics", "_by_name", "_by_id"))
-        former: TopicEntry | None = topics.get(flat)
+    def _index_topic(self, flat: Any, entity: Any) -> None:
+        names, ids = self._index("_by_name"), self._index("_by_id")
+        former: TopicEntry | None = self._copy(TopicEntry.KIND).get(flat)
         for name in () if former is None else former.names:
             if names.get(name) == flat:
                 del names[name]
         for topic_id, _ in () if former is None else _ids(former):
             ids.pop(topic_id, None)
-        _put(topics, flat, entity)
         if entity is None:
             return
         # An alias gives way to a topic that has taken the name since.

@@ -16,9 +16,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from gateway.catalog.actor import ACTOR
 from gateway.catalog.batch import Batch, Waiting
-from gateway.catalog.committed import Observer
+from gateway.catalog.committed import ACTOR, Observer
 from gateway.catalog.partition import (
     Fenced,
     LogError,

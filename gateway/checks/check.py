@@ -20,8 +20,7 @@ from gateway.checks.certificates import (
     certificate_warnings,
 )
 from gateway.checks.exposure import exposures
-from gateway.checks.homes import homes_not_seeded
-from gateway.checks.policies import policy_problems
+from gateway.checks.named import homes_not_seeded, policy_problems
 from gateway.checks.port_probe import probe
 from gateway.config.errors import Key, Problem
 from gateway.config.models import Address, Config

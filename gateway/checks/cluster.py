@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.records import FORMAT
-from gateway.catalog.setup import own_security
+from gateway.catalog.replicated import own_security
 from gateway.catalog.snapshot import Snapshot
 from gateway.checks.broker_rights import (
     CLIENTS_KEY,
@@ -21,7 +21,7 @@ from gateway.checks.broker_rights import (
     rights_of,
 )
 from gateway.checks.durability import hollow_topics
-from gateway.checks.homes import homes_not_there
+from gateway.checks.named import homes_not_there
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.commands import operator

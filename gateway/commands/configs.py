@@ -6,25 +6,27 @@ import argparse
 from collections.abc import Sequence
 
 from gateway.commands.admin import DELETE, SET, Admin
-from gateway.commands.answers import Config, Described
-from gateway.commands.config_lines import (
+from gateway.commands.answers import (
     DYNAMIC_DEFAULT_BROKER_CONFIG,
     DYNAMIC_TOPIC_CONFIG,
+    Config,
+    Described,
     as_json,
     lines,
 )
 from gateway.commands.failure import CommandError, UsageError
-from gateway.commands.listed import (
+from gateway.commands.namespaces import (
+    DELETING,
+    SUB_NAMESPACES,
+    TOPICS,
     is_default,
     namespace_argument,
     namespace_resource,
     sent,
     topic_argument,
 )
-from gateway.commands.namespaces import DELETING, SUB_NAMESPACES, TOPICS
-from gateway.commands.progress import Progress
 from gateway.commands.running import add_client_arguments, run_client
-from gateway.commands.told import print_json, refusal
+from gateway.commands.told import Progress, print_json, refusal
 
 _EXAMPLES = """\
 examples:

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Final
 
-from gateway.acls.loading import load_authorizer
+from gateway.acl_model import Operation, Resource
+from gateway.acls.authorizer import Authorizer, load_authorizer
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands import operator
-from gateway.commands.applied import as_json, policy_table
 from gateway.commands.explained import Explained, explain_name
 from gateway.commands.failure import CommandError, UsageError
-from gateway.commands.permissions import Permitted, permissions
-from gateway.commands.progress import Progress
+from gateway.commands.policies import as_json, policy_table
 from gateway.commands.running import run
-from gateway.commands.told import print_json, table
+from gateway.commands.told import Progress, print_json, table
 from gateway.config.models import Config, Listener
 from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS
 from gateway.policies.told import MIN_ISR, Row, is_hollow, rows
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.views.authorized_access import AuthorizedAccess
-from gateway.views.homes import home_of, settings_of, view_settings
 from gateway.views.view import View
+from gateway.views.views import home_of, settings_of, view_settings
 
 _NOBODY = ANONYMOUS.principal
 
@@ -178,3 +178,36 @@ def _view(config: Config, listener: Listener, principal: str, snapshot: Snapshot
     """The names as this principal sees them there: in its home, if it has one."""
     settings = view_settings(listener, config.clusters[0])
     return View(settings_of(settings, home_of(config.principals, snapshot, principal)), snapshot)
+
+
+TOPIC_OPERATIONS: Final = (
+    Operation.READ,
+    Operation.WRITE,
+    Operation.DESCRIBE,
+    Operation.CREATE,
+    Operation.DELETE,
+    Operation.ALTER,
+    Operation.DESCRIBE_CONFIGS,
+    Operation.ALTER_CONFIGS,
+)
+"""What can be done with a topic, those first that are asked about most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permitted:
+    """One operation: whether it is allowed, and the ``rule``, an ACL or what stands for one."""
+
+    operation: str
+    allowed: bool
+    rule: str
+
+
+def permissions(
+    authorizer: Authorizer, principal: str, host: str, named: Resource
+) -> tuple[Permitted, ...]:
+    """All operations on a topic or namespace."""
+    found = []
+    for operation in TOPIC_OPERATIONS:
+        verdict = authorizer.authorize(principal, host, operation, named)
+        found.append(Permitted(operation.name, verdict.allowed, verdict.rule))
+    return tuple(found)

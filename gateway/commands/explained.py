@@ -9,10 +9,10 @@ from typing import Any, Final, Protocol
 
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_fields import time_text
-from gateway.commands.config_lines import DYNAMIC_TOPIC_CONFIG, source_name
-from gateway.commands.describe import id_text
+from gateway.catalog.yaml_values import time_text
+from gateway.commands.answers import DYNAMIC_TOPIC_CONFIG, source_name
 from gateway.commands.failure import CommandError
+from gateway.commands.topics.describe import id_text
 from gateway.decision import Denied
 from gateway.names import InvalidName, LogicalName
 from gateway.rules.nested import element_class, make

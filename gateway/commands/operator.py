@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.audit.interface import NO_AUDIT, Audit, AuditError
-from gateway.audit.setup import COMMANDS, open_audit
+from gateway.audit.places import COMMANDS, open_audit
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.actor import Actor
 from gateway.catalog.catalog_topic import CATALOG_TOPIC, CatalogTopicError, check_topic
+from gateway.catalog.committed import Actor
 from gateway.catalog.records import UnreadableCatalog
-from gateway.catalog.setup import open_catalog, own_security
+from gateway.catalog.replicated import open_catalog, own_security
 from gateway.catalog.signatures import KeyFileError
 from gateway.catalog.source import CatalogUnavailable, CheckedCatalog
 from gateway.cluster.admin import BrokerAdmin

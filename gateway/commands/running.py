@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from gateway.commands.admin import Admin
 from gateway.commands.client import DEFAULT_TIMEOUT, GatewayClient
 from gateway.commands.client_properties import ClientSecurity
-from gateway.commands.failure import CommandError
+from gateway.commands.failure import CommandError, UsageError
 from gateway.commands.told import addressed, say_error
 from gateway.config.models import Address, parse_address
 
@@ -88,3 +89,36 @@ def _seconds(text: str) -> float:
     if not 0 < seconds <= 86_400:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
     return seconds
+
+
+Actions: TypeAlias = Mapping[str, tuple[Command, str]]
+"""Each action to what does it, and to the flags that go with it, by their names in ``argparse``."""
+
+_ALWAYS: Final = frozenset(
+    {"action", "bootstrap_server", "command", "command_config", "json", "run", "timeout"}
+)
+_SPELLED: Final = {"as_name": "--as"}
+"""``as`` is a word of Python's own."""
+
+
+def run_action(actions: Actions, options: argparse.Namespace) -> int:
+    """Do what ``options.action`` says; returns the exit status."""
+    try:
+        _check_flags(actions, options)
+    except UsageError as error:
+        say_error(str(error))
+        return error.status
+    command, _ = actions[options.action]
+    return run_client(command, options)
+
+
+def _check_flags(actions: Actions, options: argparse.Namespace) -> None:
+    """Raises UsageError for a flag that the action would not look at."""
+    allowed = {*_ALWAYS, *actions[options.action][1].split()}
+    for name, value in vars(options).items():
+        if name not in allowed and value not in (None, False):
+            flag = _SPELLED.get(name, "--" + name.replace("_", "-"))
+            where = " or ".join(
+                f"--{a}" for a, (_, known) in actions.items() if name in known.split()
+            )
+            raise UsageError(f"{flag} does not go with --{options.action} but with {where}")

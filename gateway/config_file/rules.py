@@ -18,8 +18,7 @@ from gateway.config.models import (
 )
 from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC, AuditSettings, ClusterSecurity
 from gateway.config_file.cluster_rules import catalog_problems, cluster_problems
-from gateway.config_file.sasl_rules import sasl_problems
-from gateway.config_file.security_rules import tls_problems
+from gateway.config_file.security_rules import sasl_problems, tls_problems
 from gateway.names import is_reserved, parents
 from gateway.node_ids import NodeIdRanges
 

@@ -23,8 +23,7 @@ from gateway.rules.api_versions import UNKNOWN_SOFTWARE
 from gateway.session.own_requests import ask
 from gateway.session.session import Session
 from gateway.views.access import Access
-from gateway.views.homes import home_of
-from gateway.views.views import Views
+from gateway.views.views import Views, home_of
 from gateway.virtual_brokers import ListenerAddresses
 
 HOME_CHANGED: Final = "home namespace of its principal has changed"

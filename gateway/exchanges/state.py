@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from gateway.auth.pass_through_reauthentication import PassThroughReauthentication
-from gateway.auth.reauthentication import Reauthentication
+from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
 from gateway.brokers.login import Ask
 from gateway.decision import Denied
 from gateway.exchanges.worker_state import WorkerState

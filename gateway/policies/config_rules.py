@@ -9,8 +9,8 @@ from typing import Final
 
 from gateway.config.policies import UNLIMITED, UNLIMITED_KEYS, ConfigRules, PolicyBlock, Range
 from gateway.names import DELIMITER
-from gateway.policies.findings import Finding, allowance, broken_bound, cut, listed
 from gateway.policies.interface import RequestMetadata
+from gateway.policies.violation import Finding, allowance, broken_bound, cut, listed
 
 SAME_AS: Final = {
     "local.retention.ms": "retention.ms",

@@ -10,11 +10,18 @@ from collections.abc import Collection, Iterator
 from gateway.config.policies import Range, compiled_pattern
 from gateway.names import DELIMITER
 from gateway.policies.config_rules import config_findings
-from gateway.policies.findings import Finding, allowance, broken_bound
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.measures import measures
+from gateway.policies.limits import measures
 from gateway.policies.tree import Placed
-from gateway.policies.violation import Violation, near_miss, shown_name, violation
+from gateway.policies.violation import (
+    Finding,
+    Violation,
+    allowance,
+    broken_bound,
+    near_miss,
+    shown_name,
+    violation,
+)
 
 
 def violations(placed: Placed, metadata: RequestMetadata) -> list[Violation]:

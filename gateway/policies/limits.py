@@ -6,15 +6,17 @@ creations at the same time no one too many is allowed. Pure and quick.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, NamedTuple, Protocol
 
-from gateway.config.policies import Range
-from gateway.policies.findings import allowance
-from gateway.policies.measures import is_near
+from gateway.config.policies import PolicyBlock, Range
+from gateway.names import DELIMITER
+from gateway.policies.config_rules import number
+from gateway.policies.interface import RequestMetadata
 from gateway.policies.tree import Placed, Policies
-from gateway.policies.violation import Violation, near_miss, shown_name, violation
+from gateway.policies.violation import Violation, allowance, near_miss, shown_name, violation
 
 
 class Usage(Protocol):
@@ -110,3 +112,55 @@ def _limits(
         there = usage.partitions("") if path == "" else usage.tree_partitions(path)
         most = block.max_partitions_in_tree
         yield _Limit("max_partitions_in_tree", most, there + partitions, "partitions", tree)
+
+
+_MAX_LONG: Final = (1 << 63) - 1
+
+
+class Measure(NamedTuple):
+    """One end of a range that a number is held to. ``value`` is None where it is no whole number of
+    64 bits, as where a retention has no limit."""
+
+    rule: str
+    value: int | None
+    limit: int
+    broken: bool
+
+    @property
+    def near(self) -> bool:
+        """Whether the number is allowed, and within 20 % of the limit."""
+        return not self.broken and self.value is not None and is_near(self.value, self.limit)
+
+
+def is_near(value: int, limit: int) -> bool:
+    """Whether a number is within 20 % of a limit, on whichever side; nothing is near to 0."""
+    return limit != 0 and abs(limit - value) * 5 <= abs(limit)
+
+
+def measures(block: PolicyBlock, metadata: RequestMetadata) -> Iterator[Measure]:
+    """All numbers of a topic, or of a namespace, that a block limits and that are known."""
+    is_namespace = metadata.topic.endswith(DELIMITER)
+    if not is_namespace:
+        yield from _ends("partitions", block.partitions, metadata.partitions)
+        assignments = metadata.replicas_assignments
+        factors = [metadata.replication_factor]
+        if assignments is not None:
+            factors = [len(assignments[partition]) for partition in sorted(assignments)]
+        for factor in factors:
+            yield from _ends("replication_factor", block.replication_factor, factor)
+    for key, allowed in block.ranges().items():
+        text = metadata.configs.get(key)
+        if not is_namespace and key in metadata.effective_configs:
+            text = metadata.effective_configs[key]
+        yield from _ends(key, allowed, None if text is None else number(key, text))
+
+
+def _ends(name: str, allowed: Range | None, value: float | None) -> Iterator[Measure]:
+    if allowed is None or value is None:
+        return
+    whole = not math.isinf(value) and value == int(value) and abs(value) <= _MAX_LONG
+    shown = int(value) if whole else None
+    if allowed.min is not None:
+        yield Measure(f"{name}.min", shown, allowed.min, value < allowed.min)
+    if allowed.max is not None:
+        yield Measure(f"{name}.max", shown, allowed.max, value > allowed.max)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.config.policies import Mode, PolicyBlock, Range
-from gateway.policies.loading import KEY
+from gateway.policies.instance import KEY
 from gateway.policies.tree import BUILT_IN, Placed, Policies
 
 ACKS: Final = "producer.acks"

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from gateway.changes.base.context import Admin
 from gateway.kafka_names import error_name
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from gateway.rules.nested import element_class, make
 from protocol import messages
 

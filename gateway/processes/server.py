@@ -11,13 +11,13 @@ from time import monotonic
 from typing import Any
 
 from gateway import version
-from gateway.acls.allowed_by import needed_acls
-from gateway.acls.loading import load_authorizer
+from gateway.acls.authorizer import load_authorizer
+from gateway.acls.search import needed_acls
 from gateway.apis.table import prepare
-from gateway.audit.setup import open_audit
+from gateway.audit.places import open_audit
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.members import register, seed
-from gateway.catalog.setup import open_catalog, own_security
+from gateway.catalog.replicated import open_catalog, own_security
 from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
 from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
@@ -48,9 +48,8 @@ from gateway.processes.worker_channel import WorkerReport
 from gateway.processes.worker_policies import WorkerPolicies
 from gateway.slices import Turns
 from gateway.tls.handshake import FAILED, NO_PRINCIPAL
-from gateway.tls.identity import MECHANISM, identity_of
-from gateway.views.homes import view_settings
-from gateway.views.views import Views
+from gateway.tls.principal_mapping import MECHANISM, identity_of
+from gateway.views.views import Views, view_settings
 
 log = logging.getLogger(__name__)
 

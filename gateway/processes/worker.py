@@ -34,7 +34,7 @@ from gateway.catalog.signatures import KeyFileError
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from gateway.processes.logs import set_up_logging
 from gateway.processes.server import Server
 from gateway.processes.worker_channel import (
@@ -45,7 +45,7 @@ from gateway.processes.worker_channel import (
     receive_config,
 )
 from gateway.processes.worker_orders import OrderTaker
-from gateway.sinks.topic_setup import TopicUnusable
+from gateway.sinks.topic_partitions import TopicUnusable
 from gateway.tls.files import TlsError
 from gateway.tls.principal_mapping import InvalidRules
 from gateway.traffic.log import TrafficLog

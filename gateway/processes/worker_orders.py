@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from gateway.config.policies import PolicySettings
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from gateway.processes.worker_channel import Prepared
 
 log = logging.getLogger(__name__)

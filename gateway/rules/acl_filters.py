@@ -11,16 +11,11 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, NamedTuple
 
-from gateway.acl_model import (
-    AclEntry,
-    PatternType,
-    ResourceAcls,
-    ResourcePattern,
-    ResourceType,
-)
+from gateway.acl_model import AclEntry, PatternType, ResourcePattern, ResourceType
 from gateway.acls.authorizer import AclFilter
-from gateway.acls.filters import means_entry, means_pattern
 from gateway.acls.patterns import NAMESPACED
+from gateway.acls.search import means_entry, means_pattern
+from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from gateway.rules.acl_names import home_wildcard, pattern_named, shown_pattern

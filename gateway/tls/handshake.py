@@ -20,8 +20,8 @@ from gateway.broker_names import UnknownName
 from gateway.peers import address_text, host_text
 from gateway.tls.client_hello import MAX_HELLO, ClientHello, read_hello
 from gateway.tls.contexts import HELLO, ON_ALERT, UNRECOGNIZED_NAME
-from gateway.tls.identity import NoPrincipal, note_identity
 from gateway.tls.listener import TlsListener
+from gateway.tls.principal_mapping import NoPrincipal, note_identity
 
 log = logging.getLogger(__name__)
 

@@ -18,8 +18,7 @@ from gateway.identity import ANONYMOUS, Identity
 from gateway.tls.client_hello import ClientHello
 from gateway.tls.contexts import NamedObject, TlsError, server_context, watched_files
 from gateway.tls.files import MAX_FILE_BYTES, read_certificates, seconds_left
-from gateway.tls.identity import peer_identity
-from gateway.tls.principal_mapping import PrincipalMapping
+from gateway.tls.principal_mapping import PrincipalMapping, peer_identity
 
 log = logging.getLogger(__name__)
 

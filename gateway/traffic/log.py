@@ -86,7 +86,7 @@ class TrafficLog:
     async def start_topic(self) -> None:
         """Check the topic, or make it, and start writing it.
 
-        Raises gateway.sinks.topic_setup.TopicUnusable; OSError when the cluster does not answer.
+        Raises TopicUnusable, and OSError when the cluster does not answer.
         """
         if self._topic is not None:
             await self._topic.start()

@@ -6,11 +6,10 @@ from typing import Final
 
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.own_topic import Admin
-from gateway.catalog.setup import own_security
+from gateway.catalog.replicated import own_security
 from gateway.config.models import Config
 from gateway.sinks.record_topic import RecordTopic
-from gateway.sinks.topic_partitions import TopicPartitions
-from gateway.sinks.topic_setup import ensure_topic
+from gateway.sinks.topic_partitions import TopicPartitions, ensure_topic
 from gateway.traffic.log import WHAT, Draft, TrafficLog, encode_message
 from gateway.traffic.record import Origin
 

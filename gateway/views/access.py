@@ -18,8 +18,8 @@ from gateway.acl_model import (
     ResourceType,
     resource,
 )
-from gateway.acls.allowed_by import AllowedBy
 from gateway.acls.authorizer import AclFilter
+from gateway.acls.search import AllowedBy
 from gateway.decision import Denied, Resolved
 from gateway.names import InvalidName
 from gateway.views.spelling import id_owner

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from gateway.acl_model import AclBinding, AclEntry, ResourceAcls, ResourcePattern
+from gateway.acl_model import AclBinding, AclEntry, ResourcePattern
+from gateway.catalog.entities import ResourceAcls
 
 
 def by_pattern(acls: Iterable[AclBinding]) -> list[ResourceAcls]:

@@ -12,14 +12,13 @@ from gateway.acl_model import (
     PatternType,
     Permission,
     Resource,
-    ResourceAcls,
     ResourcePattern,
     ResourceType,
     pattern_of,
     resource,
 )
 from gateway.acls.standard import StandardAuthorizer
-from gateway.catalog.entities import Entity
+from gateway.catalog.entities import Entity, ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 
 HOST = "10.0.0.1"

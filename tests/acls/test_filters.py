@@ -1,4 +1,4 @@
-"""gateway.acls.filters: what a filter means (KIP-140, KIP-290)."""
+"""gateway.acls.search: what a filter means (KIP-140, KIP-290)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from gateway.acl_model import Operation, PatternType, Permission, ResourceType, pattern_of
 from gateway.acls.authorizer import AclFilter
-from gateway.acls.filters import means_entry, means_pattern
+from gateway.acls.search import means_entry, means_pattern
 from tests.acls.samples import HOST, entry
 
 TOPIC, ANY = ResourceType.TOPIC, ResourceType.ANY

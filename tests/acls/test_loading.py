@@ -1,11 +1,11 @@
-"""gateway.acls.loading: the class that a configuration names."""
+"""gateway.acls.authorizer: the class that a configuration names."""
 
 from __future__ import annotations
 
 import pytest
 
 from gateway.acl_model import Operation, ResourceType, resource
-from gateway.acls.loading import AuthorizerError, load_authorizer
+from gateway.acls.authorizer import AuthorizerError, load_authorizer
 from gateway.acls.standard import StandardAuthorizer
 from gateway.config.security import Authorization
 from tests.acls.custom import ListAuthorizer

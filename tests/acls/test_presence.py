@@ -1,4 +1,4 @@
-"""gateway.acls.presence: which names any ACL covers."""
+"""gateway.acls.index: which names any ACL covers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.acl_model import PatternType, ResourcePattern, ResourceType
+from gateway.acls.index import Presence
 from gateway.acls.patterns import covers
-from gateway.acls.presence import Presence
 from tests.acls.samples import KINDS, NAMES, patterns
 
 

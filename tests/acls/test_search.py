@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 
 from gateway.acl_model import Operation, PatternType, Permission, ResourceType
 from gateway.acls.authorizer import AclFilter
-from gateway.acls.filters import means_entry, means_pattern
 from gateway.acls.index import AclIndex
-from gateway.acls.search import matching_acls
+from gateway.acls.search import matching_acls, means_entry, means_pattern
 from gateway.catalog.snapshot import Snapshot
 from tests.acls.reference import bindings_of
 from tests.acls.samples import HOST, KINDS, NAMES, PRINCIPALS, acls, snapshots

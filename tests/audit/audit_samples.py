@@ -7,15 +7,13 @@ from gateway.acl_model import (
     Operation,
     PatternType,
     Permission,
-    ResourceAcls,
     ResourcePattern,
     ResourceType,
 )
 from gateway.audit.catalog_changes import CatalogChange, told
 from gateway.audit.event import AuditEvent, AuthenticationFailure, Happening, Revocation
-from gateway.catalog.actor import Actor
-from gateway.catalog.committed import Committed
-from gateway.catalog.entities import Change, Entity, Removal, key_of
+from gateway.catalog.committed import Actor, Committed
+from gateway.catalog.entities import Change, Entity, Removal, ResourceAcls, key_of
 from gateway.flows import Denial, FlowSource
 from tests.gateway.flow_samples import source
 

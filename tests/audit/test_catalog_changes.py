@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.audit import catalog_changes as audit_catalog
-from gateway.audit.catalog_changes import MAX_LISTED, State, resource_of, told
+from gateway.audit.catalog_changes import MAX_LISTED, State, told
 from gateway.audit.event import encode
 from gateway.catalog.entities import (
     Alias,
@@ -25,6 +24,7 @@ from gateway.catalog.entities import (
     Signing,
     TopicEntry,
 )
+from gateway.catalog.schema import kind_of
 from gateway.names import LogicalName
 from tests.audit import audit_samples as samples
 from tests.catalog import strategies
@@ -99,7 +99,7 @@ def states(before: Entity | None, after: Entity | None) -> tuple[State | None, S
     ],
 )
 def test_every_kind_made_and_removed(entity: Entity, resource: str, state: State) -> None:
-    assert resource_of(entity) == resource
+    assert kind_of(entity).resource_of(entity) == resource
     created = samples.change(None, entity)
     assert (created.action, created.before, created.after) == ("created", None, state)
     deleted = samples.change(entity, None)
@@ -216,7 +216,7 @@ def test_every_field_of_an_entity_is_told_or_left_out_on_purpose() -> None:
         Signing("k1"),
     ]
     for entity in entities:
-        state = audit_catalog._state(entity)
+        state = kind_of(entity).to_audit(entity)
         assert state is not None
         name = type(entity).__name__
         assert set(entity.__slots__) == set(state) | left_out[name], name

@@ -1,4 +1,4 @@
-"""gateway.audit.files: events in files, and disks that are slow or full."""
+"""gateway.audit.places: events in files, and disks that are slow or full."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 from devkit.waiting import wait_until
 from gateway.audit.event import Happening
-from gateway.audit.files import AuditFiles, rolling
 from gateway.audit.hub import AuditHub
 from gateway.audit.interface import AuditError
+from gateway.audit.places import AuditFiles, rolling
 from tests.audit import audit_samples as samples
 from tests.audit.cloud_events import checked
 from tests.traffic.test_log import MemorySink

@@ -1,4 +1,4 @@
-"""gateway.audit.setup: what a configuration asks for, and the topic that it names."""
+"""gateway.audit.places: what a configuration asks for, and the topic that it names."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from gateway.audit.hub import AuditHub
 from gateway.audit.interface import NO_AUDIT
-from gateway.audit.setup import COMMANDS, ensure_topic, open_audit
+from gateway.audit.places import COMMANDS, ensure_topic, open_audit
 from gateway.cluster.link import ClusterUnreachable
-from gateway.sinks import topic_setup
-from gateway.sinks.topic_setup import CONFIGS, TopicUnusable
+from gateway.sinks import topic_partitions
+from gateway.sinks.topic_partitions import CONFIGS, TopicUnusable
 from tests.audit import audit_samples as samples
 from tests.audit.cloud_events import checked
 from tests.catalog.test_catalog_topic import (
@@ -30,8 +30,8 @@ from tests.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_setup, "_SETTLE_SECONDS", 0.05)
-    monkeypatch.setattr(topic_setup, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(topic_partitions, "_SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(topic_partitions, "_POLL_SECONDS", 0.01)
 
 
 def test_without_directory_and_topic_there_is_none(tmp_path: Path) -> None:

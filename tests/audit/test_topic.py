@@ -1,4 +1,4 @@
-"""gateway.audit.topic: waiting for a cluster that is away, dropping, and ending in time."""
+"""gateway.audit.places: waiting for a cluster that is away, dropping, and ending in time."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pytest
 
 from gateway.audit.hub import AuditHub
 from gateway.audit.interface import AuditError
-from gateway.audit.topic import AuditTopic
+from gateway.audit.places import AuditTopic
 from gateway.catalog.partition import LogError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.sinks import record_topic
 from gateway.sinks.record_topic import CHUNK
-from gateway.sinks.topic_partitions import Message, TopicMissing, Written
-from gateway.sinks.topic_setup import TopicUnusable
+from gateway.sinks.topic_partitions import Message, TopicMissing, TopicUnusable, Written
 from tests.audit import audit_samples as samples
 from tests.audit.cloud_events import checked
 from tests.waiting import eventually

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from gateway.auth.exchange import AuthenticationFailed
-from gateway.auth.messages import (
+from gateway.auth.exchange import (
     AUTHENTICATE,
     HANDSHAKE,
+    AuthenticationFailed,
     authenticate_answer,
     authenticate_refusal,
     handshake_answer,

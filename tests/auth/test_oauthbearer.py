@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell
-from gateway.auth.oauthbearer import OAuthBearerExchange
-from gateway.auth.tokens import Token, TokenChecker
+from gateway.auth.oauthbearer import OAuthBearerExchange, Token, TokenChecker
 from gateway.identity import Identity
 
 CHALLENGE = b'{"status":"invalid_token"}'

@@ -1,11 +1,11 @@
-"""gateway.auth.pass_through_reauthentication: sessions that the broker prolongs (KIP-368)."""
+"""gateway.auth.reauthentication: sessions that the broker prolongs (KIP-368)."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-from gateway.auth.pass_through_reauthentication import PassThroughReauthentication
+from gateway.auth.reauthentication import PassThroughReauthentication
 from gateway.brokers.messages import request_frame, response_body, response_entity
 from gateway.identity import Identity
 from tests.auth.passing_client import NOW, SECRET, HonestTokens, broker_of, through_of

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from scramp import ScramClient, ScramException, ScramMechanism
 
 from gateway.auth.exchange import AuthenticationFailed
-from gateway.auth.scram import MECHANISMS, ScramExchange
-from gateway.auth.unknown_users import UnknownUsers
+from gateway.auth.scram import MECHANISMS, ScramExchange, UnknownUsers
 from gateway.catalog.entities import ScramCredential
 from gateway.identity import Identity
 

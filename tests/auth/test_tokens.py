@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell
 from gateway.auth.jwks import KeySet
-from gateway.auth.tokens import TokenChecker
+from gateway.auth.oauthbearer import TokenChecker
 from gateway.config.security import OAuthBearer
 from tests.auth.tokens import AUDIENCE, claims, jwk, key_set, token
 

@@ -9,7 +9,6 @@ from gateway.acl_model import (
     Operation,
     PatternType,
     Permission,
-    ResourceAcls,
     ResourcePattern,
     ResourceType,
 )
@@ -21,6 +20,7 @@ from gateway.catalog.entities import (
     Namespace,
     PrincipalHome,
     Removal,
+    ResourceAcls,
     ScramCredential,
     Seeds,
     TopicEntry,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
-from gateway.catalog import records
 from gateway.catalog.batch import Batch, Waiting
 from gateway.catalog.entities import CatalogFormat, Change, Namespace, Removal
 from gateway.catalog.records import decode
+from gateway.catalog.schema import KINDS
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Decide
 
@@ -82,8 +82,8 @@ async def test_an_answer_is_given_once() -> None:
 async def test_what_the_format_of_the_catalog_has_no_room_for_is_not_written(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    levels: Mapping[str, int] = {**records.LEVELS, "namespace": 2, "format": 2}
-    monkeypatch.setattr(records, "LEVELS", levels)
+    for name in ("namespace", "format"):
+        monkeypatch.setitem(KINDS, name, replace(KINDS[name], level=2))
     batch = Batch(Snapshot(), "", 0)
     for decide in (
         lambda _: [Namespace("a")],

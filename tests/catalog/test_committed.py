@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.catalog.actor import GATEWAY, Actor
-from gateway.catalog.committed import Committed, committed, entity_of
+from gateway.catalog.committed import GATEWAY, Actor, Committed, committed
 from gateway.catalog.entities import (
     CatalogFormat,
     Change,
@@ -17,7 +16,7 @@ from gateway.catalog.entities import (
     Signing,
     key_of,
 )
-from gateway.catalog.signing import signed
+from gateway.catalog.members import signed
 from gateway.catalog.snapshot import Snapshot
 from tests.catalog import strategies
 
@@ -79,7 +78,7 @@ def _by_key(state: Snapshot) -> dict[Key, Entity]:
 def test_every_entity_is_found_by_its_key(changes: list[Change]) -> None:
     state = Snapshot().apply(changes, len(changes))
     for entity in state.entities():
-        assert entity_of(state, key_of(entity)) == entity
+        assert state.entity(key_of(entity)) == entity
 
 
 def test_that_everything_is_signed_is_one_change() -> None:

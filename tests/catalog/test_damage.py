@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.catalog.damage import MAX_ABSENT, Damage
 from gateway.catalog.entities import Namespace, Removal
+from gateway.catalog.skipped import MAX_ABSENT, Damage
 from gateway.catalog.snapshot import Snapshot
 
 SNAPSHOT = Snapshot.of(["a"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.catalog.damage import Skipped
-from gateway.catalog.expected import Expected
+from gateway.catalog.freshness import Expected
+from gateway.catalog.skipped import Skipped
 from gateway.catalog.snapshot import Snapshot
 
 

@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.catalog.batch import Batch, Waiting
-from gateway.catalog.damage import Damage
 from gateway.catalog.entities import CatalogFormat, Change, Namespace, Removal, key_of
+from gateway.catalog.members import sign_all
 from gateway.catalog.mending import mending
 from gateway.catalog.records import Record, UnreadableCatalog, encode
 from gateway.catalog.replay import BrokenSequence, Replay
 from gateway.catalog.signatures import KeyFile, Place, Signature, SigningKey
-from gateway.catalog.signing import sign_all
+from gateway.catalog.skipped import Damage
 from gateway.catalog.snapshot import Snapshot
 from tests.catalog.strategies import changes, paths
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
@@ -15,6 +15,7 @@ from gateway.catalog.entities import (
     Namespace,
     PrincipalHome,
     Removal,
+    ResourceAcls,
     ScramCredential,
     Seeds,
     Signing,
@@ -22,7 +23,6 @@ from gateway.catalog.entities import (
 )
 from gateway.catalog.records import (
     FORMAT,
-    LEVELS,
     Junk,
     Record,
     UnreadableCatalog,
@@ -115,20 +115,6 @@ def test_the_form_of_a_record(change: Change, key: str, value: str | None) -> No
         "last": b"9",
         "decision": b"0a",
         "after": b"09",
-    }
-
-
-def test_every_kind_of_record_has_a_level() -> None:
-    assert set(LEVELS) == {
-        "namespace",
-        "topic",
-        "acl",
-        "scram",
-        "home",
-        "gateway",
-        "format",
-        "seeds",
-        "signing",
     }
 
 

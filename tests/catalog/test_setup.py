@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.setup import own_security
+from gateway.catalog.replicated import own_security
 from tests.config import config_samples
 
 

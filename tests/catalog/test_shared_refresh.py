@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gateway.catalog.shared_refresh import SharedRefresh
+from gateway.catalog.freshness import SharedRefresh
 from gateway.catalog.source import CatalogUnavailable
 
 

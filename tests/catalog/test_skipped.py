@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.catalog.damage import Skipped
-from gateway.catalog.skipped import LOG_SECONDS, SkipLog
+from gateway.catalog.skipped import LOG_SECONDS, SkipLog, Skipped
 
 
 def skipped(offset: int, reason: str = "malformed", text: str = "no sense") -> Skipped:

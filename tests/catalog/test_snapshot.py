@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
@@ -15,6 +15,7 @@ from gateway.catalog.entities import (
     Namespace,
     PrincipalHome,
     Removal,
+    ResourceAcls,
     ScramCredential,
     Seeds,
     TopicEntry,
@@ -141,7 +142,7 @@ def test_acls_credentials_and_homes_go_by_their_keys() -> None:
     changed = snapshot.apply([ResourceAcls(PATTERN, frozenset({WRITE}))], 2)
     assert changed.acls[PATTERN].entries == {WRITE}
     assert changed.scram is snapshot.scram
-    assert changed.homes is snapshot.homes
+    assert changed.of_kind("home") is snapshot.of_kind("home")
     gone = changed.apply([Removal(key_of(one)) for one in (acls, sha256, home)], 3)
     assert gone.acls == {}
     assert list(gone.scram.values()) == [sha512]

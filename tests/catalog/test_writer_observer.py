@@ -9,8 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gateway.catalog import writer as writer_module
-from gateway.catalog.actor import ACTOR, GATEWAY, Actor
-from gateway.catalog.committed import Committed
+from gateway.catalog.committed import ACTOR, GATEWAY, Actor, Committed
 from gateway.catalog.entities import Namespace
 from gateway.catalog.log import Reader
 from gateway.catalog.source import CatalogUnavailable

@@ -11,12 +11,12 @@ from gateway.acl_model import (
     Operation,
     PatternType,
     Permission,
-    ResourceAcls,
     ResourcePattern,
     ResourceType,
     pattern_of,
 )
 from gateway.acls.standard import StandardAuthorizer
+from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.create_acls import create_acls
 from gateway.changes.acls.delete_acls import delete_acls, describe_acls

@@ -1,4 +1,4 @@
-"""gateway.checks.homes: principals whose home does not exist."""
+"""gateway.checks.named: principals whose home does not exist."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gateway.catalog.entities import Change, Namespace, PrincipalHome, Seeds
 from gateway.catalog.snapshot import Snapshot
-from gateway.checks.homes import homes_not_seeded, homes_not_there
+from gateway.checks.named import homes_not_seeded, homes_not_there
 from gateway.config.errors import key_text
 from gateway.config.models import Config
 from tests.config import config_samples

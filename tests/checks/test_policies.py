@@ -1,4 +1,4 @@
-"""gateway.checks.policies: classes that cannot be loaded on this machine."""
+"""gateway.checks.named: classes that cannot be loaded on this machine."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 
 from gateway import cli, exit_codes
 from gateway.checks.check import find_problems
-from gateway.checks.policies import policy_problems
+from gateway.checks.named import policy_problems
 from gateway.config.errors import key_text
-from gateway.policies.loading import KEY
+from gateway.policies.instance import KEY
 from tests.config import config_samples
 from tests.policies.classes import Obliging, block
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import (
     Alias,
     Entity,
     Gateway,
     Namespace,
     PrincipalHome,
+    ResourceAcls,
     ScramCredential,
     Seeds,
     TopicEntry,

@@ -1,4 +1,4 @@
-"""gateway.commands.acl_admin: ACL requests by wire, in as many as it takes."""
+"""gateway.commands.acls.admin: ACL requests by wire, in as many as it takes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from gateway.acl_model import Operation, PatternType, Permission, ResourceType
 from gateway.acls.authorizer import AclFilter
-from gateway.commands import acl_admin
-from gateway.commands.acl_admin import AclAdmin, in_order
+from gateway.commands.acls import admin as acl_admin
+from gateway.commands.acls.admin import AclAdmin, in_order
 from gateway.commands.admin import Admin
 from gateway.commands.client import GatewayClient
 from gateway.config.models import parse_address

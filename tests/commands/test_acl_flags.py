@@ -1,4 +1,4 @@
-"""gateway.commands.acl_flags: flags as ACLs and as filters, as kafka-acls has them."""
+"""gateway.commands.acls.flags: flags as ACLs and as filters, as kafka-acls has them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import shlex
 import pytest
 
 from gateway.acl_model import Operation
-from gateway.commands import acls
-from gateway.commands.acl_flags import (
+from gateway.commands.acls import command as acls
+from gateway.commands.acls.flags import (
     acls_to_add,
     filters_to_list,
     filters_to_remove,

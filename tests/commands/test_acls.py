@@ -1,4 +1,4 @@
-"""gateway.commands.acls: the subcommand acls, and what it sends."""
+"""gateway.commands.acls.command: the subcommand acls, and what it sends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.commands.actions: actions get their flags, and are told whose another flag is."""
+"""gateway.commands.running: actions get their flags, and are told whose another flag is."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import argparse
 
 import pytest
 
-from gateway.commands import actions
-from gateway.commands.actions import Actions, run_action
-from gateway.commands.running import Command
+from gateway.commands import running as actions
+from gateway.commands.running import Actions, Command, run_action
 
 USAGE = 2
 

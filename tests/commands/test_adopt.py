@@ -1,4 +1,4 @@
-"""gateway.commands.adopt: topics --adopt and --release."""
+"""gateway.commands.topics.adopt: topics --adopt and --release."""
 
 from __future__ import annotations
 

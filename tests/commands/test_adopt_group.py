@@ -1,11 +1,11 @@
-"""gateway.commands.adopt_group: the command line, what is said, and where it is asked. Real groups
+"""gateway.commands.groups.adopt: the command line, what is said, and where it is asked. Real groups
 are carried in tests/live/test_adopt_group.py."""
 
 from __future__ import annotations
 
 import pytest
 
-from gateway.commands.groups import Partition, Position
+from gateway.commands.groups.coordinator import Partition, Position
 from tests.commands.fake_groups import FakeGroups
 from tests.commands.running import Said, adopt
 

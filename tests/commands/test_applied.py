@@ -1,4 +1,4 @@
-"""gateway.commands.applied: whose policies are asked for, and what is told if nobody says."""
+"""gateway.commands.policies: whose policies are asked for, and what is told if nobody says."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gateway.commands.admin import Admin
-from gateway.commands.applied import Applied, as_json, lines, of_namespace, of_topic
 from gateway.commands.client import GatewayClient
-from gateway.commands.listed import ROOT, Name
+from gateway.commands.namespaces import ROOT, Name
+from gateway.commands.policies import Applied, as_json, lines, of_namespace, of_topic
 from gateway.config.models import Address
 from gateway.policies.told import Row
 from tests.commands.fake_gateway import HOST, FakeGateway

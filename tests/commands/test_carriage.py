@@ -1,4 +1,4 @@
-"""gateway.commands.carriage: what is refused, and that nothing is half done in silence."""
+"""gateway.commands.groups.carriage: what is refused, and that nothing is half done in silence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gateway.commands.groups import Partition, Position
+from gateway.commands.groups.coordinator import Partition, Position
 from tests.commands.fake_groups import FakeGroups
 from tests.commands.running import Said, adopt
 

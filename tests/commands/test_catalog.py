@@ -1,4 +1,4 @@
-"""gateway.commands.catalog: the subcommand catalog."""
+"""gateway.commands.catalog.command: the subcommand catalog."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from gateway.catalog.entities import Gateway, Namespace
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_file import export_text, secrets_text
+from gateway.commands.catalog.file import export_text, secrets_text
 from tests.commands.catalog_samples import sample
 from tests.commands.fake_backend import FakeBackend
 from tests.commands.running import Said, command

@@ -1,4 +1,4 @@
-"""gateway.commands.catalog_diff: what an import would change."""
+"""gateway.commands.catalog.diff: what an import would change."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import (
     Alias,
     Entity,
     Namespace,
     PrincipalHome,
     Removal,
+    ResourceAcls,
     ScramCredential,
     Seeds,
     TopicEntry,
     key_of,
 )
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_diff import differences, problems, stale
-from gateway.commands.catalog_fields import MAIN_KINDS, SECRET_KINDS
-from gateway.commands.catalog_file import Imported
+from gateway.commands.catalog.diff import differences, problems, stale
+from gateway.commands.catalog.file import Imported, main_kinds, secret_kinds
 from gateway.names import LogicalName
 from tests.commands.catalog_samples import catalogs
 
@@ -43,7 +43,7 @@ def diff(before: Snapshot, *wanted: Entity, prune: bool = False) -> list[object]
 
 @given(catalogs(), catalogs())
 def test_pruned_it_leads_from_any_catalog_to_any_other(old: Snapshot, new: Snapshot) -> None:
-    kinds = MAIN_KINDS | SECRET_KINDS
+    kinds = [*main_kinds().values(), *secret_kinds().values()]
     found = differences(old, new.entities(), prune=True, now=1, kinds=kinds)
     result = old.apply([one.change for one in found], 2)
     again = differences(result, new.entities(), prune=True, now=1, kinds=kinds)
@@ -101,7 +101,7 @@ def test_the_order_can_be_applied() -> None:
 
 def test_nothing_is_there_without_its_acls() -> None:
     everything: list[Entity] = [SCRAM, HOME, ORDERS, Namespace("org"), ACLS]
-    kinds = MAIN_KINDS | SECRET_KINDS
+    kinds = [*main_kinds().values(), *secret_kinds().values()]
     made = differences(Snapshot(), everything, prune=True, now=1, kinds=kinds)
     order = ["acl", "namespace", "home", "topic", "scram"]
     assert [one.key[0] for one in made] == order
@@ -114,7 +114,7 @@ def test_nothing_is_there_without_its_acls() -> None:
 def test_secrets_are_pruned_only_by_a_file_of_secrets() -> None:
     there = Snapshot().apply([SCRAM], 1)
     assert differences(there, [], prune=True, now=1) == []
-    (found,) = differences(there, [], prune=True, now=1, kinds=SECRET_KINDS)
+    (found,) = differences(there, [], prune=True, now=1, kinds=secret_kinds().values())
     assert found.change == Removal(key_of(SCRAM))
 
 
@@ -172,5 +172,5 @@ def test_what_is_stale() -> None:
     found = differences(Snapshot(), [Namespace("a"), Namespace("b")], prune=False, now=1)
     assert stale(Snapshot(), found) == []
     assert stale(Snapshot.of(["b", "c"]), found) == [("namespace", "b")]
-    found = differences(Snapshot(), [SCRAM], prune=False, now=1, kinds=SECRET_KINDS)
+    found = differences(Snapshot(), [SCRAM], prune=False, now=1, kinds=secret_kinds().values())
     assert stale(Snapshot().apply([SCRAM], 1), found) == [key_of(SCRAM)]

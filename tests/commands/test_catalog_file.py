@@ -1,4 +1,4 @@
-"""gateway.commands.catalog_file and gateway.commands.catalog_fields."""
+"""gateway.commands.catalog.file: what is exported, and read again."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pytest
 from hypothesis import given
 
 from gateway.catalog.entities import Gateway
-from gateway.catalog.records import LEVELS
+from gateway.catalog.schema import KINDS
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands import catalog_fields
-from gateway.commands.catalog_diff import differences
-from gateway.commands.catalog_file import (
+from gateway.commands.catalog.diff import differences
+from gateway.commands.catalog.file import (
     export_text,
+    main_kinds,
     read_export,
     read_secrets,
+    secret_kinds,
     secrets_text,
     write_secrets,
 )
-from gateway.commands.yaml_values import parse
 from gateway.config.errors import ConfigError
 from tests.commands.catalog_samples import catalogs, sample
 
@@ -84,6 +84,7 @@ secrets:
     stored_key: '02'
     server_key: '03'
 """
+FILE_KINDS = [*main_kinds().values(), *secret_kinds().values()]
 HEAD = "format: 1\ncatalog_format: 1\n"
 
 
@@ -105,8 +106,7 @@ def test_round_trip(snapshot: Snapshot) -> None:
         imported = read_export(written(Path(directory), export_text(snapshot)))
         credentials = read_secrets(written(Path(directory), secrets_text(snapshot)))
     wanted = [*imported.entities, *credentials]
-    kinds = catalog_fields.MAIN_KINDS | catalog_fields.SECRET_KINDS
-    found = differences(Snapshot(), wanted, prune=True, now=5, kinds=kinds)
+    found = differences(Snapshot(), wanted, prune=True, now=5, kinds=FILE_KINDS)
     result = Snapshot().apply([one.change for one in found], 1)
     assert (result.namespaces, result.topics) == (snapshot.namespaces, snapshot.topics)
     assert (result.seeded, result.format) == (snapshot.seeded, snapshot.format)
@@ -121,9 +121,10 @@ def test_gateways_are_left_out(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_entity_has_its_place() -> None:
-    """A kind that is new has to be exported, kept secret, or left out: by decision."""
-    rows = (catalog_fields.MAIN_KINDS, catalog_fields.SECRET_KINDS, catalog_fields.RUNTIME_KINDS)
-    assert sorted(kind for row in rows for kind in row) == sorted(LEVELS)
+    kept = {kind.name for kind in KINDS.values() if kind.section is None}
+    assert kept == {"format", "gateway", "signing"}
+    assert list(main_kinds()) == ["seeded", "namespaces", "topics", "acls", "homes"]
+    assert list(secret_kinds()) == ["scram"]
 
 
 def test_the_least_that_can_be_written(tmp_path: Path) -> None:
@@ -266,9 +267,3 @@ def test_mistakes_in_secrets_are_told_without_them(
         read_secrets(path)
     assert told in str(caught.value)
     assert "s3cret" not in str(caught.value)
-
-
-def test_times_are_read_as_people_write_them() -> None:
-    texts = ("2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T01:00:00+01:00", "1796083200000")
-    for text in texts:
-        assert catalog_fields.read_time(parse(text)) == 1_796_083_200_000

@@ -1,4 +1,4 @@
-"""gateway.commands.catalog_import: committing differences, in batches."""
+"""gateway.commands.catalog.importing: committing differences, in batches."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands import catalog_import
-from gateway.commands.catalog_diff import Difference, differences
-from gateway.commands.catalog_import import commit
+from gateway.commands.catalog import importing as catalog_import
+from gateway.commands.catalog.diff import Difference, differences
+from gateway.commands.catalog.importing import commit
 from gateway.commands.failure import CommandError, Unavailable
 from tests.commands.fake_backend import FakeCatalog
 

@@ -1,4 +1,4 @@
-"""gateway.commands.catalog_judge: what the cluster says of an import before it is committed."""
+"""gateway.commands.catalog.importing: what the cluster says of an import before it is committed."""
 
 from __future__ import annotations
 

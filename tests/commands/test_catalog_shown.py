@@ -1,23 +1,24 @@
-"""gateway.commands.catalog_shown: what an import would change, as people and programs see it."""
+"""gateway.commands.catalog.shown: what an import would change, as people and programs see it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import (
     Alias,
     Entity,
     Namespace,
     PrincipalHome,
+    ResourceAcls,
     ScramCredential,
     Seeds,
     TopicEntry,
 )
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog_diff import differences
-from gateway.commands.catalog_fields import MAIN_KINDS, SECRET_KINDS
-from gateway.commands.catalog_shown import as_json, shown
+from gateway.commands.catalog.diff import differences
+from gateway.commands.catalog.file import main_kinds, secret_kinds
+from gateway.commands.catalog.shown import as_json, shown
 from gateway.names import LogicalName
 from tests.commands.catalog_samples import sample
 
@@ -25,6 +26,7 @@ ORDERS = TopicEntry("org..orders", LogicalName("org", "sales"), bytes(16))
 READ = AclEntry("User:a", "*", Operation.READ, Permission.ALLOW)
 WRITE = AclEntry("User:b", "10.0.0.1", Operation.WRITE, Permission.DENY)
 PATTERN = pattern_of("TOPIC:PREFIXED:org:")
+FILE_KINDS = [*main_kinds().values(), *secret_kinds().values()]
 SCRAM = ScramCredential("a", "SCRAM-SHA-256", 4096, b"salty", b"stored", b"server")
 
 
@@ -109,7 +111,7 @@ def test_of_acls_the_entries_are_shown_that_come_and_go() -> None:
 def test_no_secret_is_shown() -> None:
     before = Snapshot().apply([SCRAM], 1)
     changed = replace(SCRAM, iterations=8192, salt=b"other")
-    found = differences(before, [changed], prune=True, now=1, kinds=MAIN_KINDS | SECRET_KINDS)
+    found = differences(before, [changed], prune=True, now=1, kinds=FILE_KINDS)
     assert shown(found) == (
         "~ SCRAM-SHA-256 credential of a\n"
         "    iterations: 4096 -> 8192\n"

@@ -1,4 +1,4 @@
-"""gateway.commands.create: topics --create."""
+"""gateway.commands.topics.create: topics --create."""
 
 from __future__ import annotations
 

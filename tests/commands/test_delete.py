@@ -1,4 +1,4 @@
-"""gateway.commands.delete: topics --delete."""
+"""gateway.commands.topics.delete: topics --delete."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from gateway import cli
-from gateway.commands import progress
+from gateway.commands import told as progress
 from gateway.commands.admin import Admin
 from gateway.commands.client import GatewayClient
-from gateway.commands.delete import delete
+from gateway.commands.topics.delete import delete
 from tests.commands.fake_gateway import FakeGateway, drop_after
 from tests.commands.running import topics
 

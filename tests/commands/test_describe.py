@@ -1,10 +1,10 @@
-"""gateway.commands.describe: topics --describe."""
+"""gateway.commands.topics.describe: topics --describe."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
-from gateway.commands.describe import id_text
+from gateway.commands.topics.describe import id_text
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import topics
 

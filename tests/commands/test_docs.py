@@ -13,8 +13,8 @@ from devkit.ports import free_ports
 from gateway import cli, exit_codes
 from gateway.catalog.entities import Gateway, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands import catalog_diff
-from gateway.commands.catalog_file import export_text
+from gateway.commands.catalog import diff as catalog_diff
+from gateway.commands.catalog.file import export_text
 from gateway.commands.client_properties import KNOWN
 from gateway.names import LogicalName
 from tests.commands import catalog_samples

@@ -12,11 +12,17 @@ from gateway.acl_model import (
     Operation,
     PatternType,
     Permission,
-    ResourceAcls,
     ResourcePattern,
     ResourceType,
 )
-from gateway.catalog.entities import Alias, Entity, Namespace, PrincipalHome, TopicEntry
+from gateway.catalog.entities import (
+    Alias,
+    Entity,
+    Namespace,
+    PrincipalHome,
+    ResourceAcls,
+    TopicEntry,
+)
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
 from tests.commands.fake_backend import FakeBackend

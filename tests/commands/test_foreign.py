@@ -1,10 +1,10 @@
-"""gateway.commands.foreign, and gateway.commands.admin where a broker answers."""
+"""gateway.commands.admin, and gateway.commands.admin where a broker answers."""
 
 from __future__ import annotations
 
 import pytest
 
-from gateway.commands.foreign import may_be_a_brokers
+from gateway.commands.admin import may_be_a_brokers
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import Said, configs, topics
 

@@ -1,11 +1,12 @@
-"""gateway.commands.group_plan: what carrying offsets would do, and what is in its way."""
+"""gateway.commands.groups.plan: what carrying offsets would do, and what is in its way."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.commands.group_plan import (
+from gateway.commands.groups.coordinator import Partition, Position
+from gateway.commands.groups.plan import (
     as_json,
     in_the_way,
     missing,
@@ -14,7 +15,6 @@ from gateway.commands.group_plan import (
     shown_rows,
     to_commit,
 )
-from gateway.commands.groups import Partition, Position
 
 partitions = st.builds(Partition, st.sampled_from(["a", "b:c"]), st.integers(0, 3))
 positions = st.builds(Position, st.integers(0, 3), st.integers(-1, 1), st.sampled_from(["", "x\0"]))

@@ -1,4 +1,4 @@
-"""gateway.commands.groups: what a coordinator is asked, and what is made of its answers."""
+"""gateway.commands.groups.coordinator: what is asked, and what is made of the answers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from gateway.commands import groups as groups_module
 from gateway.commands.client import GatewayClient
 from gateway.commands.failure import CommandError, Unavailable
-from gateway.commands.groups import Groups, Partition, Position
+from gateway.commands.groups import coordinator as groups_module
+from gateway.commands.groups.coordinator import Groups, Partition, Position
 from gateway.config.models import Address
 from tests.commands.fake_gateway import HOST, drop_before
 from tests.commands.fake_groups import FakeGroups

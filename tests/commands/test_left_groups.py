@@ -1,10 +1,10 @@
-"""gateway.commands.left_groups: who is warned of when topics are adopted."""
+"""gateway.commands.groups.carriage: who is warned of when topics are adopted."""
 
 from __future__ import annotations
 
 from collections import deque
 
-from gateway.commands.groups import Partition, Position
+from gateway.commands.groups.coordinator import Partition, Position
 from tests.commands.fake_groups import FakeGroups
 from tests.commands.running import topics
 

@@ -1,4 +1,4 @@
-"""gateway.commands.listed: names as listed and names as sent."""
+"""gateway.commands.namespaces: names as listed and names as sent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.failure import UsageError
-from gateway.commands.listed import (
+from gateway.commands.namespaces import (
     Name,
     is_default,
     namespace_argument,

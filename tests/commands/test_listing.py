@@ -1,4 +1,4 @@
-"""gateway.commands.listing: topics --list."""
+"""gateway.commands.topics.command: topics --list."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""gateway.commands.move and gateway.commands.moving: topics --move."""
+"""gateway.commands.topics.move and gateway.commands.topics.move: topics --move."""
 
 from __future__ import annotations
 
 import pytest
 
-from gateway.commands import progress
+from gateway.commands import told as progress
 from tests.commands.fake_gateway import FakeGateway, drop_after, drop_before
 from tests.commands.running import topics
 

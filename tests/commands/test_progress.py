@@ -1,4 +1,4 @@
-"""gateway.commands.progress: a line on standard error now and then."""
+"""gateway.commands.told: a line on standard error now and then."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from gateway.commands import progress
-from gateway.commands.progress import Progress
+from gateway.commands import told as progress
+from gateway.commands.told import Progress
 
 
 async def test_what_is_over_soon_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

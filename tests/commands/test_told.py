@@ -1,4 +1,4 @@
-"""gateway.commands.told, gateway.commands.config_lines: what is printed."""
+"""gateway.commands.told, gateway.commands.configs: what is printed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from gateway.commands.answers import Config, Outcome, Synonym
-from gateway.commands.config_lines import as_json, lines, source_name
+from gateway.commands.answers import Config, Outcome, Synonym, as_json, lines, source_name
 from gateway.commands.told import (
     addressed,
     counted,

@@ -1,4 +1,4 @@
-"""gateway.commands.topics: the subcommand's flags; gateway.commands.running."""
+"""gateway.commands.topics.command: the subcommand's flags; gateway.commands.running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.commands.would_be: what is printed; test_create has the whole command."""
+"""gateway.commands.topics.create: what is printed; test_create has the whole command."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from gateway.commands import would_be
 from gateway.commands.answers import Config, Created
-from gateway.commands.applied import Applied
+from gateway.commands.policies import Applied
+from gateway.commands.topics import create
 from gateway.policies.told import Row
 
 ROW = Row("max_topics", "5", "warn", "policies.namespaces.org")
@@ -24,7 +24,7 @@ def test_a_config_without_a_value_and_defaults(capsys: Printed) -> None:
         Config("c", "2", 5, False, False),
     )
     created = Created("t", 0, "NONE", "", partitions=3, replication_factor=2, configs=configs)
-    would_be.tell("topic", "t", created, Applied("", None), accepted=True)
+    create.show_validated("topic", "t", created, Applied("", None), accepted=True)
     assert capsys.readouterr().out.splitlines()[3:] == [
         "config  value  source",
         "a       1      DYNAMIC_TOPIC_CONFIG",
@@ -33,14 +33,14 @@ def test_a_config_without_a_value_and_defaults(capsys: Printed) -> None:
 
 
 def test_of_what_is_refused_the_policies_alone(capsys: Printed) -> None:
-    would_be.tell("topic", "t", REFUSED, Applied("org", (ROW,)), accepted=False)
+    create.show_validated("topic", "t", REFUSED, Applied("org", (ROW,)), accepted=False)
     said = capsys.readouterr()
     assert said.out.splitlines() == [
         "policy      limit  mode  source",
         "max_topics  5      warn  policies.namespaces.org",
     ]
     assert said.err == ""
-    would_be.tell("topic", "t", REFUSED, Applied("org", None), accepted=False)
+    create.show_validated("topic", "t", REFUSED, Applied("org", None), accepted=False)
     assert capsys.readouterr().out == ""
 
 
@@ -56,13 +56,13 @@ def test_when_it_is_told_why_nobody_says(
     capsys: Printed, created: Created, accepted: bool, told: bool
 ) -> None:
     applied = Applied("org", None, why="nobody says")
-    for tell in (would_be.tell, would_be.tell_json):
+    for tell in (create.show_validated, create.show_validated_json):
         tell("topic", "t", created, applied, accepted=accepted)
         assert ("nobody says" in capsys.readouterr().err) is told
 
 
 def test_json_of_a_refusal(capsys: Printed) -> None:
-    would_be.tell_json("topic", "t", REFUSED, Applied("org", (ROW,), 2), accepted=False)
+    create.show_validated_json("topic", "t", REFUSED, Applied("org", (ROW,), 2), accepted=False)
     said = json.loads(capsys.readouterr().out)
     assert (said["created"], said["error"], said["message"]) == (False, "POLICY_VIOLATION", "No.")
     assert (said["partitions"], said["more_policies"]) == (None, 2)

@@ -1,4 +1,4 @@
-"""gateway.config_file.sasl_rules: what listeners with SASL need, and what means nothing there."""
+"""gateway.config_file.security_rules: what listeners with SASL need, and what they cannot have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from gateway.config.errors import key_text
 from gateway.config.models import Listener
-from gateway.config_file.sasl_rules import sasl_problems
+from gateway.config_file.security_rules import sasl_problems
 from tests.auth.tokens import jwk, key_set
 
 AUDIENCE = {"audience": ["kafka"]}

@@ -14,7 +14,7 @@ from gateway.config.security import Unauthenticated
 from gateway.connections.listeners import Accept, Listeners
 from gateway.connections.places import Places
 from gateway.node_ids import NodeIdRanges
-from gateway.tls.identity import identity_of
+from gateway.tls.principal_mapping import identity_of
 from gateway.virtual_brokers import ListenerAddresses
 from tests.tls.pki import Pki
 from tests.waiting import eventually

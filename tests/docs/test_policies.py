@@ -17,10 +17,10 @@ from pydantic.fields import FieldInfo
 from gateway.config.policies import AcksGuarantee, ConfigRules, PolicyBlock, ProducerGuarantee
 from gateway.config_file.loading import load_config
 from gateway.policies.declared import violations
+from gateway.policies.instance import GROUP
 from gateway.policies.interface import PolicyViolation, RequestMetadata
 from gateway.policies.judge import MAX_LOGGED, MAX_TOLD
 from gateway.policies.limits import over
-from gateway.policies.loading import GROUP
 from gateway.policies.tree import Policies
 from tests.config import config_samples
 from tests.docs import markdown

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from gateway.config.policies import PolicySettings
+from gateway.policies.instance import KEY
 from gateway.policies.interface import CreateTopicPolicy, PolicyViolation, RequestMetadata
-from gateway.policies.loading import KEY
 from gateway.policies.tree import Placed, Policies
 
 TIMEOUT = "create.topic.policy.timeout.ms"

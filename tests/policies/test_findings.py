@@ -1,4 +1,4 @@
-"""gateway.policies.findings: limits in words."""
+"""gateway.policies.violation: limits in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import pytest
 
 from gateway.config.policies import Range
-from gateway.policies.findings import Bound, allowance, broken_bound, cut, listed
+from gateway.policies.violation import Bound, allowance, broken_bound, cut, listed
 
 
 @pytest.mark.parametrize(

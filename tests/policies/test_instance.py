@@ -10,8 +10,7 @@ import pytest
 import pytest_asyncio
 
 from gateway.policies import instance as instances
-from gateway.policies.instance import MAX_MESSAGE, RULE, Failures, PolicyInstance, gone
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import MAX_MESSAGE, RULE, Failures, PolicyError, PolicyInstance, gone
 from gateway.policies.violation import Violation
 from tests.policies import classes
 from tests.policies.classes import OBLIGING, TIMEOUT, Obliging, Unclosable, placed, topic

@@ -1,4 +1,4 @@
-"""gateway.policies.loading: names of classes, and what is said of those that cannot be used."""
+"""gateway.policies.instance: names of classes, and what is said of those that cannot be used."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.policies import loading
+from gateway.policies import instance
+from gateway.policies.instance import GROUP, PolicyError, load_class
 from gateway.policies.interface import CreateTopicPolicy, RequestMetadata
-from gateway.policies.loading import GROUP, PolicyError, load_class
 
 HERE = __name__
 
@@ -66,7 +66,7 @@ def test_a_name(name: str, found: type) -> None:
 
 def test_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     known = EntryPoints([EntryPoint("acme.naming", f"{HERE}:Fits", GROUP)])
-    monkeypatch.setattr(loading, "entry_points", known.select)
+    monkeypatch.setattr(instance, "entry_points", known.select)
     assert load_class("acme.naming") is Fits
     with pytest.raises(PolicyError, match=r"'acme\.other' cannot be loaded: ModuleNotFoundError"):
         load_class("acme.other")

@@ -1,4 +1,4 @@
-"""gateway.policies.measures: how near a number is to its limits."""
+"""gateway.policies.limits: how near a number is to its limits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from gateway.config.policies import PolicyBlock
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.measures import Measure, is_near, measures
+from gateway.policies.limits import Measure, is_near, measures
 
 
 def block(**values: object) -> PolicyBlock:

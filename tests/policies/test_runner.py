@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from gateway.policies import runner as runners
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from gateway.policies.runner import PolicyRunner, with_class
 from gateway.policies.tree import Policies
 from tests.policies.classes import OBLIGING, TIMEOUT, Obliging, block, policies, topic

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.cluster.link import ClusterUnreachable
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from gateway.processes.broker_configs import broker_configs
 from tests.processes.told_configs import ToldConfigs
 

@@ -23,7 +23,7 @@ from gateway.audit.interface import AuditError
 from gateway.auth.exchange import CredentialsError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import TrafficLogSettings
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from gateway.processes.worker import Worker, process_gauges, raise_file_limit
 from gateway.processes.worker_channel import (
     Failed,

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from gateway.config.policies import PolicySettings
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from gateway.processes.worker_channel import Prepared
 from gateway.processes.worker_orders import Abort, Commit, Order, OrderTaker, Prepare
 from gateway.processes.worker_orders import decode_order as decode

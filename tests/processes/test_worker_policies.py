@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.policies import PolicySettings
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from gateway.processes.worker_policies import WorkerPolicies
 from tests.policies import classes
 from tests.policies.classes import OBLIGING, Obliging, block, topic

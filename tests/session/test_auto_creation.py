@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.actor import Actor
+from gateway.catalog.committed import Actor
 from gateway.catalog.entities import TopicEntry
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make

@@ -1,17 +1,17 @@
-"""gateway.sinks.topic_setup: what tests of the audit's topic (test_audit_setup) do not show."""
+"""gateway.sinks.topic_partitions: what tests of the audit topic (test_setup) do not show."""
 
 from __future__ import annotations
 
 import pytest
 
-from gateway.sinks import topic_setup
-from gateway.sinks.topic_setup import CONFIGS, TopicUnusable, ensure_topic
+from gateway.sinks import topic_partitions
+from gateway.sinks.topic_partitions import CONFIGS, TopicUnusable, ensure_topic
 from tests.catalog.test_catalog_topic import NOT_AUTHORIZED, TOPIC, FakeAdmin
 
 
 @pytest.fixture(autouse=True)
 def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(topic_setup, "_SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr(topic_partitions, "_SETTLE_SECONDS", 0.05)
 
 
 async def test_a_refusal_names_the_key_of_the_configuration() -> None:

@@ -8,16 +8,9 @@ from collections.abc import Iterable, Iterator, Set
 import pytest
 from pyspark.sql import SparkSession
 
-from gateway.acl_model import (
-    Operation,
-    Permission,
-    Resource,
-    ResourceAcls,
-    ResourceType,
-    resource,
-)
+from gateway.acl_model import Operation, Permission, Resource, ResourceType, resource
 from gateway.acls.standard import StandardAuthorizer
-from gateway.catalog.entities import Entity
+from gateway.catalog.entities import Entity, ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import parents
 from spark.acl_advice import LAST, advice, too_short, unused_acls

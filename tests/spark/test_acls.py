@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gateway.acl_model import AclBinding, ResourceAcls
+from gateway.acl_model import AclBinding
+from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands import acls as command
-from gateway.commands.acl_flags import filters_to_remove
-from gateway.commands.catalog_file import export_text
+from gateway.commands.acls import command
+from gateway.commands.acls.flags import filters_to_remove
+from gateway.commands.catalog.file import export_text
 from spark.acls import Acl, CatalogError, Tool, read_acls, removal
 from tests.acls.samples import acls as entities
 

@@ -1,4 +1,4 @@
-"""gateway.tls.identity: certificates that become principals."""
+"""gateway.tls.principal_mapping: certificates that become principals."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from devkit.certificates import Credentials, subject
 from gateway.identity import ANONYMOUS, Identity
 from gateway.tls.contexts import server_context
-from gateway.tls.identity import (
+from gateway.tls.principal_mapping import (
     NoPrincipal,
+    PrincipalMapping,
     certificate_identity,
     identity_of,
     note_identity,
     peer_identity,
 )
-from gateway.tls.principal_mapping import PrincipalMapping
 from tests.tls.name_samples import CN, ORG, C
 from tests.tls.pki import Pki
 from tests.tls.tls_pair import Pair

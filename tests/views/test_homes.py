@@ -10,8 +10,8 @@ import pytest
 from gateway.catalog.entities import PrincipalHome
 from gateway.catalog.snapshot import Snapshot
 from gateway.config.models import Cluster, Listener
-from gateway.views.homes import home_of, settings_of, view_settings
 from gateway.views.spelling import ViewSettings
+from gateway.views.views import home_of, settings_of, view_settings
 
 SNAPSHOT = Snapshot.of(["team-a:sub", "team-b"]).apply([PrincipalHome("User:alice", "team-a")], 2)
 

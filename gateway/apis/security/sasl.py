@@ -10,15 +10,14 @@ import asyncio
 from time import monotonic
 from typing import Final
 
-from gateway.auth.messages import (
+from gateway.auth.exchange import (
     AUTHENTICATE,
     HANDSHAKE,
     handshake_answer,
     illegal_state,
     parse,
 )
-from gateway.auth.pass_through_reauthentication import PassThroughReauthentication
-from gateway.auth.reauthentication import Reauthentication
+from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
 from gateway.exchanges.api import Api, declare
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Unanswerable, Work

@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gateway.acl_model import AclBinding, AclEntry, Operation, ResourceAcls, ResourcePattern
-from gateway.catalog.entities import Change, Removal, key_of
+from gateway.acl_model import AclBinding, AclEntry, Operation, ResourcePattern
+from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_rights import NO_AUTHORIZER, AclRights, admitted
 from gateway.changes.base.batch import Answered, Batch

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from gateway.catalog.actor import ACTOR, Actor
+from gateway.catalog.committed import ACTOR, Actor
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
 

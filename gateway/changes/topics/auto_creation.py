@@ -15,7 +15,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any, Final
 
-from gateway.catalog.actor import ACTOR, Actor
+from gateway.catalog.committed import ACTOR, Actor
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.catalog.source import Catalog
@@ -24,7 +24,7 @@ from gateway.changes.base.virtual_configs import AUTO_CREATE, NUM_PARTITIONS
 from gateway.changes.topics.create_topics import create_topics
 from gateway.error_codes import TOPIC_ALREADY_EXISTS
 from gateway.names import LogicalName
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from protocol import messages

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
-from gateway.catalog.entities import Change, PrincipalHome, Removal, TopicEntry
+from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
+from gateway.catalog.entities import Change, PrincipalHome, Removal, ResourceAcls, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls import create_acls
 from gateway.changes.acls.acl_moves import carried, carrying, inside

@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from gateway.acl_model import AclEntry, Operation, Permission, ResourceAcls, pattern_of
+from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
+from gateway.catalog.entities import ResourceAcls
 from gateway.changes.acls import create_acls as module
 from gateway.changes.acls.create_acls import create_acls, is_too_large
 from gateway.views.access import Access

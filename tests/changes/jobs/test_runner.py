@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from gateway.catalog.actor import ACTOR, GATEWAY, Actor
+from gateway.catalog.committed import ACTOR, GATEWAY, Actor
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.jobs.deletion_job import NamespaceDeletion, task_of

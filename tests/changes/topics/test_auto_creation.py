@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.actor import ACTOR, Actor
+from gateway.catalog.committed import ACTOR, Actor
 from gateway.catalog.entities import Namespace
 from gateway.changes.base.virtual_configs import AUTO_CREATE, NUM_PARTITIONS
 from gateway.changes.topics.auto_creation import (
@@ -21,7 +21,7 @@ from gateway.changes.topics.auto_creation import (
 )
 from gateway.cluster.link import ClusterUnreachable
 from gateway.names import LogicalName
-from gateway.policies.loading import PolicyError
+from gateway.policies.instance import PolicyError
 from tests.changes.fakes import FakeGateway, World, allowed
 
 ALICE = Actor("User:alice", api="Metadata")

@@ -1,0 +1,246 @@
+"""What there is to say of a kind of entity: the schema that everything about it follows from.
+
+A :class:`Kind` lists the fields of an entity with their types. How records hold it, what an export
+writes and an import reads, how a difference is shown and what auditors are told is derived from
+that. The table of kinds is :data:`gateway.catalog.schema.KINDS`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple
+
+from gateway.catalog.entities import Entity, key_of
+from gateway.catalog.field_types import FieldType
+from gateway.catalog.shapes import Field, Shape, place_in
+from gateway.catalog.yaml_values import Value
+
+
+class Section(NamedTuple):
+    """Where a kind stands in a file. ``form``: the one entity's only field; fields by key; the only
+    field by key; or a list of fields, the key among them."""
+
+    name: str
+    form: Literal["value", "fields by key", "value by key", "list"]
+    always: bool = False
+    """It is written also where there is nothing in it."""
+    order: Callable[[Any], Any] | None = None
+    """What a list is sorted by; None: the key."""
+
+
+_EARLY: Final = 2
+_LATE: Final = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of entity.
+
+    ``entity`` is its dataclass, which says its name and key; ``fields`` are in the order in which
+    files and people have them.
+    """
+
+    entity: type[Entity]
+    fields: Sequence[Field]
+    level: int = 1
+    """The catalog format that a reader needs for it."""
+    section: Section | None = None
+    """None: it is true of running gateways, or of one topic, only, and is not exported."""
+    title: str = ""
+    """An entity in a sentence: ``{0}`` and so on are the parts of its key."""
+    resource: Callable[[Any], str] | None = None
+    """What an entity is about, in logical names; None: its key says so."""
+    check: Callable[[Any], object] | None = None
+    """Raises InvalidName for an entity that must not be imported."""
+    nothing: Any = None
+    """An entity that says what holds where there is none."""
+    counted: bool = True
+    """Whether it is one of what the catalog holds; else it is about the catalog itself."""
+    nested: bool = False
+    """Whether keys are paths, of which the outer ones come first."""
+    added: int = _EARLY
+    """An import adds what has less before what has more: what is needed before what needs it."""
+    removed: int = _LATE
+    """The same of what it removes."""
+
+    @property
+    def name(self) -> str:
+        """What the keys of its records begin with."""
+        return self.entity.KIND
+
+    # -- the key ----------------------------------------------------------------------------------
+
+    def place_of(self, entity: Any) -> Hashable:
+        """What snapshots keep an entity by: the value of its key, or a tuple of several."""
+        values = tuple(getattr(entity, name) for name in self.entity.KEY)
+        return values[0] if len(values) == 1 else values
+
+    def place(self, identity: str) -> Hashable:
+        """The same, of a key. Raises ValueError."""
+        values = tuple(
+            kind.of_key(part)
+            for (_, kind), part in zip(self._key, self.parts(identity), strict=True)
+        )
+        return values[0] if len(values) == 1 else values
+
+    def parts(self, identity: str) -> list[str]:
+        """A key's parts, as many as it has to have; what is not there is empty."""
+        missing = len(self.entity.KEY) - 1
+        parts = identity.split("/", missing) if missing > 0 else [identity] * (missing + 1)
+        return parts + [""] * (missing + 1 - len(parts))
+
+    # -- records ----------------------------------------------------------------------------------
+
+    def to_record(self, entity: Any) -> dict[str, Any]:
+        """The fields of an entity as JSON, its key left out."""
+        return self._state.to_record(entity)
+
+    def of_record(self, identity: str, fields: dict[str, Any]) -> Any:
+        """The entity with such fields. Raises ValueError, TypeError, KeyError and AttributeError
+        for what makes no sense."""
+        return self._state.of_record(fields, **self._arguments(identity))
+
+    def _arguments(self, identity: str) -> dict[str, Any]:
+        if len(self._key) == 1:
+            name, kind = self._key[0]
+            return {name: kind.of_key(identity)}
+        parts = self.parts(identity)
+        if not parts and identity:
+            raise ValueError("there is only one such record")
+        if not all(parts):
+            raise ValueError(f"neither a {' nor a '.join(self.entity.KEY)}")
+        return dict(zip(self.entity.KEY, parts, strict=True))
+
+    def lasting(self, entity: Any) -> Any:
+        """An entity without what it only says of the decision that it is in."""
+        return self._without(self._of_decision, entity)
+
+    # -- files ------------------------------------------------------------------------------------
+
+    @property
+    def is_secret(self) -> bool:
+        """Whether it stands in the secrets' file."""
+        return any(field.secret for field in self.fields)
+
+    def to_section(self, entities: Iterable[Any]) -> Any:
+        """What stands in the kind's section."""
+        assert self.section is not None
+        order = self.section.order or identity_of
+        found = sorted(entities, key=order)
+        match self.section.form:
+            case "list":
+                return [self._whole.to_file(one) for one in found]
+            case "fields by key":
+                return {identity_of(one): self._state.to_file(one) for one in found}
+            case "value by key":
+                return {identity_of(one): self._only_value(one) for one in found}
+            case "value":
+                return self._only_value(found[0])
+
+    def items(self, section: Value) -> Iterable[tuple[str, Value]]:
+        """The key (empty: it is in the value, or there is none) and value of each entity in a
+        section. Raises BadValue."""
+        assert self.section is not None
+        match self.section.form:
+            case "list":
+                return (("", value) for value in section.items())
+            case "value":
+                return [("", section)]
+            case _:
+                return section.entries()
+
+    def of_file(self, identity: str, value: Value) -> Any:
+        """The entity that one of :meth:`items` is. Raises BadValue."""
+        assert self.section is not None
+        if self.section.form == "list":
+            return self._whole.of_file(value)
+        key = self._arguments(identity)
+        if self.section.form == "fields by key":
+            return self._state.of_file(value, **key)
+        (field,) = self._state.fields
+        return self.entity(**key, **{field.name: field.type.of_file(value)})
+
+    def _only_value(self, entity: Any) -> Any:
+        (field,) = self._state.fields
+        return field.type.to_file(getattr(entity, field.name))
+
+    # -- what is shown ----------------------------------------------------------------------------
+
+    def thing(self, identity: str) -> str:
+        """An entity in a sentence."""
+        return (self.title or f"{self.name} {{0}}").format(*(self.parts(identity) or [identity]))
+
+    def shown(self, entity: Any) -> dict[str, Any]:
+        """The fields of an entity as a file has them, without secrets."""
+        listed = self.section is not None and self.section.form == "list"
+        if self.is_secret or not listed:
+            return self._public.to_file(entity)
+        return self._whole.to_file(entity)
+
+    def settled(self, entity: Any) -> Any:
+        """An entity without its notes of work under way."""
+        return self._without(self._notes, entity)
+
+    @cached_property
+    def state_fields(self) -> tuple[Field, ...]:
+        """The fields that are neither secret nor in the key."""
+        return self._public.fields
+
+    @cached_property
+    def listed(self) -> Field | None:
+        """The field of a kind that does nothing but list things."""
+        fields = self._public.fields
+        return fields[0] if len(fields) == 1 and fields[0].type.unordered else None
+
+    def resource_of(self, entity: Any) -> str:
+        """What an entity is about, in logical names; empty where there is only one of its kind."""
+        return identity_of(entity) if self.resource is None else self.resource(entity)
+
+    def to_audit(self, entity: Any) -> dict[str, Any]:
+        """What auditors are told of a state, defaults included."""
+        return self._audited.to_audit(entity)
+
+    # -- derived ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _whole(self) -> Shape:
+        return Shape(self.entity, self.fields)
+
+    @cached_property
+    def _state(self) -> Shape:
+        return Shape(self.entity, [one for one in self.fields if one.name not in self.entity.KEY])
+
+    @cached_property
+    def _public(self) -> Shape:
+        return Shape(self.entity, [one for one in self._state.fields if not one.secret])
+
+    @cached_property
+    def _audited(self) -> Shape:
+        # Auditors get them in the order in which the entity has them.
+        told = [one for one in self._public.fields if not one.of_decision]
+        return Shape(self.entity, sorted(told, key=lambda one: place_in(self.entity, one.name)))
+
+    @cached_property
+    def _key(self) -> tuple[tuple[str, FieldType], ...]:
+        types = {field.name: field.type for field in self.fields}
+        return tuple((name, types[name]) for name in self.entity.KEY)
+
+    @cached_property
+    def _notes(self) -> Mapping[str, Any]:
+        return {one.name: one.default for one in self._state.fields if one.note}
+
+    @cached_property
+    def _of_decision(self) -> Mapping[str, Any]:
+        return {one.name: one.default for one in self._state.fields if one.of_decision}
+
+    @staticmethod
+    def _without(defaults: Mapping[str, Any], entity: Any) -> Any:
+        return dataclasses.replace(entity, **defaults) if defaults else entity
+
+
+def identity_of(entity: Entity) -> str:
+    """The key of an entity, without its kind."""
+    return key_of(entity)[1]

@@ -1,0 +1,189 @@
+"""THE table: how each kind of entity is kept, exported, shown and audited.
+
+Records, export, import, diff and the audit log are made from it (gateway/catalog/kinds.py). A new
+kind is a dataclass in ``entities``, and its row here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.acl_model import MAX_ENTRIES, WILDCARD, AclEntry, Operation, Permission
+from gateway.catalog.entities import (
+    Alias,
+    CatalogFormat,
+    Entity,
+    Gateway,
+    Namespace,
+    PrincipalHome,
+    ResourceAcls,
+    ScramCredential,
+    Seeds,
+    Signing,
+    TopicEntry,
+)
+from gateway.catalog.field_types import (
+    CONFIGS,
+    DIGITS,
+    FLAG,
+    NAME,
+    NAMESPACE,
+    NUMBER,
+    OPTIONAL_TIME,
+    PATTERN,
+    PRINCIPAL,
+    TEXT,
+    TEXT_SET,
+    TEXTS,
+    TIME,
+    TOPIC_ID,
+    Code,
+    FieldType,
+    OneOf,
+)
+from gateway.catalog.kinds import Kind, Section
+from gateway.catalog.shapes import Field, Records, Shape
+from gateway.catalog.yaml_values import time_text
+from gateway.names import (
+    DELIMITER,
+    MAX_FLAT_LENGTH,
+    InvalidName,
+    check_namespace,
+    check_topic,
+    encode,
+    is_reserved,
+)
+
+
+def _check_topic(entry: TopicEntry) -> None:
+    for name in entry.names:
+        encode(name)
+    check_topic(entry.flat)
+    if len(entry.flat) > MAX_FLAT_LENGTH or is_reserved(entry.flat):
+        raise InvalidName(f"'{entry.flat}' is no name that a topic can be stored by")
+
+
+_ALIASES: Final = Records(
+    Shape(Alias, [Field("name", NAME), Field("until", TIME), Field("topic_id", TOPIC_ID)]),
+    "an alias",
+    line=lambda alias: f"{alias.name} until {time_text(alias.until)}",
+)
+_ENTRIES: Final = Records(
+    Shape(
+        AclEntry,
+        [
+            Field("permission", Code(above=Permission.ANY)),
+            Field("operation", Code(above=Operation.ANY)),
+            Field("principal", PRINCIPAL),
+            Field(
+                "host",
+                FieldType(empty="write an IP address, or leave it out for all"),
+                default=WILDCARD,
+            ),
+        ],
+    ),
+    "an entry",
+    unordered=True,
+    compact=True,
+    most=MAX_ENTRIES,
+    of="a pattern",
+)
+
+KINDS: Final[dict[str, Kind]] = {
+    kind.name: kind
+    for kind in (
+        Kind(CatalogFormat, [Field("level", NUMBER)], nothing=CatalogFormat(1), counted=False),
+        Kind(
+            Signing,
+            [Field("key", TEXT), Field("whole", FLAG, of_decision=True)],
+            level=2,
+            nothing=Signing(""),
+            counted=False,
+        ),
+        Kind(
+            Seeds,
+            [Field("namespaces", TEXT_SET)],
+            section=Section("seeded", "value"),
+            title="list of namespaces that configuration files have made",
+            nothing=Seeds(frozenset()),
+            added=1,
+            removed=6,
+        ),
+        Kind(
+            Gateway,
+            [Field("gateway_id", TEXT), Field("format", NUMBER), Field("software", TEXT)],
+        ),
+        Kind(
+            Namespace,
+            [
+                Field("path", NAMESPACE),
+                Field("configs", CONFIGS),
+                Field("settings", CONFIGS),
+                Field("deleting", OPTIONAL_TIME, warning="its topics will be deleted"),
+                Field("apply", TEXTS, note=True),
+                Field("apply_since", TIME, note=True),
+            ],
+            section=Section("namespaces", "fields by key", always=True),
+            resource=lambda one: one.path + DELIMITER,
+            check=lambda one: check_namespace(one.path),
+            nested=True,
+            added=1,
+            removed=6,
+        ),
+        Kind(
+            TopicEntry,
+            [
+                Field("name", NAME),
+                Field("flat", TEXT),
+                Field("topic_id", TOPIC_ID),
+                Field("own_configs", TEXTS),
+                Field("aliases", _ALIASES),
+                Field("apply", FLAG, note=True),
+                Field("creating", FLAG, note=True),
+                Field("since", TIME, note=True),
+                Field("counted", NUMBER, note=True),
+            ],
+            section=Section("topics", "list", always=True, order=lambda one: (one.name, one.flat)),
+            title="topic stored as {0}",
+            resource=lambda one: str(one.name),
+            check=_check_topic,
+        ),
+        Kind(
+            ResourceAcls,
+            [Field("pattern", PATTERN), Field("entries", _ENTRIES)],
+            section=Section("acls", "list"),
+            title="ACLs on {0}",
+            added=0,
+            removed=8,
+        ),
+        Kind(
+            ScramCredential,
+            [
+                Field("user", FieldType(empty="write the user's name")),
+                Field("mechanism", OneOf("SCRAM-SHA-256", "SCRAM-SHA-512")),
+                Field("iterations", NUMBER),
+                Field("salt", DIGITS, secret=True),
+                Field("stored_key", DIGITS, secret=True),
+                Field("server_key", DIGITS, secret=True),
+            ],
+            section=Section("scram", "list"),
+            title="{0} credential of {1}",
+            added=3,
+            removed=4,
+        ),
+        Kind(
+            PrincipalHome,
+            [Field("principal", TEXT), Field("namespace", NAMESPACE)],
+            section=Section("homes", "value by key"),
+            title="home of {0}",
+            check=lambda one: check_namespace(one.namespace),
+            removed=7,
+        ),
+    )
+}
+"""Every kind, by its name, in the order in which snapshots tell and files show them."""
+
+
+def kind_of(entity: Entity) -> Kind:
+    """The kind that an entity is of."""
+    return KINDS[entity.KIND]

@@ -1,0 +1,161 @@
+"""The fields of a dataclass, and all of it in the forms that its fields take (``field_types``)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING
+from typing import Any, NamedTuple
+
+from gateway.catalog.field_types import FieldType, texts
+from gateway.catalog.yaml_values import Value
+
+
+class Field(NamedTuple):
+    """One field of a dataclass. What equals its ``default`` (MISSING: the dataclass's) is left out
+    of records and files."""
+
+    name: str
+    type: FieldType
+    default: Any = MISSING
+    note: bool = False
+    """It notes work under way, and makes no difference between two states."""
+    secret: bool = False
+    """It stands in the secrets' file, and is shown nowhere."""
+    of_decision: bool = False
+    """It says something of the decision that wrote it, and is not part of the state."""
+    warning: str = ""
+    """What follows from setting it, for whoever imports it."""
+
+
+class Shape:
+    """The fields of a dataclass, in the order in which people read them."""
+
+    def __init__(self, made: type[Any], fields: Sequence[Field]) -> None:
+        self.made = made
+        self.fields = tuple(_with_default(made, field) for field in fields)
+        self._takes = [(one.name, one.type.take_record, one.default) for one in self.fields]
+        self._as_made = sorted(self.fields, key=lambda one: place_in(made, one.name))
+
+    def to_record(self, value: Any) -> dict[str, Any]:
+        """The fields as JSON, without those that have their default."""
+        found: dict[str, Any] = {}
+        for field in self.fields:
+            held = getattr(value, field.name)
+            if held != field.default:
+                field.type.put_record(found, field.name, held)
+        return found
+
+    def of_record(self, fields: dict[str, Any], what: str = "", **known: Any) -> Any:
+        """The reverse; ``known`` is not in the record. Raises ValueError, TypeError, KeyError and
+        AttributeError for what makes no sense."""
+        for name, take, default in self._takes:
+            value = take(fields, name)
+            if value is not MISSING:
+                known[name] = value
+            elif default is MISSING:
+                raise KeyError(name)
+        if fields:
+            raise ValueError(f"unknown fields {sorted(fields)}{what}")
+        return self.made(**known)
+
+    def to_file(self, value: Any) -> dict[str, Any]:
+        """The fields as YAML, without those that have their default."""
+        found: dict[str, Any] = {}
+        for field in self.fields:
+            held = getattr(value, field.name)
+            if held != field.default:
+                field.type.put_file(found, field.name, held)
+        return found
+
+    def of_file(self, value: Value, **known: Any) -> Any:
+        """The reverse; ``known`` is not in ``value``. Raises BadValue."""
+        names = (name for field in self.fields for name in field.type.file_names(field.name))
+        found = value.fields(*names)
+        for name, kind, default, *_ in self._as_made:
+            known[name] = kind.take_file(value, found, name, default)
+        return self.made(**known)
+
+    def to_audit(self, value: Any) -> dict[str, Any]:
+        """The fields as auditors are told, defaults included."""
+        return {
+            field.name: None
+            if (held := getattr(value, field.name)) is None
+            else field.type.to_audit(held)
+            for field in self.fields
+        }
+
+
+class Records(FieldType):
+    """Several of a dataclass: in a tuple, or in a frozenset of what can be sorted.
+
+    ``what`` names one of them, ``line`` shows it to people. ``compact``: records hold the values of
+    each without their names. ``most`` (0: any number): a set of 1 to so many, ``of`` what.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        what: str,
+        *,
+        unordered: bool = False,
+        compact: bool = False,
+        line: Callable[[Any], str] = str,
+        most: int = 0,
+        of: str = "",
+    ) -> None:
+        super().__init__()
+        self.unordered = unordered
+        self.line = line
+        self._shape = shape
+        self._what = f" of {what}"
+        self._compact = compact
+        self._most, self._of = most, of
+        self._collect: Callable[[Iterable[Any]], Any] = frozenset if unordered else tuple
+
+    def to_record(self, value: Any) -> list[Any]:
+        if self._compact:
+            return [list(self._shape.to_audit(one).values()) for one in self._in_order(value)]
+        return [self._shape.to_record(one) for one in value]
+
+    def of_record(self, value: Any) -> Any:
+        found = self._collect(map(self._item, value))
+        if self._most and not found:
+            raise ValueError(f"{self._of} without entries is no more")
+        return found
+
+    def to_file(self, value: Any) -> list[Any]:
+        return [self._shape.to_file(one) for one in self._in_order(value)]
+
+    def of_file(self, value: Value) -> Any:
+        found = [self._shape.of_file(item) for item in value.items()]
+        if self._most and not 0 < len(found) <= self._most:
+            value.refuse(f"are {len(found):,}; {self._of} has 1 to {self._most:,}")
+        return self._collect(found)
+
+    def to_audit(self, value: Any) -> list[Any]:
+        return [self._shape.to_audit(one) for one in self._in_order(value)]
+
+    def _in_order(self, value: Any) -> Iterable[Any]:
+        return sorted(value) if self.unordered else value
+
+    def _item(self, value: Any) -> Any:
+        if not self._compact:
+            return self._shape.of_record(value, self._what)
+        fields = self._shape.fields
+        found = zip(fields, texts(value), strict=True)
+        return self._shape.made(**{field.name: field.type.of_record(one) for field, one in found})
+
+
+def _with_default(made: type[Any], field: Field) -> Field:
+    """The field, with the default that the dataclass has for it."""
+    if field.default is not MISSING:
+        return field
+    own = dataclasses.fields(made)[place_in(made, field.name)]
+    factory: Any = own.default_factory
+    return field._replace(default=own.default if factory is MISSING else factory())
+
+
+def place_in(made: type[Any], name: str) -> int:
+    """Where a dataclass has a field: its index."""
+    return [field.name for field in dataclasses.fields(made)].index(name)

@@ -1,0 +1,177 @@
+"""The catalog as a YAML file for people: what ``catalog export`` writes and ``import`` reads.
+
+Namespaces by path, topics by logical name, ACLs by pattern and homes by principal, sorted, so
+that two exports can be compared. Secrets have a file of their own. The format has a number: a
+file of a newer one is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from gateway.catalog.entities import CatalogFormat, Entity, Key, key_of
+from gateway.catalog.field_types import CONFIGS
+from gateway.catalog.kinds import Kind
+from gateway.catalog.schema import KINDS, kind_of
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.yaml_values import BadValue, Value, read_file, required, write
+from gateway.config.errors import ConfigError, Problem
+from gateway.config.errors import Key as Place
+from gateway.names import InvalidName
+
+FORMAT: Final = 1
+"""The format of the files that this software writes, and the newest that it reads."""
+
+_HEADING = """\
+# The catalog of kafka-gateway: its namespaces, the topics whose stored name does not say
+# everything, ACLs, and the home namespaces of principals. `kafka-gateway catalog import` reads it.
+"""
+_SECRETS_HEADING = """\
+# The secrets of a catalog of kafka-gateway: keep this file to yourself.
+"""
+
+
+@dataclass(slots=True)
+class Imported:
+    """What a file says: ``entities``, the place of each in it, and the ``catalog_format`` of the
+    catalog that it was exported from."""
+
+    path: Path
+    catalog_format: int
+    entities: list[Entity] = field(default_factory=list)
+    places: dict[Key, tuple[Place, int]] = field(default_factory=dict)
+    configs: dict[tuple[str, str], tuple[Place, int]] = field(default_factory=dict)
+    """Of namespaces: the place of each config, by path and key."""
+
+    def problem(self, key: Key, text: str, config: str = "") -> Problem:
+        """A problem of an entity, or of one of a namespace's configs, at its place if it is in
+        the file."""
+        place, line = self.places.get(key, ((), 0))
+        place, line = self.configs.get((key[1], config), (place, line))
+        return Problem(place, text, line)
+
+
+def main_kinds() -> dict[str, Kind]:
+    """By section: the kinds that the main file holds."""
+    return _kinds(secret=False)
+
+
+def secret_kinds() -> dict[str, Kind]:
+    """By section: the kinds that hold secrets, which never stand in the main file."""
+    return _kinds(secret=True)
+
+
+def _kinds(*, secret: bool) -> dict[str, Kind]:
+    kinds = (kind for kind in KINDS.values() if kind.is_secret is secret)
+    return {kind.section.name: kind for kind in kinds if kind.section is not None}
+
+
+def exported(entities: Iterable[Entity], kinds: Container[Kind] | None = None) -> dict[Key, Entity]:
+    """Of the catalog's entities, by key, those of these kinds; None: all that the files hold."""
+    wanted = {*main_kinds().values(), *secret_kinds().values()} if kinds is None else kinds
+    return {key_of(entity): entity for entity in entities if kind_of(entity) in wanted}
+
+
+def export_text(snapshot: Snapshot) -> str:
+    """The main file: everything but secrets and what only running gateways know."""
+    head = {"format": FORMAT, "catalog_format": snapshot.format}
+    return _HEADING + write({**head, **_sections(snapshot, main_kinds())})
+
+
+def secrets_text(snapshot: Snapshot) -> str:
+    """The secrets' file."""
+    secrets = _sections(snapshot, secret_kinds())
+    return _SECRETS_HEADING + write({"format": FORMAT, "secrets": secrets})
+
+
+def _sections(snapshot: Snapshot, kinds: dict[str, Kind]) -> dict[str, Any]:
+    found = {}
+    for name, kind in kinds.items():
+        assert kind.section is not None
+        entities = snapshot.of_kind(kind.name).values()
+        if entities or kind.section.always:
+            found[name] = kind.to_section(entities)
+    return found
+
+
+def read_export(path: Path) -> Imported:
+    """Reads a main file. Raises ConfigError with every problem of its entities."""
+    try:
+        root = read_file(path)
+        fields = _of_known_format(root, "catalog_format", *main_kinds())
+        level = required(root, fields, "catalog_format")
+        imported = Imported(path, level.number())
+    except BadValue as error:
+        raise ConfigError(path, [error.problem]) from None
+    imported.places[key_of(CatalogFormat(imported.catalog_format))] = level.key, level.line
+    _read_sections(imported, fields, main_kinds())
+    return imported
+
+
+def read_secrets(path: Path) -> list[Entity]:
+    """Reads a secrets' file. Raises ConfigError with every problem, and with no secret."""
+    imported = Imported(path, FORMAT)
+    try:
+        fields = _of_known_format(read_file(path), "secrets")
+        secrets = fields["secrets"].fields(*secret_kinds()) if "secrets" in fields else {}
+    except BadValue as error:
+        raise ConfigError(path, [error.problem]) from None
+    _read_sections(imported, secrets, secret_kinds())
+    return imported.entities
+
+
+def write_secrets(path: Path, text: str) -> None:
+    """Writes a file that nobody but its owner can read. Raises OSError."""
+    path.touch(mode=0o600)
+    path.chmod(0o600)  # where it was there already
+    path.write_text(text)
+
+
+def _read_sections(imported: Imported, fields: dict[str, Value], kinds: dict[str, Kind]) -> None:
+    """Reads entity after entity, so that one run tells of all that is wrong: by ConfigError."""
+    problems: list[Problem] = []
+    for name in (name for name in kinds if name in fields):
+        try:
+            for identity, value in kinds[name].items(fields[name]):
+                try:
+                    _read(imported, kinds[name], identity, value)
+                except BadValue as error:
+                    problems.append(error.problem)
+        except BadValue as error:
+            problems.append(error.problem)
+    if problems:
+        raise ConfigError(imported.path, problems)
+
+
+def _read(imported: Imported, kind: Kind, identity: str, value: Value) -> None:
+    entity = kind.of_file(identity, value)
+    if kind.check is not None:
+        try:
+            kind.check(entity)
+        except InvalidName as error:
+            value.refuse(f"{error}; correct it")
+    key = key_of(entity)
+    # Of an item of a list: nothing else keeps one from being there twice.
+    if key in imported.places:
+        line = imported.places[key][1]
+        value.refuse(f"'{key[1]}' is there already, on line {line}; keep one of the two")
+    imported.entities.append(entity)
+    imported.places[key] = value.key, value.line
+    named = {one.name for one in kind.fields if one.type is CONFIGS}
+    for name, configs in value.entries() if named else ():
+        if name in named:
+            imported.configs |= {
+                (key[1], config): (one.key, one.line) for config, one in configs.entries()
+            }
+
+
+def _of_known_format(root: Value, *known: str) -> dict[str, Value]:
+    """The keys of a file, its format checked before anything else of it is."""
+    everything = dict(root.entries())
+    found = required(root, everything, "format")
+    if not 1 <= found.number() <= FORMAT:
+        found.refuse(f"is {found.number()}, and this software reads {FORMAT}; use a newer one")
+    return root.fields("format", *known)

@@ -1,0 +1,149 @@
+"""``catalog import``: what the cluster says of a diff that was shown, and committing it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gateway.catalog.entities import Change, Namespace, key_of
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
+from gateway.changes.base.broker import validate
+from gateway.changes.base.context import Context
+from gateway.changes.namespaces.create_namespaces import captured_by
+from gateway.commands.catalog.diff import Difference, stale
+from gateway.commands.catalog.file import Imported
+from gateway.commands.catalog.shown import thing
+from gateway.commands.failure import CommandError, Unavailable
+from gateway.commands.told import Progress, counted, shortened
+from gateway.config.errors import Problem
+from gateway.names import decode
+
+BATCH: Final = 500
+"""Changes that are committed together."""
+
+
+class _Outdated(Exception):
+    """The catalog is not what the diff was made of."""
+
+
+async def commit(catalog: Catalog, found: Sequence[Difference]) -> Snapshot:
+    """Commits all differences, in batches, each decided on the newest state.
+
+    Raises CommandError, saying how much was committed, when the catalog has changed in what a
+    batch touches; before the first batch, in what any of them does.
+    """
+    snapshot = catalog.snapshot
+    async with Progress("importing") as progress:
+        for start in range(0, len(found), BATCH):
+            progress.text = f"{start:,} of {counted(len(found), 'change')}"
+            batch = found[start : start + BATCH]
+            try:
+                snapshot = await catalog.change(_decide(batch, batch if start else found))
+            except _Outdated as error:
+                raise CommandError(
+                    f"the catalog has changed meanwhile ({error}), so {_committed(start, found)}; "
+                    "import once more to see what is left to do"
+                ) from None
+            except CatalogUnavailable as error:
+                raise Unavailable(
+                    f"{error} At least {counted(start, 'change')} of {len(found):,} were "
+                    "committed; import once more to see what is left to do"
+                ) from None
+    return snapshot
+
+
+def _decide(batch: Sequence[Difference], unchanged: Sequence[Difference]) -> Decide:
+    def decide(snapshot: Snapshot) -> list[Change]:
+        keys = stale(snapshot, unchanged)
+        if keys:
+            raise _Outdated(shortened(map(thing, keys)))
+        return [one.change for one in batch]
+
+    return decide
+
+
+def _committed(number: int, found: Sequence[Difference]) -> str:
+    if not number:
+        return "nothing was committed"
+    return f"only {number:,} of {counted(len(found), 'change')} were committed"
+
+
+async def judged(
+    context: Context, imported: Imported, found: Sequence[Difference], *, adopt: bool
+) -> list[Problem]:
+    """Why these differences must not be committed; none: they may be.
+
+    The snapshot of the context's catalog is what they lead from. With ``adopt`` new namespaces
+    may take over topics whose names are in them. Raises OSError when no broker answers.
+    """
+    snapshot = context.catalog.snapshot
+    result = snapshot.apply([one.change for one in found], snapshot.version + 1)
+    changed = [one.after for one in found if isinstance(one.after, Namespace)]
+    made = [one.path for one in changed if one.path not in snapshot.namespaces]
+    async with Progress("asking the brokers about the configs of namespaces") as progress:
+        told = await _config_problems(context, imported, result, changed, progress)
+    if made:
+        await context.cluster.refresh()
+        told += _capture_problems(context, imported, result, made, adopt=adopt)
+    return told
+
+
+async def _config_problems(
+    context: Context,
+    imported: Imported,
+    result: Snapshot,
+    changed: Sequence[Namespace],
+    progress: Progress,
+) -> list[Problem]:
+    told = []
+    good: set[frozenset[tuple[str, str]]] = {frozenset()}
+    for number, one in enumerate(changed):
+        progress.text = f"{number:,} of {len(changed):,}"
+        inherited = result.effective_configs(one.path)
+        effective = {key: value for key, (value, _) in inherited.items()}
+        if not one.configs or frozenset(effective.items()) in good:
+            continue
+        denied = await validate(context, effective)
+        if denied is None:
+            good.add(frozenset(effective.items()))
+            continue
+        key, message = await _culprit(context, one.configs, denied.message)
+        text = f"{message.rstrip('.')}, says the broker of namespace '{one.path}'; correct it"
+        told.append(imported.problem(key_of(one), text, key))
+    return told
+
+
+async def _culprit(context: Context, configs: Mapping[str, str], message: str) -> tuple[str, str]:
+    """The key that the broker refuses by itself, and why; ``""`` if it is only all together."""
+    for key, value in configs.items():
+        denied = await validate(context, {key: value})
+        if denied is not None:
+            return key, denied.message
+    return "", message
+
+
+def _capture_problems(
+    context: Context, imported: Imported, result: Snapshot, made: Sequence[str], *, adopt: bool
+) -> list[Problem]:
+    tiers = frozenset(made)
+    flats: defaultdict[str, list[bytes]] = defaultdict(list)
+    for flat in context.cluster.index.names():
+        tier = result.folds_into(flat.decode())
+        if tier in tiers:
+            flats[tier].append(flat)
+    told = []
+    for path, inside in sorted(flats.items()):
+        captured = captured_by(result, [path], inside)
+        if adopt:
+            captured = [flat for flat in captured if decode(flat).namespace != path]
+        if not captured:
+            continue
+        text = f"would take over existing topics: {shortened(captured)}; " + (
+            "give them an entry in 'topics', with 'flat' and a 'name' in it"
+            if adopt
+            else "--adopt-existing makes them its own"
+        )
+        told.append(imported.problem(("namespace", path), text))
+    return told

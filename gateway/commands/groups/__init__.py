@@ -1,0 +1,1 @@
+"""``kafka-gateway adopt``: groups and their committed offsets, carried into a home."""

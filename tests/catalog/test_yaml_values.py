@@ -1,0 +1,101 @@
+"""gateway.catalog.yaml_values: values that know their line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.catalog.yaml_values import BadValue, Value, parse, read_file, write
+from gateway.config.errors import ConfigError, key_text
+
+
+def refused(read: Callable[[], object]) -> str:
+    with pytest.raises(BadValue) as caught:
+        read()
+    problem = caught.value.problem
+    return f"{problem.line} {key_text(problem.key)}: {problem.text}"
+
+
+def one(text: str) -> Value:
+    return parse(f"k: {text}").fields("k")["k"]
+
+
+def test_scalars() -> None:
+    assert one("text").text() == "text"
+    assert one("'1'").text() == "1"
+    assert one("1").number() == 1
+    assert one("-12").number() == -12
+    assert one("true").flag() is True
+    assert one("false").flag() is False
+    assert one("2026-12-01").plain() == "2026-12-01"
+
+
+@pytest.mark.parametrize("text", ["1", "1.5", "yes", "null", "~", "2026-12-01", "[a]", "{a: b}"])
+def test_what_is_no_text(text: str) -> None:
+    assert refused(one(text).text) == "1 k: must be text; put it in quotes"
+
+
+@pytest.mark.parametrize("text", ["1.5", "0x1F", "1_000", "'1'", "yes"])
+def test_what_is_no_number(text: str) -> None:
+    assert refused(one(text).number).startswith("1 k: must be a whole number")
+
+
+@pytest.mark.parametrize("text", ["yes", "on", "1", "'true'", "[true]"])
+def test_what_is_no_flag(text: str) -> None:
+    assert refused(one(text).flag).startswith("1 k: must be true or false")
+
+
+def test_lists_and_mappings() -> None:
+    value = parse("a:\n  b: [1, 2]\n  c:\n")
+    fields = value.fields("a")["a"].fields("b", "c")
+    assert [item.number() for item in fields["b"].items()] == [1, 2]
+    assert list(fields["c"].items()) == []
+    assert fields["c"].fields() == {}
+    assert refused(lambda: list(fields["b"].entries())).startswith("2 a.b: must hold keys")
+    assert refused(lambda: list(value.items())).startswith("1 : must be a list")
+    assert refused(lambda: one("[1]").plain()).startswith("1 k: must be one value")
+    (item,) = list(one("[x]").items())
+    assert refused(item.number) == "1 k[0]: must be a whole number; write it without quotes"
+
+
+def test_keys() -> None:
+    assert refused(lambda: parse("a: 1\na: 2").fields("a")) == (
+        "2 a: is there a second time; keep one of the two"
+    )
+    assert refused(lambda: parse("1: 2").fields()) == (
+        "1 : has a key that is no text; put it in quotes"
+    )
+    assert refused(lambda: parse("zzz: 2").fields("a", "b")) == (
+        "1 zzz: unknown key 'zzz'; the keys are a, b"
+    )
+
+
+@pytest.mark.parametrize("text", ["a: [", "a: b: c", "\x00", "&a [*a, *b]", "--- a\n--- b"])
+def test_what_is_no_yaml(text: str) -> None:
+    assert "is not YAML" in refused(lambda: parse(text))
+
+
+def test_files(tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_bytes(b"\xef\xbb\xbfa: 1\n")
+    assert read_file(path).fields("a")["a"].number() == 1
+    path.write_bytes(b"a: 1\nb: \xff\n")
+    with pytest.raises(ConfigError, match=r"file.yaml:2: is not UTF-8 text; save it as UTF-8"):
+        read_file(path)
+    with pytest.raises(ConfigError, match=r"cannot be read: Is a directory; give the path"):
+        read_file(tmp_path)
+
+
+def test_what_is_written_is_read_back() -> None:
+    content = {"a": ["no", "1", "2026-12-01", "", "x: y # z", "ä\n\t"], "b": {"1:30": True}}
+    value = parse(write(content)).fields("a", "b")
+    assert [item.text() for item in value["a"].items()] == content["a"]
+    assert value["b"].fields("1:30")["1:30"].flag() is True
+
+
+def test_times_are_read_as_people_write_them() -> None:
+    texts = ("2026-12-01", "2026-12-01T00:00:00Z", "2026-12-01T01:00:00+01:00", "1796083200000")
+    for text in texts:
+        assert parse(text).time() == 1_796_083_200_000
