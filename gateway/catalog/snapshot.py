@@ -296,8 +296,9 @@ class _Draft:
         else:
             kind = kind_of(change)
             name, place = kind.name, kind.place_of(change)
-            if change != kind.nothing:
-                entity = kind.lasting(change)
+            entity = kind.lasting(change)
+            if entity == kind.nothing:
+                entity = None
         if name == Namespace.KIND:
             self._index_namespace(place, entity)
         elif name == TopicEntry.KIND:

@@ -18,6 +18,7 @@ from gateway.catalog.entities import (
     ResourceAcls,
     ScramCredential,
     Seeds,
+    Signing,
     TopicEntry,
     key_of,
 )
@@ -220,3 +221,11 @@ def test_one_by_one_or_at_once_the_state_is_the_same(steps: list[Change]) -> Non
     }
     for flat, entry in at_once.topics.items():
         assert at_once.owner(flat) == entry.name
+
+
+def test_what_says_that_there_is_none_is_not_held() -> None:
+    signed = Snapshot().apply([Signing("k1", whole=True), Seeds(frozenset("a"))], 1)
+    assert (signed.signing, signed.size) == ("k1", 1)
+    assert Signing("k1") in signed.entities()
+    for off in (Signing(""), Signing("", whole=True)):
+        assert signed.apply([off, Seeds(frozenset()), CatalogFormat(1)], 0) == Snapshot()
