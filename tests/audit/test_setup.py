@@ -114,7 +114,8 @@ async def test_what_the_cluster_refuses_is_told(admin: FakeAdmin) -> None:
         await ensure_topic(admin, TOPIC, -1)
 
 
-async def test_what_passes_is_waited_for() -> None:
+async def test_what_passes_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_partitions, "_SETTLE_SECONDS", 60.0)
     admin = FakeAdmin(partitions=1, policy="delete", metadata_code=LEADER_NOT_AVAILABLE)
     real, asked = admin._metadata, 0
 
