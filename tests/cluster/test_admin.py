@@ -105,7 +105,8 @@ async def test_nobody_waits_for_a_turn_without_end(
     for _ in range(MAX_CONNECTIONS):
         broker.spoil_next(METADATA, scripted_broker.say_nothing)
     under_way = [asyncio.create_task(ask(admin)) for _ in range(MAX_CONNECTIONS)]
-    await asyncio.sleep(0)
+    # Who is cancelled before would leave the silence to the last one.
+    await broker.wait_asked(METADATA, MAX_CONNECTIONS)
     with pytest.raises(ClusterUnreachable, match="earlier questions"):
         await ask(admin)
     for task in under_way:
