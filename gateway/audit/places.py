@@ -13,8 +13,8 @@ from typing import Final
 from gateway.audit.event import AuditEvent, encode, principal_of
 from gateway.audit.hub import AuditHub, EventSink
 from gateway.audit.interface import NO_AUDIT, Audit, AuditError
+from gateway.brokers.messages import ClusterAdmin
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.own_topic import Admin
 from gateway.config.models import Config
 from gateway.sinks import topic_partitions
 from gateway.sinks.record_topic import Partitions, RecordTopic
@@ -104,7 +104,7 @@ _KEEP_ALL: Final = 1_000_000
 
 
 def open_audit(
-    config: Config, process: str, admin: Admin, security: BrokerSecurity | None = None
+    config: Config, process: str, admin: ClusterAdmin, security: BrokerSecurity | None = None
 ) -> Audit:
     """The audit log of one process, not started yet. ``process`` names it among its gateway's:
     ``w0``, or :data:`COMMANDS`."""
@@ -133,7 +133,7 @@ def open_audit(
     return AuditHub(sinks) if sinks else NO_AUDIT
 
 
-async def ensure_topic(admin: Admin, topic: str, replication_factor: int) -> None:
+async def ensure_topic(admin: ClusterAdmin, topic: str, replication_factor: int) -> None:
     """Make the audit topic if it is missing, and check it; several gateways may do so at once.
 
     Raises TopicUnusable, and OSError when the cluster does not answer.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.frames import frame
 from protocol.headers import request_header_version, response_body_pos, response_header_version
 from protocol.primitives import legacy_string
+from protocol.requests import Request
 from protocol.schema import api_key_of, response_name
 
 CLIENT_ID: Final = "kafka-namespace-gateway"
@@ -23,6 +24,15 @@ class BrokerError(Exception):
 
 class SecurityError(BrokerError):
     """TLS or the login failed: the configuration is to be corrected, waiting does not help."""
+
+
+class ClusterAdmin(Protocol):
+    """Sends requests to the cluster over connections of its own (gateway/cluster/admin.py)."""
+
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
+        """The response entity. One that ``changes`` nothing is sent again where its broker is lost.
+        Raises an OSError when no broker answers."""
+        ...
 
 
 def request_frame(

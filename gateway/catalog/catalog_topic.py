@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
+from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog import own_topic
-from gateway.catalog.own_topic import BROKER_DEFAULT, Admin, NotInTime, TopicError
+from gateway.catalog.own_topic import BROKER_DEFAULT, NotInTime, TopicError
 from gateway.catalog.source import CatalogUnavailable
 
 CATALOG_TOPIC: Final = "__kafka_gateway_catalog"
@@ -27,7 +28,9 @@ class CatalogTopicError(Exception):
     """The catalog's topic cannot serve as it is; the text says what to do about it."""
 
 
-async def ensure_topic(admin: Admin, topic: str, replication_factor: int = BROKER_DEFAULT) -> None:
+async def ensure_topic(
+    admin: ClusterAdmin, topic: str, replication_factor: int = BROKER_DEFAULT
+) -> None:
     """Make the catalog's topic if it is missing, and check it.
 
     Several gateways may do so at once. ``replication_factor`` -1 is the broker's default. Raises
@@ -47,7 +50,7 @@ async def ensure_topic(admin: Admin, topic: str, replication_factor: int = BROKE
         ) from None
 
 
-async def check_topic(admin: Admin, topic: str) -> bool:
+async def check_topic(admin: ClusterAdmin, topic: str) -> bool:
     """Whether the topic is there; raises CatalogTopicError when it is not fit for a catalog, and
     CatalogUnavailable when the cluster does not answer."""
     partitions = await _partitions(admin, topic)
@@ -70,7 +73,7 @@ async def check_topic(admin: Admin, topic: str) -> bool:
     return True
 
 
-async def _partitions(admin: Admin, topic: str) -> int | None:
+async def _partitions(admin: ClusterAdmin, topic: str) -> int | None:
     try:
         return await own_topic.partitions_of(admin, topic)
     except TopicError as error:
@@ -79,7 +82,7 @@ async def _partitions(admin: Admin, topic: str) -> int | None:
         raise CatalogUnavailable(_NO_ANSWER) from error
 
 
-async def _cleanup_policy(admin: Admin, topic: str) -> str | None:
+async def _cleanup_policy(admin: ClusterAdmin, topic: str) -> str | None:
     try:
         policy = await own_topic.config_of(admin, topic, "cleanup.policy")
     except TopicError as error:
@@ -91,7 +94,7 @@ async def _cleanup_policy(admin: Admin, topic: str) -> str | None:
     return "(not told)" if policy == "" else policy
 
 
-async def _create(admin: Admin, topic: str, replication_factor: int) -> None:
+async def _create(admin: ClusterAdmin, topic: str, replication_factor: int) -> None:
     try:
         await own_topic.create(
             admin, topic, CONFIGS, partitions=1, replication_factor=replication_factor

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from gateway.brokers.messages import ClusterAdmin
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.catalog_topic import CATALOG_TOPIC, check_topic, ensure_topic
 from gateway.catalog.committed import Observer
@@ -13,7 +14,6 @@ from gateway.catalog.kafka_partition import KafkaPartition
 from gateway.catalog.kafka_transactions import KafkaTransactions
 from gateway.catalog.log import Reader
 from gateway.catalog.mending import Mender, mending
-from gateway.catalog.own_topic import Admin
 from gateway.catalog.partition import LogError, Partition, Transactions
 from gateway.catalog.signatures import KeyFile
 from gateway.catalog.snapshot import Snapshot
@@ -31,7 +31,7 @@ class ReplicatedCatalog:
     def __init__(
         self,
         bootstrap_servers: Sequence[tuple[str, int]],
-        admin: Admin | None = None,
+        admin: ClusterAdmin | None = None,
         *,
         max_staleness: float = 60.0,
         replication_factor: int = -1,
@@ -177,7 +177,7 @@ def own_security(config: Config, security: BrokerSecurity) -> BrokerSecurity:
 
 def open_catalog(
     config: Config,
-    admin: Admin,
+    admin: ClusterAdmin,
     security: BrokerSecurity,
     observer: Observer,
     *,

@@ -5,15 +5,15 @@ The brokers are asked, and nothing is changed: they say which operations are aut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, get_type_hints
+from typing import Final
 
 from gateway.acl_model import Operation
+from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.catalog_topic import CATALOG_TOPIC
 from gateway.config.errors import Key, Problem
-from protocol import messages
-from protocol.schema import field_type
+from protocol.requests import Request
 
 CLIENTS_KEY: Final[Key] = ("clusters", 0, "security")
 OWN_KEY: Final[Key] = ("catalog", "security")
@@ -38,16 +38,6 @@ _NOT_TOLD: Final = -(2**31)
 _AUTHORIZATION_FAILED: Final = frozenset({29, 53})
 
 
-class Asker(Protocol):
-    """Asks the cluster as one identity (gateway/cluster/admin.py)."""
-
-    async def ask(
-        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
-    ) -> Any:
-        """The response entity; raises an OSError when nobody answers."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Rights:
     """What one identity may do with the catalog's topic, and whether the transactional id is open
@@ -68,18 +58,14 @@ class Rights:
         return {"operations": told, "transactional_id": self.transactional_id}
 
 
-async def rights_of(asker: Asker) -> Rights:
+async def rights_of(asker: ClusterAdmin) -> Rights:
     """What the brokers say of an identity. Raises OSError."""
-
-    def metadata(cls: type) -> Any:
-        element = field_type(get_type_hints(cls)["topics"])[0]
-        wanted: dict[str, Any] = {"topics": (messages.build(element, name=CATALOG_TOPIC),)}
-        wanted["allow_auto_topic_creation"] = False
-        if "include_topic_authorized_operations" in get_type_hints(cls):
-            wanted["include_topic_authorized_operations"] = True
-        return messages.build(cls, **wanted)
-
-    response = await asker.ask("MetadataRequest", metadata, at_most=_METADATA, changes=False)
+    values = {
+        "topics": [{"name": CATALOG_TOPIC}],
+        "allow_auto_topic_creation": False,
+        "include_topic_authorized_operations": True,
+    }
+    response = await asker.ask(Request("MetadataRequest", _METADATA, values), changes=False)
     (topic,) = response.topics
     code = int(topic.error_code)
     if code == _UNKNOWN_TOPIC:
@@ -93,15 +79,11 @@ async def rights_of(asker: Asker) -> Rights:
     return Rights(True, operations, await _takes_id(asker))
 
 
-async def _takes_id(asker: Asker) -> bool:
+async def _takes_id(asker: ClusterAdmin) -> bool:
     """Whether the id may be described, which whoever may write with it may."""
-
-    def make(cls: type) -> Any:
-        return messages.build(cls, key=CATALOG_TOPIC, key_type=_TRANSACTION)
-
-    response = await asker.ask(
-        "FindCoordinatorRequest", make, at_most=_FIND_COORDINATOR, changes=False
-    )
+    values = {"key": CATALOG_TOPIC, "key_type": _TRANSACTION}
+    request = Request("FindCoordinatorRequest", _FIND_COORDINATOR, values)
+    response = await asker.ask(request, changes=False)
     return int(response.error_code) not in _AUTHORIZATION_FAILED
 
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
+from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.snapshot import Snapshot
-from gateway.checks.broker_rights import Asker
 from gateway.config.errors import Key, Problem
 from gateway.names import LogicalName, is_reserved
 from gateway.policies.told import MIN_ISR, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
-from protocol import messages
-from protocol.schema import field_type
+from protocol.requests import Request
 
 _NEWEST: Final = 4
 _TOPIC_RESOURCE: Final = 2
@@ -27,7 +26,7 @@ _SHOWN: Final = 4
 
 
 async def hollow_topics(
-    asker: Asker, flats: Sequence[str], snapshot: Snapshot, policies: Policies
+    asker: ClusterAdmin, flats: Sequence[str], snapshot: Snapshot, policies: Policies
 ) -> list[Problem]:
     """A warning for each place of the configuration that asks for acks=all, with the topics where
     that means little. Raises OSError."""
@@ -44,25 +43,22 @@ async def hollow_topics(
     return [_problem(source, sorted(names)) for source, names in sorted(found.items())]
 
 
-async def _values(asker: Asker, held: Mapping[str, LogicalName]) -> AsyncIterator[tuple[str, str]]:
+async def _values(
+    asker: ClusterAdmin, held: Mapping[str, LogicalName]
+) -> AsyncIterator[tuple[str, str]]:
     """The value that holds for each topic, by its flat name."""
     rest = iter(held)
     while batch := tuple(islice(rest, _BATCH)):
-
-        def make(cls: type, batch: Sequence[str] = batch) -> Any:
-            element = field_type(get_type_hints(cls)["resources"])[0]
-            resources = (
-                messages.build(
-                    element,
-                    resource_type=_TOPIC_RESOURCE,
-                    resource_name=flat,
-                    configuration_keys=(MIN_ISR,),
-                )
-                for flat in batch
-            )
-            return messages.build(cls, resources=tuple(resources))
-
-        response = await asker.ask("DescribeConfigsRequest", make, at_most=_NEWEST, changes=False)
+        resources = [
+            {
+                "resource_type": _TOPIC_RESOURCE,
+                "resource_name": flat,
+                "configuration_keys": [MIN_ISR],
+            }
+            for flat in batch
+        ]
+        request = Request("DescribeConfigsRequest", _NEWEST, {"resources": resources})
+        response = await asker.ask(request, changes=False)
         for result in response.results:
             for config in _configs(result):
                 yield str(result.resource_name), str(config.value or "")

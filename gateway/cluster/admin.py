@@ -7,7 +7,6 @@ it was done is not known when its connection breaks, and only its caller can tel
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any, Final
 
 from gateway.brokers.connection import BrokerConnection, BrokerError
@@ -15,6 +14,7 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from protocol import messages
+from protocol.requests import Request
 from protocol.schema import api_key_of, response_name
 
 MAX_CONNECTIONS: Final = 4
@@ -25,9 +25,6 @@ TURN_TIMEOUT: Final = 20.0
 
 ASK_TIMEOUT: Final = 35.0
 """Seconds for one answer: more than the 30 s that admin clients give a broker by default."""
-
-Make = Callable[[type], Any]
-"""A request entity of the given message class (one class a version)."""
 
 
 class BrokerAdmin:
@@ -47,18 +44,17 @@ class BrokerAdmin:
         self._free: list[ClusterLink] = []
         self._turns = asyncio.Semaphore(MAX_CONNECTIONS)
 
-    async def ask(self, name: str, make: Make, *, at_most: int, changes: bool = True) -> Any:
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """The response entity to one request, in the newest version both sides know.
 
-        ``name`` is Kafka's (``CreateTopicsRequest``); ``at_most`` the newest version that the
-        caller understands. A question that ``changes`` nothing is asked again elsewhere when its
+        A question that ``changes`` nothing is asked again elsewhere when its
         broker is lost. Raises ClusterUnreachable, and ProtocolError for an unwritable request.
         """
         await self._take_turn()
         link = self._free.pop() if self._free else self._new_link()
         try:
             link.know(self._in_order())
-            answer = await link.ask(lambda at: _ask(at, name, make, at_most, changes))
+            answer = await link.ask(lambda at: _ask(at, request, changes))
             if isinstance(answer, BrokerError):
                 link.close()  # the connection is gone; it is not to be asked again
         finally:
@@ -98,13 +94,12 @@ class BrokerAdmin:
         return [brokers[node] for node in sorted(brokers, key=lambda node: node != controller)]
 
 
-async def _ask(
-    connection: BrokerConnection, name: str, make: Make, at_most: int, changes: bool
-) -> Any:
-    version = connection.version_for(name, at_most)
-    request = make(messages.message_class(name, version))
+async def _ask(connection: BrokerConnection, request: Request, changes: bool) -> Any:
+    name = request.name
+    version = connection.version_for(name, request.at_most)
+    entity = request.entity(version)
     try:
-        body = await connection.exchange(name, version, request)
+        body = await connection.exchange(name, version, entity)
     except BrokerError as error:
         if changes:
             return error

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.yaml_values import time_text
@@ -15,9 +15,9 @@ from gateway.commands.failure import CommandError
 from gateway.commands.topics.describe import id_text
 from gateway.decision import Denied
 from gateway.names import InvalidName, LogicalName
-from gateway.rules.nested import element_class, make
 from gateway.topic_ids import TopicIndex
 from gateway.views.view import View
+from protocol.requests import Request
 
 _TOPIC_RESOURCE: Final = 2
 _NEWEST_DESCRIBE_CONFIGS: Final = 4
@@ -29,16 +29,6 @@ class Topics(Protocol):
     @property
     def index(self) -> TopicIndex:
         """As of the last listing."""
-        ...
-
-
-class Asker(Protocol):
-    """Asks the cluster (gateway/cluster/admin.py)."""
-
-    async def ask(
-        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
-    ) -> Any:
-        """The response entity."""
         ...
 
 
@@ -126,7 +116,7 @@ class Explained:
         return "exists" if self.missing is None else f"'{self.missing}' does not exist"
 
 
-async def explain_name(spelled: str, view: View, cluster: Topics, admin: Asker) -> Explained:
+async def explain_name(spelled: str, view: View, cluster: Topics, admin: ClusterAdmin) -> Explained:
     """What ``spelled`` is in a view. Raises OSError when the cluster does not answer."""
     try:
         path = view.namespace_named(spelled)
@@ -152,7 +142,7 @@ def _namespace(path: str, snapshot: Snapshot) -> Explained:
 
 
 async def _topic(
-    spelled: str, name: LogicalName, view: View, cluster: Topics, admin: Asker
+    spelled: str, name: LogicalName, view: View, cluster: Topics, admin: ClusterAdmin
 ) -> Explained:
     snapshot = view.snapshot
     resolved = view.resolve(spelled.encode())
@@ -198,7 +188,7 @@ def _inherited(snapshot: Snapshot, path: str) -> tuple[ExplainedConfig, ...]:
 
 
 async def _effective(
-    flat: str, owner: LogicalName, entry: TopicEntry | None, snapshot: Snapshot, admin: Asker
+    flat: str, owner: LogicalName, entry: TopicEntry | None, snapshot: Snapshot, admin: ClusterAdmin
 ) -> tuple[ExplainedConfig, ...]:
     """The configs of a stored topic, each with where its value comes from."""
     inherited = snapshot.effective_configs(owner.namespace)
@@ -216,18 +206,14 @@ async def _effective(
     return tuple(sorted(found, key=lambda one: one.key))
 
 
-async def _describe(flat: str, admin: Asker) -> Any:
-    def request(cls: type) -> Any:
-        values = {
-            "resource_type": _TOPIC_RESOURCE,
-            "resource_name": flat,
-            "configuration_keys": None,
-        }
-        return make(cls, {"resources": (make(element_class(cls, "resources"), values),)})
-
-    response = await admin.ask(
-        "DescribeConfigsRequest", request, at_most=_NEWEST_DESCRIBE_CONFIGS, changes=False
-    )
+async def _describe(flat: str, admin: ClusterAdmin) -> Any:
+    resource = {
+        "resource_type": _TOPIC_RESOURCE,
+        "resource_name": flat,
+        "configuration_keys": None,
+    }
+    request = Request("DescribeConfigsRequest", _NEWEST_DESCRIBE_CONFIGS, {"resources": [resource]})
+    response = await admin.ask(request, changes=False)
     (result,) = response.results
     if int(result.error_code):
         raise CommandError(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-from gateway.changes.base.context import Admin
+from gateway.brokers.messages import ClusterAdmin
 from gateway.kafka_names import error_name
 from gateway.policies.instance import PolicyError
-from gateway.rules.nested import element_class, make
-from protocol import messages
+from protocol.requests import Request
 
 BROKER: Final = 4
 """A broker (ConfigResource.Type)."""
@@ -26,26 +25,19 @@ class Brokers(Protocol):
         ...
 
 
-async def broker_configs(admin: Admin, cluster: Brokers) -> dict[str, str | None]:
+async def broker_configs(admin: ClusterAdmin, cluster: Brokers) -> dict[str, str | None]:
     """All configs of one broker; those that are sensitive are None.
 
     A broker tells its own configs alone, and it does not matter which one answers: so all are
     asked about, and those of whoever answers are taken. Raises PolicyError where it may not be
     asked, ClusterUnreachable, an OSError, where nobody answers.
     """
-
-    def request(cls: type) -> Any:
-        resource = element_class(cls, "resources")
-        each = (
-            make(
-                resource,
-                {"resource_type": BROKER, "resource_name": str(node), "configuration_keys": None},
-            )
-            for node in sorted(cluster.brokers)
-        )
-        return messages.build(cls, resources=tuple(each))
-
-    answer = await admin.ask("DescribeConfigsRequest", request, at_most=_AT_MOST, changes=False)
+    resources = [
+        {"resource_type": BROKER, "resource_name": str(node), "configuration_keys": None}
+        for node in sorted(cluster.brokers)
+    ]
+    request = Request("DescribeConfigsRequest", _AT_MOST, {"resources": resources})
+    answer = await admin.ask(request, changes=False)
     for result in answer.results:
         if not result.error_code:
             return {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from gateway.changes.base.context import Admin
+from gateway.brokers.messages import ClusterAdmin
 from gateway.config.policies import PolicySettings
 from gateway.counts import Row
 from gateway.policies.judge import Judge
@@ -23,7 +23,7 @@ class WorkerPolicies:
     them, and commits or aborts when all have answered.
     """
 
-    def __init__(self, settings: PolicySettings, admin: Admin, cluster: Brokers) -> None:
+    def __init__(self, settings: PolicySettings, admin: ClusterAdmin, cluster: Brokers) -> None:
         self._admin = admin
         self._cluster = cluster
         self._runner = PolicyRunner()

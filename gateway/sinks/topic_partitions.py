@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple
 from aiokafka.partitioner import murmur2
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
+from gateway.brokers.messages import ClusterAdmin
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog import own_topic
 from gateway.catalog.kafka_connections import Address, Connections, produce_request
-from gateway.catalog.own_topic import Admin, NotInTime, TopicError
+from gateway.catalog.own_topic import NotInTime, TopicError
 from gateway.catalog.partition import LogError
 from gateway.kafka_names import error_name
 
@@ -168,7 +169,7 @@ class TopicUnusable(TopicError):
 
 
 async def ensure_topic(
-    key: str, kept: str, admin: Admin, topic: str, replication_factor: int
+    key: str, kept: str, admin: ClusterAdmin, topic: str, replication_factor: int
 ) -> None:
     """Make a topic if it is missing, and check it; several gateways may do so at once.
 
@@ -198,7 +199,7 @@ async def ensure_topic(
         ) from None
 
 
-async def _is_there(admin: Admin, topic: str) -> bool:
+async def _is_there(admin: ClusterAdmin, topic: str) -> bool:
     """What is just being made has no leader for a moment, which passes."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _SETTLE_SECONDS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from gateway.brokers.messages import ClusterAdmin
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.own_topic import Admin
 from gateway.catalog.replicated import own_security
 from gateway.config.models import Config
 from gateway.sinks.record_topic import RecordTopic
@@ -18,7 +18,7 @@ CONTENT_TYPE: Final = b"application/json; charset=UTF-8"
 _LEFT_BY_COMPACTION: Final = "records for ever"
 
 
-def open_traffic_log(config: Config, worker_id: int, admin: Admin) -> TrafficLog | None:
+def open_traffic_log(config: Config, worker_id: int, admin: ClusterAdmin) -> TrafficLog | None:
     """The traffic log of one worker, not started yet; None where it is off."""
     settings, cluster = config.traffic_log, config.clusters[0]
     if not settings.enabled:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +17,7 @@ from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.requests import Request
 from protocol.schema import api_key_of, message_versions, response_name
 
 TOPIC = "__kafka_gateway_catalog"
@@ -44,23 +44,21 @@ class FakeAdmin:
     created: list[Any] = field(default_factory=list)
     asked: list[tuple[str, bool]] = field(default_factory=list)
 
-    async def ask(
-        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
-    ) -> Any:
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """As BrokerAdmin."""
-        self.asked.append((name, changes))
+        self.asked.append((request.name, changes))
         if self.down:
             raise ClusterUnreachable("main", "127.0.0.1:9092: connection refused")
-        version = max(v for v in message_versions(name) if v <= at_most)
-        request = make(messages.message_class(name, version))
-        body = messages.write(request)
-        request = messages.parse(name, version, body)
-        response = response_name(api_key_of(name))
+        version = max(v for v in message_versions(request.name) if v <= request.at_most)
+        entity = request.entity(version)
+        body = messages.write(entity)
+        entity = messages.parse(request.name, version, body)
+        response = response_name(api_key_of(request.name))
         answer = {
             "MetadataRequest": self._metadata,
             "CreateTopicsRequest": self._create,
             "DescribeConfigsRequest": self._describe,
-        }[name](request, messages.message_class(response, version))
+        }[request.name](entity, messages.message_class(response, version))
         return messages.parse(response, version, messages.write(answer))
 
     def _metadata(self, request: Any, cls: type) -> Any:

@@ -12,6 +12,7 @@ from gateway.cluster.link import ClusterUnreachable
 from gateway.names import MAX_FLAT_LENGTH, InvalidName, check_topic, fold
 from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
+from protocol.requests import Request
 from protocol.schema import api_key_of, message_versions, response_name
 from tests.changes.fake_partitions import FakePartitions
 
@@ -94,23 +95,21 @@ class FakeBroker(FakePartitions):
         """The request entities of one API so far."""
         return [entity for asked, entity in self.asked if asked == name]
 
-    async def ask(
-        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
-    ) -> Any:
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """As BrokerAdmin.ask does."""
-        await self.step(f"ask {name}")
+        await self.step(f"ask {request.name}")
         if self.down:
             raise ClusterUnreachable("main", {("10.0.0.1", 9092): "refused the connection"})
-        newest = min(at_most, self.newest.get(name, at_most))
-        version = max(v for v in message_versions(name) if v <= newest)
-        request = make(messages.message_class(name, version))
+        newest = min(request.at_most, self.newest.get(request.name, request.at_most))
+        version = max(v for v in message_versions(request.name) if v <= newest)
+        entity = request.entity(version)
         # Over the wire, so that what cannot be written is found.
-        request = messages.parse(name, version, messages.write(request))
-        self.asked.append((name, request))
-        answer = response_name(api_key_of(name))
+        entity = messages.parse(request.name, version, messages.write(entity))
+        self.asked.append((request.name, entity))
+        answer = response_name(api_key_of(request.name))
         cls = messages.message_class(answer, version)
-        response = getattr(self, "_" + name)(request, cls)
-        await self.step(f"asked {name}")
+        response = getattr(self, "_" + request.name)(entity, cls)
+        await self.step(f"asked {request.name}")
         return messages.parse(answer, version, messages.write(response))
 
     # -- CreateTopics ---------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, get_type_hints
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from gateway.acl_model import Operation
 from gateway.checks.broker_rights import OWN_KEY, Rights, exposure, lacking, rights_of
 from protocol import messages
+from protocol.requests import Request
 from protocol.schema import field_type
 
 NOT_TOLD = -(2**31)
@@ -24,14 +24,12 @@ class Asked:
         self.coordinator = coordinator
         self.requests: list[Any] = []
 
-    async def ask(
-        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
-    ) -> Any:
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """One answer; nothing may be changed."""
         assert not changes
-        self.requests.append(make(messages.message_class(name, at_most)))
-        cls = messages.message_class(name.replace("Request", "Response"), at_most)
-        if name == "FindCoordinatorRequest":
+        self.requests.append(request.entity(request.at_most))
+        cls = messages.message_class(request.name.replace("Request", "Response"), request.at_most)
+        if request.name == "FindCoordinatorRequest":
             return messages.build(cls, error_code=self._error(cls, self.coordinator))
         topic: Any = field_type(get_type_hints(cls)["topics"])[0]
         made = messages.build(

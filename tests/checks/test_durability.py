@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, get_type_hints
 
 from gateway.catalog.entities import Namespace
@@ -11,6 +10,7 @@ from gateway.checks.durability import hollow_topics
 from gateway.config.policies import PolicySettings
 from gateway.policies.tree import Policies
 from protocol import messages
+from protocol.requests import Request
 from protocol.schema import field_type
 
 SNAPSHOT = Snapshot().apply([Namespace("org"), Namespace("team")], 2)
@@ -23,17 +23,15 @@ class Asked:
         self.values = values
         self.asked: list[str] = []
 
-    async def ask(
-        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
-    ) -> Any:
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """The configs of the topics."""
-        assert (name, changes) == ("DescribeConfigsRequest", False)
-        request = make(messages.message_class(name, at_most))
-        cls = messages.message_class("DescribeConfigsResponse", at_most)
+        assert (request.name, changes) == ("DescribeConfigsRequest", False)
+        entity = request.entity(request.at_most)
+        cls = messages.message_class("DescribeConfigsResponse", request.at_most)
         result: Any = field_type(get_type_hints(cls)["results"])[0]
         config: Any = field_type(get_type_hints(result)["configs"])[0]
         results = []
-        for resource in request.resources:
+        for resource in entity.resources:
             assert resource.configuration_keys == ("min.insync.replicas",)
             self.asked.append(resource.resource_name)
             value = self.values.get(resource.resource_name)

@@ -12,7 +12,7 @@ import pytest_asyncio
 from gateway.cluster.admin import MAX_CONNECTIONS, BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
-from protocol import messages
+from protocol.requests import Request
 from tests.cluster import scripted_broker
 from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
 
@@ -20,8 +20,7 @@ pytestmark = pytest.mark.asyncio
 METADATA = 3
 
 
-def question(cls: type) -> Any:
-    return messages.build(cls, topics=())
+VALUES = {"topics": [], "allow_auto_topic_creation": False}
 
 
 @pytest_asyncio.fixture
@@ -39,7 +38,7 @@ async def admin(broker: ScriptedBroker) -> AsyncIterator[BrokerAdmin]:
 
 
 async def ask(admin: BrokerAdmin, *, changes: bool = True, at_most: int = 99) -> Any:
-    return await admin.ask("MetadataRequest", question, at_most=at_most, changes=changes)
+    return await admin.ask(Request("MetadataRequest", at_most, VALUES), changes=changes)
 
 
 async def test_it_asks_in_the_newest_version_that_all_know(

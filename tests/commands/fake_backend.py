@@ -17,6 +17,7 @@ from gateway.config.models import Config
 from gateway.rules.nested import element_class, make
 from gateway.topic_ids import TopicIndex
 from protocol import messages
+from protocol.requests import Request
 
 
 class FakeCatalog:
@@ -67,16 +68,14 @@ class FakeCluster:
         for number, flat in enumerate(topics):
             self.index.learn(flat.encode(), bytes(15) + bytes([number + 1]))
 
-    async def ask(
-        self, name: str, make_request: Callable[[type], Any], *, at_most: int, changes: bool = True
-    ) -> Any:
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
         assert not changes
-        request = make_request(messages.message_class(name, at_most))
-        if name == "CreateTopicsRequest":
-            return self._validated(request, at_most)
-        assert name == "DescribeConfigsRequest"
-        (resource,) = request.resources
-        response = messages.message_class("DescribeConfigsResponse", at_most)
+        entity = request.entity(request.at_most)
+        if request.name == "CreateTopicsRequest":
+            return self._validated(entity, request.at_most)
+        assert request.name == "DescribeConfigsRequest"
+        (resource,) = entity.resources
+        response = messages.message_class("DescribeConfigsResponse", request.at_most)
         result = element_class(response, "results")
         config = element_class(result, "configs")
         configs = tuple(

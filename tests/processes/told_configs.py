@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gateway.error_codes import INVALID_REQUEST
 from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.requests import Request
 
 BROKER = 4
 
@@ -27,19 +28,17 @@ class ToldConfigs:
         self.error: int | Exception = 0
         self.asked = 0
 
-    async def ask(
-        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
-    ) -> Any:
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """Like BrokerAdmin's."""
-        assert (name, changes) == ("DescribeConfigsRequest", False)
+        assert (request.name, changes) == ("DescribeConfigsRequest", False)
         self.asked += 1
         if isinstance(self.error, Exception):
             raise self.error
-        version = min(at_most, self.version)
-        request = make(messages.message_class(name, version))
-        assert {r.resource_type for r in request.resources} == {BROKER}
+        version = min(request.at_most, self.version)
+        entity = request.entity(version)
+        assert {r.resource_type for r in entity.resources} == {BROKER}
         cls = messages.message_class("DescribeConfigsResponse", version)
-        results = (self._result(cls, r.resource_name) for r in request.resources)
+        results = (self._result(cls, r.resource_name) for r in entity.resources)
         return messages.build(cls, results=tuple(results))
 
     def _result(self, cls: type, name: str) -> Any:

@@ -38,6 +38,7 @@ from protocol.headers import (
     response_header_version,
 )
 from protocol.primitives import legacy_string
+from protocol.requests import Request
 from protocol.schema import api_key_of, request_name, response_name
 from tests.changes.fake_broker import FakeBroker, FakeTopic, no_step
 from tests.changes.fakes import FakeCatalog, Log
@@ -83,14 +84,11 @@ class ScriptedBroker(FakeBroker):
     scripted = ""
     version = 0
 
-    async def ask(
-        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
-    ) -> Any:
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """As BrokerAdmin.ask does."""
-        if name != self.scripted:
-            return await super().ask(name, make, at_most=at_most, changes=changes)
-        request = make(messages.message_class(name, min(at_most, self.version)))
-        return await Question(request)
+        if request.name != self.scripted:
+            return await super().ask(request, changes=changes)
+        return await Question(request.entity(min(request.at_most, self.version)))
 
 
 def request_frame(

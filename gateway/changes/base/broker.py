@@ -3,10 +3,9 @@ their configs, and to delete them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -16,9 +15,8 @@ from gateway.changes.base.resources import OWN, Operation
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.rules.access import TOPIC_RESOURCE
-from gateway.rules.nested import element_class, has_field, make
-from protocol import messages
 from protocol.pausing import eased, paced
+from protocol.requests import Request
 
 SHORTEST: Final = timedelta(seconds=5)
 """A broker that is given less answers before it knows; what was made would not get its entry."""
@@ -41,12 +39,10 @@ BATCH: Final = 100
 
 async def ask_of_each(
     context: Context,
-    name: str,
-    request: Callable[[type], Any],
+    request: Request,
     flats: Iterable[str],
     results: str,
     *,
-    at_most: int,
     changes: bool = True,
 ) -> dict[str, Any | Denied]:
     """The broker's entry for each topic in the array ``results`` of its response, by flat name.
@@ -55,7 +51,7 @@ async def ask_of_each(
     ``unavailable``.
     """
     try:
-        response = await context.admin.ask(name, request, at_most=at_most, changes=changes)
+        response = await context.admin.ask(request, changes=changes)
     except OSError as error:
         return dict.fromkeys(flats, unavailable(error))
     told: dict[str, Any | Denied] = dict.fromkeys(flats, UNANSWERED)
@@ -108,26 +104,19 @@ async def describe(
     documentation: bool = False,
 ) -> Any:
     """The broker's answer to DescribeConfigs for topics. Raises OSError."""
-
-    def request(cls: type) -> Any:
-        resource = element_class(cls, "resources")
-        # Brokers take an empty list as null, which is all.
-        wanted = tuple(sorted(keys)) if keys else None
-        resources: tuple[Any, ...] = tuple(
-            make(
-                resource,
-                {
-                    "resource_type": TOPIC_RESOURCE,
-                    "resource_name": flat,
-                    "configuration_keys": wanted,
-                },
-            )
-            for flat in flats
-        )
-        values = {"resources": resources, "include_synonyms": synonyms}
-        return make(cls, {**values, "include_documentation": documentation})
-
-    return await context.admin.ask("DescribeConfigsRequest", request, at_most=4, changes=False)
+    # Brokers take an empty list as null, which is all.
+    wanted = sorted(keys) if keys else None
+    resources = [
+        {"resource_type": TOPIC_RESOURCE, "resource_name": flat, "configuration_keys": wanted}
+        for flat in flats
+    ]
+    values = {
+        "resources": resources,
+        "include_synonyms": synonyms,
+        "include_documentation": documentation,
+    }
+    request = Request("DescribeConfigsRequest", 4, values)
+    return await context.admin.ask(request, changes=False)
 
 
 async def write(
@@ -143,8 +132,7 @@ async def write(
     done: dict[str, Denied | None] = {}
     for batch in batches(list(operations)):
         wanted = {flat: operations[flat] for flat in batch}
-        request = partial(_alteration, operations=wanted, validate_only=validate_only)
-        response = await context.admin.ask("IncrementalAlterConfigsRequest", request, at_most=1)
+        response = await context.admin.ask(_alteration(wanted, validate_only))
         for answer in response.responses:
             code = int(answer.error_code)
             done[answer.resource_name] = (
@@ -153,26 +141,20 @@ async def write(
     return done
 
 
-def _alteration(
-    cls: type, operations: Mapping[str, Sequence[Operation]], validate_only: bool
-) -> Any:
-    resource = element_class(cls, "resources")
-    config = element_class(resource, "configs")
-    resources: tuple[Any, ...] = tuple(
-        messages.build(
-            resource,
-            resource_type=TOPIC_RESOURCE,
-            resource_name=flat,
-            configs=tuple(
-                messages.build(
-                    config, name=one.key, config_operation=one.operation, value=one.value
-                )
+def _alteration(operations: Mapping[str, Sequence[Operation]], validate_only: bool) -> Request:
+    resources = [
+        {
+            "resource_type": TOPIC_RESOURCE,
+            "resource_name": flat,
+            "configs": [
+                {"name": one.key, "config_operation": one.operation, "value": one.value}
                 for one in eased(wanted)
-            ),
-        )
+            ],
+        }
         for flat, wanted in operations.items()
-    )
-    return messages.build(cls, resources=resources, validate_only=validate_only)
+    ]
+    values = {"resources": resources, "validate_only": validate_only}
+    return Request("IncrementalAlterConfigsRequest", 1, values)
 
 
 def batches(flats: Sequence[str]) -> Iterator[list[str]]:
@@ -212,22 +194,18 @@ async def probe(context: Context, configs: Mapping[str, str]) -> Any:
     """
     name = f"gateway-validation-{uuid4().hex}"
 
-    def request(cls: Any) -> Any:
-        topic = element_class(cls, "topics")
-        config = element_class(topic, "configs")
-        count = -1 if cls.__version__ >= _DEFAULTS_SINCE else 1
-        values: dict[str, object] = {
+    def values(version: int) -> Mapping[str, object]:
+        count = -1 if version >= _DEFAULTS_SINCE else 1
+        wanted = {
             "name": name,
             "num_partitions": count,
             "replication_factor": count,
-            "configs": tuple(
-                make(config, {"name": key, "value": value}) for key, value in configs.items()
-            ),
+            "configs": [{"name": key, "value": value} for key, value in configs.items()],
         }
-        assert has_field(cls, "validate_only")
-        return make(cls, {"topics": (make(topic, values),), "validate_only": True})
+        return {"topics": [wanted], "validate_only": True}
 
-    response = await context.admin.ask("CreateTopicsRequest", request, at_most=7, changes=False)
+    request = Request("CreateTopicsRequest", 7, values)
+    response = await context.admin.ask(request, changes=False)
     (topic,) = response.topics
     return topic
 
@@ -263,11 +241,7 @@ async def delete_at_broker(
     """
     if not ids:
         return {}
-    response = await context.admin.ask(
-        "DeleteTopicsRequest",
-        lambda cls: _deletion_request(cls, ids, timeout),
-        at_most=_DELETES_BY_ID,
-    )
+    response = await context.admin.ask(_deletion_request(ids, timeout))
     by_id = {topic_id: flat for flat, topic_id in paced(ids.items()) if topic_id is not None}
     outcomes = dict.fromkeys(ids, _NO_ANSWER)
     for result in paced(response.responses):
@@ -284,15 +258,11 @@ async def delete_at_broker(
     return outcomes
 
 
-def _deletion_request(cls: type, ids: Mapping[str, bytes | None], timeout: timedelta) -> Any:
-    values: dict[str, object] = {"timeout": timeout}
-    if not has_field(cls, "topics"):
-        return make(cls, values | {"topic_names": tuple(ids)})
-    topic_class = element_class(cls, "topics")
-    topics = tuple(
-        make(topic_class, {"name": flat})
-        if topic_id is None
-        else make(topic_class, {"name": None, "topic_id": UUID(bytes=topic_id)})
-        for flat, topic_id in ids.items()
-    )
-    return make(cls, values | {"topics": topics})
+def _deletion_request(ids: Mapping[str, bytes | None], timeout: timedelta) -> Request:
+    topics = [
+        {"name": flat} if topic_id is None else {"name": None, "topic_id": UUID(bytes=topic_id)}
+        for flat, topic_id in eased([*ids.items()])
+    ]
+    # Before v6 there are names only.
+    values = {"timeout": timeout, "topics": topics, "topic_names": list(ids)}
+    return Request("DeleteTopicsRequest", _DELETES_BY_ID, values)

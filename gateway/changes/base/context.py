@@ -6,8 +6,9 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
+from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog, Decide
 from gateway.changes.base.usage import Usage
@@ -54,16 +55,6 @@ ATTEMPTS: Final = 20
 """How often what changes under the reader is read anew."""
 
 
-class Admin(Protocol):
-    """Asks the cluster (gateway/cluster/admin.py)."""
-
-    async def ask(
-        self, name: str, make: Callable[[type], Any], *, at_most: int, changes: bool = True
-    ) -> Any:
-        """The response entity; raises ClusterUnreachable, an OSError."""
-        ...
-
-
 class Cluster(Protocol):
     """The cluster's topics (gateway/cluster/cluster.py)."""
 
@@ -92,7 +83,7 @@ class Context:
 
     catalog: Catalog
     cluster: Cluster
-    admin: Admin
+    admin: ClusterAdmin
     clock: Callable[[], int] = now_ms
     trees: Trees = field(default_factory=Trees)
     usage: Usage = field(default_factory=Usage)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import (
@@ -26,7 +26,7 @@ from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.judge import POLICIES
-from gateway.rules.nested import element_class, make
+from protocol.requests import Request
 
 _METADATA: Final = 12
 _LOOKS: Final = 20
@@ -205,12 +205,8 @@ async def _read(
 
 
 async def _read_replicas(context: Context, flats: Sequence[str]) -> dict[str, Replicas]:
-    def request(cls: type) -> Any:
-        topic = element_class(cls, "topics")
-        topics: tuple[Any, ...] = tuple(make(topic, {"name": flat}) for flat in flats)
-        return make(cls, {"topics": topics, "allow_auto_topic_creation": False})
-
-    answer = await context.admin.ask("MetadataRequest", request, at_most=_METADATA, changes=False)
+    values = {"topics": [{"name": flat} for flat in flats], "allow_auto_topic_creation": False}
+    answer = await context.admin.ask(Request("MetadataRequest", _METADATA, values), changes=False)
     return {
         topic.name: {
             int(each.partition_index): tuple(map(int, each.replica_nodes))

@@ -38,10 +38,10 @@ from gateway.changes.topics.partition_limits import (
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
 from gateway.rules.asked_topics import twice
-from gateway.rules.nested import element_class, make
 from gateway.views.access import ALTER, Access
 from protocol import messages
-from protocol.pausing import paced
+from protocol.pausing import eased, paced
+from protocol.requests import Request
 
 _NEWEST: Final = 3
 
@@ -60,15 +60,14 @@ class _Batch(Batch[str, _Topic, None]):
 
     request: Any
 
-    def broker_request(self, cls: type, *, validate_only: bool) -> Any:
+    def broker_request(self, *, validate_only: bool) -> Request:
         """What the broker is asked for the topics that are left."""
-        topic_class = element_class(cls, "topics")
         values = {
-            "topics": tuple(_broker_topic(topic_class, each) for each in self.left.values()),
+            "topics": [_broker_topic(each) for each in paced(self.left.values())],
             "timeout": broker_time(self.request.timeout),
             "validate_only": validate_only,
         }
-        return make(cls, values)
+        return Request("CreatePartitionsRequest", _NEWEST, values)
 
 
 async def create_partitions(
@@ -142,15 +141,8 @@ async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
     names = {each.flat: name for name, each in batch.left.items()}
     if not names:
         return
-    told = await ask_of_each(
-        batch.context,
-        "CreatePartitionsRequest",
-        lambda cls: batch.broker_request(cls, validate_only=validate_only),
-        names,
-        "results",
-        at_most=_NEWEST,
-        changes=not validate_only,
-    )
+    request = batch.broker_request(validate_only=validate_only)
+    told = await ask_of_each(batch.context, request, names, "results", changes=not validate_only)
     for flat, result in paced(told.items()):
         name = names[flat]
         if not isinstance(result, Denied):
@@ -162,14 +154,11 @@ async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
             batch.answer(name, result)
 
 
-def _broker_topic(cls: type, topic: _Topic) -> Any:
+def _broker_topic(topic: _Topic) -> dict[str, object]:
     asked, assignments = topic.asked, None
     if asked.assignments is not None:
-        assignment = element_class(cls, "assignments")
-        assignments = tuple(
-            make(assignment, {"broker_ids": a.broker_ids}) for a in asked.assignments
-        )
-    return make(cls, {"name": topic.flat, "count": asked.count, "assignments": assignments})
+        assignments = [{"broker_ids": one.broker_ids} for one in eased(asked.assignments)]
+    return {"name": topic.flat, "count": asked.count, "assignments": assignments}
 
 
 async def _judge(batch: _Batch) -> list[Reserved]:

@@ -26,6 +26,7 @@ from gateway.rules.nested import changed, element_class, has_field, make
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
 from protocol.pausing import eased, paced
+from protocol.requests import Request
 
 Answer = Denied | Mapping[str, str] | Any
 """What is said of one item: why it is refused, a namespace's own configs, or the broker's entry
@@ -71,16 +72,8 @@ async def ask_broker(
         return {}
     spellings = {flat: each.spelled for flat, each in paced(planned.items())}
     facts = _facts(creation.access, spellings)
-    told = await ask_of_each(
-        creation.context,
-        "CreateTopicsRequest",
-        lambda cls: broker_request(
-            cls, creation.request, planned.values(), validate_only=validate_only
-        ),
-        planned,
-        "topics",
-        at_most=NEWEST,
-    )
+    request = broker_request(creation.request, planned.values(), validate_only=validate_only)
+    told = await ask_of_each(creation.context, request, planned, "topics")
     taken: dict[str, Any] = {}
     for flat, result in paced(told.items()):
         if not isinstance(result, Denied):
@@ -108,17 +101,14 @@ def _facts(access: Access, spellings: Mapping[str, str]) -> TextFacts:
     return TextFacts(shown, view, asked)
 
 
-def broker_request(
-    cls: type, request: Any, planned: Iterable[Planned], *, validate_only: bool
-) -> Any:
-    """The broker's request, of message class ``cls``, for what is planned of the client's."""
-    topics = tuple(_broker_topic(element_class(cls, "topics"), each) for each in planned)
+def broker_request(asked: Any, planned: Iterable[Planned], *, validate_only: bool) -> Request:
+    """The gateway's request for what is planned of the client's."""
     values = {
-        "topics": topics,
-        "timeout": broker_time(request.timeout),
+        "topics": [_broker_topic(each) for each in paced(planned)],
+        "timeout": broker_time(asked.timeout),
         "validate_only": validate_only,
     }
-    return make(cls, values)
+    return Request("CreateTopicsRequest", NEWEST, values)
 
 
 def response(version: int, results: Iterable[tuple[str, Answer]]) -> bytes:
@@ -129,36 +119,27 @@ def response(version: int, results: Iterable[tuple[str, Answer]]) -> bytes:
     return messages.write(make(cls, {"topics": topics}))
 
 
-def _broker_topic(cls: type, planned: Planned) -> Any:
+def _broker_topic(planned: Planned) -> dict[str, object]:
     asked = planned.asked
-    config_class = element_class(cls, "configs")
-    assignment_class = element_class(cls, "assignments")
-    assignments = tuple(
-        make(
-            assignment_class,
-            {"partition_index": one.partition_index, "broker_ids": one.broker_ids},
-        )
-        for one in asked.assignments
-    )
+    assignments = [
+        {"partition_index": one.partition_index, "broker_ids": one.broker_ids}
+        for one in eased(asked.assignments)
+    ]
     set_here = {config.name for config in eased(asked.configs)}
     inherited = [(k, v) for k, (v, _) in planned.inherited.items() if k not in set_here]
     # As they came, twice if they are there twice: the broker looks at each.
     own = [(config.name, config.value) for config in eased(asked.configs)]
-    configs = tuple(
-        make(config_class, {"name": key, "value": value}) for key, value in inherited + own
-    )
     # What was judged is what is made, also when the brokers' defaults change in between.
     partitions, replicas = asked.num_partitions, asked.replication_factor
     if planned.resolved is not None and not assignments:
         partitions, replicas = planned.resolved
-    values = {
+    return {
         "name": planned.flat,
         "num_partitions": partitions,
         "replication_factor": replicas,
         "assignments": assignments,
-        "configs": configs,
+        "configs": [{"name": key, "value": value} for key, value in inherited + own],
     }
-    return make(cls, values)
 
 
 def _entry(cls: type, name: str, answer: Answer) -> Any:

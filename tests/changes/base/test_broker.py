@@ -9,7 +9,7 @@ import pytest
 
 from gateway.changes.base.broker import ask_of_each, delete_at_broker
 from gateway.decision import Denied
-from gateway.rules.nested import element_class, make
+from protocol.requests import Request
 from tests.changes.fakes import FakeGateway, World
 
 
@@ -73,17 +73,9 @@ async def test_a_topic_that_the_broker_leaves_out_is_not_called_gone(
 
 
 async def partitions(gateway: FakeGateway, **counts: int) -> dict[str, Any]:
-    def request(cls: type) -> Any:
-        topic = element_class(cls, "topics")
-        topics = tuple(
-            make(topic, {"name": name, "count": count, "assignments": None})
-            for name, count in counts.items()
-        )
-        return make(cls, {"topics": topics})
-
-    return await ask_of_each(
-        gateway.context, "CreatePartitionsRequest", request, counts, "results", at_most=3
-    )
+    topics = [{"name": name, "count": count, "assignments": None} for name, count in counts.items()]
+    request = Request("CreatePartitionsRequest", 3, {"topics": topics})
+    return await ask_of_each(gateway.context, request, counts, "results")
 
 
 async def test_every_topic_has_an_answer_of_its_own() -> None:
@@ -111,8 +103,8 @@ async def test_what_the_broker_leaves_out_is_not_known(monkeypatch: pytest.Monke
     world.broker.make("a", "b")
     ask = world.broker.ask
 
-    async def without_b(name: str, request: Any, *, at_most: int, changes: bool = True) -> Any:
-        answer = await ask(name, request, at_most=at_most, changes=changes)
+    async def without_b(request: Request, *, changes: bool = True) -> Any:
+        answer = await ask(request, changes=changes)
         other = replace(answer.results[0], name="other")
         return replace(answer, results=(answer.results[0], other))
 

@@ -41,12 +41,8 @@ def test_a_request_of_any_version_becomes_one_of_any_other(client: int, broker: 
     request = request_of(client)
     view = View(ViewSettings("test"), Snapshot.of(["org"]))
     item = plan(view, request.topics[0], 0, lambda _: False)
-    cls: Any = messages.message_class("CreateTopicsRequest", broker)
-    made = messages.parse(
-        "CreateTopicsRequest",
-        broker,
-        messages.write(broker_request(cls, request, [item], validate_only=True)),
-    )
+    asked = broker_request(request, [item], validate_only=True)
+    made = messages.parse(asked.name, broker, messages.write(asked.entity(broker)))
     (topic,) = made.topics
     assert (topic.name, topic.num_partitions, made.validate_only) == ("org..x", -1, True)
     assert made.timeout == timedelta(seconds=9)
