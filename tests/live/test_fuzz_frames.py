@@ -82,5 +82,8 @@ def test_frames_that_are_almost_right(
     assert "never awaited" not in fuzzed.log()
     assert fuzz.sent.connections == 2 * (1 + times) * len(CASES)
     assert fuzz.sent.ended > len(CASES)
-    assert fuzz.sent.answered > (len(CASES) if listener == "home" else 0)
+    # Before a login next to nothing has an answer, and what comes behind it even less.
+    assert listener == "login" or fuzz.sent.answered > len(CASES)
+    with Wire(fuzzed.bootstrap_servers(listener)) as wire:
+        assert wire.ask("ApiVersions", 0).api_keys, "it serves on"
     assert fuzzed.get("/readyz")[0] == 200
