@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol
 
 from protocol import messages
@@ -16,6 +17,11 @@ CLIENT_ID: Final = "kafka-namespace-gateway"
 SIZE_BYTES: Final = 4
 CORRELATION_BYTES: Final = 4
 MAX_CORRELATION_ID: Final = 2**31 - 1
+
+TOPIC_RESOURCE: Final = 2
+"""A topic (ConfigResource.Type)."""
+
+_DESCRIBE_CONFIGS_AT_MOST: Final = 4
 
 
 class BrokerError(Exception):
@@ -33,6 +39,28 @@ class ClusterAdmin(Protocol):
         """The response entity. One that ``changes`` nothing is sent again where its broker is lost.
         Raises an OSError when no broker answers."""
         ...
+
+
+def describe_configs(
+    names: Iterable[str],
+    keys: Sequence[str] | None,
+    *,
+    resource_type: int = TOPIC_RESOURCE,
+    synonyms: bool = False,
+    documentation: bool = False,
+) -> Request:
+    """A DescribeConfigs request for resources of one type, topics by default. ``keys`` None: all
+    of their configs."""
+    resources = [
+        {"resource_type": resource_type, "resource_name": name, "configuration_keys": keys}
+        for name in names
+    ]
+    values = {
+        "resources": resources,
+        "include_synonyms": synonyms,
+        "include_documentation": documentation,
+    }
+    return Request("DescribeConfigsRequest", _DESCRIBE_CONFIGS_AT_MOST, values)
 
 
 def request_frame(

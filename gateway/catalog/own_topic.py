@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from gateway.brokers.messages import ClusterAdmin
+from gateway.brokers.messages import ClusterAdmin, describe_configs
 from protocol.requests import Request
 
 BROKER_DEFAULT: Final = -1
@@ -15,7 +15,6 @@ BROKER_DEFAULT: Final = -1
 _UNKNOWN_TOPIC: Final = 3
 _TIMED_OUT: Final = 7
 _TOPIC_ALREADY_EXISTS: Final = 36
-_TOPIC_RESOURCE: Final = 2
 _ANSWER_TIME: Final = timedelta(seconds=20)
 
 
@@ -46,13 +45,7 @@ async def config_of(admin: ClusterAdmin, topic: str, key: str) -> str | None:
 
     Raises TopicError, OSError.
     """
-    resource = {
-        "resource_type": _TOPIC_RESOURCE,
-        "resource_name": topic,
-        "configuration_keys": [key],
-    }
-    request = Request("DescribeConfigsRequest", 4, {"resources": [resource]})
-    response = await admin.ask(request, changes=False)
+    response = await admin.ask(describe_configs([topic], [key]), changes=False)
     result = response.results[0]
     code = int(result.error_code)
     if code == _UNKNOWN_TOPIC:

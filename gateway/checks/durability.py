@@ -11,16 +11,13 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
-from gateway.brokers.messages import ClusterAdmin
+from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.snapshot import Snapshot
 from gateway.config.errors import Key, Problem
 from gateway.names import LogicalName, is_reserved
 from gateway.policies.told import MIN_ISR, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
-from protocol.requests import Request
 
-_NEWEST: Final = 4
-_TOPIC_RESOURCE: Final = 2
 _BATCH: Final = 500
 _SHOWN: Final = 4
 
@@ -49,16 +46,7 @@ async def _values(
     """The value that holds for each topic, by its flat name."""
     rest = iter(held)
     while batch := tuple(islice(rest, _BATCH)):
-        resources = [
-            {
-                "resource_type": _TOPIC_RESOURCE,
-                "resource_name": flat,
-                "configuration_keys": [MIN_ISR],
-            }
-            for flat in batch
-        ]
-        request = Request("DescribeConfigsRequest", _NEWEST, {"resources": resources})
-        response = await asker.ask(request, changes=False)
+        response = await asker.ask(describe_configs(batch, [MIN_ISR]), changes=False)
         for result in response.results:
             for config in _configs(result):
                 yield str(result.resource_name), str(config.value or "")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
-from gateway.brokers.messages import ClusterAdmin
+from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.yaml_values import time_text
@@ -17,10 +17,6 @@ from gateway.decision import Denied
 from gateway.names import InvalidName, LogicalName
 from gateway.topic_ids import TopicIndex
 from gateway.views.view import View
-from protocol.requests import Request
-
-_TOPIC_RESOURCE: Final = 2
-_NEWEST_DESCRIBE_CONFIGS: Final = 4
 
 
 class Topics(Protocol):
@@ -207,13 +203,7 @@ async def _effective(
 
 
 async def _describe(flat: str, admin: ClusterAdmin) -> Any:
-    resource = {
-        "resource_type": _TOPIC_RESOURCE,
-        "resource_name": flat,
-        "configuration_keys": None,
-    }
-    request = Request("DescribeConfigsRequest", _NEWEST_DESCRIBE_CONFIGS, {"resources": [resource]})
-    response = await admin.ask(request, changes=False)
+    response = await admin.ask(describe_configs([flat], None), changes=False)
     (result,) = response.results
     if int(result.error_code):
         raise CommandError(

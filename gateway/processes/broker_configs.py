@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final, Protocol
 
-from gateway.brokers.messages import ClusterAdmin
+from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.kafka_names import error_name
 from gateway.policies.instance import PolicyError
-from protocol.requests import Request
 
 BROKER: Final = 4
 """A broker (ConfigResource.Type)."""
-
-_AT_MOST: Final = 4
 
 
 class Brokers(Protocol):
@@ -32,11 +29,8 @@ async def broker_configs(admin: ClusterAdmin, cluster: Brokers) -> dict[str, str
     asked about, and those of whoever answers are taken. Raises PolicyError where it may not be
     asked, ClusterUnreachable, an OSError, where nobody answers.
     """
-    resources = [
-        {"resource_type": BROKER, "resource_name": str(node), "configuration_keys": None}
-        for node in sorted(cluster.brokers)
-    ]
-    request = Request("DescribeConfigsRequest", _AT_MOST, {"resources": resources})
+    nodes = map(str, sorted(cluster.brokers))
+    request = describe_configs(nodes, None, resource_type=BROKER)
     answer = await admin.ask(request, changes=False)
     for result in answer.results:
         if not result.error_code:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+from gateway.brokers.messages import describe_configs
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import BROKER, UNANSWERED, Refused, unavailable
 from gateway.changes.base.resources import OWN, Operation
@@ -106,16 +107,7 @@ async def describe(
     """The broker's answer to DescribeConfigs for topics. Raises OSError."""
     # Brokers take an empty list as null, which is all.
     wanted = sorted(keys) if keys else None
-    resources = [
-        {"resource_type": TOPIC_RESOURCE, "resource_name": flat, "configuration_keys": wanted}
-        for flat in flats
-    ]
-    values = {
-        "resources": resources,
-        "include_synonyms": synonyms,
-        "include_documentation": documentation,
-    }
-    request = Request("DescribeConfigsRequest", 4, values)
+    request = describe_configs(flats, wanted, synonyms=synonyms, documentation=documentation)
     return await context.admin.ask(request, changes=False)
 
 
