@@ -13,7 +13,7 @@ from tests.docs import markdown
 
 PAGE = markdown.read("docs/names.md")
 EXAMPLES = [[markdown.code(cell) for cell in row] for row in markdown.table(PAGE, "logical")]
-ANSWERS = {row[0]: row[1] for row in markdown.table(PAGE, "what is named")}
+ANSWERS = {row[0]: row[1] for row in markdown.table(PAGE, "the name")}
 
 
 @pytest.mark.parametrize(("logical", "flat"), EXAMPLES)
@@ -29,7 +29,7 @@ def test_the_reserved_names_shown() -> None:
 
 
 def test_the_collision_shown() -> None:
-    (name,) = (markdown.spans(what)[0] for what in ANSWERS if "would take for" in what)
+    (name,) = (markdown.spans(what)[0] for what in ANSWERS if "would confuse with" in what)
     view = View(ViewSettings("colon"), Snapshot.of(["team-a"]))
     denied = check_creation(view, name)
     assert denied is not None

@@ -189,7 +189,7 @@ def test_messages_of_limits(rule: str) -> None:
 
 
 def test_numbers_that_the_page_names() -> None:
-    assert f"at once, at most {MAX_TOLD}." in PAGE
+    assert f"it lists up to {MAX_TOLD} violated" in PAGE
     assert f"(at most {MAX_LOGGED} lines a second and worker)" in PAGE
     assert f"`{GROUP}`" in PAGE
 

@@ -97,7 +97,7 @@ def test_mapping_rules() -> None:
         try:
             found = f"User:{PrincipalMapping([markdown.code(rule)]).name(name)}"
         except NoMatchingRule:
-            found = "refused"
+            found = "rejected"
         assert found == (markdown.code(principal) if "`" in principal else principal)
 
 
