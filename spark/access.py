@@ -1,6 +1,6 @@
 """Access: who is denied, what is idle, and who produces to whom.
 
-What may be removed of the ACLs is in :mod:`spark.acl_advice`.
+What may be removed of the ACLs is in :mod:`spark.acls`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from spark import tiers
-from spark.acl_advice import unused_acls
-from spark.acls import Tool, read_acls
+from spark.acls import Tool, read_acls, unused_acls
 from spark.arguments import Command, Tables, run
 
 ANONYMOUS: Final = "User:ANONYMOUS"
