@@ -76,6 +76,6 @@ def test_what_was_quarantined_twice_becomes_one_record(
     monkeypatch.setattr(schema, "SCHEMA_VERSION", NEWER)
     # Another one that these jobs have taken meanwhile.
     _batch(table, 1, newer[2:])
-    assert quarantine.judge_again(table) == 1
+    assert quarantine.parse_again(table) == 1
     assert _names(table) == {"a": 1, "b": 1}
     assert table.snapshot().streams[_STREAM].counts == Counts(2, 0, {}, 2)
