@@ -1,4 +1,4 @@
-"""The ACLs that a catalog has, as its export says, and the commands that remove them."""
+"""Reads the ACLs of a catalog's export, and finds unused ones and the commands that remove them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FLAGS: Final = {
 
 
 class CatalogError(SourceError):
-    """An export of the catalog that cannot be read; the text says why, in one line."""
+    """An export of the catalog cannot be read; the text is the reason, in one line."""
 
 
 class Acl(NamedTuple):
@@ -48,34 +48,34 @@ class Acl(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As the gateway writes it, where it says which ACL decided."""
+        """The ACL as the traffic log writes it."""
         host = "" if self.host == EVERYTHING else f" from {self.host}"
         entry = f"{self.permission} {self.operation} for {self.principal}{host}"
         return f"{entry} on {self.type}:{self.pattern}:{self.name}"
 
     @property
     def about(self) -> tuple[str, str, str]:
-        """What it is about: the ACLs of one pattern have this in common."""
+        """The resource pattern: type, pattern type and name."""
         return self.type, self.pattern, self.name
 
     @property
     def is_namespaces_own(self) -> bool:
-        """Whether it is one of the ACLs that make a namespace a gate."""
+        """Whether the ACL makes a namespace a gate."""
         literal = self.type == "TOPIC" and self.pattern == "LITERAL"
         return literal and self.name.endswith(DELIMITER)
 
     @property
     def reaches(self) -> tuple[str, bool]:
-        """Where what it allows can be: a namespace, and whether also in those below it. ``*`` is
-        everywhere."""
+        """The namespace in which the ACL allows something, and whether also in those below it;
+        ``*`` is everywhere."""
         if self.name == EVERYTHING and self.pattern == "LITERAL":
             return EVERYTHING, True
         return self.name.rpartition(DELIMITER)[0], self.name.endswith(DELIMITER)
 
     @property
     def opens(self) -> str | None:
-        """The namespace whose gate it may be what lets its principal past, and those below it;
-        ``*`` for all namespaces, None for an ACL that has to do with no gate."""
+        """The namespace whose gate, and whose children's gates, the ACL may open; ``*`` for all
+        namespaces, None for an ACL that opens no gate."""
         if self.type != "TOPIC":
             return None
         if self.name.endswith(DELIMITER):
@@ -85,9 +85,9 @@ class Acl(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What the commands are for: an address of the gateway, and a file for --command-config.
+    """Arguments of the commands: an address of the gateway, and a file for --command-config.
 
-    ``everyone`` says that the gateway has ``allow.everyone.if.no.acl.found``.
+    ``everyone`` is whether the gateway has ``allow.everyone.if.no.acl.found``.
     """
 
     bootstrap_server: str = "localhost:9192"
@@ -141,7 +141,7 @@ def _acls(pattern: Any) -> Iterator[Acl]:
 
 
 def _yaml(text: str) -> Any:
-    # Spark's own packages are all that a cluster has: the one job that reads YAML says so itself.
+    # A cluster may have only Spark's own packages, so only this job imports PyYAML.
     try:
         import yaml
     except ImportError:
@@ -154,13 +154,11 @@ def _yaml(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from None
 
 
-LAST: Final = (
-    "the last ACL here: without it others get in whom it keeps out; write another ACL first"
-)
+LAST: Final = "the last ACL of this resource: without it others get access; add another ACL first"
 
 TOO_SHORT: Final = (
     "it may be in use: the log has less than an hour of worker {worker_id} of {gateway_id}, which "
-    "tells of each ACL once an hour; judge by a longer time"
+    "records each ACL once an hour; use a log of a longer time"
 )
 
 _ROW: Final = (
@@ -170,11 +168,11 @@ _ROW: Final = (
 
 
 def unused_acls(records: DataFrame, acls: Iterable[Acl], tool: Tool) -> DataFrame:
-    """What may be removed of ``acls``.
+    """The unused ones of ``acls``.
 
-    Columns: command (null where removing is not advised), caution (null, or what to think of
-    first), type, pattern, name, principal, host, operation. Empty where the log has no record of
-    a used ACL at all: then it is the log that lacks something.
+    Columns: command (null if removing is not advised), caution (null, or the reason), type,
+    pattern, name, principal, host, operation. Empty if the log has no record of a used ACL at all:
+    then the log is incomplete.
     """
     used = {(row[0], row[1]) for row in used_acls(records).collect()}
     visited = {(row[0], row[1]) for row in visits(records).collect()} if used else set()
@@ -184,9 +182,9 @@ def unused_acls(records: DataFrame, acls: Iterable[Acl], tool: Tool) -> DataFram
 
 
 def too_short(records: DataFrame) -> str | None:
-    """Why the log is too short to tell which ACLs are in use; None if it is not.
+    """Why the log is too short to know which ACLs are in use; None if it is long enough.
 
-    A worker that has ended does not count: whoever it served is elsewhere by now, and told of.
+    A worker that has ended does not matter: its clients are at other workers now.
     """
     ends = F.col("time_ms") + F.coalesce(F.col("window_ms"), F.lit(0))
     workers = (
@@ -201,7 +199,7 @@ def too_short(records: DataFrame) -> str | None:
     )
     end = max((one["last"] for one in workers), default=0)
     for one in workers:
-        # What is told of stands at the beginning of a window, and comes at its end.
+        # A record of an ACL has the time of its window's start, and is written at its end.
         needed = ACLS_TOLD_AGAIN_MS + one["window"]
         if end - one["last"] < needed and one["last"] - one["first"] < needed:
             return TOO_SHORT.format_map(one.asDict())
@@ -215,9 +213,9 @@ def advice(
     tool: Tool,
     doubt: str | None = None,
 ) -> Iterator[dict[str, str | None]]:
-    """The rows of :func:`unused_acls`, given who used which ACL (principal, its text) and who was
-    in which namespace or in one below it (principal, path). ``doubt`` is what casts doubt on all
-    of it."""
+    """The rows of :func:`unused_acls`. ``used`` are pairs of principal and ACL text, ``visited``
+    pairs of principal and the path of a namespace that it was in, or in one below; ``doubt`` is a
+    caution for all rows."""
     acls = sorted(acls)
     texts = {text for _, text in used}
     gates = Gates(acls, used, visited)
@@ -245,7 +243,7 @@ def advice(
 
 
 class Gates:
-    """Which namespaces principals have to get into, or may have to."""
+    """The namespaces whose gates principals pass, or may pass."""
 
     def __init__(
         self, acls: Iterable[Acl], used: Set[tuple[str, str]], visited: Set[tuple[str, str]]
@@ -254,7 +252,7 @@ class Gates:
         self._inside: dict[str, set[str]] = defaultdict(set)
         """By principal: the namespaces that it was in, and all above them."""
         self._roots: dict[str, set[str]] = defaultdict(set)
-        """By principal: namespaces in or below which it was, nobody knows where."""
+        """By principal: namespaces in or somewhere below which it was."""
         for principal, path in visited:
             self._inside[principal].add(path)
         by_text = {one.text: one for one in acls}
@@ -263,7 +261,7 @@ class Gates:
                 self._reach(principal, *by_text[text].reaches)
 
     def opened_by(self, acl: Acl) -> bool:
-        """Whether an ACL may be what lets somebody past the gate of a namespace."""
+        """Whether an ACL may open the gate of a namespace for a principal."""
         path = acl.opens
         if path is None:
             return False
@@ -272,8 +270,8 @@ class Gates:
         return any(self._opens(one, path) for one in who)
 
     def _reach(self, principal: str, path: str, below: bool) -> None:
-        # A request that makes a topic, or that is about a group, names no topic in the log: that
-        # an ACL allowed it shows where its principal was.
+        # The log has no topic of a request that creates one, or that concerns a group: the ACL
+        # that allowed it shows where its principal was.
         parts = path.split(DELIMITER) if path else []
         above = (DELIMITER.join(parts[:count]) for count in range(1, len(parts) + 1))
         self._inside[principal].update(above)
@@ -294,12 +292,12 @@ def _is_in(path: str, other: str) -> bool:
 
 
 def used_acls(records: DataFrame) -> DataFrame:
-    """Who was allowed something by which ACL: principal, acl (its text)."""
+    """The ACLs that were used: principal, acl (its text)."""
     return records.where(F.col("kind") == "acl").select("principal", "acl").distinct()
 
 
 def visits(records: DataFrame) -> DataFrame:
-    """Who did something in which namespace or in one below it: principal, tier (a path)."""
+    """The namespaces that principals used, and those above them: principal, tier (a path)."""
     flows = records.where((F.col("kind") == "flow") & (F.col("namespace") != ""))
     places = flows.select("principal", "namespace").distinct()
     return (

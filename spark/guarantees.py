@@ -148,7 +148,7 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Arguments of its own."""
+    """Add the job's own arguments."""
     parser.add_argument(
         "--described-topics",
         metavar="FILE",
@@ -175,7 +175,7 @@ COLUMNS: Final = (
     "idempotent",
     "weak_producers",
 )
-"""Those of the records that the job reads."""
+"""The columns that the job reads."""
 
 COMMAND: Final = Command(
     "guarantees", "what requiring KIP-679 would break", tables, options, COLUMNS
