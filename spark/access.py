@@ -1,6 +1,6 @@
-"""Access: who is denied, what is idle, and who produces to whom.
+"""Access: denials, idle topics, and which principals produce to and consume from which topic.
 
-What may be removed of the ACLs is in :mod:`spark.acl_advice`.
+ACLs that can be removed are in :mod:`spark.acls`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,17 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from spark import tiers
-from spark.acl_advice import unused_acls
-from spark.acls import Tool, read_acls
+from spark.acls import Tool, read_acls, unused_acls
 from spark.arguments import Command, Tables, run
 
 ANONYMOUS: Final = "User:ANONYMOUS"
-"""The principal of every client that does not log in: it tells nobody apart."""
+"""The principal of all clients that do not authenticate."""
 
 OTHER: Final = "(other)"
-"""What is beyond a bound is summed up as this: topics of a window, and ends of the graph."""
+"""Topics of a window, and ends of the graph, beyond a limit are summed up under this name."""
 
 MOST: Final = 20
-"""Producers, and consumers, of one topic that the graph tells apart."""
+"""Producers, and consumers, of one topic that the graph shows separately."""
 
 WRITES: Final = ("Produce",)
 READS: Final = ("Fetch", "ShareFetch")
@@ -40,11 +39,11 @@ NEITHER: Final = "nobody wrote to it or read it"
 
 
 def denials(records: DataFrame) -> DataFrame:
-    """What rules refused, by rule and who asked.
+    """Denials by rule, namespace, principal and API.
 
-    Columns: rule, namespace, principal, api, count, example (what was asked for, in the client's
-    spelling, and why it was refused: the first one), because (which ACL refused that one, or for
-    want of which; null where no ACL was asked).
+    Columns: rule, namespace, principal, api, count, example (the first denied item, in the
+    client's spelling, and the reason), because (the ACL that denied it, or the missing one; null
+    if no ACL was involved).
     """
     first = F.min(F.struct("time_ms", "resource", "message", "because"))
     shown = F.concat_ws(": ", "first.resource", "first.message")
@@ -65,12 +64,12 @@ def denials(records: DataFrame) -> DataFrame:
 
 
 def idle_topics(records: DataFrame, known: DataFrame | None = None) -> DataFrame:
-    """Topics that nobody wrote to or nobody read.
+    """Topics without producers or without consumers.
 
-    Columns: topic (the logical name), reason. Written is a topic to which records were produced,
-    read one that somebody fetched from without an error, whether or not there was anything to be
-    had. Only topics that a request named are known, without those that every answer said do not
-    exist, and those of ``known`` (one column, topic).
+    Columns: topic (the logical name), reason. A topic is written if records were produced to it,
+    and read if a fetch succeeded, with or without records. Includes topics that a request named,
+    except those that do not exist according to every response, and those of ``known`` (one
+    column, topic).
     """
     worked = _moved() | (F.col("requests") > _errors())
     exists = _moved() | (F.col("requests") > _errors(NO_SUCH_TOPIC))
@@ -96,14 +95,14 @@ def idle_topics(records: DataFrame, known: DataFrame | None = None) -> DataFrame
 
 
 def flows_graph(records: DataFrame) -> DataFrame:
-    """Who produces to whom, through which topic.
+    """Flows from producers to consumers, by topic.
 
     Columns: producer, topic (the logical name), consumer, bytes. Producers and consumers are
-    principals, and client ids of clients that do not log in. ``bytes`` is what the consumer got of
-    the topic, by the producer's share of what was written to it, rounded to whole bytes. Requests
-    that moved no records, such as those that were refused, are left out of both.
-    Of each topic the :data:`MOST` largest producers, and consumers, are told apart and all others
-    summed up as ``(other)``: everyone with everyone would be more rows than records.
+    principals, or client ids if clients do not authenticate. ``bytes`` is the consumer's volume of
+    the topic times the producer's share of the topic, rounded. Requests that moved no records,
+    such as rejected ones, are left out of both. Of each topic the :data:`MOST` largest producers,
+    and consumers, have rows of their own and all others are summed up as ``(other)``: all pairs
+    would be more rows than records.
     """
     written = _by_who(records, WRITES, "bytes_in", "producer", "written")
     read = _by_who(records, READS, "bytes_out", "consumer", "got")
@@ -120,7 +119,7 @@ def flows_graph(records: DataFrame) -> DataFrame:
 def _by_who(
     records: DataFrame, apis: tuple[str, ...], column: str, who: str, total: str
 ) -> DataFrame:
-    """The bytes of each topic by who wrote or read them; without requests that moved none."""
+    """The bytes of each topic by principal; without requests that moved no records."""
     largest = Window.partitionBy("topic").orderBy(F.desc(total), who)
     is_told = F.row_number().over(largest) <= MOST
     return (
@@ -145,12 +144,12 @@ def _is(apis: tuple[str, ...]) -> Column:
 
 
 def _moved() -> Column:
-    """Whether a flow brought records, to the topic or from it."""
+    """Whether a flow moved records, to the topic or from it."""
     return F.greatest("records", "batches", "records_out", "batches_out") > 0
 
 
 def _errors(names: tuple[str, ...] | None = None) -> Column:
-    """How many errors a flow was answered with: all of them, or those with these names."""
+    """The number of errors in a flow's responses: all of them, or those with these names."""
     none = F.lit(0).cast("long")
     if names is None:
         counts = F.map_values(F.col("errors"))
@@ -185,16 +184,15 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Arguments of its own."""
+    """Add the job's own arguments."""
     parser.add_argument(
         "--catalog",
         metavar="FILE",
         type=Path,
-        help="an export of the catalog (kafka-gateway catalog export): which of its ACLs nothing "
-        "used",
+        help="an export of the catalog (kafka-gateway catalog export): lists its unused ACLs",
     )
     parser.add_argument(
-        "--topics", metavar="FILE", help="logical names of topics, one a line: are they idle?"
+        "--topics", metavar="FILE", help="logical names of topics to check, one a line"
     )
     parser.add_argument(
         "--bootstrap-server",
@@ -203,7 +201,7 @@ def options(parser: argparse.ArgumentParser) -> None:
         help="the gateway, for commands that remove ACLs (default: %(default)s)",
     )
     parser.add_argument(
-        "--command-config", metavar="FILE", help="the same for what the tool logs in with"
+        "--command-config", metavar="FILE", help="the tool's properties file, for these commands"
     )
     parser.add_argument(
         "--allow-everyone-if-no-acl-found",
@@ -235,7 +233,7 @@ COLUMNS: Final = (
     "because",
     "acl",
 )
-"""Those of the records that the job reads."""
+"""The columns that the job reads."""
 
 COMMAND: Final = Command(
     "access", "who is denied, what is idle, who produces to whom", tables, options, COLUMNS

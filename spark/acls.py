@@ -1,14 +1,21 @@
-"""The ACLs that a catalog has, as its export says, and the commands that remove them."""
+"""Reads the ACLs of a catalog's export, and finds unused ones and the commands that remove them."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from spark import tiers
+from spark.local_rows import local_rows
+from spark.records import ACLS_TOLD_AGAIN_MS
 from spark.sources import SourceError
 
 DELIMITER: Final = ":"
@@ -25,7 +32,7 @@ _FLAGS: Final = {
 
 
 class CatalogError(SourceError):
-    """An export of the catalog that cannot be read; the text says why, in one line."""
+    """An export of the catalog cannot be read; the text is the reason, in one line."""
 
 
 class Acl(NamedTuple):
@@ -41,34 +48,34 @@ class Acl(NamedTuple):
 
     @property
     def text(self) -> str:
-        """As the gateway writes it, where it says which ACL decided."""
+        """The ACL as the traffic log writes it."""
         host = "" if self.host == EVERYTHING else f" from {self.host}"
         entry = f"{self.permission} {self.operation} for {self.principal}{host}"
         return f"{entry} on {self.type}:{self.pattern}:{self.name}"
 
     @property
     def about(self) -> tuple[str, str, str]:
-        """What it is about: the ACLs of one pattern have this in common."""
+        """The resource pattern: type, pattern type and name."""
         return self.type, self.pattern, self.name
 
     @property
     def is_namespaces_own(self) -> bool:
-        """Whether it is one of the ACLs that make a namespace a gate."""
+        """Whether the ACL makes a namespace a gate."""
         literal = self.type == "TOPIC" and self.pattern == "LITERAL"
         return literal and self.name.endswith(DELIMITER)
 
     @property
     def reaches(self) -> tuple[str, bool]:
-        """Where what it allows can be: a namespace, and whether also in those below it. ``*`` is
-        everywhere."""
+        """The namespace in which the ACL allows something, and whether also in those below it;
+        ``*`` is everywhere."""
         if self.name == EVERYTHING and self.pattern == "LITERAL":
             return EVERYTHING, True
         return self.name.rpartition(DELIMITER)[0], self.name.endswith(DELIMITER)
 
     @property
     def opens(self) -> str | None:
-        """The namespace whose gate it may be what lets its principal past, and those below it;
-        ``*`` for all namespaces, None for an ACL that has to do with no gate."""
+        """The namespace whose gate, and whose children's gates, the ACL may open; ``*`` for all
+        namespaces, None for an ACL that opens no gate."""
         if self.type != "TOPIC":
             return None
         if self.name.endswith(DELIMITER):
@@ -78,9 +85,9 @@ class Acl(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What the commands are for: an address of the gateway, and a file for --command-config.
+    """Arguments of the commands: an address of the gateway, and a file for --command-config.
 
-    ``everyone`` says that the gateway has ``allow.everyone.if.no.acl.found``.
+    ``everyone`` is whether the gateway has ``allow.everyone.if.no.acl.found``.
     """
 
     bootstrap_server: str = "localhost:9192"
@@ -134,7 +141,7 @@ def _acls(pattern: Any) -> Iterator[Acl]:
 
 
 def _yaml(text: str) -> Any:
-    # Spark's own packages are all that a cluster has: the one job that reads YAML says so itself.
+    # A cluster may have only Spark's own packages, so only this job imports PyYAML.
     try:
         import yaml
     except ImportError:
@@ -145,3 +152,156 @@ def _yaml(text: str) -> Any:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from None
+
+
+LAST: Final = "the last ACL of this resource: without it others get access; add another ACL first"
+
+TOO_SHORT: Final = (
+    "it may be in use: the log has less than an hour of worker {worker_id} of {gateway_id}, which "
+    "records each ACL once an hour; use a log of a longer time"
+)
+
+_ROW: Final = (
+    "command string, caution string, type string, pattern string, name string, principal string, "
+    "host string, operation string"
+)
+
+
+def unused_acls(records: DataFrame, acls: Iterable[Acl], tool: Tool) -> DataFrame:
+    """The unused ones of ``acls``.
+
+    Columns: command (null if removing is not advised), caution (null, or the reason), type,
+    pattern, name, principal, host, operation. Empty if the log has no record of a used ACL at all:
+    then the log is incomplete.
+    """
+    used = {(row[0], row[1]) for row in used_acls(records).collect()}
+    visited = {(row[0], row[1]) for row in visits(records).collect()} if used else set()
+    doubt = too_short(records) if used else None
+    rows = list(advice(acls, used, visited, tool, doubt)) if used else []
+    return local_rows(records.sparkSession, _ROW, rows)
+
+
+def too_short(records: DataFrame) -> str | None:
+    """Why the log is too short to know which ACLs are in use; None if it is long enough.
+
+    A worker that has ended does not matter: its clients are at other workers now.
+    """
+    ends = F.col("time_ms") + F.coalesce(F.col("window_ms"), F.lit(0))
+    workers = (
+        records.groupBy("gateway_id", "worker_id")
+        .agg(
+            F.min("time_ms").alias("first"),
+            F.max(ends).alias("last"),
+            F.coalesce(F.max("window_ms"), F.lit(0)).alias("window"),
+        )
+        .orderBy("gateway_id", "worker_id")
+        .collect()
+    )
+    end = max((one["last"] for one in workers), default=0)
+    for one in workers:
+        # A record of an ACL has the time of its window's start, and is written at its end.
+        needed = ACLS_TOLD_AGAIN_MS + one["window"]
+        if end - one["last"] < needed and one["last"] - one["first"] < needed:
+            return TOO_SHORT.format_map(one.asDict())
+    return None
+
+
+def advice(
+    acls: Iterable[Acl],
+    used: Set[tuple[str, str]],
+    visited: Set[tuple[str, str]],
+    tool: Tool,
+    doubt: str | None = None,
+) -> Iterator[dict[str, str | None]]:
+    """The rows of :func:`unused_acls`. ``used`` are pairs of principal and ACL text, ``visited``
+    pairs of principal and the path of a namespace that it was in, or in one below; ``doubt`` is a
+    caution for all rows."""
+    acls = sorted(acls)
+    texts = {text for _, text in used}
+    gates = Gates(acls, used, visited)
+    unused = [
+        one
+        for one in acls
+        if one.permission == "ALLOW" and one.text not in texts and not gates.opened_by(one)
+    ]
+    stay = Counter(one.about for one in acls)
+    stay.subtract(one.about for one in unused)
+    for one in unused:
+        guards = one.is_namespaces_own or tool.everyone
+        last = guards and stay[one.about] <= 0
+        caution = doubt or (LAST if last else None)
+        yield {
+            "command": None if caution else removal(one, tool),
+            "caution": caution,
+            "type": one.type,
+            "pattern": one.pattern,
+            "name": one.name,
+            "principal": one.principal,
+            "host": one.host,
+            "operation": one.operation,
+        }
+
+
+class Gates:
+    """The namespaces whose gates principals pass, or may pass."""
+
+    def __init__(
+        self, acls: Iterable[Acl], used: Set[tuple[str, str]], visited: Set[tuple[str, str]]
+    ) -> None:
+        """The arguments of :func:`advice`."""
+        self._inside: dict[str, set[str]] = defaultdict(set)
+        """By principal: the namespaces that it was in, and all above them."""
+        self._roots: dict[str, set[str]] = defaultdict(set)
+        """By principal: namespaces in or somewhere below which it was."""
+        for principal, path in visited:
+            self._inside[principal].add(path)
+        by_text = {one.text: one for one in acls}
+        for principal, text in used:
+            if text in by_text:
+                self._reach(principal, *by_text[text].reaches)
+
+    def opened_by(self, acl: Acl) -> bool:
+        """Whether an ACL may open the gate of a namespace for a principal."""
+        path = acl.opens
+        if path is None:
+            return False
+        everybody = self._inside.keys() | self._roots.keys()
+        who = everybody if acl.principal == ANY_USER else {acl.principal} & everybody
+        return any(self._opens(one, path) for one in who)
+
+    def _reach(self, principal: str, path: str, below: bool) -> None:
+        # The log has no topic of a request that creates one, or that concerns a group: the ACL
+        # that allowed it shows where its principal was.
+        parts = path.split(DELIMITER) if path else []
+        above = (DELIMITER.join(parts[:count]) for count in range(1, len(parts) + 1))
+        self._inside[principal].update(above)
+        if below and path:
+            self._roots[principal].add(path)
+
+    def _opens(self, principal: str, path: str) -> bool:
+        inside, roots = self._inside[principal], self._roots[principal]
+        if path == EVERYTHING:
+            return bool(inside or roots)
+        if path in inside or EVERYTHING in roots:
+            return True
+        return any(_is_in(path, root) or _is_in(root, path) for root in roots)
+
+
+def _is_in(path: str, other: str) -> bool:
+    return path == other or path.startswith(f"{other}{DELIMITER}")
+
+
+def used_acls(records: DataFrame) -> DataFrame:
+    """The ACLs that were used: principal, acl (its text)."""
+    return records.where(F.col("kind") == "acl").select("principal", "acl").distinct()
+
+
+def visits(records: DataFrame) -> DataFrame:
+    """The namespaces that principals used, and those above them: principal, tier (a path)."""
+    flows = records.where((F.col("kind") == "flow") & (F.col("namespace") != ""))
+    places = flows.select("principal", "namespace").distinct()
+    return (
+        places.select("principal", F.explode(tiers.tiers(F.col("namespace"))).alias("tier"))
+        .where(F.col("tier") != tiers.ALL)
+        .distinct()
+    )

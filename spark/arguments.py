@@ -1,4 +1,4 @@
-"""What the jobs' command lines have in common, from the input to the tables that come out.
+"""The part of the command line that all jobs share, from their input to their tables.
 
 A job is a function from records to named tables; :func:`run` does the rest.
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import math
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,15 +19,31 @@ from pyspark.sql import DataFrame, SparkSession
 from spark import inputs, records
 from spark.failures import FAILURES, failed
 from spark.output import FORMATS, Output
-from spark.progress import Progress
 from spark.session import make_session
 from spark.sizing import is_small, is_tiny
 from spark.sources import SourceError
 
 SHOWN_ROWS: Final = 20
+LATE_AFTER: Final = 86_400.0
+"""By default a record is late this many seconds behind the newest one."""
 
 Tables = Mapping[str, DataFrame]
 Job = Callable[[DataFrame, argparse.Namespace], Tables]
+
+
+class Progress:
+    """Reports the steps of one job on stderr as they begin, with the seconds since its start."""
+
+    def __init__(self, job: str, *, quiet: bool = False) -> None:
+        self._job = job
+        self._quiet = quiet
+        self._started = time.monotonic()
+
+    def step(self, what: str) -> None:
+        """Report that the step ``what`` begins."""
+        if not self._quiet:
+            seconds = time.monotonic() - self._started
+            print(f"spark.{self._job}: {seconds:4.0f} s  {what}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +59,7 @@ class Command:
 
 
 def run(command: Command, argv: Sequence[str] | None = None) -> int:
-    """Run a job as a command; returns its exit status. What a user can mend is one line."""
+    """Run a job as a command; returns its exit status. A user's errors are one line each."""
     options = parse(command, argv)
     progress = Progress(command.name, quiet=options.quiet)
     try:
@@ -64,14 +83,14 @@ def parse(command: Command, argv: Sequence[str] | None = None) -> argparse.Names
     parser.add_argument(
         "--output",
         metavar="DIR",
-        help="write each table to DIR/TABLE, in the place of what is there once all are made",
+        help="write each table to DIR/TABLE; existing ones are replaced when all are complete",
     )
     parser.add_argument("--format", choices=FORMATS, default="parquet", help="of the output")
     parser.add_argument("--quiet", action="store_true", help="print no tables, and no progress")
     parser.add_argument(
         "--allow-empty",
         action="store_true",
-        help="go on where there is no record: tables of an earlier run become empty",
+        help="continue without any record: tables of an earlier run become empty",
     )
     parser.add_argument(
         "--from", dest="from_ms", metavar="TIME", type=time_ms, help="records from this time on"
@@ -87,7 +106,7 @@ def parse(command: Command, argv: Sequence[str] | None = None) -> argparse.Names
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    """Where records come from, and where the job runs."""
+    """Add the arguments for the records' sources and for Spark's master."""
     parser.add_argument(
         "--input",
         metavar="SOURCE",
@@ -108,7 +127,7 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def session(name: str, options: argparse.Namespace) -> SparkSession:
-    """The session that the arguments ask for. Raises SetupError."""
+    """The session for these arguments. Raises SetupError."""
     kafka = any(source.startswith("kafka://") for source in options.input)
     small, tiny = is_small(options.input), is_tiny(options.input)
     return make_session(name, master=options.master, kafka=kafka, small=small, tiny=tiny)
@@ -117,19 +136,19 @@ def session(name: str, options: argparse.Namespace) -> SparkSession:
 def read_records(
     spark: SparkSession, options: argparse.Namespace, columns: Sequence[str] | None = None
 ) -> DataFrame:
-    """The records of all inputs, between the times asked for: the schema's columns, or these of
-    them, ``late``, ``date``. What cannot be read is told on stderr.
+    """The records of all inputs in the selected time: the schema's columns, or ``columns`` of
+    them, ``late``, ``date``. Files that cannot be read are reported on stderr.
 
-    Raises SourceError and TableError; SourceError also where there is no record, unless that is
-    allowed: an input that is gone would make an earlier run's tables empty.
+    Raises SourceError and TableError; SourceError also if there is no record, unless
+    ``--allow-empty`` is given: a missing input would empty an earlier run's tables.
     """
     found = inputs.read(spark, options.input, dict(options.kafka_option), columns)
     found = records.between(found, options.from_ms, options.to_ms)
     if not options.allow_empty and found.isEmpty():
         when = "" if options.from_ms is options.to_ms is None else " in this time"
         raise SourceError(
-            f"{', '.join(options.input)}: no record is there{when}, so nothing was made, and what "
-            "an earlier run made stays; --allow-empty makes tables without rows"
+            f"{', '.join(options.input)}: no record is there{when}, so no table was written, and "
+            "those of an earlier run stay; --allow-empty writes tables without rows"
         )
     return found
 
@@ -137,7 +156,7 @@ def read_records(
 def write(
     spark: SparkSession, found: Tables, options: argparse.Namespace, progress: Progress
 ) -> None:
-    """Write the tables where the arguments say, if they do. Raises OutputError."""
+    """Write the tables to ``--output``, if it is given. Raises OutputError."""
     if options.output:
         output = Output(spark, options.output, options.format)
         numbers = {name: number for number, name in enumerate(found, 1)}
@@ -145,7 +164,7 @@ def write(
 
 
 def _show(spark: SparkSession, found: Tables, options: argparse.Namespace) -> None:
-    """Print the beginning of each table: as it was written, where that need not be made again."""
+    """Print the first rows of each table, read from the output if that saves computing them."""
     for name, table in found.items():
         if options.output and options.format == "parquet":
             table = spark.read.parquet(f"{options.output.rstrip('/')}/{name}")
@@ -154,7 +173,7 @@ def _show(spark: SparkSession, found: Tables, options: argparse.Namespace) -> No
 
 
 def time_ms(text: str) -> int:
-    """ms since 1970 of ``2026-11-21`` or ``2026-11-21T10:00``, in UTC if it names no offset."""
+    """ms since 1970 of ``2026-11-21`` or ``2026-11-21T10:00``, in UTC without an offset."""
     try:
         parsed = dt.datetime.fromisoformat(text)
     except ValueError as error:
@@ -164,7 +183,7 @@ def time_ms(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """A whole number from 1 on."""
+    """A whole number, 1 or more. Raises ArgumentTypeError."""
     try:
         number = int(text)
     except ValueError as error:
@@ -179,3 +198,14 @@ def _key_value(text: str) -> tuple[str, str]:
     if not key or not equals:
         raise argparse.ArgumentTypeError(f"{text}: not like KEY=VALUE")
     return key, value
+
+
+def duration(text: str) -> float:
+    """A number of seconds or hours, 0 or more. Raises ArgumentTypeError."""
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text}: no number") from error
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}: has to be 0 or more")
+    return number

@@ -1,4 +1,4 @@
-"""One batch of a stream: its lines written, then committed together with its number."""
+"""Writes one batch of a stream and commits it together with its number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REMOVED: Final = "removed before it was read"
 
 
 class OvertakenError(Exception):
-    """What a batch was made of has changed: it is to be made again."""
+    """The files of a batch have changed meanwhile: the batch has to be written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ def is_done(snapshot: Snapshot, stream: str, number: int) -> bool:
 def take_files(
     table: Table, stream: str, number: int, paths: Sequence[str], late_before_ms: int | None
 ) -> Counts | None:
-    """Write a batch of finished files, and commit it; what became of the lines, or None if the
-    table has the batch already."""
+    """Write a batch of finished files, and commit it. Returns its counts, or None if the table
+    has the batch already."""
     while True:
         base = table.snapshot()
         if is_done(base, stream, number):
@@ -62,16 +62,16 @@ def take_files(
 def write_files(
     table: Table, paths: Sequence[str], late_before_ms: int | None, part: Part = open_files.NOTHING
 ) -> Written:
-    """Write the lines of finished files. A file that is torn or gone costs a row that says so,
-    and what the table has of it in ``part``, if that is more, stays.
+    """Write the lines of finished files. A torn or missing file gets a quarantined row; if the
+    table has more of its lines in ``part``, read while it was open, they stay.
 
-    Raises what Spark raises if no file's content is the reason.
+    Raises Spark's error if it is not caused by a file's content.
     """
     torn: dict[str, str] = {}
     for left in reversed(range(_TRIES)):
         sizes = {path: table.files.size(path) for path in paths}
         there = [path for path, size in sizes.items() if size is not None]
-        # Spark passes over empty files without a word.
+        # Spark silently ignores empty files.
         torn |= sources.torn_files(table.files, (path for path in there if not sizes[path]))
         problems = [
             *(Problem(p, MISSING_FILE, _REMOVED) for p in paths if sizes[p] is None),
@@ -80,7 +80,7 @@ def write_files(
         try:
             return _write(table, there, problems, late_before_ms, part)
         except (Py4JJavaError, PySparkException):
-            # Which file it was, and why, Spark says in words that change with its versions.
+            # Spark's error messages differ between versions, so they cannot tell which file it was.
             found = sources.torn_files(table.files, there)
             known = found.keys() <= torn.keys()
             if not left or (known and not sources.missing_files(table.files, there)):
@@ -139,10 +139,10 @@ def _lines(
 def commit(
     table: Table, stream: str, number: int, written: Written, finished: Collection[str] = ()
 ) -> bool:
-    """Make a batch's files part of the table, in the place of what the table has of the files
-    ``finished`` from before they were; False if the batch is there already.
+    """Add a batch's files to the table, and remove the rows that the files ``finished`` had while
+    they were open. Returns False if the table has the batch already.
 
-    Raises OvertakenError if the table has something else by now of open files that it keeps.
+    Raises OvertakenError if the rows of open files that the batch keeps have changed.
     """
     while True:
         base = table.snapshot()

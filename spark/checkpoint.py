@@ -1,7 +1,7 @@
 """Structured Streaming's checkpoint, as far as a table depends on it.
 
-    CHECKPOINT/offsets/N       how far batch N goes: written before the batch runs
-    CHECKPOINT/commits/N       that it has run
+    CHECKPOINT/offsets/N       the end of batch N: written before the batch runs
+    CHECKPOINT/commits/N       written when it has run
     CHECKPOINT/sources/0/K     files that were found together, or K.compact: all up to there
 
 A batch goes from the offset of the one before it to its own; of files, an offset is the last K.
@@ -27,13 +27,14 @@ class Checkpoint:
         self.path = path
 
     def refuse_another(self, table: Table, stream: str) -> None:
-        """Raise TableError if the checkpoint is not the one that has come as far as the table.
+        """Raise TableError if the checkpoint is older or newer than the table.
 
-        With an older one, or none, Spark would give the numbers of batches that are done to new
-        lines; with a newer one it would not read again what the table has lost.
+        With an older one, or none, Spark would give the numbers of committed batches to new
+        lines; with a newer one it would not read again the lines that the table has lost.
         """
-        # In this order it is right beside another ingest that is at work: a batch is planned
-        # before it is in the table, and in the table before it is noted as run.
+
+        # This order is correct while another ingest runs: a batch is planned before it is in the
+        # table, and in the table before it is marked as run.
         run = self._newest("commits")
         batch = table.snapshot().streams.get(stream, Stream()).batch
         planned = self._newest("offsets")
@@ -50,10 +51,11 @@ class Checkpoint:
             raise TableError(f"{table.log} lacks batch {batch + 1}, which had been there. {mend}")
 
     def files_of(self, number: int) -> list[str]:
-        """The files that a batch of files consists of, also those that are gone by now.
+        """The files of a batch, including those that were removed meanwhile.
 
-        Raises TableError if the checkpoint does not say.
+        Raises TableError if the checkpoint does not list them.
         """
+
         first = self._offset(number - 1) + 1 if number else 0
         found = range(first, self._offset(number) + 1)
         return sorted(path for one in found for path in self._found(one))
@@ -66,7 +68,7 @@ class Checkpoint:
         return [int(name) for name in names if name.isdigit()]
 
     def _has_files_of(self, number: int) -> bool:
-        """Whether it knows the files that the batch ends with; a topic has none."""
+        """Whether the checkpoint lists the last files of a batch; a topic has none."""
         if number == _FIRST:
             return True
         offset = self._end_of(number).get("logOffset")
@@ -78,18 +80,21 @@ class Checkpoint:
         return f"{self.path}/sources/0"
 
     def _offset(self, number: int) -> int:
-        """The offset in files that a batch goes up to."""
+        """The offset of files at which a batch ends."""
+
         offset = self._end_of(number).get("logOffset")
         if not isinstance(offset, int):
             raise self._unknown(f"offsets/{number}")
         return offset
 
     def _end_of(self, number: int) -> dict[str, Any]:
-        """Where a batch ends: what Spark's source has written, in the last line."""
+        """The end of a batch as Spark's source has written it, in the last line."""
+
         return self._objects(f"offsets/{number}")[-1]
 
     def _found(self, offset: int) -> list[str]:
-        """The files that were found together."""
+        """The files that were found together at one offset."""
+
         names = {entry.name for entry in self._files.files(self._sources)}
         compact = (n for n in names if n.endswith(_COMPACT))
         later = sorted(
@@ -104,7 +109,8 @@ class Checkpoint:
         return [self._files.of_uri(one["path"]) for one in entries if one["batchId"] == offset]
 
     def _objects(self, name: str) -> list[dict[str, Any]]:
-        """The lines of a file after the first one, which says the format's version."""
+        """The lines of a file after the first one, which is the format's version."""
+
         path = f"{self.path}/{name}"
         if not self._files.exists(path):
             raise self._unknown(name)

@@ -1,9 +1,10 @@
-"""Small files joined, and files removed that no reader can want any more.
+"""Joins small files, and removes files that no reader uses any more.
 
     python -m spark.compaction --table /data/traffic
 
-``spark.ingest`` does both itself, now and then. Readers see the small files or the large one,
-never both: one version of the table has the ones, the next one the other (spark/table.py).
+``spark.ingest`` does both itself from time to time. Readers see the small files or the large one,
+never both: one version of the table lists the small ones, the next one the large one
+(spark/table.py).
 """
 
 from __future__ import annotations
@@ -17,8 +18,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from spark.arguments import positive
-from spark.durations import duration
+from spark.arguments import duration, positive
 from spark.failures import FAILURES, failed
 from spark.filesystem import Entry
 from spark.session import make_session
@@ -29,7 +29,7 @@ LEAST_FILES: Final = 8
 """Fewer small files of one partition are left alone."""
 
 KEEP_SECONDS: Final = 86_400.0
-"""How long a reader may go on with a version that is no longer the newest."""
+"""How long a reader may use a version that is no longer the newest."""
 
 Group = tuple[DataFile, ...]
 
@@ -37,9 +37,9 @@ Group = tuple[DataFile, ...]
 def compact(
     table: Table, *, target_bytes: int = TARGET_BYTES, least_files: int = LEAST_FILES
 ) -> int:
-    """Join the small files of each partition; returns how many files there are less.
+    """Join the small files of each partition; returns by how many files the table shrinks.
 
-    Raises TableError if a file that was made does not hold what it was made of.
+    Raises TableError if a new file does not have as many rows as the files it replaces.
     """
     less = 0
     for group in groups(table.snapshot(), target_bytes, least_files):
@@ -58,7 +58,7 @@ def compact(
 
 
 def groups(snapshot: Snapshot, target_bytes: int, least_files: int) -> list[Group]:
-    """Which files to join with each other: of one partition, together near the target's size.
+    """Groups of files to join: of one partition, together up to the target's size.
 
     Files over half of it stay, and so do those of open files, which are replaced anyway.
     """
@@ -94,9 +94,9 @@ def _compare(table: Table, group: Group, made: Group) -> None:
 
 
 def clean(table: Table, *, keep_seconds: float = KEEP_SECONDS) -> int:
-    """Remove files that have not counted for ``keep_seconds``, and versions and what killed jobs
-    left behind that are a day old at least: what no version lists may be a write that is about to
-    be committed. Returns how many data files."""
+    """Remove files that no version has listed for ``keep_seconds``, old versions, and files that
+    killed jobs left behind. The latter two are kept for at least a day: an unlisted file may
+    belong to a write that is about to be committed. Returns the number of removed data files."""
     now_ms = int(time.time() * 1000)
     removed_before = now_ms - int(keep_seconds * 1000)
     unlisted_before = now_ms - int(max(keep_seconds, KEEP_SECONDS) * 1000)
@@ -116,8 +116,8 @@ def clean(table: Table, *, keep_seconds: float = KEEP_SECONDS) -> int:
 def _removed(
     table: Table, directory: Entry, due: set[str], kept: set[str], unlisted_before: int
 ) -> list[str]:
-    """Remove of one write's directory what is due or was never listed, and with the last file the
-    directory; returns the files."""
+    """Remove the files of one write's directory that are due or were never listed, and the
+    directory with the last file. Returns the removed files."""
     found = {
         entry.path.removeprefix(f"{table.data}/"): entry.modified_ms
         for entry in table.files.files(directory.path, recursive=True)
@@ -158,7 +158,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--target-bytes", type=positive, default=TARGET_BYTES, help="size of a file, about"
     )
     parser.add_argument(
-        "--keep-hours", type=duration, default=KEEP_SECONDS / 3600, help="for readers still at work"
+        "--keep-hours", type=duration, default=KEEP_SECONDS / 3600, help="for running readers"
     )
     options = parser.parse_args(argv)
     try:

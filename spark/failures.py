@@ -1,8 +1,8 @@
-"""What a command says when it fails: one line of what a user can mend.
+"""Reports a command's failure in one line, if the user can correct it.
 
-Paths that cannot be written, files that cannot be read, a cluster that is away: Spark tells of them
-by errors of the JVM, a hundred lines each. What went wrong first is the line. A mistake in the jobs
-themselves keeps its traceback: nobody else can mend it.
+Spark reports paths that cannot be written, files that cannot be read, and unreachable clusters as
+errors of the JVM, a hundred lines each; the line is the root cause. A defect of the jobs themselves
+keeps its traceback.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from spark.table import TableError
 
 OWN: Final = (OutputError, SetupError, SourceError, TableError)
 FAILURES: Final = (*OWN, PySparkException, Py4JJavaError)
-"""What a command catches, and gives to :func:`failed`."""
+"""The errors that a command catches and passes to :func:`failed`."""
 
 _MISTAKES: Final = (AssertionError, AttributeError, LookupError, NameError, TypeError)
-"""PySpark's own errors are of these classes where it was called wrongly."""
+"""PySpark raises these classes if it is called wrongly."""
 _NAMES_OF_MISTAKES: Final = tuple(one.__name__ for one in _MISTAKES)
 
 _CALLBACK: Final = "Traceback (most recent call last)"
@@ -34,8 +34,8 @@ _OF_THE_JVM: Final = re.compile(r"^(?:Caused by)?: (\S.*)$", re.MULTILINE)
 
 
 def failed(job: str, error: Exception) -> int:
-    """Say in one line on stderr what has failed; returns the exit status. To be called where the
-    error is handled: what is no matter of the user's is raised again."""
+    """Report a failure in one line on stderr; returns the exit status. Raises the error again if
+    it is a defect of the jobs, so call this where the error is handled."""
     line = _line(error)
     if line is None:
         raise error
@@ -55,13 +55,13 @@ def _line(error: Exception) -> str | None:
     said = [first for text in chain if (first := _first_line(text))]
     if not said:
         return type(error).__name__
-    # The last one went wrong first. The one around it may say with what: a file, a setting.
+    # The last one is the root cause. The error around it may name the file or the setting.
     *_, around, root = [said[0], *said]
     return root if root in around or len(said) == 1 else f"{around}: {root}"
 
 
 def _causes(error: Exception) -> Iterator[str]:
-    """What the errors of the JVM say, the outermost first."""
+    """The messages of the JVM's errors, the outermost first."""
     java: Any = error.java_exception if isinstance(error, Py4JJavaError) else None
     if java is None:
         java = getattr(error, "_origin", None)
@@ -79,7 +79,7 @@ def _first_line(text: str) -> str:
 
 
 def _of_callback(text: str) -> str | None:
-    """Of an error in a function of ours that the JVM has called: what was raised last."""
+    """The message of an error that a Python callback of the JVM raised last; None for a defect."""
     trace = text.rpartition(_CALLBACK)[2]
     raised = _RAISED.search(trace)
     if raised is None:

@@ -8,6 +8,7 @@ counts is what clients asked for, whatever the gateway made of it.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,11 +19,17 @@ from pyspark.sql import functions as F
 
 from spark import tiers
 from spark.arguments import Command, Tables, run
-from spark.described_topics import hollow_topics
 from spark.local_rows import local_rows
+from spark.sources import SourceError
 
 _NOT_IDEMPOTENT: Final = ("not_idempotent_observed", "not_idempotent_refused")
 """Keys of ``weak_producers``."""
+
+# One line a topic begins with its name and ends with its configs; those of partitions are indented.
+_TOPIC: Final = re.compile(r"^Topic: *(\S+)\s.*ReplicationFactor: *(\d+)\s+Configs:(.*)$")
+_MINIMUM: Final = re.compile(r"(?:^|[\s,])min\.insync\.replicas=(\d+)(?:,|$)")
+_DEFAULT: Final = 1
+"""Kafka's own: the tool leaves out what nobody has set, at the topic or at the brokers."""
 
 
 def guarantees(records: DataFrame, hollow: Mapping[str, bool] | None = None) -> DataFrame:
@@ -114,6 +121,26 @@ def _sum(column: str) -> Column:
     return F.coalesce(F.sum(column), F.lit(0)).alias(column)
 
 
+def hollow_topics(path: Path) -> dict[str, bool]:
+    """By topic, in the spelling of the file, whether one replica is enough for acks=all.
+
+    Raises SourceError for a file that cannot be read, or has no topic in it.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path} cannot be read: {error}") from None
+    found = {}
+    for line in text.splitlines():
+        topic = _TOPIC.match(line)
+        if topic:
+            minimum = _MINIMUM.search(topic[3].strip())
+            found[topic[1]] = (int(minimum[1]) if minimum else _DEFAULT) <= 1
+    if not found:
+        raise SourceError(f"{path} has no topic: it has to be what kafka-topics --describe prints")
+    return found
+
+
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
     """The tables of the job, by name. Raises SourceError."""
     path = options.described_topics
@@ -121,7 +148,7 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Arguments of its own."""
+    """Add the job's own arguments."""
     parser.add_argument(
         "--described-topics",
         metavar="FILE",
@@ -148,7 +175,7 @@ COLUMNS: Final = (
     "idempotent",
     "weak_producers",
 )
-"""Those of the records that the job reads."""
+"""The columns that the job reads."""
 
 COMMAND: Final = Command(
     "guarantees", "what requiring KIP-679 would break", tables, options, COLUMNS

@@ -2,13 +2,13 @@
 
     python -m spark.ingest --input /var/log/kafka-gateway --table /data/traffic
 
-Structured Streaming says what a batch is and remembers it before it runs, so a batch that a crash
-cut short is made again of the same lines. A batch's number is committed with its files, in one
-step (spark/table.py); one that is there already is not made again. So killed at any moment, each
+Structured Streaming records the contents of a batch before the batch runs, so a batch that a crash
+interrupts is repeated with the same lines. A batch's number is committed with its files in one
+step (spark/table.py), and a committed batch is not repeated. So even if ingest is killed, each
 line is in the table once, as a record or quarantined.
 
-Of files, a stream reads those that are finished (``.jsonl.gz``), which never change. What is still
-being written is looked at from time to time (spark/open_files.py).
+The stream reads finished files (``.jsonl.gz``), which never change. Files that are still being
+written are read from time to time (spark/open_files.py).
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from spark import arguments, batches, compaction, open_files, repeats, sources
+from spark import arguments, batches, compaction, open_files, sources, writing
+from spark.arguments import LATE_AFTER, duration
 from spark.checkpoint import Checkpoint
-from spark.durations import LATE_AFTER, duration
 from spark.failures import FAILURES, failed
 from spark.sources import KafkaTopic, SourceError
 from spark.table import Counts, Snapshot, Stream, Table, TableError
 
 FILES_PER_BATCH: Final = 64
 RECORDS_PER_BATCH: Final = 1_000_000
-"""How much of a topic or directory one batch takes: what memory and a crash may cost."""
+"""Files, or records of a topic, in one batch: bounds its memory, and the work lost in a crash."""
 
-# What a directory listing tells of a file; its content is not read by this stream.
+# The columns of a directory listing; this stream does not read the files' content.
 _LISTING: Final = "path string, modificationTime timestamp, length long, content binary"
 _FOREVER: Final = "36500d"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How to ingest. Times are in seconds; ``open_every`` 0 leaves open files alone.
+    """Settings of one ingest. Times are in seconds; with ``open_every`` 0 open files are not read.
 
-    ``other_input`` is whether the source may be another one than the table's until now."""
+    ``other_input`` allows a source that differs from the table's previous one."""
 
     stream: str = "traffic"
     every: float = 10.0
@@ -88,7 +88,7 @@ class Ingest:
                 continue
             now = time.monotonic()
             if now >= next_open:
-                self.look_at_open_files()
+                self.read_open_files()
                 next_open = time.monotonic() + (self._settings.open_every or float("inf"))
             if now >= next_compaction:
                 self.compact()
@@ -98,25 +98,25 @@ class Ingest:
         if failure:
             raise failure
         if once and not self.stopping.is_set():
-            self.look_at_open_files()
+            self.read_open_files()
             self.compact()
 
-    def look_at_open_files(self) -> None:
-        """Replace what the table has of files that are still being written."""
+    def read_open_files(self) -> None:
+        """Replace the table's rows of files that are still being written."""
         if self._topic is None and self._settings.open_every:
             open_files.refresh(
                 self._table, self._settings.stream, self._source, self._late_before()
             )
 
     def compact(self) -> None:
-        """Join small files, and remove what no reader can want any more."""
+        """Join small files, and remove files that no reader uses any more."""
         if self._settings.compact_every:
             compaction.compact(self._table)
             compaction.clean(self._table)
 
     def _claim(self) -> None:
-        """Note where the stream's lines come from. Raises TableError if they came from elsewhere:
-        what is under another name there would be read again."""
+        """Record the stream's source in the table. Raises TableError if the table has another one:
+        files that have other paths there would be read again."""
         stream = self._settings.stream
         here = self._source if self._topic else self._table.files.qualified(self._source)
 
@@ -148,7 +148,7 @@ class Ingest:
             "pathGlobFilter": f"*{sources.COMPRESSED}",
             "recursiveFileLookup": "true",
             "maxFilesPerTrigger": str(self._settings.files_per_batch),
-            # By default a file a week older than the newest one is left out without a word.
+            # By default Spark silently ignores files a week older than the newest one.
             "maxFileAge": _FOREVER,
         }
         listing = reader.format("binaryFile").schema(_LISTING).options(**options)
@@ -160,27 +160,27 @@ class Ingest:
         return sources.kafka_lines(reader.format("kafka").options(**settings).load())
 
     def _batch(self, frame: DataFrame, number: int) -> None:
-        """Structured Streaming's batch into the table. It may be called again for the same one."""
+        """Write one batch of Structured Streaming, which may call this again for the same batch."""
         stream, table = self._settings.stream, self._table
         if batches.is_done(table.snapshot(), stream, number):
             return
         if self._topic:
-            written = repeats.write_topic(table, stream, frame, self._late_before())
+            written = writing.write_topic(table, stream, frame, self._late_before())
             is_new = batches.commit(table, stream, number, written)
             counts = written.counts if is_new else None
         else:
-            # Of a batch that is made again Spark leaves out the files that are gone by now.
+            # When a batch is repeated Spark leaves out files that were removed meanwhile.
             there = (row.path for row in frame.collect())
             paths = sorted({*there, *self._checkpoint.files_of(number)})
             counts = batches.take_files(table, stream, number, paths, self._late_before())
         if counts:
-            print(f"batch {number}: {_told(counts)}", file=sys.stderr, flush=True)
+            print(f"batch {number}: {_lines(counts)}", file=sys.stderr, flush=True)
 
     def _late_before(self) -> int | None:
         """The watermark: older records are late; None before the first record.
 
-        It follows the newest record of what is committed, so a batch that is made again after a
-        crash finds the same records late.
+        It depends only on committed records, so a batch that is repeated after a crash marks the
+        same records late.
         """
         known = self._table.snapshot().streams.get(self._settings.stream)
         if known is None or known.newest_ms is None:
@@ -188,23 +188,23 @@ class Ingest:
         return known.newest_ms - round(self._settings.late_after * 1000)
 
 
-def _told(counts: Counts) -> str:
+def _lines(counts: Counts) -> str:
     reasons = ", ".join(f"{count} {reason}" for reason, count in counts.quarantined.items())
-    told = f"{counts.records} records, {counts.late} of them late; quarantined: {reasons or 'none'}"
-    return f"{told}; left out as repeated: {counts.repeated}" if counts.repeated else told
+    text = f"{counts.records} records, {counts.late} of them late; quarantined: {reasons or 'none'}"
+    return f"{text}; left out as repeated: {counts.repeated}" if counts.repeated else text
 
 
-def _told_of_all(snapshot: Snapshot, stream: str) -> str:
+def _all_lines(snapshot: Snapshot, stream: str) -> str:
     counts = snapshot.streams.get(stream, Stream()).counts
     if stream not in snapshot.open:
-        return _told(counts)
+        return _lines(counts)
     being_written = snapshot.open[stream].counts
     lines = being_written.records + sum(being_written.quarantined.values())
-    return f"{_told(counts + being_written)}; {lines} lines are of files that are being written"
+    return f"{_lines(counts + being_written)}; {lines} lines are of files that are being written"
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    usual = Settings()
+    defaults = Settings()
     parser = argparse.ArgumentParser(
         "spark.ingest", description="The traffic log into a Parquet table, each line exactly once."
     )
@@ -212,23 +212,23 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--table", metavar="DIR", required=True, help="the table to write")
     parser.add_argument("--once", action="store_true", help="ingest what there is now, and end")
     for name, value, what in (
-        ("every", usual.every, "seconds between batches"),
-        ("open-every", usual.open_every, "seconds between looks at open files, 0: none"),
-        ("late-after", usual.late_after, "seconds behind the newest record that make one late"),
-        ("compact-every", usual.compact_every, "seconds between compactions, 0: none"),
+        ("every", defaults.every, "seconds between batches"),
+        ("open-every", defaults.open_every, "seconds between reads of open files, 0: none"),
+        ("late-after", defaults.late_after, "seconds behind the newest record that make one late"),
+        ("compact-every", defaults.compact_every, "seconds between compactions, 0: none"),
     ):
         parser.add_argument(f"--{name}", metavar="SECONDS", type=duration, default=value, help=what)
     parser.add_argument(
         "--files-per-batch",
         metavar="N",
         type=arguments.positive,
-        default=usual.files_per_batch,
+        default=defaults.files_per_batch,
         help="at most",
     )
     parser.add_argument(
         "--other-input",
         action="store_true",
-        help="go on though --input is not the one until now: files with other paths are read again",
+        help="accept another --input than before: files with other paths are read again",
     )
     options = parser.parse_args(argv)
     if len(options.input) != 1:
@@ -237,8 +237,8 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status. SIGTERM and SIGINT end it in a second or so: a
-    batch that is cut short is made again by the next run."""
+    """The command line; returns the exit status. SIGTERM and SIGINT end it within about a second:
+    the next run repeats an interrupted batch."""
     options = _parse(argv)
     settings = Settings(
         every=options.every,
@@ -255,10 +255,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda _number, _frame: ingest.stopping.set())
         ingest.run(once=options.once)
-        told = _told_of_all(table.snapshot(), settings.stream)
+        text = _all_lines(table.snapshot(), settings.stream)
     except FAILURES as error:
         return failed("ingest", error)
-    print(f"{table.path}: {told}")
+    print(f"{table.path}: {text}")
     return 0
 
 

@@ -24,10 +24,10 @@ _TRIES: Final = 5
 _WILDCARDS: Final = "*?[{"
 
 _SHOWN_BAD: Final = 10
-"""Lines that are no records whose places are told."""
+"""How many lines that are not records are listed with their places."""
 
 _SHOWN_SIGNS: Final = 60
-"""How much of each is shown."""
+"""Characters shown of each such line."""
 
 _ENDS: Final = (sources.PLAIN, sources.COMPRESSED)
 _MOST_BYTES: Final = "spark.sql.files.maxPartitionBytes"
@@ -43,11 +43,11 @@ def read(
     """The records of all ``inputs``: the schema's columns, ``late``, ``date``. ``kafka`` are the
     Kafka client's settings. Raises SourceError and TableError.
 
-    With ``columns`` only these of the schema's are there, and ``kind`` and ``time_ms``; what is no
-    record is found by all of them nevertheless.
+    With ``columns`` the result has only these of the schema's, ``kind`` and ``time_ms``; lines are
+    checked against the whole schema nevertheless.
 
-    An input that is named twice is read once. What is no record, and what cannot be read, is told
-    on stderr: a job must not be silent on it.
+    An input that is named twice is read once. Lines that are not records, and files that cannot be
+    read, are reported on stderr.
     """
     topics = {one: t for one in inputs if (t := sources.kafka_topic(one, kafka))}
     places = [one for one in dict.fromkeys(inputs) if one not in topics]
@@ -64,7 +64,7 @@ def read(
 
 
 def _table(spark: SparkSession, source: str) -> str | None:
-    """The whole path of a table; None if there is none at the path."""
+    """The qualified path of a table; None if there is no table at the path."""
     if any(sign in source for sign in _WILDCARDS):
         return None
     table = Table(spark, source)
@@ -74,19 +74,19 @@ def _table(spark: SparkSession, source: str) -> str | None:
 def _from_topics(
     spark: SparkSession, topics: Sequence[KafkaTopic], kept: Sequence[str]
 ) -> DataFrame:
-    """The records of topics. A gateway whose answer was lost writes a record again: it counts
-    once."""
+    """The records of topics, each id once: a gateway whose response was lost writes a record
+    again."""
     lines = reduce(DataFrame.unionByName, (sources.read_topic(spark, one) for one in topics))
     parsed = records.parse(lines)
-    # What is no record has no id to go by, but a place of its own.
+    # A line that is not a record has no id, but a place of its own.
     is_bad = F.col(REASON).isNotNull()
     key = F.struct(is_bad, F.when(is_bad, F.col(SOURCE)).otherwise(F.col("id")))
     return _checked(parsed.withColumn("key", key).dropDuplicates(["key"]), kept)
 
 
 def _from_files(spark: SparkSession, paths: Sequence[str], kept: Sequence[str]) -> DataFrame:
-    """The records of files. What is compressed or removed between the moment in which it is listed
-    and the one in which it is read costs another try."""
+    """The records of files. If a file is compressed or removed after it was listed, the files are
+    read again."""
     files = FileSystem(spark)
     listed = logs = _logs(files, paths)
     torn: Mapping[str, str] = {}
@@ -104,28 +104,28 @@ def _from_files(spark: SparkSession, paths: Sequence[str], kept: Sequence[str]) 
         if not left:
             logs = [path for path in logs if path not in sources.missing_files(files, logs)]
         for path, problem in torn.items():
-            _tell(f"{path}: read up to where it is damaged: {problem}")
+            _report(f"{path}: read up to where it is damaged: {problem}")
         for path in listed:
             if path not in logs and f"{path}.gz" not in logs:
-                _tell(f"{path}: removed before it was read")
+                _report(f"{path}: removed before it was read")
         return found
     raise AssertionError("the last try returns or raises")
 
 
 def _logs(files: FileSystem, paths: Sequence[str]) -> list[str]:
-    """The files at all paths together: where a shell has put names in the place of wildcards, both
-    forms of a file that is being compressed are among them."""
+    """The files at all paths, each line once: a shell that expands wildcards lists both forms of a
+    file that is being compressed."""
     found: set[str] = set()
     for path in paths:
         here = sources.log_files(files, path)
         if not here:
-            _tell(f"{path}: no file of the traffic log is there")
+            _report(f"{path}: no file of the traffic log is there")
         found.update(here)
     return sources.each_line_once(found)
 
 
 def _there(files: FileSystem, logs: Sequence[str]) -> list[str]:
-    """The files that are still there; in the place of others what they were compressed to."""
+    """The files that still exist, and the compressed forms of those that do not."""
     missing = set(sources.missing_files(files, logs))
     compressed = (f"{path}.gz" for path in missing if path.endswith(sources.PLAIN))
     return sources.each_line_once(
@@ -135,8 +135,8 @@ def _there(files: FileSystem, logs: Sequence[str]) -> list[str]:
 
 
 def _checked(parsed: DataFrame, kept: Sequence[str]) -> DataFrame:
-    """The records of lines, parsed once for all tables; what is none is told on stderr."""
-    # Records are wide: keeping what nobody reads costs a quarter of what a job's tasks take.
+    """The records of lines, parsed once for all tables; other lines are reported on stderr."""
+    # Records are wide: keeping unused columns costs a quarter of the tasks' time.
     parsed = parsed.select(*kept, SOURCE, REASON, LINE).persist(StorageLevel.DISK_ONLY)
     try:
         counted = records.bad(parsed).groupBy("reason").count().orderBy("reason").collect()
@@ -144,15 +144,15 @@ def _checked(parsed: DataFrame, kept: Sequence[str]) -> DataFrame:
         parsed.unpersist()
         raise
     for reason, count in counted:
-        _tell(f"{count} lines are no records: {reason}")
+        _report(f"{count} lines are no records: {reason}")
     if counted:
         for place in _places(parsed):
-            _tell(f"  {place}")
+            _report(f"  {place}")
     return parsed.where(F.col(REASON).isNull()).select(*kept)
 
 
 def _places(parsed: DataFrame) -> Iterator[str]:
-    """Where the first lines are that are no records: :data:`_SHOWN_BAD` of them."""
+    """The places of the first :data:`_SHOWN_BAD` lines that are not records."""
     columns = ("source", "reason", F.xxhash64("line").alias("hash"), "line")
     bad = records.bad(parsed).orderBy("source").select(*columns).limit(_SHOWN_BAD).collect()
     files = sorted({one.source for one in bad if one.source.endswith(_ENDS)})
@@ -172,7 +172,7 @@ def _numbers(
     for key, value in whole.items():
         spark.conf.set(key, value)
     try:
-        # No file is in two partitions now, so in a file these ids rise from line to line.
+        # With these settings no file is in two partitions, so ids increase from line to line.
         lines = sources.read_files(spark, files, torn=True, missing=True)
         in_order = Window.partitionBy("source").orderBy("place")
         found = (
@@ -193,5 +193,5 @@ def _numbers(
     return numbers
 
 
-def _tell(text: str) -> None:
+def _report(text: str) -> None:
     print(text, file=sys.stderr)

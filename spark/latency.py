@@ -80,7 +80,7 @@ COLUMNS: Final = (
     "led_requests",
     *(column for columns in SIDES.values() for column in columns),
 )
-"""Those of the records that the job reads."""
+"""The columns that the job reads."""
 
 COMMAND: Final = Command("latency", "percentiles by namespace and API", tables, columns=COLUMNS)
 

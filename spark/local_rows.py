@@ -1,7 +1,7 @@
-"""A few rows of the driver's as a DataFrame, without a Python process.
+"""Makes a DataFrame of a few rows of the driver, without Python processes on executors.
 
-``createDataFrame`` starts one for each task that reads the rows, also on executors: a Python of the
-driver's version would have to be there.
+``createDataFrame`` starts one for each task that reads the rows: executors would need a Python of
+the driver's version.
 """
 
 from __future__ import annotations

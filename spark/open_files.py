@@ -1,8 +1,8 @@
-"""What the table has of files that are still being written.
+"""Rows of files that are still being written.
 
-A stream reads a file once, and a file that grows is another one a minute later. So the lines of
-open files are a part of the table that each look replaces as a whole, and a file's lines leave it
-in the very version in which the finished file's lines come in.
+A stream reads a file once, but an open file grows. So the lines of open files are a separate part
+of the table that each read replaces as a whole, and the version of the table that adds the lines
+of a finished file removes its lines from that part.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _TRIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The part of a table that holds open files, and its data; nothing if there are none."""
+    """The part of a table that holds the rows of open files; empty if there are none."""
 
     files: OpenFiles | None = None
     data: tuple[DataFile, ...] = ()
 
     @property
     def sizes(self) -> Mapping[str, int]:
-        """The files, and how large they were when they were read."""
+        """The open files' sizes in bytes when they were read, by path."""
         return self.files.sources if self.files else {}
 
 
@@ -44,7 +44,7 @@ NOTHING: Final = Part()
 
 
 def part_of(snapshot: Snapshot, stream: str) -> Part:
-    """What a version of the table has of a stream's open files."""
+    """The part of one version of the table that holds a stream's open files."""
     files = snapshot.open.get(stream)
     if files is None:
         return NOTHING
@@ -60,13 +60,13 @@ def rows_of(table: Table, part: Part, wanted: Collection[str]) -> DataFrame:
 def still_in_time(
     table: Table, part: Part, rows: DataFrame, late_before_ms: int | None
 ) -> Iterator[DataFrame]:
-    """Rows with those not late that the table has as not late: who has billed their day has
-    counted them. An id is one record's own."""
+    """Rows, with ``late`` false for records that the table has as not late: bills of their day
+    include them. Records are matched by id."""
     if late_before_ms is None or not part.data:
         yield rows
         return
     counted = table.read(part.data).where(F.col(REASON).isNull() & ~F.col("late"))
-    # Nearly always there are none: those that the watermark has passed since.
+    # Nearly always empty: records that the watermark has passed since they were read.
     passed = counted.where(F.col("time_ms") < late_before_ms).select("id").distinct()
     if passed.isEmpty():
         yield rows
@@ -82,7 +82,7 @@ def still_in_time(
 
 
 def without(table: Table, part: Part, finished: Collection[str]) -> Part | None:
-    """What stays of the open files once those in ``finished`` are; None if nothing changes."""
+    """The part without the files in ``finished``; None if it has none of them."""
     gone = {sources.unfinished(path) for path in finished}
     if gone.isdisjoint(part.sizes):
         return None
@@ -91,26 +91,26 @@ def without(table: Table, part: Part, finished: Collection[str]) -> Part | None:
 
 
 def refresh(table: Table, stream: str, source: str, late_before_ms: int | None) -> bool:
-    """Look at the files that are being written now, and replace what the table has of them.
+    """Read the files that are being written now, and replace their rows in the table.
 
-    What is no longer being written and has not come with a batch stays as it was. A look that a
-    batch or a compressed file overtakes is thrown away and made again; False if that was in vain
-    every time, and the table stays as it was until the next look.
+    Rows of files that are no longer being written and are not in a batch yet stay. If a batch or
+    a compression is faster the read is repeated; returns False if that happened every time, and
+    leaves the table unchanged.
     """
     for _ in range(_TRIES):
         base = table.snapshot()
-        # The snapshot comes first: a file that a batch has taken has its compressed form by now.
+        # The snapshot comes first: a file that is in a batch has its compressed form by now.
         now = being_written(table.files, source)
         part = part_of(base, stream)
         if {**part.sizes, **now} == part.sizes:
             return True
         try:
-            made = _look(table, part, now, late_before_ms)
+            made = _read(table, part, now, late_before_ms)
         except (Py4JJavaError, PySparkException):
             if all(table.files.exists(path) for path in now):
                 raise
             continue
-        # What is there now was there while it was read: names do not come again.
+        # A file that exists now existed while it was read: names are not reused.
         if not all(table.files.exists(path) for path in now):
             continue
 
@@ -125,8 +125,8 @@ def refresh(table: Table, stream: str, source: str, late_before_ms: int | None) 
     return False
 
 
-def _look(table: Table, part: Part, now: Mapping[str, int], late_before_ms: int | None) -> Part:
-    """The lines of the files that are being written ``now``, and of others what there was."""
+def _read(table: Table, part: Part, now: Mapping[str, int], late_before_ms: int | None) -> Part:
+    """The rows of the files that are being written ``now``, and the old rows of other files."""
     old = {path: size for path, size in part.sizes.items() if path not in now}
     read = _lines(table, sorted(now), late_before_ms)
     with still_in_time(table, part, read, late_before_ms) as rows:
@@ -136,7 +136,7 @@ def _look(table: Table, part: Part, now: Mapping[str, int], late_before_ms: int 
 
 
 def being_written(files: FileSystem, source: str) -> dict[str, int]:
-    """The plain files at a path that are not compressed yet, and their sizes in bytes."""
+    """The plain files at a path that are not compressed yet: sizes in bytes by path."""
     found = {entry.path: entry.size for entry in sources.entries(files, source)}
     return {
         path: size

@@ -1,10 +1,10 @@
-"""Tables that a job writes: whole or not at all, in the place of those of an earlier run.
+"""Writes a job's tables completely or not at all, and replaces those of an earlier run.
 
-Spark's own ``overwrite`` removes what is there before it writes, so a job that fails would leave
-nothing. Here all tables of a job are written beside their places first, below names that begin
-with a dot, which nobody reads. Then each takes its place: in one step where the system can
-exchange two directories (a local disk on Linux), else by two renames, and what was there comes
-back if the second one fails, or with the next run if a crash came between them.
+Spark's own ``overwrite`` removes the old table before it writes, so a job that fails would leave
+nothing. Here a job first writes all tables to directories whose names begin with a dot, which
+readers ignore. Then each is moved: in one step if the system can exchange two directories (a
+local disk on Linux), else by two renames; the old table is restored if the second rename fails,
+or by the next run after a crash between the two.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from spark.filesystem import FileSystem
 FORMATS: Final = ("parquet", "json", "csv")
 
 LEFT_BEHIND_MS: Final = 86_400_000
-"""After this time what a killed job left behind is removed: until then it may be at work."""
+"""Temporary directories of killed jobs are removed after this time: younger ones may be in use."""
 
-# As RFC 4180 has it, which every spreadsheet reads: a quote in a value is doubled, and spaces at
-# its ends belong to it.
+# RFC 4180, which every spreadsheet reads: a quote in a value is doubled, and spaces at its ends
+# belong to it.
 _CSV: Final = {
     "header": "true",
     "escape": '"',
@@ -43,7 +43,7 @@ _AT_FDCWD: Final = -100
 
 
 class OutputError(Exception):
-    """A table that cannot be put in its place; the text is one line for the user."""
+    """A table cannot be moved to its place; the text is one line for the user."""
 
 
 class Output:
@@ -57,10 +57,11 @@ class Output:
     def write(
         self, tables: Mapping[str, DataFrame], writing: Callable[[str], None] = lambda _name: None
     ) -> None:
-        """Write the tables, and only when all are there put them in the place of earlier ones.
+        """Write the tables, and replace the earlier ones when all are complete.
 
-        ``writing`` is called with each name before its table is made.
+        ``writing`` is called with each name before its table is written.
         """
+
         with self._beside(tables) as places:
             for name, table in tables.items():
                 writing(name)
@@ -72,7 +73,8 @@ class Output:
 
     @contextmanager
     def _beside(self, tables: Mapping[str, DataFrame]) -> Iterator[Mapping[str, str]]:
-        """A place for each table, removed again whatever happens."""
+        """A temporary directory for each table, removed in any case."""
+
         places = {name: f"{self._directory}/.{name}.{uuid.uuid4().hex}" for name in tables}
         for name in tables:
             self._bring_back(name)
@@ -84,7 +86,8 @@ class Output:
                 self._files.delete(place)
 
     def _switch(self, name: str, place: str) -> None:
-        """Put what was written at ``place`` where a table is, and remove what was there."""
+        """Move the table written at ``place`` to its name, and remove the earlier one."""
+
         target, before = f"{self._directory}/{name}", self._before(name)
         if not self._files.exists(target):
             self._move(place, target)
@@ -102,7 +105,8 @@ class Output:
             raise OutputError(f"{target}: cannot be written: {source} cannot be moved there")
 
     def _bring_back(self, name: str) -> None:
-        """A table whose job was killed between two renames."""
+        """Restore a table whose job was killed between two renames."""
+
         before, target = self._before(name), f"{self._directory}/{name}"
         if not self._files.exists(before):
             return
@@ -123,12 +127,12 @@ class Output:
 
 
 def _exchanged(place: str, target: str) -> bool:
-    """Exchange two directories of a local disk in one step; False where that cannot be done."""
+    """Exchange two directories of a local disk in one step; False if that is not possible."""
     paths = [_local(place), _local(target)]
     if None in paths:
         return False
     try:
-        # Of Linux, since glibc 2.28; elsewhere there is none, or the file system cannot.
+        # Linux has it since glibc 2.28; other systems, and some file systems, do not.
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
         return False
@@ -137,13 +141,13 @@ def _exchanged(place: str, target: str) -> bool:
 
 
 def _local(path: str) -> str | None:
-    """The path on a local disk; None if it is on none."""
+    """The path on a local disk; None if it is elsewhere."""
     scheme, colon, rest = path.partition(":")
     return f"/{rest.lstrip('/')}" if colon and scheme == "file" else None
 
 
 def _flat(table: DataFrame) -> DataFrame:
-    """With what CSV has no form for, such as lists, as JSON."""
+    """The table with columns that CSV cannot represent, such as lists, as JSON."""
     nested = (ArrayType, MapType, StructType)
     return table.select(
         *(

@@ -64,7 +64,7 @@ COLUMNS: Final = (
     "principal",
     "source",
 )
-"""Those of the records that the job reads."""
+"""The columns that the job reads."""
 
 COMMAND: Final = Command("policies", "policy violations and near misses", tables, columns=COLUMNS)
 

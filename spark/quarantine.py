@@ -1,9 +1,9 @@
-"""Quarantined lines judged again: what a newer gateway wrote, once the jobs are newer, too.
+"""Parses quarantined lines again: lines of a newer gateway, once the jobs are newer, too.
 
     python -m spark.quarantine --table /data/traffic
 
-In one version of the table the lines are quarantined, in the next one they are records: both
-happens in one step, so a line is in the table once, also if this is killed, or runs twice.
+In one version of the table the lines are quarantined, in the next one they are records: that is
+one step, so a line is in the table once, even if this job is killed, or runs twice.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from typing import Final
 from pyspark.sql import functions as F
 
 from spark import records
-from spark.durations import LATE_AFTER, duration
+from spark.arguments import LATE_AFTER, duration
 from spark.failures import FAILURES, failed
-from spark.repeats import write_new
 from spark.session import make_session
 from spark.table import LINE, REASON, SOURCE, Counts, Snapshot, Stream, Table, TableError
-from spark.writing import Written
+from spark.writing import Written, write_new
 
 CURABLE: Final = (records.UNKNOWN_VERSION, records.UNKNOWN_KIND)
-"""Reasons that newer jobs may not find. The others are those of the line itself."""
+"""Reasons that may not apply with newer jobs. All others are defects of the line itself."""
 
 
-def judge_again(table: Table, late_after: float = LATE_AFTER) -> int | None:
-    """Make records of the quarantined lines that are records by now; returns how many.
+def parse_again(table: Table, late_after: float = LATE_AFTER) -> int | None:
+    """Turn quarantined lines that these jobs can read into records; returns their number.
 
-    They are late like any that come behind the watermark, ``late_after`` seconds behind the newest
-    record; one that a topic has twice counts once. Lines of files that are still being written
-    stay: they are read again anyway. None if a compaction was faster, and nothing has changed.
+    Records ``late_after`` seconds behind the newest one are late; a record that a topic has twice
+    counts once. Lines of files that are still being written stay: they are read again anyway.
+    Returns None if a compaction was faster, and changes nothing then.
     """
     base = table.snapshot()
     replaced = base.open_commits()
@@ -66,9 +65,9 @@ def _late_before_ms(snapshot: Snapshot, late_after: float) -> int | None:
 def _counted(
     streams: Mapping[str, Stream], before: Mapping[str, int], written: Written
 ) -> Mapping[str, Stream]:
-    """The streams' counts, with lines no longer counted as they were ``before``.
+    """The streams' counts, with the lines counted as ``written`` rather than as ``before``.
 
-    A line does not say which stream brought it: the first one's counts stand for all.
+    A line does not tell its stream: the first stream's counts change for all.
     """
     if not streams:
         return streams
@@ -100,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         if not table.exists():
             raise TableError(f"{options.table}: no table of spark.ingest")
-        found = judge_again(table, options.late_after)
+        found = parse_again(table, options.late_after)
         if found is None:
             raise TableError(f"{options.table}: a compaction was faster: run this again")
     except FAILURES as error:

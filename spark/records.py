@@ -20,14 +20,14 @@ from spark.table import LINE, QUARANTINE, REASON, SOURCE, Table
 CORRUPT: Final = "corrupt"
 """Not exactly one JSON object whose values have the schema's types."""
 UNKNOWN_VERSION: Final = "unknown_version"
-"""Written by a newer gateway: its fields may mean more than these jobs know."""
+"""Written by a newer gateway: its fields may have a meaning that these jobs do not know."""
 MISSING_FIELD: Final = "missing_field"
 """Lacks a field that every record has."""
 UNKNOWN_KIND: Final = "unknown_kind"
 BAD_TIME: Final = "bad_time"
-"""A time before the year 2000 or after 2199: a partition of its own for a broken clock."""
+"""A time before the year 2000 or after 2199, from a broken clock."""
 BAD_COUNT: Final = "bad_count"
-"""A count below 0, or above 2^53: no gateway has counted that, and sums with it may not fit."""
+"""A count below 0, or above 2^53: no gateway writes it, and sums with it may overflow."""
 TORN_FILE: Final = "torn_file"
 """A compressed file that ends too early or is damaged: a row for the file, after its lines."""
 MISSING_FILE: Final = "missing_file"
@@ -52,16 +52,16 @@ OLDEST_MS: Final = 946_684_800_000
 NEWEST_MS: Final = 7_258_118_400_000
 
 ACLS_TOLD_AGAIN_MS: Final = 3_600_000
-"""A gateway tells of an ACL that is in use once in this time."""
+"""A worker records an ACL in use once in this time."""
 
 ACLS_BEFORE_MS: Final = 2 * ACLS_TOLD_AGAIN_MS
-"""Within it an ACL that is in use is told of for certain: windows are an hour long at most."""
+"""An ACL in use is certainly recorded within this time: windows are an hour long at most."""
 
 MOST: Final = 2**53
-"""What a count may be at most: up to here a floating-point number, as in JSON, is exact."""
+"""The largest count: up to here a floating-point number, as in JSON, is exact."""
 
 _NO_COUNTS: Final = ("time_ms", "value", "limit")
-"""Longs that are none: what a policy judges may be anything, such as a retention of -1."""
+"""Longs that are not counts: the value that a policy checks may be a retention of -1."""
 
 _COUNTS: Final = (
     "window_ms",
@@ -71,11 +71,11 @@ _COUNTS: Final = (
 _LISTS: Final = tuple(name for name, kind in schema.COLUMNS if kind == "array<long>")
 _MAPS: Final = tuple(name for name, kind in schema.COLUMNS if kind == "map<string,long>")
 
-# A name that nobody can have written into a line.
+# A name that cannot be in a line.
 _END: Final = f"end of line {uuid.uuid4().hex}"
 
-# Naming any option switches off an optimization of Spark's that would look only at the fields that
-# a job uses, and so let a line pass here and not there. Quotes and numbers are those of JSON alone.
+# Any option switches off an optimization of Spark's that would parse only the fields that a job
+# uses, so that a line would be valid in one job and not in another. The last two are strict JSON.
 _STRICT: Final = {
     "mode": "PERMISSIVE",
     "allowSingleQuotes": "false",
@@ -84,15 +84,15 @@ _STRICT: Final = {
 
 
 def parse(lines: DataFrame, *, late_before_ms: int | None = None) -> DataFrame:
-    """The lines' records. ``lines`` has the columns ``line``, ``source`` and, where a line only
-    says what is wrong with a file, ``problem``.
+    """The lines' records. ``lines`` has the columns ``line``, ``source`` and, for a line that
+    only describes a defect of a file, ``problem``.
 
-    Gives the schema's columns, ``late`` (older than ``late_before_ms``), ``date``, ``log_source``,
-    ``log_reason`` (null for a record), and ``log_line`` (null for a record); ``kind`` is
-    :data:`QUARANTINE` where there is a reason, and the fields that could be read are there.
+    Returns the schema's columns, ``late`` (older than ``late_before_ms``), ``date``,
+    ``log_source``, ``log_reason`` (null for a record), and ``log_line`` (null for a record). With
+    a reason ``kind`` is :data:`QUARANTINE`, and the fields that could be parsed have values.
     """
-    # Of two objects on a line, or of one with something after it, Spark would take the first and
-    # not mention the rest. Between these brackets a line is one object, or it does not parse.
+    # Of two objects on a line, or of one with text after it, Spark would silently take the first.
+    # Between these brackets a line is one object, or it does not parse.
     wrapped = F.concat(F.lit("["), F.col("line"), F.lit(f',{{"kind":"{_END}"}}]'))
     typed = ArrayType(schema.traffic_log_schema())
     problem = F.col("problem") if "problem" in lines.columns else F.lit(None).cast("string")
@@ -122,26 +122,26 @@ def parse(lines: DataFrame, *, late_before_ms: int | None = None) -> DataFrame:
 
 
 def good(parsed: DataFrame) -> DataFrame:
-    """The records of what :func:`parse` gave: the schema's columns, ``late`` and ``date``."""
+    """The records among the rows of :func:`parse`: the schema's columns, ``late`` and ``date``."""
     return parsed.where(F.col(REASON).isNull()).select(*_names(), "late", "date")
 
 
 def kept(columns: Sequence[str] | None) -> list[str]:
-    """Of the columns of :func:`good` those that a reader of ``columns`` needs (None: all): these,
-    and what :func:`between` looks at."""
+    """The columns of :func:`good` that a reader of ``columns`` needs (None: all): these, and those
+    that :func:`between` uses."""
     wanted = None if columns is None else {"kind", "time_ms", *columns}
     return [*(name for name in _names() if wanted is None or name in wanted), "late", "date"]
 
 
 def bad(parsed: DataFrame) -> DataFrame:
-    """The quarantined lines of what :func:`parse` gave: reason, source, line, time_ms."""
+    """The quarantined lines among the rows of :func:`parse`: reason, source, line, time_ms."""
     named = {REASON: "reason", SOURCE: "source", LINE: "line"}
     columns = [F.col(column).alias(name) for column, name in named.items()]
     return parsed.where(F.col(REASON).isNotNull()).select(*columns, "time_ms")
 
 
 def read_table(spark: SparkSession, path: str) -> DataFrame:
-    """The records of a table as it is now: the schema's columns, ``late`` and ``date``."""
+    """The records of a table's newest version: the schema's columns, ``late`` and ``date``."""
     table = Table(spark, path)
     return good(table.read(tuple(f for f in table.snapshot().files if not f.is_quarantine)))
 
@@ -153,16 +153,17 @@ def read_quarantine(spark: SparkSession, path: str) -> DataFrame:
 
 
 def between(records: DataFrame, from_ms: int | None, to_ms: int | None) -> DataFrame:
-    """Records from ``from_ms`` on and before ``to_ms``; other days' files are not read. They are a
-    table's, or kept: Spark would pull these conditions down into the parsing, and plan for minutes.
+    """Records from ``from_ms`` on and before ``to_ms``; other days' files are not read. The records
+    have to be a table's, or persisted: Spark would push these conditions down into the parsing, and
+    plan for minutes.
 
-    Those of used ACLs begin :data:`ACLS_BEFORE_MS` earlier: an ACL that was in use before and
-    still is has been told of then.
+    Records of used ACLs begin :data:`ACLS_BEFORE_MS` earlier: those of ACLs that are in use
+    throughout may have been written then.
     """
     if from_ms is not None:
         earlier = from_ms - ACLS_BEFORE_MS
         is_acl = F.col("kind") == "acl"
-        # First by what a table's directories are named after: it says which files are read.
+        # First by date, which a table's directories are named after: it selects the files.
         of_days = (F.col("date") >= _day(from_ms)) | (is_acl & (F.col("date") >= _day(earlier)))
         in_time = (F.col("time_ms") >= from_ms) | (is_acl & (F.col("time_ms") >= earlier))
         records = records.where(of_days).where(in_time)
@@ -180,7 +181,7 @@ def _names() -> list[str]:
 
 
 def _reason(record: Column) -> Column:
-    """Why a record is none; null if it is one."""
+    """The reason why a line is not a record; null if it is one."""
     version, time_ms = record["schema_version"], record["time_ms"]
     lacks = F.lit(False)
     for name in REQUIRED:
@@ -196,7 +197,7 @@ def _reason(record: Column) -> Column:
 
 
 def _is_out_of_bounds(record: Column) -> Column:
-    """Whether any of the counts is; null is like false here."""
+    """Whether any of the counts is out of bounds; null counts as false."""
     lists = [record[name] for name in _LISTS] + [F.map_values(record[name]) for name in _MAPS]
     counts = [record[name] for name in _COUNTS]
     smallest = F.least(*counts, *(F.array_min(one) for one in lists))
@@ -218,7 +219,7 @@ def _late(late_before_ms: int | None) -> Column:
 
 
 def _date() -> Column:
-    """The day of the record in UTC, null where there is no sound time."""
+    """The day of the record in UTC, null without a valid time."""
     time_ms = F.col("record")["time_ms"]
     sound = (time_ms >= OLDEST_MS) & (time_ms < NEWEST_MS)
     return F.when(sound, F.to_date(F.timestamp_millis(time_ms))).alias("date")

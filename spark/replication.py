@@ -189,7 +189,7 @@ COLUMNS: Final = (
     "bytes_in",
     "records",
 )
-"""Those of the records that the job reads."""
+"""The columns that the job reads."""
 
 COMMAND: Final = Command(
     "replication", "what KIP-1074 lets MirrorMaker copy", tables, options, COLUMNS

@@ -1,7 +1,7 @@
 """The Spark session of the jobs, and the Java that it needs.
 
-The same settings hold on a laptop and on a cluster; what ``spark-submit`` or a cluster's defaults
-have set already stays as it is.
+The same settings apply on a laptop and on a cluster; settings of ``spark-submit`` or of the cluster
+have precedence.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 JAVA_VERSIONS: Final = (17, 21)
-"""What Spark 4.0 runs on."""
+"""Java versions that Spark 4.0 runs on."""
 
 KAFKA_JARS: Final = "KAFKA_GATEWAY_SPARK_JARS"
 """Environment variable: the directory of the Kafka connector's jars, which ``make spark`` fills."""
 
 CONNECTOR: Final = "spark-sql-kafka-0-10"
-"""What the connector's jar, or package, has in its name."""
+"""Part of the name of the connector's jar, and of its package."""
 
 WHAT_TO_INSTALL: Final = (
     "Spark needs Java 17 or 21, and there is none here: install openjdk-17-jre-headless (Debian, "
@@ -43,10 +43,10 @@ _INSTALLED: Final = (
     "/usr/local/opt/openjdk@*",
     "~/.sdkman/candidates/java/*",
 )
-"""Where packages put a Java that is not on the PATH."""
+"""Where packages install a Java that is not on the PATH."""
 
-# Answers and partitions must not depend on where a job runs, and a sum that does not fit in a
-# long is an error, not another number (ANSI). Strict JSON: see spark/records.py.
+# Results and partitions must not depend on where a job runs, and an overflow is an error (ANSI).
+# Strict JSON: see spark/records.py.
 _SQL: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
@@ -56,7 +56,7 @@ _SQL: Final = {
     "spark.sql.codegen.hugeMethodLimit": "8000",
 }
 
-# The UI would take a port, and a second job another one. Jobs are watched by their output.
+# The UI would take a port for each job. Jobs report their progress themselves.
 _ANYWHERE: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -65,25 +65,25 @@ _ANYWHERE: Final = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
 }
 
-# Logging as spark-submit has it goes on until there is a session, which then quiets it.
+# spark-submit's logging is used until there is a session, which then reduces it.
 _SUBMITTED: Final = {"spark.log.level": "ERROR"}
 _LOG4J: Final = Path(__file__).parent / "assets" / "log4j2.properties"
 
-# Little input: most of the processor time would go into compiling what runs once, into planning for
-# partitions that are empty, and into looking for the shortest form of what is kept.
+# Little input: most CPU time would go into compiling code that runs once, planning empty
+# partitions, and compressing intermediate results.
 _SMALL: Final = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
 }
-# A few records: expressions are interpreted, for code costs more to generate than to do without.
+# A few records: generating code costs more than interpreting expressions.
 _TINY: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
 _SMALL_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
-# A laptop's own name often resolves to nothing, or to an address that a firewall closes.
+# A laptop's host name often does not resolve, or resolves to an address that a firewall closes.
 _LOOPBACK: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
@@ -100,13 +100,13 @@ def make_session(
     tiny: bool = False,
     conf: Mapping[str, str] = {},
 ) -> SparkSession:
-    """A session for ``job``, or the one that there is already.
+    """A session for ``job``, or the existing one.
 
     ``master`` is Spark's (``local[4]``, ``spark://host:7077``); without it, and without one from
     ``spark-submit``, all cores of this machine are used. ``kafka`` adds the connector. ``small``
-    chooses what is fast on little input, ``tiny`` besides what is fast on a few records, where this
-    process starts Java and all tasks run in it.
-    ``conf`` is stronger than the settings here. Raises SetupError.
+    chooses settings that are fast on little input, ``tiny`` also those for a few records; both
+    apply only if this process starts Java and all tasks run in it. ``conf`` overrides all other
+    settings. Raises SetupError.
     """
     submitted = _is_submitted()
     if not submitted:
@@ -150,7 +150,7 @@ def find_java() -> Path:
 
 
 def java_version(home: Path) -> int:
-    """The major version of a Java; 0 if it does not run, or lacks a module that Spark asks for."""
+    """The major version of a Java; 0 if it does not run, or lacks a module that Spark needs."""
     command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
@@ -161,7 +161,7 @@ def java_version(home: Path) -> int:
 
 
 def _homes() -> Iterator[Path]:
-    """Where a Java may be, the one that the user means first."""
+    """Possible homes of a Java, the user's choice first."""
     if os.environ.get("JAVA_HOME"):
         yield Path(os.environ["JAVA_HOME"])
     on_path = shutil.which("java")
@@ -178,22 +178,22 @@ def _is_submitted() -> bool:
 
 
 def _given() -> SparkConf:
-    """What ``spark-submit`` and a cluster's defaults have set; nothing without ``spark-submit``."""
+    """The settings of ``spark-submit`` and of the cluster; empty without ``spark-submit``."""
     from pyspark import SparkConf, SparkContext
 
     if _is_submitted():
-        # The settings are in the JVM that it has started. SparkConf looks there only once
-        # something is connected to it, and is empty before.
+        # The settings are in the JVM that it has started. SparkConf is empty until something is
+        # connected to that JVM.
         SparkContext._ensure_initialized()
     return SparkConf()
 
 
 def _started_here(*, small: bool) -> dict[str, str]:
-    """Settings of a JVM that this process starts."""
+    """The settings for a JVM that this process starts."""
     options = f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}"
     if small:
         options = f"{options} {_SMALL_JAVA}"
-    # A bar of Spark's own tells how far the tasks of a long step are.
+    # Spark's own bar shows the progress of a long step's tasks.
     bar = str(sys.stderr.isatty()).lower()
     return {"spark.driver.extraJavaOptions": options, "spark.ui.showConsoleProgress": bar}
 
@@ -203,16 +203,16 @@ def _is_on_this_machine(master: str) -> bool:
 
 
 def _connector(given: SparkConf, *, submitted: bool) -> dict[str, str]:
-    """The setting that adds the Kafka connector, unless ``spark-submit`` has been told to.
+    """The setting that adds the Kafka connector, unless ``spark-submit`` adds it.
 
-    Raises SetupError if it is not there.
+    Raises SetupError if the connector is missing.
     """
     known = (given.get(key, "") or "" for key in ("spark.jars", "spark.jars.packages"))
     if any(CONNECTOR in jars for jars in known):
         return {}
     needed = "reading from Kafka needs Spark's connector"
     if submitted:
-        # Its JVM runs already, and would hand more jars to executors alone.
+        # Its JVM runs already, and would send further jars to executors only.
         raise SetupError(f"{needed}: use spark-submit --packages or --jars")
     directory = os.environ.get(KAFKA_JARS, "")
     jars = sorted(Path(directory).glob("*.jar")) if directory else []

@@ -1,7 +1,7 @@
-"""How large a job's input is, as far as that can be told before Spark starts.
+"""Estimates the size of a job's input before Spark starts.
 
-Java's settings are chosen when it starts, and what suits 50 million records is slow on a few: there
-most of the processor time is spent on compiling code that runs once.
+Java's settings are chosen when it starts, and those that suit 50 million records are slow on a few:
+most CPU time would be spent on compiling code that runs once.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Final
 
 SMALL_BYTES: Final = 100 * 2**20
-"""Up to so many bytes of lines an input is small."""
+"""An input is small up to this many bytes of lines."""
 
 TINY_BYTES: Final = 10 * 2**20
-"""Up to so many bytes code that Spark generates for expressions costs more than it saves."""
+"""Up to this many bytes of lines generated code costs more than it saves."""
 
 _LINES_PER_BYTE: Final = {".jsonl": 1, ".jsonl.gz": 12, ".parquet": 30}
-"""By the end of a file's name: for each of its bytes, how many bytes of lines it stands for."""
+"""By the end of a file's name: estimated bytes of lines for each byte of the file."""
 
 _MOST_FILES: Final = 10_000
-"""More than these are not looked at: what has so many files is not small."""
+"""An input with more files than this is not small."""
 
 
 def is_small(inputs: Sequence[str]) -> bool:
-    """Whether all of these sources together are small: paths of this machine, and no more in them
-    than :data:`SMALL_BYTES`. A topic, or a path elsewhere, is not looked at and not small."""
+    """Whether all sources together are small: local paths with at most :data:`SMALL_BYTES`. A topic
+    or a remote path is not small."""
     return _is_within(SMALL_BYTES, inputs)
 
 
@@ -46,7 +46,7 @@ def _is_within(most: int, inputs: Sequence[str]) -> bool:
         found = True
         if left < 0 or number >= _MOST_FILES:
             return False
-    # Where nothing is, the path may be one of HDFS.
+    # If there is no file the path may be one of HDFS.
     return found
 
 

@@ -1,4 +1,4 @@
-"""Where lines of the traffic log come from: files of any file system, or a Kafka topic.
+"""Sources of the traffic log's lines: files of any file system, or a Kafka topic.
 
 An input is a path, which may have wildcards, or ``kafka://HOST:PORT,HOST:PORT/TOPIC``. A path that
 ``spark.ingest`` has written to is a table (spark/table.py); any other one holds ``*.jsonl`` and
@@ -35,7 +35,7 @@ class KafkaTopic:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def settings(self) -> dict[str, str]:
-        """The options of Spark's connector. What the topic no longer has is an error, no gap."""
+        """The options of Spark's connector. Records that the topic no longer has are an error."""
         own = {f"kafka.{key}": value for key, value in self.options.items()}
         return own | {
             "kafka.bootstrap.servers": self.servers,
@@ -60,8 +60,8 @@ def read_files(
 ) -> DataFrame:
     """The lines of files, with the file's path: columns ``line`` and ``source``.
 
-    A torn file is an error, unless ``torn``: then the lines before the tear are read. So is one
-    that is gone by the time it is read, unless ``missing``: then it has no lines.
+    A torn file is an error, unless ``torn``: then the lines before the tear are read. So is a file
+    that was removed after it was listed, unless ``missing``: then it has no lines.
     """
     if not paths:
         return local_rows(spark, "line string, source string")
@@ -76,12 +76,12 @@ def read_files(
 
 
 def read_topic(spark: SparkSession, topic: KafkaTopic) -> DataFrame:
-    """The lines that a topic has now, from its beginning."""
+    """The lines of a topic, from its beginning to its present end."""
     return kafka_lines(spark.read.format("kafka").options(**topic.settings()).load())
 
 
 def kafka_lines(records: DataFrame) -> DataFrame:
-    """The lines of what Spark's connector gives, with ``topic-partition@offset``."""
+    """The lines of the records of Spark's connector, each with ``topic-partition@offset``."""
     place = F.concat_ws("", "topic", F.lit("-"), "partition", F.lit("@"), "offset")
     return records.select(F.col("value").cast("string").alias("line"), place.alias("source"))
 
@@ -99,8 +99,8 @@ def log_files(files: FileSystem, source: str) -> list[str]:
 def entries(files: FileSystem, source: str) -> list[Entry]:
     """The traffic log's files at a path, in both forms.
 
-    Below it, names that begin with ``_`` or ``.`` are left out, with all in them: Spark's streams
-    do so, and what a stream never reads should nowhere count.
+    Files and directories below it whose names begin with ``_`` or ``.`` are left out, as in
+    Spark's streams.
     """
     return [
         entry
@@ -116,26 +116,26 @@ def _is_hidden(path: str, top: str) -> bool:
 
 
 def each_line_once(paths: Iterable[str]) -> list[str]:
-    """Without plain files that stand beside what they were compressed to, for a moment or since a
-    crash; in order."""
+    """The paths, sorted, without plain files whose compressed form exists as well: that happens
+    during compression, and after a crash."""
     known = {path for path in paths if path.endswith((PLAIN, COMPRESSED))}
     return sorted(path for path in known if f"{path}.gz" not in known)
 
 
 def unfinished(path: str) -> str:
-    """What a compressed file was called while it was being written."""
+    """The path that a compressed file had while it was being written."""
     return path.removesuffix(".gz")
 
 
 def torn_files(files: FileSystem, paths: Iterable[str]) -> dict[str, str]:
     """The compressed files that cannot be read to their end, and why. Reads all of them.
 
-    Those that are gone are left out: see :func:`missing_files`.
+    Missing files are left out: see :func:`missing_files`.
     """
     compressed = (path for path in paths if path.endswith(COMPRESSED))
     return {path: problem for path in compressed if (problem := files.gzip_error(path))}
 
 
 def missing_files(files: FileSystem, paths: Iterable[str]) -> list[str]:
-    """The files that are not there (any more), in the order given."""
+    """The files that do not exist, in the given order."""
     return [path for path in paths if not files.exists(path)]

@@ -1,13 +1,12 @@
-"""The table that ``spark.ingest`` writes: Parquet files, and a log that says which of them count.
+"""The table that ``spark.ingest`` writes: Parquet files, and a log that lists the valid ones.
 
     TABLE/data/commit=ID/date=2026-11-21/kind=flow/part-….parquet
     TABLE/log/000000000012.json     the whole list, one file a version, never changed
     TABLE/checkpoints/STREAM/       Structured Streaming's own
 
-A version is made by creating its file, which either happens or does not: so a batch's files, the
-number of the batch, and what it quarantined become visible together or not at all, and replacing
-many small files by one large file is one step. Files that no version lists are what a killed job
-left behind; readers never see them.
+Creating a version's file is atomic: so a batch's files, its number and its quarantined lines become
+visible together or not at all, and replacing many small files by one large file is one step. Files
+that no version lists were left behind by a killed job; readers never see them.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ QUARANTINE: Final = "quarantine"
 SOURCE: Final = "log_source"
 REASON: Final = "log_reason"
 LINE: Final = "log_line"
-"""Columns beside the schema's: where a line was read, why it is no record, and then the line."""
+"""Columns beside the schema's: where a line was read, why it is not a record, and such a line."""
 
 _FORMAT: Final = 1
 _DIGITS: Final = 12
@@ -60,29 +59,29 @@ class DataFile:
 
     @property
     def commit(self) -> str:
-        """Which write made it."""
+        """The id of the write that made the file."""
         return self.path.partition("/")[0].removeprefix("commit=")
 
     @property
     def made_ms(self) -> int:
-        """When that write began."""
+        """When that write began, in ms since 1970."""
         return int(self.commit.partition("-")[0])
 
     @property
     def partition(self) -> str:
-        """``date=…/kind=…``."""
+        """The partition's directory, ``date=…/kind=…``."""
         return self.path.partition("/")[2].rpartition("/")[0]
 
     @property
     def is_quarantine(self) -> bool:
-        """Whether it holds quarantined lines, and no records."""
+        """Whether the file holds quarantined lines, and no records."""
         return self.partition.endswith(f"kind={QUARANTINE}")
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What became of lines: each is one of ``records``, ``quarantined`` (by reason), or
-    ``repeated``: left out, since the record was there already."""
+    """Counts of lines: each is one of ``records``, ``quarantined`` (by reason), or ``repeated``:
+    left out, because the table has the record already."""
 
     records: int = 0
     late: int = 0
@@ -102,10 +101,10 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """How far one stream has come, and from where.
+    """The progress of one stream, and its source.
 
-    ``newest_ms`` is the newest record's time, none in the future; ``made_ms`` when the last write
-    began that a batch needed.
+    ``newest_ms`` is the newest record's time, without times in the future; ``made_ms`` is when the
+    last write of a batch began.
     """
 
     batch: int = -1
@@ -117,9 +116,9 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class OpenFiles:
-    """What there is of files that are still being written: replaced as a whole by each look.
+    """The lines of files that are still being written: each read replaces them as a whole.
 
-    ``commit`` is the write that holds their lines, ``sources`` the files and their sizes then.
+    ``commit`` is the write that holds their lines, ``sources`` the files' sizes at that time.
     """
 
     commit: str
@@ -129,8 +128,8 @@ class OpenFiles:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One version of the table. ``removed`` are files that no longer count, and since when (ms):
-    someone may be reading an older version."""
+    """One version of the table. ``removed`` are files that are no longer listed, and since when
+    (ms): readers of an older version may still use them."""
 
     version: int = 0
     made_ms: int = 0
@@ -142,7 +141,7 @@ class Snapshot:
     def with_files(
         self, *, added: Collection[DataFile] = (), dropped: Collection[str] = ()
     ) -> Snapshot:
-        """With files added, and those with the paths ``dropped`` no longer counted."""
+        """This version with files added, and without those whose paths are in ``dropped``."""
         gone = frozenset(dropped)
         kept = (file for file in self.files if file.path not in gone)
         now_ms = int(time.time() * 1000)
@@ -153,8 +152,8 @@ class Snapshot:
         )
 
     def in_place_of(self, dropped: Collection[str], added: Collection[DataFile]) -> Snapshot | None:
-        """With the rows of ``dropped`` in other files; None if some of those no longer count, since
-        another compaction was faster: nobody else drops such files."""
+        """This version with the files ``dropped`` replaced; None if it no longer lists all of them,
+        because another compaction was faster: only compactions drop such files."""
         if not set(dropped) <= {file.path for file in self.files}:
             return None
         return self.with_files(added=added, dropped=dropped)
@@ -162,7 +161,7 @@ class Snapshot:
     def with_open(
         self, stream: str, open_files: OpenFiles | None, files: Collection[DataFile]
     ) -> Snapshot:
-        """With ``open_files``, and the files that hold them, in the place of the stream's own."""
+        """This version with the stream's open files, and the files that hold them, replaced."""
         before = self.open.get(stream)
         dropped = [f.path for f in self.files if before and f.commit == before.commit]
         others = {name: one for name, one in self.open.items() if name != stream}
@@ -170,11 +169,11 @@ class Snapshot:
         return replace(made, open=others | ({stream: open_files} if open_files else {}))
 
     def open_commits(self) -> frozenset[str]:
-        """The writes that will be replaced."""
+        """The ids of writes that the next read of open files will replace."""
         return frozenset(one.commit for one in self.open.values())
 
     def to_json(self) -> str:
-        """What a version's file holds."""
+        """The content of a version's file."""
         held = asdict(self) | {"files": [[file.path, file.size] for file in self.files]}
         return json.dumps({"format": _FORMAT, **held}, separators=(",", ":"))
 
@@ -209,11 +208,11 @@ class Table:
         self.log = f"{self.path}/log"
 
     def exists(self) -> bool:
-        """Whether anything was ever committed."""
+        """Whether the table has a version."""
         return bool(self.versions())
 
     def versions(self) -> list[int]:
-        """The versions that the log has, oldest first."""
+        """The numbers of the versions in the log, oldest first."""
         names = (entry.name for entry in self.files.files(self.log))
         return sorted(int(name[:_DIGITS]) for name in names if name[:_DIGITS].isdigit())
 
@@ -223,24 +222,24 @@ class Table:
         return self.at(versions[-1]) if versions else Snapshot()
 
     def at(self, version: int) -> Snapshot:
-        """One version. Raises TableError if it cannot be read."""
+        """The version of that number. Raises TableError if it cannot be read."""
         path = self.version_path(version)
         try:
             return Snapshot.from_json(self.files.read_text(path))
         except (ValueError, KeyError, TypeError, Py4JJavaError) as error:
             raise TableError(
-                f"{path}: cannot be read: {type(error).__name__}. Bring it back; or, if a crash "
-                "has cut it short, move it away: the version before it counts then, and "
-                "spark.ingest says what is left to do"
+                f"{path}: cannot be read: {type(error).__name__}. Restore it; or, if a crash "
+                "has truncated it, move it away: then the version before it is used, and "
+                "spark.ingest reports what is left to do"
             ) from error
 
     def version_path(self, version: int) -> str:
-        """The file of a version."""
+        """The path of a version's file."""
         return f"{self.log}/{version:0{_DIGITS}}.json"
 
     def commit(self, change: Callable[[Snapshot], Snapshot | None]) -> Snapshot | None:
-        """Make the next version of what ``change`` makes of the newest one, or none if it gives
-        None. Called again when another process was faster."""
+        """Write the next version, as ``change`` makes it of the newest one; none if it returns
+        None. If another process is faster ``change`` is called again."""
         while True:
             now = self.snapshot()
             changed = change(now)
@@ -251,7 +250,7 @@ class Table:
                 return made
 
     def write(self, rows: DataFrame) -> tuple[DataFile, ...]:
-        """Write rows to files of a new directory, which no version lists yet."""
+        """Write rows to files in a new directory, which no version lists yet."""
         commit = f"{int(time.time() * 1000):013}-{uuid.uuid4().hex[:12]}"
         directory = f"{self.data}/commit={commit}"
         rows.write.partitionBy("date", "kind").parquet(directory)
@@ -263,7 +262,7 @@ class Table:
         )
 
     def read(self, files: tuple[DataFile, ...]) -> DataFrame:
-        """The rows of files, records and quarantined lines, with every column."""
+        """All rows of the files, records and quarantined lines, with every column."""
         wanted = row_schema()
         if not files:
             return local_rows(self.spark, wanted)

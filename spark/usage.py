@@ -184,7 +184,7 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Arguments of its own."""
+    """Add the job's own arguments."""
     parser.add_argument(
         "--chargeback", metavar="FILE", type=Path, help="write the bill to this file, as CSV"
     )
@@ -214,7 +214,7 @@ COLUMNS: Final = (
     "led_requests",
     "connections",
 )
-"""Those of the records that the job reads."""
+"""The columns that the job reads."""
 
 COMMAND: Final = Command(
     "usage", "what every tier, principal and client used", tables, options, COLUMNS

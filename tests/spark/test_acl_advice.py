@@ -13,8 +13,7 @@ from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import Entity, ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import parents
-from spark.acl_advice import LAST, advice, too_short, unused_acls
-from spark.acls import Acl, Tool, removal
+from spark.acls import LAST, Acl, Tool, advice, removal, too_short, unused_acls
 from tests.acls.samples import HOST, authorizer
 from tests.acls.samples import acls as entities
 from tests.spark import samples

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark.described_topics import hollow_topics
+from spark.guarantees import hollow_topics
 from spark.sources import SourceError
 
 # As TopicCommand of Kafka 4.3.1 prints it, tabs and all.

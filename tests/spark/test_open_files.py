@@ -19,7 +19,7 @@ def _append(path: Path, lines: list[str]) -> None:
         file.writelines(f"{one}\n" for one in lines)
 
 
-def _look(table: Table, logs: Path) -> bool:
+def _read(table: Table, logs: Path) -> bool:
     return open_files.refresh(table, _STREAM, str(logs), None)
 
 
@@ -30,39 +30,39 @@ def _batch(table: Table, number: int, path: Path) -> None:
 
 def test_each_look_replaces_the_one_before(table: Table, logs: Path) -> None:
     _append(logs / "a.jsonl", numbered(1, 2))
-    assert _look(table, logs)
+    assert _read(table, logs)
     assert ids_in(table) == [1, 2]
     _append(logs / "a.jsonl", numbered(3, 2))
-    assert _look(table, logs)
+    assert _read(table, logs)
     assert ids_in(table) == [1, 2, 3, 4]
 
 
-def test_a_look_that_finds_nothing_new_changes_nothing(table: Table, logs: Path) -> None:
-    assert _look(table, logs)
+def test_a_read_that_finds_nothing_new_changes_nothing(table: Table, logs: Path) -> None:
+    assert _read(table, logs)
     assert not table.exists()
     _append(logs / "a.jsonl", numbered(1, 2))
     (logs / "empty.jsonl").touch()
-    _look(table, logs)
+    _read(table, logs)
     before = table.snapshot()
-    assert _look(table, logs)
+    assert _read(table, logs)
     assert table.snapshot() == before
 
 
 def test_files_that_have_gone_on_stay_until_their_batch(table: Table, logs: Path) -> None:
     _append(logs / "a.jsonl", numbered(1, 2))
-    _look(table, logs)
+    _read(table, logs)
     finished_file(logs / "a.jsonl.gz", numbered(1, 4))
     _append(logs / "b.jsonl", numbered(10, 1))
     # For a moment there are both.
-    _look(table, logs)
+    _read(table, logs)
     assert ids_in(table) == [1, 2, 10]
     (logs / "a.jsonl").unlink()
     _append(logs / "b.jsonl", numbered(11, 1))
-    _look(table, logs)
+    _read(table, logs)
     assert ids_in(table) == [1, 2, 10, 11]
     _batch(table, 0, logs / "a.jsonl.gz")
     assert ids_in(table) == [1, 2, 3, 4, 10, 11]
-    _look(table, logs)
+    _read(table, logs)
     assert ids_in(table) == [1, 2, 3, 4, 10, 11]
 
 
@@ -71,33 +71,33 @@ def test_a_plain_file_that_is_left_over_is_not_taken_for_an_open_one(
 ) -> None:
     _append(logs / "a.jsonl", numbered(1, 2))
     _batch(table, 0, finished_file(logs / "a.jsonl.gz", numbered(1, 2)))
-    assert _look(table, logs)
+    assert _read(table, logs)
     assert ids_in(table) == [1, 2]
 
 
-def test_a_look_that_a_batch_overtakes_is_made_again(
+def test_a_read_that_a_batch_overtakes_is_made_again(
     table: Table, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _append(logs / "a.jsonl", numbered(1, 2))
     _append(logs / "b.jsonl", numbered(10, 1))
-    look = open_files._look
+    read = open_files._read
     overtaken: list[bool] = []
 
     def slow(*args: object) -> open_files.Part:
-        made = look(*args)  # type: ignore[arg-type]
+        made = read(*args)  # type: ignore[arg-type]
         if not overtaken:
             overtaken.append(True)
             (logs / "a.jsonl").unlink()
             _batch(table, 0, finished_file(logs / "a.jsonl.gz", numbered(1, 3)))
         return made
 
-    monkeypatch.setattr(open_files, "_look", slow)
-    assert _look(table, logs)
+    monkeypatch.setattr(open_files, "_read", slow)
+    assert _read(table, logs)
     assert overtaken
     assert ids_in(table) == [1, 2, 3, 10]
 
 
-def test_a_file_that_is_gone_before_it_is_read_costs_another_look(
+def test_a_file_that_is_gone_before_it_is_read_costs_another_read(
     table: Table, logs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _append(logs / "a.jsonl", numbered(1, 2))
@@ -113,14 +113,14 @@ def test_a_file_that_is_gone_before_it_is_read_costs_another_look(
         return now
 
     monkeypatch.setattr(open_files, "being_written", being_written)
-    assert _look(table, logs)
+    assert _read(table, logs)
     assert len(asked) == 2
     assert ids_in(table) == [10]
 
 
 def test_a_file_without_a_record_is_known_all_the_same(table: Table, logs: Path) -> None:
     _append(logs / "a.jsonl", ["none"])
-    _look(table, logs)
+    _read(table, logs)
     part = table.snapshot().open[_STREAM]
     assert part.counts.quarantined == {records.CORRUPT: 1}
     _batch(table, 0, finished_file(logs / "a.jsonl.gz", ["none"]))
@@ -135,7 +135,7 @@ def test_what_was_in_time_stays_so(table: Table, logs: Path) -> None:
 
     (slow,), more = numbered(1, 1), numbered(2, 1)
     _append(logs / "a.jsonl", [slow])
-    _look(table, logs)
+    _read(table, logs)
     # The watermark passes; then a line comes behind it.
     _append(logs / "a.jsonl", more)
     open_files.refresh(table, _STREAM, str(logs), TIME_MS + 1)
@@ -152,6 +152,6 @@ def test_hidden_directories_are_left_out(table: Table, logs: Path) -> None:
         (logs / hidden).mkdir()
         _append(logs / hidden / "a.jsonl", numbered(1, 1))
     _append(logs / "a.jsonl", numbered(2, 1))
-    _look(table, logs)
+    _read(table, logs)
     assert ids_in(table) == [2]
     assert open_files.being_written(table.files, str(logs / "none")) == {}

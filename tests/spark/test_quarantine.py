@@ -9,9 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark import batches, compaction, open_files, quarantine, records, schema
-from spark.repeats import write_new
 from spark.table import Table
-from spark.writing import Written
+from spark.writing import Written, write_new
 from tests.spark.lines import DAY_MS, TIME_MS, compressed, finished_file, line, numbered
 
 _STREAM = "traffic"
@@ -59,12 +58,12 @@ def test_what_newer_jobs_know_is_in_the_table_once(
 ) -> None:
     before, files = _names(table), table.snapshot().files
     assert _reasons(table) == {"unknown_version": 4, "corrupt": 1, "torn_file": 1}
-    assert quarantine.judge_again(table) == 0
+    assert quarantine.parse_again(table) == 0
     assert table.snapshot().files == files
 
     monkeypatch.setattr(schema, "SCHEMA_VERSION", NEWER)
     for expected in (2, 0):
-        assert quarantine.judge_again(table) == expected
+        assert quarantine.parse_again(table) == expected
         assert _names(table) == before + Counter(["newer", "newer-late"])
         assert _reasons(table) == {
             "unknown_version": 1,  # the open file's
@@ -77,7 +76,7 @@ def test_what_newer_jobs_know_is_in_the_table_once(
 
 def test_the_counts_are_those_of_the_rows(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "SCHEMA_VERSION", NEWER)
-    quarantine.judge_again(table)
+    quarantine.parse_again(table)
     snapshot = table.snapshot()
     counts = snapshot.streams[_STREAM].counts + snapshot.open[_STREAM].counts
     assert counts.records == _names(table).total()
@@ -97,9 +96,9 @@ def test_a_compaction_that_was_faster_wins(table: Table, monkeypatch: pytest.Mon
     batches.commit(table, _STREAM, 1, batches.write_files(table, [more], None), [more])
     with monkeypatch.context() as patch:
         patch.setattr("spark.quarantine.write_new", meanwhile)
-        assert quarantine.judge_again(table) is None
+        assert quarantine.parse_again(table) is None
     assert _reasons(table)["unknown_version"] == 4
-    assert quarantine.judge_again(table) == 2
+    assert quarantine.parse_again(table) == 2
 
 
 def test_the_command_says_how_many(
