@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from gateway.changes.base.batch import Answered
+from gateway.changes.base.context import Answered
 from gateway.changes.topics.create_topics import create_topics
 from gateway.changes.topics.delete_topics import delete_topics
 from gateway.rules.nested import element_class, has_field, make
@@ -118,7 +118,7 @@ async def delete(
     body = messages.write(make(cls, values))
     paths: list[str] = [] if began is None else began
     answer = await delete_topics(
-        gateway.context, allowed(gateway, view), version, body, began=paths.append
+        gateway.context, allowed(gateway, view), version, body, marked=paths.append
     )
     response = messages.parse("DeleteTopicsResponse", version, answer.body)
     return [_told(entry) for entry in response.responses]

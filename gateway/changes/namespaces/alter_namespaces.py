@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gateway.catalog.entities import Change, Namespace, TopicEntry
+from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
-from gateway.changes.base.broker import read_dynamic, validate
+from gateway.changes.base.broker import cluster_defaults, read_dynamic, validate_configs
+from gateway.changes.base.config_policies import (
+    changed_keys,
+    inheritance_violation,
+    namespace_violation,
+)
 from gateway.changes.base.context import ATTEMPTS, Context
-from gateway.changes.base.refused import Refused, called, refuse_if
-from gateway.changes.base.resources import APPEND, SUBTRACT, Operation
-from gateway.changes.inheritance.apply import apply_namespace, within_patience
-from gateway.changes.inheritance.inherited import (
+from gateway.changes.base.inherited import (
     Outdated,
+    alter_configs,
     entry_for,
     ground,
     inherited,
@@ -23,31 +26,24 @@ from gateway.changes.inheritance.inherited import (
     tiers,
     topics_in,
 )
-from gateway.changes.inheritance.namespace_configs import altered, cluster_defaults
-from gateway.changes.judging.judged_configs import (
-    changed_keys,
-    parent,
-    refused_inheritance,
-    refused_namespace,
-)
-from gateway.changes.namespaces.create_namespaces import shown
-from gateway.error_codes import (
-    INVALID_TOPIC_EXCEPTION,
-    REQUEST_TIMED_OUT,
-    UNKNOWN_TOPIC_OR_PARTITION,
-)
+from gateway.changes.base.refused import Refused, refuse_if, respelled, shown_namespace
+from gateway.changes.base.resources import APPEND, SUBTRACT, Operation
+from gateway.changes.namespaces.apply import apply_namespace, within_patience
+from gateway.changes.namespaces.namespace_settings import existing
+from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.identity import ANONYMOUS
+from gateway.names import DELIMITER
 from gateway.views.access import Access
 from gateway.views.spelling import below
 
 Operations = Callable[[Mapping[str, str]], Sequence[Operation]]
-"""What is asked of a namespace, given its own configs."""
+"""The operations on a namespace, given its own configs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a change is decided by: ``dynamic`` is what is set on the topics at and below the
-    namespace, of the ``keys`` that change, read after the catalog was ``seen``."""
+    """The own ``configs`` that a namespace is to have, decided on the catalog as ``seen``.
+    ``dynamic`` is what is set on the topics in and below it, of the ``keys`` that change."""
 
     seen: Snapshot
     configs: Mapping[str, str]
@@ -63,7 +59,7 @@ async def alter_namespace(
     access: Access | None = None,
 ) -> None:
     """Change a namespace's own configs, as far as policies allow it, and apply them to its topics.
-    ``access`` is that of who asks.
+    ``access`` is the client's.
 
     Returns when that is done, or goes on in the background. Raises :class:`Refused` and OSError.
     """
@@ -81,19 +77,6 @@ async def alter_namespace(
     raise Refused(REQUEST_TIMED_OUT, f"Namespace '{path}' keeps changing meanwhile; try again.")
 
 
-def existing(snapshot: Snapshot, path: str) -> Namespace:
-    """The namespace. Raises :class:`Refused` if there is none, or not for long."""
-    found = snapshot.namespaces.get(path)
-    if found is None:
-        raise Refused(UNKNOWN_TOPIC_OR_PARTITION, f"Namespace '{path}' does not exist.")
-    if snapshot.deleting_tier(path) is not None:
-        raise Refused(
-            INVALID_TOPIC_EXCEPTION,
-            f"InvalidNamespaceException: namespace '{path}' is being deleted.",
-        )
-    return found
-
-
 async def _find(
     context: Context,
     access: Access | None,
@@ -101,20 +84,20 @@ async def _find(
     operations: Operations,
     validate_only: bool,
 ) -> _Found | None:
-    """None: there is nothing to change."""
+    """Validate and judge the change; None: there is nothing to commit."""
     seen = context.catalog.snapshot
     present = existing(seen, path)
-    above = inherited(seen, parent(path))
-    asked = operations(present.configs)
-    lists = any(one.operation in (APPEND, SUBTRACT) for one in asked)
+    above = inherited(seen, path.rpartition(DELIMITER)[0])
+    wanted = operations(present.configs)
+    lists = any(one.operation in (APPEND, SUBTRACT) for one in wanted)
     defaults: Mapping[str, Any] = await cluster_defaults(context) if lists else {}
     known = {key: (default.value or "", default.config_type) for key, default in defaults.items()}
-    configs = altered(present.configs, asked, above, known)
-    refuse_if(await validate(context, {**above, **configs}))
+    configs = alter_configs(present.configs, wanted, above, known)
+    refuse_if(await validate_configs(context, {**above, **configs}))
     principal = ANONYMOUS.principal if access is None else access.principal
-    denied = await refused_namespace(context, principal, path, configs, present.configs)
+    denied = await namespace_violation(context, principal, path, configs, present.configs)
     if denied is not None and access is not None:
-        denied = called(denied, path, shown(access.view, path))
+        denied = respelled(denied, path, shown_namespace(access.view, path))
     refuse_if(denied)
     keys = changed_keys(present.configs, configs)
     if not keys or (validate_only and not context.judge.policies.judges):
@@ -122,21 +105,13 @@ async def _find(
     await context.cluster.refresh()
     flats = topics_in(seen, list(context.cluster.index.names()), path)
     dynamic = await read_dynamic(context, flats, keys)
-    inheriting = _inheriting(seen, keys, dynamic)
-    refuse_if(await refused_inheritance(context, access, seen, (path, configs), inheriting))
-    return None if validate_only else _Found(seen, configs, keys, dynamic)
-
-
-def _inheriting(
-    snapshot: Snapshot, keys: Collection[str], dynamic: Mapping[str, Mapping[str, str]]
-) -> dict[str, set[str]]:
-    """Which of the keys any topic inherits, by the namespace that it is in."""
-    found: dict[str, set[str]] = {}
+    inheriting: dict[str, set[str]] = {}
     for flat, held in dynamic.items():
-        missing = set(keys) - own_of(snapshot, flat, held)
+        missing = keys - own_of(seen, flat, held)
         if missing:
-            found.setdefault(snapshot.owner(flat).namespace, set()).update(missing)
-    return found
+            inheriting.setdefault(seen.owner(flat).namespace, set()).update(missing)
+    refuse_if(await inheritance_violation(context, access, seen, (path, configs), inheriting))
+    return None if validate_only else _Found(seen, configs, keys, dynamic)
 
 
 def _decide(context: Context, path: str, found: _Found) -> Callable[[Snapshot], Sequence[Change]]:
@@ -169,20 +144,20 @@ def _decide(context: Context, path: str, found: _Found) -> Callable[[Snapshot], 
 def _has_changed_below(seen: Snapshot, newest: Snapshot, path: str) -> bool:
     """Whether topics at or below a namespace may inherit what they did not when it was judged:
     another namespace there has changed, or one of them has come, or has a config of its own no
-    more. Topics that are being made do not matter: who makes them looks at this afterwards."""
+    more. Topics that are being made do not matter: their creation reads this afterwards."""
     for tier in differing(seen.namespaces, newest.namespaces):
         if below(tier, path) is not None:
             return True
     for flat in differing(seen.topics, newest.topics):
         old, new = seen.topics.get(flat), newest.topics.get(flat)
         is_near = any(one and below(one.name.namespace, path) is not None for one in (old, new))
-        if is_near and not (new is not None and new.creating) and _inherits(old) != _inherits(new):
+        if is_near and not (new is not None and new.creating) and _basis(old) != _basis(new):
             return True
     return False
 
 
-def _inherits(entry: TopicEntry | None) -> tuple[object, ...]:
-    """What an entry says of what a topic inherits."""
+def _basis(entry: TopicEntry | None) -> tuple[object, ...]:
+    """The fields of an entry that decide what a topic inherits."""
     if entry is None:
         return ()
     return entry.name, entry.own_configs, entry.apply, entry.creating

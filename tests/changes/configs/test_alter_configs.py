@@ -220,7 +220,10 @@ async def test_the_same_error_under_both_spellings(gateway: FakeGateway) -> None
 @pytest.mark.parametrize("name", ["org:", "orders", "org:x"])
 async def test_virtual_keys_are_told_what_they_are(gateway: FakeGateway, name: str) -> None:
     code, message = await alter(gateway, name, [("gateway.topics", SET, "1")])
-    assert (code, message) == (40, "'gateway.topics' tells what is; it cannot be changed.")
+    assert (code, message) == (
+        40,
+        "'gateway.topics' is read-only: only the gateway sets it.",
+    )
     code, message = await alter(gateway, name, [("gateway.unheard.of", SET, "1")])
     assert code == 40
     assert message is not None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
-from gateway.changes.base.batch import Answered
+from gateway.changes.base.context import Answered
 from gateway.changes.topics.create_partitions import create_partitions
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make

@@ -2,8 +2,8 @@
 
 The catalog says what is left to do (``Namespace.apply``, ``TopicEntry.apply``), so that any
 gateway goes on where another one ended. The request that caused it runs the job at once. Two may
-do the same: both write what the catalog says, and look once more whether it still does. A key
-that is the topic's own is never written.
+run the same job: both write what the catalog says, and read it once more afterwards. A key that is
+the topic's own is never written.
 """
 
 from __future__ import annotations
@@ -14,23 +14,25 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gateway.catalog.entities import Change, Namespace
+from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import Decide
-from gateway.changes.base.broker import batches, read_dynamic, write
+from gateway.changes.base.broker import batches, read_dynamic, write_configs
 from gateway.changes.base.context import Context
+from gateway.changes.base.inherited import ground, inherited, own_configs, settled, topics_in
 from gateway.changes.base.resources import DELETE, SET, Operation
-from gateway.changes.inheritance.inherited import ground, inherited, own_configs, settled, topics_in
-from gateway.decision import Denied
-from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.error_codes import (
+    INVALID_CONFIG,
+    INVALID_REQUEST,
+    POLICY_VIOLATION,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
 
 log = logging.getLogger(__name__)
 
 PATIENCE: Final = 10.0
 """Seconds that a request waits for what it caused; the rest is done in the background."""
 
-_POLICY_VIOLATION = 44
-_FINAL = frozenset({UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, _POLICY_VIOLATION})
+_FINAL = frozenset({UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, POLICY_VIOLATION})
 _background: set[asyncio.Task[None]] = set()
 
 
@@ -44,6 +46,13 @@ async def apply_namespace(context: Context, path: str) -> None:
     Returns when that is done and the catalog says so, or when there was nothing to do. Raises
     OSError.
     """
+
+    def done(newest: Snapshot) -> Sequence[Change]:
+        # Another change of its configs began a job of its own.
+        if namespace is None or newest.namespaces.get(path) != namespace:
+            return ()
+        return [replace(namespace, apply=())]
+
     while True:
         namespace = context.catalog.snapshot.namespaces.get(path)
         if namespace is None or namespace.deleting is not None or not namespace.apply:
@@ -52,7 +61,7 @@ async def apply_namespace(context: Context, path: str) -> None:
         flats = topics_in(context.catalog.snapshot, list(context.cluster.index.names()), path)
         for batch in batches(flats):
             await _bring(context, batch, namespace.apply)
-        await context.catalog.change(_namespace_done(namespace))
+        await context.catalog.change(done)
 
 
 async def apply_topic(context: Context, flat: str) -> None:
@@ -60,38 +69,32 @@ async def apply_topic(context: Context, flat: str) -> None:
 
     Returns and raises as :func:`apply_namespace`.
     """
+
+    def done(newest: Snapshot) -> Sequence[Change]:
+        if ground(newest, flat) != ground(snapshot, flat):
+            return ()
+        return [settled(newest, replace(newest.topics[flat], apply=False))]
+
     while True:
         snapshot = context.catalog.snapshot
         entry = snapshot.topics.get(flat)
         if entry is None or not entry.apply:
             return
         await _bring(context, [flat], None)
-        await context.catalog.change(_topic_done(snapshot, flat))
-
-
-def _namespace_done(begun: Namespace) -> Decide:
-    def decide(newest: Snapshot) -> Sequence[Change]:
-        # Another change of its configs began a job of its own.
-        if newest.namespaces.get(begun.path) != begun:
-            return ()
-        return [replace(begun, apply=())]
-
-    return decide
-
-
-def _topic_done(begun: Snapshot, flat: str) -> Decide:
-    def decide(newest: Snapshot) -> Sequence[Change]:
-        if ground(newest, flat) != ground(begun, flat):
-            return ()
-        return [settled(newest, replace(newest.topics[flat], apply=False))]
-
-    return decide
+        await context.catalog.change(done)
 
 
 async def within_patience(job: Awaitable[None], patience: float = PATIENCE) -> None:
-    """Wait for a job at most ``patience`` seconds; it goes on, and so it does when whoever waits
-    is cancelled. What cannot be done now is left to the background jobs: the catalog has it."""
-    task = asyncio.ensure_future(_logged(job))
+    """Wait for a job at most ``patience`` seconds; it goes on after that, and when the request is
+    cancelled. What cannot be done now is left to the background jobs: the catalog has it."""
+
+    async def logged() -> None:
+        try:
+            await job
+        except OSError as error:
+            log.warning("inherited configs are not applied yet: %s", error)
+
+    task = asyncio.create_task(logged())
     _background.add(task)
     task.add_done_callback(_background.discard)
     done, _ = await asyncio.wait({task}, timeout=patience)
@@ -99,17 +102,10 @@ async def within_patience(job: Awaitable[None], patience: float = PATIENCE) -> N
         finished.result()
 
 
-async def _logged(job: Awaitable[None]) -> None:
-    try:
-        await job
-    except OSError as error:
-        log.warning("inherited configs are not applied yet: %s", error)
-
-
 def operations(
     snapshot: Snapshot, flat: str, dynamic: Mapping[str, str], keys: Collection[str] | None
 ) -> list[Operation]:
-    """What brings a topic from what is set on it at the broker to what it inherits.
+    """The operations that bring a topic from what is set on it at the broker to what it inherits.
 
     ``keys``: of these only; None: whatever is neither inherited nor its own is taken off.
     """
@@ -140,20 +136,16 @@ async def _bring(context: Context, flats: Sequence[str], keys: Collection[str] |
         }
         if not todo:
             return
-        for flat, denied in (await write(context, todo)).items():
+        for flat, denied in (await write_configs(context, todo)).items():
+            if denied is not None and denied.code not in _FINAL:
+                raise NotApplied(f"error {denied.code}: {denied.message}")
             if denied is not None:
-                _judge(flat, denied)
+                log.warning(
+                    "topic %r does not take the configs of its namespace (error %d): %s",
+                    flat,
+                    denied.code,
+                    denied.message,
+                )
         await context.catalog.refresh()
         newest = context.catalog.snapshot
         left = [flat for flat in todo if ground(newest, flat) != ground(snapshot, flat)]
-
-
-def _judge(flat: str, denied: Denied) -> None:
-    if denied.code not in _FINAL:
-        raise NotApplied(f"error {denied.code}: {denied.message}")
-    log.warning(
-        "topic %r does not take the configs of its namespace (error %d): %s",
-        flat,
-        denied.code,
-        denied.message,
-    )
