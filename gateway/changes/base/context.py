@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 
 from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
+from gateway.changes.base.refused import Refused
 from gateway.changes.base.usage import Trees, Usage
 from gateway.decision import Denied
+from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.nested import element_class, make
 from gateway.topic_ids import TopicIndex
@@ -26,6 +28,10 @@ Answer = TypeVar("Answer")
 
 ATTEMPTS: Final = 20
 """How often a change is decided anew when what it is decided by keeps changing."""
+
+
+class Outdated(Exception):
+    """The catalog has changed under what was read of the broker: read it once more."""
 
 
 class Cluster(Protocol):
@@ -81,6 +87,21 @@ class Context:
         except OSError as error:
             return error
         return None
+
+
+async def decide_until_current(
+    context: Context, attempt: Callable[[], Awaitable[Answer]], what: str
+) -> Answer:
+    """The result of the first ``attempt`` that is not :class:`Outdated`; each begins with the
+    newest catalog. Raises :class:`Refused` when ``what`` keeps changing, OSError, and what the
+    attempt raises."""
+    for _ in range(ATTEMPTS):
+        await context.catalog.refresh()
+        try:
+            return await attempt()
+        except Outdated:
+            continue
+    raise Refused(REQUEST_TIMED_OUT, f"{what} keeps changing meanwhile; try again.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,6 @@ from protocol.pausing import eased
 Ground = tuple[TopicEntry | None, LogicalName, tuple[Namespace | None, ...]]
 
 
-class Outdated(Exception):
-    """The catalog has changed under what was read of the broker: read it once more."""
-
-
 def inherited(snapshot: Snapshot, namespace: str) -> dict[str, str]:
     """The values that a topic in ``namespace`` inherits, by key."""
     return {key: value for key, (value, _) in snapshot.effective_configs(namespace).items()}

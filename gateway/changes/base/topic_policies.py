@@ -69,6 +69,9 @@ class Layout:
         return cls(assignments=replicas)
 
 
+_NO_LAYOUT: Final = Layout()
+
+
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
     """A topic as the broker has it.
@@ -179,38 +182,41 @@ class Metadata:
         if above is None:
             above = inherited(self.snapshot, name.namespace)
         configs = {**above, **own}
-        usage = self.context.usage.at(self.snapshot, self.context.cluster.index)
-        namespace = name.namespace
-        is_there = self.snapshot.owner(facts.flat).namespace == namespace
-        itself = usage.partitions_of(facts.flat) if is_there else 0
         layout = Layout.of(facts.replicas) if layout is None else layout
-        return RequestMetadata(
-            topic=str(name),
-            num_partitions=layout.num_partitions,
-            replication_factor=layout.replication_factor,
-            replicas_assignments=layout.assignments,
-            configs=configs,
-            principal=self.principal,
-            namespace=namespace,
-            namespace_topics=usage.topics(namespace) - (itself > 0),
-            namespace_partitions=usage.partitions(namespace) - itself,
-            effective_configs={**facts.defaults, **configs},
-        )
+        effective = {**facts.defaults, **configs}
+        return self.of(str(name), name.namespace, configs, effective, layout, facts.flat)
 
     def of_namespace(
         self, path: str, own: Mapping[str, str], above: Mapping[str, str]
     ) -> RequestMetadata:
         """A namespace with these configs of its own, which its topics inherit; ``above`` is what
         they inherit besides."""
+        return self.of(f"{path}:", path, own, {**above, **own})
+
+    def of(
+        self,
+        topic: str,
+        namespace: str,
+        configs: Mapping[str, str],
+        effective: Mapping[str, str | None],
+        layout: Layout = _NO_LAYOUT,
+        flat: str | None = None,
+    ) -> RequestMetadata:
+        """What is named ``topic`` in a namespace; ``flat`` is not counted among its topics."""
         usage = self.context.usage.at(self.snapshot, self.context.cluster.index)
+        is_there = flat is not None and self.snapshot.owner(flat).namespace == namespace
+        itself = usage.partitions_of(flat) if flat is not None and is_there else 0
         return RequestMetadata(
-            topic=f"{path}:",
-            configs=own,
-            principal=self.principal,
-            namespace=path,
-            namespace_topics=usage.topics(path),
-            namespace_partitions=usage.partitions(path),
-            effective_configs={**above, **own},
+            topic,
+            layout.num_partitions,
+            layout.replication_factor,
+            layout.assignments,
+            configs,
+            self.principal,
+            namespace,
+            namespace_topics=usage.topics(namespace) - (itself > 0),
+            namespace_partitions=usage.partitions(namespace) - itself,
+            effective_configs=effective,
         )
 
 

@@ -122,6 +122,10 @@ def _keys(operations: Sequence[Operation], *, set_only: bool) -> frozenset[str]:
     return frozenset(o.key for o in eased(operations) if (o.operation != DELETE) is set_only)
 
 
+def _set_keys(wanted: Operations) -> Keys:
+    return {flat: _keys(operations, set_only=True) for flat, operations in wanted.items()}
+
+
 @dataclass(slots=True)
 class _Alteration:
     """The operations that are validated, and allowed by policies on the catalog as ``judged``.
@@ -136,7 +140,7 @@ class _Alteration:
     async def run(self) -> dict[str, Denied | None]:
         """Change the topics at the broker and in the catalog; None for each where that is done."""
         context = self.context
-        self.recorded = await self._record(self._set_keys(self.wanted))
+        self.recorded = await self._record(_set_keys(self.wanted))
         if context.judge.policies.judges:
             sent, done = await self._write_judged()
         else:
@@ -151,10 +155,6 @@ class _Alteration:
             }
         )
         return done
-
-    @staticmethod
-    def _set_keys(wanted: Operations) -> Keys:
-        return {flat: _keys(operations, set_only=True) for flat, operations in wanted.items()}
 
     async def _record(self, keys: Mapping[str, Collection[str]]) -> Keys:
         """Make keys the topics' own; returns those that were not.
@@ -269,7 +269,7 @@ class _Alteration:
         before = await read_dynamic(context, list(self.wanted))
         denied, seen = await self._judge_again()
         left = {flat: ops for flat, ops in self.wanted.items() if flat not in denied}
-        more = await self._record(self._set_keys(left))
+        more = await self._record(_set_keys(left))
         for flat, keys in more.items():
             # It has come to a namespace, where a job may have written before that was recorded.
             self.recorded[flat] = keys | self.recorded.get(flat, frozenset())

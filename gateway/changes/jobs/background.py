@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -169,11 +169,11 @@ def some_acls(snapshot: Snapshot, task: Task) -> list[Change]:
 # -- the others ------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
 class ApplyJob:
     """Applies configs that topics inherit (gateway/changes/namespaces/apply.py)."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    context: Context
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
         """One a namespace, and one a topic, with configs that wait to be applied."""
@@ -187,7 +187,7 @@ class ApplyJob:
     async def run(self, task: Task) -> None:
         """Apply all of the task's configs. Raises OSError."""
         apply = apply_namespace if task.kind == OF_NAMESPACE else apply_topic
-        await apply(self._context, task.about)
+        await apply(self.context, task.about)
 
 
 class Registration:

@@ -14,9 +14,8 @@ from gateway.changes.base.config_policies import (
     inheritance_violation,
     namespace_violation,
 )
-from gateway.changes.base.context import ATTEMPTS, Context
+from gateway.changes.base.context import Context, Outdated, decide_until_current
 from gateway.changes.base.inherited import (
-    Outdated,
     alter_configs,
     entry_for,
     ground,
@@ -26,11 +25,10 @@ from gateway.changes.base.inherited import (
     tiers,
     topics_in,
 )
-from gateway.changes.base.refused import Refused, refuse_if, respelled, shown_namespace
+from gateway.changes.base.refused import refuse_if, respelled, shown_namespace
 from gateway.changes.base.resources import APPEND, SUBTRACT, Operation
 from gateway.changes.namespaces.apply import apply_namespace, within_patience
 from gateway.changes.namespaces.namespace_settings import existing
-from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.identity import ANONYMOUS
 from gateway.names import DELIMITER
 from gateway.views.access import Access
@@ -63,18 +61,15 @@ async def alter_namespace(
 
     Returns when that is done, or goes on in the background. Raises :class:`Refused` and OSError.
     """
-    for _ in range(ATTEMPTS):
-        await context.catalog.refresh()
+
+    async def attempt() -> bool:
         found = await _find(context, access, path, operations, validate_only)
-        if found is None:
-            return
-        try:
-            await context.catalog.change(_decide(context, path, found))
-        except Outdated:
-            continue
+        if found is not None:
+            await context.catalog.change(lambda newest: _decide(context, path, found, newest))
+        return found is not None
+
+    if await decide_until_current(context, attempt, f"Namespace '{path}'"):
         await within_patience(apply_namespace(context, path))
-        return
-    raise Refused(REQUEST_TIMED_OUT, f"Namespace '{path}' keeps changing meanwhile; try again.")
 
 
 async def _find(
@@ -114,31 +109,28 @@ async def _find(
     return None if validate_only else _Found(seen, configs, keys, dynamic)
 
 
-def _decide(context: Context, path: str, found: _Found) -> Callable[[Snapshot], Sequence[Change]]:
-    def decide(newest: Snapshot) -> Sequence[Change]:
-        if tiers(newest, path) != tiers(found.seen, path):
-            existing(newest, path)
+def _decide(context: Context, path: str, found: _Found, newest: Snapshot) -> Sequence[Change]:
+    if tiers(newest, path) != tiers(found.seen, path):
+        existing(newest, path)
+        raise Outdated
+    if context.judge.policies.judges and _has_changed_below(found.seen, newest, path):
+        raise Outdated
+    changes: list[Change] = []
+    for flat, dynamic in found.dynamic.items():
+        more = own_of(found.seen, flat, dynamic) - own_configs(found.seen, flat)
+        if not more:
+            continue
+        # Set before any namespace had the key: it is the topic's own from here on.
+        if ground(newest, flat) != ground(found.seen, flat):
             raise Outdated
-        if context.judge.policies.judges and _has_changed_below(found.seen, newest, path):
-            raise Outdated
-        changes: list[Change] = []
-        for flat, dynamic in found.dynamic.items():
-            more = own_of(found.seen, flat, dynamic) - own_configs(found.seen, flat)
-            if not more:
-                continue
-            # Set before any namespace had the key: it is the topic's own from here on.
-            if ground(newest, flat) != ground(found.seen, flat):
-                raise Outdated
-            entry = entry_for(newest, flat, context.clock())
-            own = tuple(sorted(more.union(entry.own_configs)))
-            changes.append(replace(entry, own_configs=own))
-        present = newest.namespaces[path]
-        since = max(context.clock(), present.apply_since + 1)
-        apply = tuple(sorted(found.keys.union(present.apply)))
-        configs = dict(sorted(found.configs.items()))
-        return [*changes, replace(present, configs=configs, apply=apply, apply_since=since)]
-
-    return decide
+        entry = entry_for(newest, flat, context.clock())
+        own = tuple(sorted(more.union(entry.own_configs)))
+        changes.append(replace(entry, own_configs=own))
+    present = newest.namespaces[path]
+    since = max(context.clock(), present.apply_since + 1)
+    apply = tuple(sorted(found.keys.union(present.apply)))
+    configs = dict(sorted(found.configs.items()))
+    return [*changes, replace(present, configs=configs, apply=apply, apply_since=since)]
 
 
 def _has_changed_below(seen: Snapshot, newest: Snapshot, path: str) -> bool:

@@ -7,7 +7,7 @@ What exists under its flat names already would belong to it from then on: such t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -199,14 +199,21 @@ def decide(access: Access, new: NewNamespace, flats: Iterable[bytes] | None = No
     _check_names(access, new.path, tiers)
     captured = captured_by(view.snapshot, tiers, [flat.encode() for flat in new.captured])
     if captured and not new.adopt:
-        raise _captures(access, new.path, captured)
+        seen = [found for flat in captured if (found := _seen(access, flat))]
+        raise _invalid(
+            f"Namespace '{shown_namespace(view, new.path)}' would take over existing topics:"
+            f" {list_names(seen, len(captured) - len(seen))}. To adopt them, create it with the"
+            " config gateway.adopt=true."
+        )
     _check_captured(captured, new)
     entries = [entry for flat in captured if (entry := _adopted(access, tiers, new, flat))]
     made = [
         Namespace(tier, new.configs, settings=new.settings) if tier == new.path else Namespace(tier)
         for tier in tiers
     ]
-    return carrying(view.snapshot, [*made, *entries], _renamed(view, captured, entries))
+    names = {entry.flat: entry.name for entry in entries}
+    renamed = [(view.snapshot.owner(f), names.get(f) or decode(f)) for f in captured]
+    return carrying(view.snapshot, [*made, *entries], renamed)
 
 
 def _check_captured(captured: Iterable[str], new: NewNamespace) -> None:
@@ -265,15 +272,6 @@ def _name_inside(access: Access, tiers: Collection[str], flat: str) -> LogicalNa
     return name
 
 
-def _renamed(
-    view: View, captured: Collection[str], entries: Iterable[TopicEntry]
-) -> Iterator[tuple[LogicalName, LogicalName]]:
-    """The names that adopted topics had, and those that they get."""
-    held = {entry.flat: entry.name for entry in entries}
-    for flat in captured:
-        yield view.snapshot.owner(flat), held.get(flat) or decode(flat)
-
-
 def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
     """Reject a namespace that would take over names of topics that are stored elsewhere: aliases,
     and names in the default namespace that topics were moved to."""
@@ -303,15 +301,6 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
         f"Namespace '{shown}' would take over names of topics that were moved:"
         f" {list_names(seen, len(taken) - len(seen))}. Move them to other names, or wait until"
         " their aliases have expired."
-    )
-
-
-def _captures(access: Access, path: str, captured: Collection[str]) -> Refused:
-    seen = [found for flat in captured if (found := _seen(access, flat))]
-    return _invalid(
-        f"Namespace '{shown_namespace(access.view, path)}' would take over existing topics: "
-        f"{list_names(seen, len(captured) - len(seen))}. To adopt them, create it with the config"
-        " gateway.adopt=true."
     )
 
 

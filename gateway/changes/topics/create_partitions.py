@@ -31,7 +31,7 @@ from gateway.changes.base.refused import (
     unavailable,
 )
 from gateway.changes.base.resources import TopicResource, in_logical_names
-from gateway.changes.base.topic_policies import NOT_TOLD, Metadata, TopicFacts, read_facts
+from gateway.changes.base.topic_policies import NOT_TOLD, Metadata, read_facts
 from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
@@ -213,27 +213,23 @@ async def _check_policies(batch: _Batch) -> None:
         why = error.why if isinstance(error, Refused) else unavailable(error)
         batch.reject(why, judged)
         return
+    snapshot = batch.view.snapshot
+    metadata = Metadata(context, batch.access.principal, snapshot)
     for name, flat in judged.items():
-        if flat not in facts:
+        known, growth = facts.get(flat), batch.left[name]
+        if known is None:
             batch.answer(name, NOT_TOLD)
             continue
-        denied = await _violation(batch, name, facts[flat])
+        assigned = [tuple(map(int, each.broker_ids)) for each in growth.requested.assignments or ()]
+        try:
+            layout = known.grown(growth.total, assigned)
+        except Refused as refused:
+            batch.deny(name, refused.why)
+            continue
+        topic = metadata.of_topic(known, growth.name, known.own(snapshot), layout=layout)
+        denied = await context.judge.why_not(topic)
         if denied is not None:
-            batch.deny(name, denied)
-
-
-async def _violation(batch: _Batch, name: str, facts: TopicFacts) -> Denied | None:
-    """The policies' error for the topic as it would be."""
-    snapshot, growth = batch.view.snapshot, batch.left[name]
-    assigned = [tuple(map(int, each.broker_ids)) for each in growth.requested.assignments or ()]
-    metadata = Metadata(batch.context, batch.access.principal, snapshot)
-    try:
-        layout = facts.grown(growth.total, assigned)
-    except Refused as refused:
-        return refused.why
-    topic = metadata.of_topic(facts, growth.name, facts.own(snapshot), layout=layout)
-    why = await batch.context.judge.why_not(topic)
-    return None if why is None else _respelled(batch, name, facts.flat, why)
+            batch.deny(name, _respelled(batch, name, flat, denied))
 
 
 def _respelled(batch: _Batch, spelled: str, flat: str, why: Denied) -> Denied:

@@ -22,11 +22,11 @@ from gateway.changes.base.context import Batch
 from gateway.changes.base.inherited import adjust_created
 from gateway.changes.base.refused import BROKER, Refused, respelled, try_again, unavailable
 from gateway.changes.base.resources import OWN
-from gateway.changes.base.usage import LISTING_HOLDS, Expected, Usage
+from gateway.changes.base.topic_policies import Layout, Metadata
+from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.changes.topics.create_plan import Planned, counting
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, POLICY_VIOLATION
-from gateway.policies.interface import RequestMetadata
 from gateway.policies.limits import nearly_over, over
 from gateway.policies.violation import Violation, enforced
 from gateway.rules.error_text import TextFacts, restored
@@ -176,51 +176,38 @@ async def judge(creation: Creation) -> int:
         creation.reject(unavailable(error), judged)
         return listed
     validated = await ask_broker(creation, judged.values(), validate_only=True)
-    usage = context.usage.at(context.catalog.snapshot, context.cluster.index)
     for spelled in judged:
         if spelled in validated:
-            await _judge_one(creation, spelled, validated[spelled], usage)
+            await _judge_one(creation, spelled, validated[spelled])
     if creation.request.validate_only:
         _answer_validated(creation, validated, listed)
     return listed
 
 
-async def _judge_one(creation: Creation, spelled: str, result: Any, usage: Usage) -> None:
+async def _judge_one(creation: Creation, spelled: str, result: Any) -> None:
     context, planned = creation.context, _resolved(creation.left[spelled], result)
     partitions, replicas = planned.resolved or (0, 0)
     if partitions < 1 or replicas < 1:
         creation.deny_by_policy(spelled, _UNRESOLVED)
         return
-    why = await context.judge.why_not(metadata(creation, planned, result, usage))
+    assignments = {
+        one.partition_index: tuple(map(int, one.broker_ids))
+        for one in planned.requested.assignments
+    }
+    topic = Metadata(context, creation.access.principal, context.catalog.snapshot).of(
+        str(planned.name),
+        planned.name.namespace,
+        {key: value for key, value in planned.configs.items() if value is not None},
+        {config.name: config.value for config in getattr(result, "configs", None) or ()},
+        Layout(assignments=assignments) if assignments else Layout(partitions, replicas),
+    )
+    why = await context.judge.why_not(topic)
     if why is not None:
         creation.deny_by_policy(spelled, why)
         return
     if context.judge.counts(planned.name.namespace):
         planned = counting(planned, partitions, context.clock())
     creation.left[spelled] = planned
-
-
-def metadata(creation: Creation, planned: Planned, result: Any, usage: Usage) -> RequestMetadata:
-    """What policies are given: a topic as the broker has resolved it in its ``result``."""
-    assignments = {
-        one.partition_index: tuple(map(int, one.broker_ids))
-        for one in planned.requested.assignments
-    }
-    partitions, replicas = planned.resolved or (None, None)
-    namespace = planned.name.namespace
-    described = getattr(result, "configs", None) or ()
-    return RequestMetadata(
-        topic=str(planned.name),
-        num_partitions=None if assignments else partitions,
-        replication_factor=None if assignments else replicas,
-        replicas_assignments=assignments or None,
-        configs={key: value for key, value in planned.configs.items() if value is not None},
-        principal=creation.access.principal,
-        namespace=namespace,
-        namespace_topics=usage.topics(namespace),
-        namespace_partitions=usage.partitions(namespace),
-        effective_configs={config.name: config.value for config in described},
-    )
 
 
 def _resolved(planned: Planned, result: Any) -> Planned:

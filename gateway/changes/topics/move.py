@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from gateway.catalog.entities import Alias, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.inherited import Outdated, ground, later, own_of, settled
+from gateway.changes.base.context import Outdated
+from gateway.changes.base.inherited import ground, later, own_of, settled
 from gateway.changes.base.refused import Refused
 from gateway.error_codes import (
     INVALID_REQUEST,

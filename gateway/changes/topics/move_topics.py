@@ -18,8 +18,8 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_moves import Carried, carried
 from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import read_dynamic
-from gateway.changes.base.context import ATTEMPTS, Context
-from gateway.changes.base.inherited import Outdated, inherited, later, tiers
+from gateway.changes.base.context import Context, Outdated, decide_until_current
+from gateway.changes.base.inherited import inherited, later, tiers
 from gateway.changes.base.refused import Refused, refuse_if, shown_topic
 from gateway.changes.base.resources import moved_out
 from gateway.changes.base.topic_policies import (
@@ -35,7 +35,6 @@ from gateway.decision import Denied
 from gateway.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
-    REQUEST_TIMED_OUT,
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
@@ -60,20 +59,17 @@ async def move_topic(
     and OSError.
     """
     topic_id = uuid4().bytes
-    for _ in range(ATTEMPTS):
-        await context.catalog.refresh()
+
+    async def attempt() -> str | None:
         listed = context.clock()
         await context.cluster.refresh()
         seen = context.catalog.snapshot
-        try:
-            attempt = _Attempt(context, access, name, wanted, topic_id, seen, listed)
-            flat = await attempt.run(validate_only)
-        except Outdated:
-            continue
-        if flat is not None:
-            await within_patience(apply_topic(context, flat))
-        return
-    raise Refused(REQUEST_TIMED_OUT, f"Topic '{name}' keeps changing meanwhile; try again.")
+        move = _Attempt(context, access, name, wanted, topic_id, seen, listed)
+        return await move.run(validate_only)
+
+    flat = await decide_until_current(context, attempt, f"Topic '{name}'")
+    if flat is not None:
+        await within_patience(apply_topic(context, flat))
 
 
 @dataclass(slots=True)

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from gateway.catalog.entities import Namespace, TopicEntry
+from gateway.changes.base import context as module
 from gateway.changes.base.refused import Refused
 from gateway.changes.base.resources import APPEND, SET, Operation
-from gateway.changes.namespaces import alter_namespaces as module
 from gateway.changes.namespaces.alter_namespaces import alter_namespace
 from gateway.changes.namespaces.namespace_settings import existing
 from gateway.names import LogicalName

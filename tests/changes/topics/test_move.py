@@ -8,7 +8,8 @@ import pytest
 
 from gateway.catalog.entities import Alias, Namespace, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.inherited import Outdated, ground, own_of, settled
+from gateway.changes.base.context import Outdated
+from gateway.changes.base.inherited import ground, own_of, settled
 from gateway.changes.base.refused import Refused
 from gateway.changes.topics.move import Source, check_target, move, release
 from gateway.names import LogicalName
