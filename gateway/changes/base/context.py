@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 
 from gateway.brokers.messages import ClusterAdmin
+from gateway.catalog.entities import Change, TopicEntry
+from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
 from gateway.changes.base.refused import Refused
 from gateway.changes.base.usage import Trees, Usage
@@ -77,6 +79,20 @@ class Context:
             decide(self.catalog.snapshot)
         else:
             await self.catalog.change(decide)
+
+    async def roll_back(
+        self,
+        entries: Collection[TopicEntry],
+        former: Callable[[Snapshot, TopicEntry], Change],
+    ) -> OSError | None:
+        """Put what there was in place of entries, unless these have changed since. Returns why
+        that failed: housekeeping ends them in time."""
+
+        def decide(newest: Snapshot) -> list[Change]:
+            held = newest.topics
+            return [former(newest, entry) for entry in entries if held.get(entry.flat) == entry]
+
+        return await self.tidy(decide)
 
     async def tidy(self, decide: Decide) -> OSError | None:
         """Change the catalog if there is anything to change; returns why that failed, where the

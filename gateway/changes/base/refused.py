@@ -105,6 +105,6 @@ def too_many_partitions(topics: Iterable[Any]) -> Denied | None:
     leaves its partition count to the cluster counts as one."""
     total = 0
     for topic in paced(topics):
-        asked = int(topic.num_partitions)
-        total += len(topic.assignments) or (1 if asked == -1 else max(asked, 0))
+        count = int(topic.num_partitions)
+        total += len(topic.assignments) or (1 if count == -1 else max(count, 0))
     return TOO_MANY_PARTITIONS if total > MAX_CHANGES else None

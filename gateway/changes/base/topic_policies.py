@@ -38,7 +38,7 @@ MAX_SHOWN: Final = 10
 """Topics that one error speaks of; of the others it says how many there are."""
 
 NOT_TOLD: Final = try_again(
-    "The broker does not tell what the topic is now, so no policy can be asked"
+    "The broker does not describe the topic now, so policies cannot judge it"
 )
 _LATE: Final = try_again("It took too long until the topics could be counted")
 _GROWING: Final = try_again("Partitions are just being added to the topic")
@@ -111,7 +111,7 @@ class TopicFacts:
 async def read_facts(context: Context, flats: Sequence[str]) -> dict[str, TopicFacts]:
     """The topics as the broker has them, by flat name; those that do not exist are left out.
 
-    A broker that has not heard of a topic yet is asked again for a moment. Raises OSError, and
+    A broker that has not heard of a topic yet is queried again for a moment. Raises OSError, and
     :class:`Refused` when the broker does not describe a topic.
     """
     fresh = await new_topic_values(context)

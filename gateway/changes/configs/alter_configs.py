@@ -37,7 +37,7 @@ from gateway.changes.base.virtual_configs import (
     refuse_on_topic,
 )
 from gateway.changes.configs.alter_topics import alter_topics, replacing
-from gateway.changes.namespaces.alter_namespaces import alter_namespace
+from gateway.changes.namespaces.namespace_configs import alter_namespace
 from gateway.changes.namespaces.namespace_settings import (
     SETTINGS,
     change_principals,

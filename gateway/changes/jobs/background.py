@@ -28,7 +28,7 @@ from gateway.changes.base.broker import batches, delete_at_broker
 from gateway.changes.base.context import Context
 from gateway.changes.base.inherited import settled, topics_in
 from gateway.changes.jobs.runner import JobRunner, Task
-from gateway.changes.namespaces.apply import apply_namespace, apply_topic
+from gateway.changes.namespaces.namespace_configs import apply_namespace, apply_topic
 from gateway.changes.topics.create_plan import is_left_over
 from gateway.views.spelling import below
 
@@ -171,7 +171,7 @@ def some_acls(snapshot: Snapshot, task: Task) -> list[Change]:
 
 @dataclass(frozen=True, slots=True)
 class ApplyJob:
-    """Applies configs that topics inherit (gateway/changes/namespaces/apply.py)."""
+    """Applies configs that topics inherit (gateway/changes/namespaces/namespace_configs.py)."""
 
     context: Context
 

@@ -240,7 +240,7 @@ def _adopted(
     if view.spell(flat.encode()) is None:
         raise _invalid(
             f"Namespace '{shown_namespace(view, new.path)}' would take over topics that this"
-            " listener does not see; whoever sees them can adopt them."
+            " listener does not see; a listener that sees them can adopt them."
         )
     own = tuple(sorted(new.captured[flat]))
     held = view.snapshot.topics.get(flat)

@@ -138,7 +138,7 @@ async def change_settings(
 
 
 def principals_of(snapshot: Snapshot, path: str) -> str:
-    """The value of the config: ``User:alice,User:bob``, sorted; empty for nobody's home."""
+    """The value of the config: ``User:alice,User:bob``, sorted; empty if there are none."""
     return ",".join(sorted(who for who, home in snapshot.homes.items() if home == path))
 
 

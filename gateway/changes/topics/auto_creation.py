@@ -183,7 +183,7 @@ class AutoCreation:
         self._failed[name] = now + FAILURE_HOLDS
         if now >= self._log_at:
             self._log_at = now + FAILURE_HOLDS
-            log.warning("topic '%s' was asked for and could not be created: %s", name, message)
+            log.warning("topic '%s' could not be auto-created: %s", name, message)
 
     def _setting(self, namespace: str, key: str) -> str | None:
         found = self._context.catalog.snapshot.effective_settings(namespace).get(key)
@@ -200,14 +200,13 @@ class AutoCreation:
         try:
             configs = await self._broker_configs()
         except OSError as error:
-            log.warning("whether the brokers create topics is not known: %s", error)
+            log.warning("the brokers' auto.create.topics.enable could not be read: %s", error)
             self._ask_brokers_at = self._clock() + FAILURE_HOLDS
         except PolicyError:
             self._brokers_create = False
             log.warning(
-                "no topic of a namespace is created by being asked for, unless its namespace has"
-                " '%s' set: the brokers do not tell their '%s'; allow the gateway DescribeConfigs"
-                " on the cluster",
+                "topics are auto-created only in namespaces that have '%s' set: the brokers do not"
+                " describe their '%s'; allow the gateway DescribeConfigs on the cluster",
                 AUTO_CREATE,
                 BROKERS_KEY,
             )

@@ -312,14 +312,12 @@ async def reserve(
 async def roll_back(context: Context, reserved: Reservations) -> None:
     """Let topics count as before again, which have not grown after all. What became of one
     meanwhile, another growth of it for example, may need what it counts with: that ends in time."""
+    former = dict(reserved.values())
 
-    def decide(newest: Snapshot) -> list[Change]:
-        return [
-            settled(newest, replace(entry, counted=former, since=later(entry, context.clock())))
-            for flat, (entry, former) in reserved.items()
-            if newest.topics.get(flat) == entry
-        ]
+    def before(newest: Snapshot, entry: TopicEntry) -> Change:
+        since = later(entry, context.clock())
+        return settled(newest, replace(entry, counted=former[entry], since=since))
 
-    error = await context.tidy(decide)
+    error = await context.roll_back(former, before)
     if error is not None:
         log.warning("partitions that were not made count for a while: %s", error)

@@ -143,7 +143,7 @@ def fresh_flat(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bo
 
 
 def reserved(snapshot: Snapshot, planned: Planned) -> Change:
-    """The entry that takes a flat name before the broker is asked. Raises Refused."""
+    """The entry that takes a flat name before the broker is sent the topic. Raises Refused."""
     assert planned.entry is not None
     _check_tiers(snapshot, planned)
     if snapshot.entry_of(planned.name) != planned.before:
@@ -197,7 +197,7 @@ def _wanted(
     stale = _is_stale(snapshot, planned)
     counted = planned.entry.counted if planned.entry is not None and planned.reserve else 0
     if not planned.name.namespace and may_be_captured(planned.flat):
-        # It stands in the way of a namespace until every listing tells of it.
+        # It stands in the way of a namespace until every listing has it.
         counted = max(counted, planned.partitions)
     if not (planned.own or stale or counted or planned.flat != encode(planned.name)):
         return None

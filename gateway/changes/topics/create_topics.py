@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from gateway.catalog.entities import Change, Removal, key_of
+from gateway.catalog.entities import Change, Removal, TopicEntry, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import delete_at_broker
 from gateway.changes.base.context import Answered, Context
@@ -239,7 +239,7 @@ async def _settle(creation: Creation, sent: Mapping[str, Planned], made: Mapping
             context, checked, lambda newest: lambda each: settled(newest, each, now)
         )
     except OSError as error:
-        # What the catalog says of them is not known, so they are not called made.
+        # Whether the catalog has them is not known, so the response does not say so.
         creation.reject(unavailable(error), checked)
         return
     creation.answers |= rejected
@@ -286,11 +286,13 @@ async def _roll_back(context: Context, ids: Mapping[str, bytes | None]) -> None:
     try:
         outcomes = await delete_at_broker(context, ids)
     except OSError as error:
-        log.warning("topics %s could not be taken back: %s", ", ".join(ids), error)
+        log.warning("topics %s were made and could not be deleted again: %s", ", ".join(ids), error)
         return
     for flat, outcome in outcomes.items():
         if not outcome.gone:
-            log.warning("topic %r could not be taken back: error %d", flat, outcome.code)
+            log.warning(
+                "topic %r was made and could not be deleted again: error %d", flat, outcome.code
+            )
 
 
 async def _drop_reservations(context: Context, planned: Iterable[Planned]) -> None:
@@ -298,13 +300,10 @@ async def _drop_reservations(context: Context, planned: Iterable[Planned]) -> No
     that had been made before gets its former entry back."""
     former = {each.entry: each.before for each in planned if each.reserve and each.entry}
 
-    def decide(snapshot: Snapshot) -> list[Change]:
-        return [
-            Removal(key_of(entry)) if before is None or before.creating else before
-            for entry, before in former.items()
-            if snapshot.topics.get(entry.flat) == entry
-        ]
+    def before(_: Snapshot, entry: TopicEntry) -> Change:
+        found = former[entry]
+        return Removal(key_of(entry)) if found is None or found.creating else found
 
-    error = await context.tidy(decide)
+    error = await context.roll_back(former, before)
     if error is not None:
         log.warning("entries of topics that were not made stay for a while: %s", error)

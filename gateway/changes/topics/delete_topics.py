@@ -131,7 +131,7 @@ async def _read(deletion: _Deletion, counts: Mapping[TopicKey, int]) -> None:
     """Find the topics and namespaces, and reject what names neither or the same twice; ``counts``
     says how often the request has each.
 
-    Raises OSError when an id is not known and the cluster cannot be asked.
+    Raises OSError when an id is not known and the cluster cannot be queried.
     """
     view, index = deletion.view, deletion.context.cluster.index
     ids = [key.topic_id for key in paced(counts) if key.topic_id is not None]

@@ -29,7 +29,7 @@ from gateway.changes.base.topic_policies import (
     read_facts,
 )
 from gateway.changes.base.virtual_configs import Move, Release
-from gateway.changes.namespaces.apply import apply_topic, within_patience
+from gateway.changes.namespaces.namespace_configs import apply_topic, within_patience
 from gateway.changes.topics.move import Source, move, release
 from gateway.decision import Denied
 from gateway.error_codes import (

@@ -11,7 +11,7 @@ from gateway.changes.base.config_policies import changed_keys
 from gateway.changes.base.refused import Refused
 from gateway.changes.base.resources import SET, Operation
 from gateway.changes.configs.alter_configs import incremental_alter_configs
-from gateway.changes.namespaces.alter_namespaces import alter_namespace
+from gateway.changes.namespaces.namespace_configs import alter_namespace
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
 from gateway.views.authorized_access import AuthorizedAccess
@@ -193,7 +193,7 @@ async def test_a_topic_that_nobody_tells_of() -> None:
     one.step = once("ask MetadataRequest", lambda: one.broker.topics.pop("org..a"))
     code, text = await alter(gateway, "org:a", setting(retention_ms="40"))
     assert code == TIMED_OUT
-    assert "no policy can be asked" in (text or "")
+    assert "policies cannot judge it" in (text or "")
 
 
 # -- namespaces ------------------------------------------------------------------------------------

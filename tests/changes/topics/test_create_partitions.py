@@ -254,7 +254,7 @@ async def test_a_topic_that_goes_meanwhile() -> None:
     one.step = once("list", lambda: one.broker.topics.pop("org..a"))
     ((_, code, text),) = await grow(gateway, ("org:a", 2))
     assert code == TIMED_OUT
-    assert "does not tell what the topic is" in text
+    assert "does not describe the topic" in text
 
 
 # -- what is counted -------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.changes.jobs.background import ApplyJob
 from gateway.changes.jobs.runner import Task
-from gateway.changes.namespaces.apply import (
+from gateway.changes.namespaces.namespace_configs import (
     NotApplied,
     apply_namespace,
     apply_topic,
