@@ -14,7 +14,7 @@ from typing import Final
 
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
-from gateway.changes.base.batch import Answered
+from gateway.changes.base.context import Answered
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Answer, Exchange, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState

@@ -1,21 +1,19 @@
-"""The changes of one worker, as its connections ask for them."""
+"""The changes of one worker, as its connections call them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from gateway.changes.acls.create_acls import create_acls
-from gateway.changes.acls.delete_acls import delete_acls, describe_acls
+from gateway.changes.acls.acl_requests import create_acls, delete_acls, describe_acls
 from gateway.changes.acls.scram_credentials import (
     alter_user_scram_credentials,
     describe_user_scram_credentials,
 )
-from gateway.changes.base.batch import Answered
-from gateway.changes.base.context import Context
+from gateway.changes.base.context import Answered, Context
 from gateway.changes.configs.alter_configs import alter_configs, incremental_alter_configs
 from gateway.changes.configs.describe_configs import describe_configs
-from gateway.changes.jobs.deletion_job import task_of
+from gateway.changes.jobs.background import deletion_task
 from gateway.changes.jobs.runner import Task
 from gateway.changes.topics.create_partitions import create_partitions
 from gateway.changes.topics.create_topics import create_topics
@@ -26,19 +24,14 @@ Change = Callable[[Context, Access, int, bytes], Coroutine[Any, Any, Answered]]
 
 
 def _bound(change: Change) -> Callable[[NamespaceChanges, Access, int, bytes], Any]:
-    async def changed(
-        self: NamespaceChanges, access: Access, version: int, body: bytes
-    ) -> Answered:
-        return await change(self.context, access, version, body)
-
-    return changed
+    return lambda self, access, version, body: change(self.context, access, version, body)
 
 
 class NamespaceChanges:
     """Implements ``gateway.exchanges.worker_state.Changes``: whole bodies in the client's names."""
 
     def __init__(self, context: Context, began: Callable[[Task], None]) -> None:
-        """``began`` is told of every background task that a change has begun."""
+        """``began`` is called with every background task that a change has begun."""
         self.context = context
         self._began = began
 
@@ -55,15 +48,15 @@ class NamespaceChanges:
 
     async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered:
         """DeleteTopics; the deletion of the namespaces that it marks begins at once."""
-        return await delete_topics(self.context, access, version, body, began=self._marked)
+        return await delete_topics(self.context, access, version, body, marked=self._marked)
 
     def take_deprecated_grants(self) -> dict[str, int]:
-        """How many ACLs were made since the last call that allow a deprecated operation, by it."""
+        """The number of ACLs made since the last call that allow a deprecated operation, by it."""
         counted = dict(self.context.deprecated_grants)
         self.context.deprecated_grants.clear()
         return counted
 
     def _marked(self, path: str) -> None:
-        task = task_of(self.context.catalog.snapshot, path)
+        task = deletion_task(self.context.catalog.snapshot, path)
         if task is not None:
             self._began(task)

@@ -11,7 +11,7 @@ from gateway.auth.login import Accepts
 from gateway.auth.pass_through import PassThrough
 from gateway.catalog.committed import Actor
 from gateway.catalog.source import Catalog
-from gateway.changes.base.batch import Answered
+from gateway.changes.base.context import Answered
 from gateway.counts import Labels, Row
 from gateway.flows import Denial
 from gateway.names import LogicalName

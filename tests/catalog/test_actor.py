@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.catalog.committed import ACTOR, GATEWAY, Actor
-from gateway.changes.base.batch import Answered
+from gateway.changes.base.context import Answered
 from gateway.commands import operator
 from tests.connections.test_connection import connected, settled
 from tests.session.pair import Pair, request_frame

@@ -8,13 +8,14 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from gateway.changes.base.batch import Answered
+from gateway.catalog.entities import Namespace
+from gateway.changes.base.context import Answered
 from gateway.changes.topics.create_topics import create_topics
 from gateway.changes.topics.delete_topics import delete_topics
 from gateway.rules.nested import element_class, has_field, make
 from gateway.views.view import View
 from protocol import messages
-from tests.changes.fakes import FakeGateway, allowed
+from tests.changes.fakes import FakeGateway, World, allowed
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ async def delete(
     body = messages.write(make(cls, values))
     paths: list[str] = [] if began is None else began
     answer = await delete_topics(
-        gateway.context, allowed(gateway, view), version, body, began=paths.append
+        gateway.context, allowed(gateway, view), version, body, marked=paths.append
     )
     response = messages.parse("DeleteTopicsResponse", version, answer.body)
     return [_told(entry) for entry in response.responses]
@@ -134,3 +135,9 @@ def _told(entry: Any) -> Told:
     message = getattr(entry, "error_message", None) or ""
     raw = None if topic_id is None else topic_id.bytes
     return Told(int(entry.error_code), message, entry.name, raw, entry)
+
+
+def with_configs(world: World, **configs: str) -> None:
+    """Configs of namespace org, as if they had always been there."""
+    values = {key.replace("_", "."): value for key, value in configs.items()}
+    world.log.append([Namespace("org", values)])

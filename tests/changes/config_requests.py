@@ -11,7 +11,7 @@ from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
-from tests.changes.fakes import FakeGateway, allowed
+from tests.changes.fakes import FakeGateway, World, allowed
 
 TOPIC = 2
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -159,3 +159,14 @@ async def describe(
 def _answers(response: Any, named: list[tuple[int, str]]) -> list[tuple[int, str | None]]:
     assert [(r.resource_type, r.resource_name) for r in response.responses] == named
     return [(int(r.error_code), r.error_message) for r in response.responses]
+
+
+def broker_configs(world: World, flat: str) -> dict[str, str]:
+    """What the broker has as configs of a topic."""
+    return world.broker.topics[flat].configs
+
+
+def own_keys(world: World, flat: str) -> tuple[str, ...]:
+    """The keys that the catalog has as the topic's own."""
+    entry = world.snapshot.topics.get(flat)
+    return () if entry is None else entry.own_configs

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.catalog.entities import Change, Removal, TopicEntry
-from gateway.changes.jobs.deletion_job import NamespaceDeletion
-from gateway.changes.jobs.housekeeping import Housekeeping
+from gateway.changes.jobs.background import Housekeeping, NamespaceDeletion
 from gateway.decision import Denied
 from gateway.names import LogicalName, parents
 from gateway.views.spelling import below

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from gateway.changes.base.usage import LISTING_HOLDS
-from gateway.changes.jobs.housekeeping import Housekeeping
+from gateway.changes.jobs.background import Housekeeping
 from gateway.changes.topics.create_plan import CREATION_TIME
 from gateway.error_codes import REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
 from gateway.names import LogicalName

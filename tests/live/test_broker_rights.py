@@ -69,7 +69,7 @@ def given(brokers: SecuredBrokers) -> set[Right]:
 
 
 COMPLAINT = re.compile(" WARNING | ERROR ")
-WITHOUT_DESCRIBE_CONFIGS = "the brokers do not tell their 'auto.create.topics.enable'"
+WITHOUT_DESCRIBE_CONFIGS = "the brokers do not describe their 'auto.create.topics.enable'"
 
 
 def run_commands(brokers: SecuredBrokers, which: slice) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from gateway.acl_model import Operation
 from gateway.apis.own_changes import answered_by
-from gateway.changes.base.batch import Answered
+from gateway.changes.base.context import Answered
 from gateway.exchanges.api import Api, declare
 from gateway.rules.declaration import Do
 from gateway.rules.nested import make

@@ -12,7 +12,7 @@ from gateway.acl_model import AclEntry, PatternType, ResourcePattern, ResourceTy
 from gateway.acls.patterns import namespace_of
 from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls.create_acls import is_too_large
+from gateway.changes.acls.acl_requests import is_too_large
 from gateway.changes.base.refused import Refused
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
@@ -51,7 +51,7 @@ class Carried:
 
 
 def carried(snapshot: Snapshot, former: LogicalName, name: LogicalName) -> Carried | None:
-    """What a topic with the ``former`` name takes along to another; None: nothing.
+    """The ACLs that a topic with the ``former`` name takes along to another; None: there are none.
 
     Raises :class:`Refused` where that would be too many ACLs.
     """
@@ -84,9 +84,9 @@ def carrying(
 
 
 def inside(snapshot: Snapshot, path: str) -> Iterator[Change]:
-    """What removes all ACLs of what is in a namespace or below it, the namespace itself too:
-    whoever makes it anew is not to inherit any of them. Homes in it stay: a principal whose home is
-    gone reaches nothing, and without a home it would reach everything."""
+    """The removal of all ACLs of a namespace and of what is in or below it: one that is made anew
+    is not to inherit any of them. Homes in it stay: a principal whose home is gone reaches nothing,
+    and without a home it would reach everything."""
     for acls in snapshot.acls.values():
         namespace = namespace_of(acls.pattern)
         if namespace is not None and below(namespace, path) is not None:

@@ -1,14 +1,14 @@
-"""Who may see and change ACLs.
+"""Rights to describe and change ACLs, and how requests about the whole cluster are admitted.
 
-Who may DESCRIBE or ALTER the cluster may see or change all of them, as in Kafka. Who may ALTER a
-namespace may see and change those of what is inside, and no others.
+A principal that may DESCRIBE or ALTER the cluster may describe or change all ACLs, as in Kafka. One
+that may ALTER a namespace may describe and change those of what is inside, and no others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from gateway.acl_model import (
     ANY_USER,
@@ -21,8 +21,8 @@ from gateway.acl_model import (
 )
 from gateway.acls.authorizer import AclFilter
 from gateway.acls.patterns import namespace_of
-from gateway.changes.base.batch import Answered, renewed
-from gateway.changes.base.context import Context
+from gateway.catalog.source import Decide
+from gateway.changes.base.context import Batch
 from gateway.changes.base.refused import unavailable
 from gateway.decision import Denied
 from gateway.error_codes import SECURITY_DISABLED
@@ -38,46 +38,58 @@ NO_AUTHORIZER: Final = Denied(
     "request",
 )
 
-
 CLUSTER: Final = "kafka-cluster"
-"""What the audit log calls the cluster."""
+"""The cluster's name in the audit log."""
 
 
-async def admitted(
-    context: Context,
-    access: Access,
-    admit: Callable[[Access], Rights | Denied],
-    reject: Callable[[Denied], bytes],
-    respond: Callable[[Access, Rights], Awaitable[Answered]],
-) -> Answered:
-    """The answer to a request about the whole cluster: what ``respond`` gives with the rights
-    that ``admit`` finds on the newest catalog, else a body in which all of it is rejected."""
+async def admit(
+    batch: Batch[Any, Any, Any], rights_on: Callable[[Access], Rights | Denied]
+) -> Rights | Denied:
+    """The rights that a request about the whole cluster has on the newest catalog; or the error
+    that all of its items are rejected with."""
     try:
-        access = await renewed(context, access)
-        rights = admit(access)
-        if isinstance(rights, Denied):
-            return Answered(reject(rights), {CLUSTER: rights})
-        return await respond(access, rights)
+        await batch.refresh()
     except OSError as error:
-        return Answered(reject(unavailable(error)))
+        rights: Rights | Denied = unavailable(error)
+    else:
+        rights = rights_on(batch.access)
+        if isinstance(rights, Denied):
+            batch.denied[CLUSTER] = rights
+    if isinstance(rights, Denied):
+        batch.reject(rights)
+    return rights
+
+
+async def admit_to_acls(batch: Batch[Any, Any, Any], operation: Operation) -> AclRights | Denied:
+    """The rights of a request to DESCRIBE or ALTER ACLs, as :func:`admit`."""
+    if not batch.access.authorizes:
+        batch.reject(NO_AUTHORIZER)
+        return NO_AUTHORIZER
+
+    def rights_on(access: Access) -> AclRights | Denied:
+        rights = AclRights(access, operation)
+        return rights.why_none() or rights
+
+    return await admit(batch, rights_on)
+
+
+async def commit(batch: Batch[Any, Any, Any], decide: Decide) -> None:
+    """Change the catalog by a decision that answers all items; they are rejected when it fails."""
+    try:
+        await batch.context.catalog.change(decide)
+    except OSError as error:
+        batch.restart()
+        batch.reject(unavailable(error))
 
 
 class AclRights:
-    """What one principal may do with ACLs: ``operation`` is ALTER or DESCRIBE.
-
-    ``denied`` says why it is not all of them; None: it is.
-    """
+    """The ACLs that one principal may ALTER or DESCRIBE. ``denied`` says why these are not all of
+    them; None: they are."""
 
     def __init__(self, access: Access, operation: Operation) -> None:
         self.denied = access.cluster(operation)
         self._access = access
         self._managed: dict[ResourcePattern, bool] = {}
-
-    @classmethod
-    def some(cls, access: Access, operation: Operation) -> AclRights | Denied:
-        """Them; or why no ACL at all is among them."""
-        rights = cls(access, operation)
-        return rights.why_none() or rights
 
     def cover(self, pattern: ResourcePattern) -> bool:
         """Whether the ACLs of a pattern are among them."""
@@ -89,7 +101,7 @@ class AclRights:
         return found
 
     def why_not(self, pattern: ResourcePattern, shown: str) -> Denied | None:
-        """Why the ACLs of a pattern, whose name is ``shown`` so, may not be changed."""
+        """Why the ACLs of a pattern may not be changed; its name is ``shown`` to the client."""
         if self.denied is None or self.cover(pattern):
             return None
         message = (
@@ -123,9 +135,7 @@ class AclRights:
             return self.cover(pattern)
         if pattern.name != WILDCARD:
             return False
-        namespaces = self._access.view.snapshot.namespaces
-        return any(self.cover(_namespace(path)) for path in namespaces)
-
-
-def _namespace(path: str) -> ResourcePattern:
-    return ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, path + DELIMITER)
+        return any(
+            self.cover(ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, path + DELIMITER))
+            for path in self._access.view.snapshot.namespaces
+        )

@@ -1,23 +1,21 @@
-"""The SCRAM credentials of users (KIP-554): told, and changed on the catalog's newest state.
+"""The SCRAM credentials of users (KIP-554): described, and altered on the catalog's newest state.
 
 Users are the whole gateway's, so they are not managed from a home namespace.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gateway.acl_model import Operation
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls.acl_rights import admitted
-from gateway.changes.base.batch import Answered
-from gateway.changes.base.context import Context
+from gateway.changes.acls.acl_rights import admit, commit
+from gateway.changes.base.context import Answered, Batch, Context
 from gateway.changes.base.refused import MAX_CHANGES, TOO_MANY_CHANGES
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.rules import scram_messages
-from gateway.rules.scram_messages import Alteration
 from gateway.views.access import Access
 from protocol import messages
 from protocol.pausing import paced
@@ -27,55 +25,48 @@ async def describe_user_scram_credentials(
     context: Context, access: Access, version: int, body: bytes
 ) -> Answered:
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
-    asked = messages.parse("DescribeUserScramCredentialsRequest", version, body)
-    users = [user.name for user in paced(asked.users or ())]
-
-    async def describe(access: Access, _: None) -> Answered:
-        snapshot = access.view.snapshot
-        return Answered(scram_messages.description_response(version, snapshot, users))
-
-    return await admitted(
-        context,
-        access,
-        lambda newest: _denied(newest, Operation.DESCRIBE),
-        lambda why: scram_messages.description_error(version, why, users),
-        describe,
-    )
+    request = messages.parse("DescribeUserScramCredentialsRequest", version, body)
+    users = [user.name for user in paced(request.users or ())]
+    batch = Batch[str, None, None](context, access, ())
+    why = await admit(batch, _denial(Operation.DESCRIBE))
+    if why is not None:
+        return Answered(scram_messages.description_error(version, why, users), batch.denied)
+    return Answered(scram_messages.description_response(version, batch.view.snapshot, users))
 
 
 async def alter_user_scram_credentials(
     context: Context, access: Access, version: int, body: bytes
 ) -> Answered:
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
-    asked = messages.parse("AlterUserScramCredentialsRequest", version, body)
-    decided: list[Alteration] = []
+    request = messages.parse("AlterUserScramCredentialsRequest", version, body)
+    batch = Batch[str, None, None](context, access, scram_messages.users_of(request))
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
-        alteration = scram_messages.alter(snapshot, asked)
+        batch.restart()
+        alteration = scram_messages.alter(snapshot, request)
         if len(alteration.changes) > MAX_CHANGES:
-            alteration = Alteration(dict.fromkeys(alteration.answers, TOO_MANY_CHANGES), ())
-        decided.append(alteration)
+            batch.reject(TOO_MANY_CHANGES)
+            return ()
+        batch.answers.update(alteration.answers)
         return alteration.changes
 
-    async def alter(access: Access, _: None) -> Answered:
-        await context.catalog.change(decide)
-        return Answered(scram_messages.alteration_response(version, decided[-1].answers))
-
-    def reject(why: Denied) -> bytes:
-        users = scram_messages.users_of(asked)
-        return scram_messages.alteration_response(version, dict.fromkeys(users, why))
-
-    return await admitted(
-        context, access, lambda newest: _denied(newest, Operation.ALTER), reject, alter
-    )
+    if await admit(batch, _denial(Operation.ALTER)) is None:
+        await commit(batch, decide)
+    answers = dict(batch.results())
+    return Answered(scram_messages.alteration_response(version, answers), batch.denied)
 
 
-def _denied(access: Access, operation: Operation) -> Denied | None:
-    home = access.view.settings.home
-    if home:
+def _denial(operation: Operation) -> Callable[[Access], Denied | None]:
+    """Why an operation on users is denied, by the access of the request; None: it is not."""
+
+    def denial(access: Access) -> Denied | None:
+        home = access.view.settings.home
+        if not home:
+            return access.cluster(operation)
         text = (
             "Users are the whole gateway's; they are managed where no home namespace is in force,"
             f" and '{home}' is here."
         )
         return Denied(CLUSTER_AUTHORIZATION_FAILED, text, "access")
-    return access.cluster(operation)
+
+    return denial

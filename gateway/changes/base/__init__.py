@@ -1,1 +1,1 @@
-"""What all domains share: the context, requests and their items, rights, and the broker."""
+"""What all domains share: requests and their items, rights, policies, configs, and the broker."""

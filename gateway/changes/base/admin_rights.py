@@ -1,8 +1,8 @@
-"""Who may make, delete, move and configure topics and namespaces.
+"""Rights to make, delete, move and configure topics and namespaces.
 
-Each function gives the items of one request (in the client's names) that ACLs deny, by raw name;
-the rest is decided by what follows. A request is asked about when it comes, and the part of it that
-the gateway does itself again, by the state of the catalog that it is done on.
+Each function returns the items of one request (in the client's names) that ACLs deny, by raw name.
+A request is authorized when it comes, and the part of it that the gateway does itself once more, on
+the state of the catalog that it is done on.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ ALTER_CONFIGS: Final = int(Operation.ALTER_CONFIGS)
 
 
 def creations(access: Access, topics: Iterable[Any]) -> dict[bytes, Denied]:
-    """CreateTopics: what may not be made. A namespace is made along with the tiers above it that
-    do not exist, and each of them counts. Adopting takes topics from everyone, so it is the
-    cluster's business."""
+    """CreateTopics: topics and namespaces that may not be made. A namespace is made along with the
+    tiers above it that do not exist, and each of them needs the right. Adopting takes topics from
+    everyone, so it needs ALTER on the cluster."""
     if not access.authorizes:
         return {}
     denied: dict[bytes, Denied] = {}
@@ -49,7 +49,7 @@ def creations(access: Access, topics: Iterable[Any]) -> dict[bytes, Denied]:
         if why is None and any(config.name == ADOPT for config in eased(topic.configs)):
             why = access.cluster(ALTER)
         if why is not None:
-            denied[name] = _as_asked(access, why, named, name)
+            denied[name] = _respelled(access, why, named, name)
     return denied
 
 
@@ -57,7 +57,7 @@ def deletions(
     access: Access, names: Iterable[bytes], flats: Collection[bytes]
 ) -> dict[bytes, Denied]:
     """DeleteTopics: names of topics and namespaces that may not be deleted. ``flats`` are the
-    broker's topics: a namespace may be deleted by whom all that is in it may be."""
+    broker's topics: deleting a namespace needs the right to delete all that is in it."""
     if not access.authorizes:
         return {}
     denied: dict[bytes, Denied] = {}
@@ -70,7 +70,7 @@ def deletions(
         if why is not None and access.denial(DESCRIBE, named) is None:
             why = _missing(access, name, named, flats) or why
         if why is not None:
-            denied[name] = _as_asked(access, why, named, name)
+            denied[name] = _respelled(access, why, named, name)
         elif not named.name:
             namespaces[name] = named.namespace
     if namespaces:
@@ -80,8 +80,8 @@ def deletions(
 
 
 def deletion(access: Access, named: Resource) -> Denied | None:
-    """Why a topic or namespace may not be deleted: DELETE on the cluster is enough where no
-    namespace has a say (ControllerApis)."""
+    """Why a topic or namespace may not be deleted: in the default namespace DELETE on the cluster
+    is enough (ControllerApis)."""
     denied = access.denial(DELETE, named)
     if denied is None or (not named.namespace and access.cluster(DELETE) is None):
         return None
@@ -95,19 +95,25 @@ def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigRe
         return {}
     operation = DESCRIBE_CONFIGS if api == "DescribeConfigs" else ALTER_CONFIGS
     denied: dict[ConfigResource, Denied] = {}
-    for asked in paced(resources):
-        if asked.resource_type != TOPIC_RESOURCE:
+    for resource in paced(resources):
+        if resource.resource_type != TOPIC_RESOURCE:
             continue
-        name = asked.resource_name.encode()
-        why = _configs(access, operation, name, _virtual(api, asked))
+        name = resource.resource_name.encode()
+        virtual: dict[str, Any] = {}
+        # AlterConfigs changes no virtual configs: tools that write back what was described send
+        # them along with the topic's own.
+        if api == "IncrementalAlterConfigs":
+            configs = eased(resource.configs)
+            virtual = {one.name: one for one in configs if one.name.startswith(PREFIX)}
+        why = _configs(access, operation, name, virtual)
         if why is not None:
             denied[TOPIC_RESOURCE, name] = why
     return denied
 
 
 def move(access: Access, name: bytes, topic: Resource, target: Resource | None) -> Denied | None:
-    """Why ``topic``, which the client calls ``name``, may not become ``target`` (None: what is
-    wrong with it is told by who would do it).
+    """Why ``topic``, which the client calls ``name``, may not become ``target`` (None: it is
+    invalid, which the move itself rejects).
 
     A move needs ALTER on both namespaces (KIP-37). The default one has no ACLs of its own: the
     topic's own stand for it, and CREATE of the topic that it becomes there.
@@ -117,7 +123,7 @@ def move(access: Access, name: bytes, topic: Resource, target: Resource | None) 
     else:
         why = access.denial(ALTER, topic)
     if why is not None:
-        # Whoever knows an alias does not know by it where the topic is now.
+        # A client that knows an alias does not learn by it where the topic is now.
         by_alias = access.view.parse(name.decode(errors="replace")).namespace != topic.namespace
         return unnamed(why, access.principal) if by_alias else why
     if target is None:
@@ -143,7 +149,8 @@ def _creation(access: Access, named: Resource) -> Denied | None:
 def _missing(
     access: Access, name: bytes, named: Resource, flats: Collection[bytes]
 ) -> Denied | None:
-    """Whoever may describe a topic that does not exist is told so (ControllerApis)."""
+    """The error for a topic that does not exist, for a client that may describe it
+    (ControllerApis)."""
     text = name.decode(errors="replace")
     if not named.name:
         if access.view.snapshot.missing_tier(named.namespace) is None:
@@ -169,18 +176,10 @@ def _contents(
         if namespace in namespaces and namespace not in denied:
             why = access.flat(DELETE, flat)
             if why is not None:
-                # Which topic that is, and that there is one, may not be for this client to know.
+                # The client may not be allowed to describe that topic.
                 text = f"{access.principal} is not allowed to DELETE all that is in this namespace."
                 denied[namespace] = replace(why, message=text)
     return denied
-
-
-def _virtual(api: str, asked: Any) -> dict[str, Any]:
-    """The virtual configs that a request changes. AlterConfigs changes none: whoever writes back
-    what was described sends them along with the topic's own configs."""
-    if api != "IncrementalAlterConfigs":
-        return {}
-    return {one.name: one for one in eased(asked.configs) if one.name.startswith(PREFIX)}
 
 
 def _configs(
@@ -196,18 +195,18 @@ def _configs(
     if PRINCIPALS in virtual and (why := access.cluster(ALTER)) is not None:
         return why
     why = access.denial(operation, named)
-    return None if why is None else _as_asked(access, why, named, name)
+    return None if why is None else _respelled(access, why, named, name)
 
 
-def _as_asked(access: Access, why: Denied, named: Resource, name: bytes) -> Denied:
-    """A denial of what was asked for itself speaks of it as the client does."""
+def _respelled(access: Access, why: Denied, named: Resource, name: bytes) -> Denied:
+    """The denial in the client's spelling, where it is about the resource itself."""
     return as_asked(why, access.principal, name) if why.resource == str(named) else why
 
 
 def _target(
     access: Access, name: bytes, topic: Resource, virtual: Mapping[str, Any]
 ) -> Resource | None:
-    """What a topic is to become: moved, or released to what its flat name says."""
+    """The name that a topic is to get: moved, or released to what its flat name says."""
     if RELEASE in virtual:
         found = access.view.resolve(name)
         if isinstance(found, Denied):

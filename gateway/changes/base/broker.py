@@ -1,10 +1,10 @@
-"""What the gateway asks the broker about topics, by flat names: to describe, validate and alter
-their configs, and to delete them."""
+"""The gateway's own queries to the broker about topics, by flat names: to describe, validate and
+alter their configs, and to delete them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -12,9 +12,10 @@ from uuid import UUID, uuid4
 from gateway.brokers.messages import describe_configs
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import BROKER, UNANSWERED, Refused, unavailable
-from gateway.changes.base.resources import OWN, Operation
+from gateway.changes.base.resources import DEFAULT, OWN, STRING_TYPE, Operation
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.names import RESERVED_PREFIX
 from gateway.rules.access import TOPIC_RESOURCE
 from protocol.pausing import eased, paced
 from protocol.requests import Request
@@ -25,20 +26,26 @@ SHORTEST: Final = timedelta(seconds=5)
 LONGEST: Final = timedelta(seconds=30)
 """Less than BrokerAdmin waits for an answer."""
 
-
-def broker_time(asked: timedelta) -> timedelta:
-    """The ``timeout_ms`` of the gateway's own request, for the client's."""
-    return min(max(asked, SHORTEST), LONGEST)
-
-
 BATCH: Final = 100
-"""Topics in one question to the broker."""
+"""Topics in one query."""
+
+_SAMPLES: Final = 3
+_DEFAULTS_SINCE: Final = 4  # KIP-464: -1 for the cluster's default partition count and replication
+_DELETES_BY_ID: Final = 6  # the first version that takes ids (KIP-516)
 
 
-# -- what the broker holds -------------------------------------------------------------------------
+def broker_time(requested: timedelta) -> timedelta:
+    """The ``timeout_ms`` of the gateway's own request, for the client's."""
+    return min(max(requested, SHORTEST), LONGEST)
 
 
-async def ask_of_each(
+def batches(flats: Sequence[str]) -> Iterator[list[str]]:
+    """The names in parts that one query holds."""
+    for start in range(0, len(flats), BATCH):
+        yield list(flats[start : start + BATCH])
+
+
+async def query_each(
     context: Context,
     request: Request,
     flats: Iterable[str],
@@ -48,19 +55,37 @@ async def ask_of_each(
 ) -> dict[str, Any | Denied]:
     """The broker's entry for each topic in the array ``results`` of its response, by flat name.
 
-    Where it rejects the topic, or does not answer, why: with the rule ``broker``, in flat names, or
-    ``unavailable``.
+    Where it rejects the topic, or does not answer, the error: with the rule ``broker``, in flat
+    names, or ``unavailable``.
     """
     try:
         response = await context.admin.ask(request, changes=changes)
     except OSError as error:
         return dict.fromkeys(flats, unavailable(error))
-    told: dict[str, Any | Denied] = dict.fromkeys(flats, UNANSWERED)
+    found: dict[str, Any | Denied] = dict.fromkeys(flats, UNANSWERED)
     for entry in paced(getattr(response, results)):
-        if entry.name in told:
+        if entry.name in found:
             code, text = int(entry.error_code), entry.error_message or ""
-            told[entry.name] = Denied(code, text, BROKER) if code else entry
-    return told
+            found[entry.name] = Denied(code, text, BROKER) if code else entry
+    return found
+
+
+# -- configs ---------------------------------------------------------------------------------------
+
+
+async def describe(
+    context: Context,
+    flats: Sequence[str],
+    keys: Collection[str] | None = None,
+    *,
+    synonyms: bool = False,
+    documentation: bool = False,
+) -> Any:
+    """The broker's response to DescribeConfigs for topics. Raises OSError."""
+    # Brokers take an empty list as null, which is all.
+    wanted = sorted(keys) if keys else None
+    request = describe_configs(flats, wanted, synonyms=synonyms, documentation=documentation)
+    return await context.admin.ask(request, changes=False)
 
 
 async def read_configs(
@@ -69,7 +94,7 @@ async def read_configs(
     """The configs of the topics as the broker describes them, by flat name.
 
     ``keys``: of these only. Topics that do not exist are left out. Raises OSError, and
-    :class:`Refused` when the broker does not tell.
+    :class:`Refused` when the broker does not describe a topic.
     """
     read: dict[str, Sequence[Any]] = {}
     for batch in batches(flats):
@@ -88,84 +113,53 @@ async def read_dynamic(
     """What is set on the topics at the broker: key to value, by flat name. As
     :func:`read_configs`."""
     read = await read_configs(context, flats, keys)
-    return {flat: set_there(configs) for flat, configs in read.items()}
+    return {flat: dynamic_configs(configs) for flat, configs in read.items()}
 
 
-def set_there(configs: Iterable[Any]) -> dict[str, str]:
+def dynamic_configs(configs: Iterable[Any]) -> dict[str, str]:
     """Those of the configs that the broker has as the topic's own, key to value."""
     return {each.name: each.value or "" for each in configs if each.config_source == OWN}
 
 
-async def describe(
-    context: Context,
-    flats: Sequence[str],
-    keys: Collection[str] | None = None,
-    *,
-    synonyms: bool = False,
-    documentation: bool = False,
-) -> Any:
-    """The broker's answer to DescribeConfigs for topics. Raises OSError."""
-    # Brokers take an empty list as null, which is all.
-    wanted = sorted(keys) if keys else None
-    request = describe_configs(flats, wanted, synonyms=synonyms, documentation=documentation)
-    return await context.admin.ask(request, changes=False)
-
-
-async def write(
+async def write_configs(
     context: Context,
     operations: Mapping[str, Sequence[Operation]],
     *,
     validate_only: bool = False,
 ) -> dict[str, Denied | None]:
-    """Change the configs of topics at the broker; None for each flat name where that was done.
+    """Alter the configs of topics at the broker; None for each flat name where that was done.
 
-    The messages of what was not are the broker's, in flat names. Raises OSError.
+    The messages of the errors are the broker's, in flat names. Raises OSError.
     """
     done: dict[str, Denied | None] = {}
     for batch in batches(list(operations)):
-        wanted = {flat: operations[flat] for flat in batch}
-        response = await context.admin.ask(_alteration(wanted, validate_only))
-        for answer in response.responses:
-            code = int(answer.error_code)
-            done[answer.resource_name] = (
-                Denied(code, answer.error_message or "", BROKER) if code else None
-            )
+        resources = [
+            {
+                "resource_type": TOPIC_RESOURCE,
+                "resource_name": flat,
+                "configs": [
+                    {"name": one.key, "config_operation": one.operation, "value": one.value}
+                    for one in eased(operations[flat])
+                ],
+            }
+            for flat in batch
+        ]
+        values = {"resources": resources, "validate_only": validate_only}
+        request = Request("IncrementalAlterConfigsRequest", 1, values)
+        for answer in (await context.admin.ask(request)).responses:
+            code, text = int(answer.error_code), answer.error_message or ""
+            done[answer.resource_name] = Denied(code, text, BROKER) if code else None
     return done
 
 
-def _alteration(operations: Mapping[str, Sequence[Operation]], validate_only: bool) -> Request:
-    resources = [
-        {
-            "resource_type": TOPIC_RESOURCE,
-            "resource_name": flat,
-            "configs": [
-                {"name": one.key, "config_operation": one.operation, "value": one.value}
-                for one in eased(wanted)
-            ],
-        }
-        for flat, wanted in operations.items()
-    ]
-    values = {"resources": resources, "validate_only": validate_only}
-    return Request("IncrementalAlterConfigsRequest", 1, values)
-
-
-def batches(flats: Sequence[str]) -> Iterator[list[str]]:
-    """The names in parts that one question holds."""
-    for start in range(0, len(flats), BATCH):
-        yield list(flats[start : start + BATCH])
-
-
-_DEFAULTS_SINCE = 4  # KIP-464: -1 for the cluster's default partition count and replication
-
-
-async def validate(context: Context, configs: Mapping[str, str]) -> Denied | None:
+async def validate_configs(context: Context, configs: Mapping[str, str]) -> Denied | None:
     """Why the broker would not take these configs for a topic; None: it would.
 
     It is asked to make a topic of a random name, for validation only. Raises OSError.
     """
     if not configs:
         return None
-    topic = await probe(context, configs)
+    topic = await _probe(context, configs)
     code = int(topic.error_code)
     if not code:
         return None
@@ -176,39 +170,99 @@ async def validate(context: Context, configs: Mapping[str, str]) -> Denied | Non
 async def new_topic_configs(context: Context) -> Sequence[Any]:
     """The configs of a topic that sets none, as CreateTopics responses have them; none of brokers
     that do not tell. Raises OSError."""
-    return getattr(await probe(context, {}), "configs", None) or ()
+    return getattr(await _probe(context, {}), "configs", None) or ()
 
 
-async def probe(context: Context, configs: Mapping[str, str]) -> Any:
-    """The broker's answer about a topic with these configs, which is not made.
-
-    Its name is a random one. Raises OSError.
-    """
+async def _probe(context: Context, configs: Mapping[str, str]) -> Any:
+    """The broker's entry for a topic of a random name with these configs, which is not made."""
     name = f"gateway-validation-{uuid4().hex}"
 
     def values(version: int) -> Mapping[str, object]:
         count = -1 if version >= _DEFAULTS_SINCE else 1
-        wanted = {
+        topic = {
             "name": name,
             "num_partitions": count,
             "replication_factor": count,
             "configs": [{"name": key, "value": value} for key, value in configs.items()],
         }
-        return {"topics": [wanted], "validate_only": True}
+        return {"topics": [topic], "validate_only": True}
 
     request = Request("CreateTopicsRequest", 7, values)
-    response = await context.admin.ask(request, changes=False)
-    (topic,) = response.topics
+    (topic,) = (await context.admin.ask(request, changes=False)).topics
     return topic
 
 
-_DELETES_BY_ID: Final = 6  # the first that takes ids (KIP-516)
+@dataclass(frozen=True, slots=True)
+class Default:
+    """One config as a topic has it that sets none: ``synonyms`` are (name, value, source), the
+    first in force. Sources and types are those of DescribeConfigsResponse."""
+
+    key: str
+    value: str | None
+    source: int = DEFAULT
+    config_type: int = STRING_TYPE
+    documentation: str | None = None
+    is_sensitive: bool = False
+    read_only: bool = False
+    synonyms: tuple[tuple[str, str | None, int], ...] = ()
+
+
+async def cluster_defaults(
+    context: Context, *, documentation: bool = False
+) -> Mapping[str, Default]:
+    """Every topic config of the cluster by key, in the broker's order.
+
+    They are read off some topic, since only DescribeConfigs has types and documentation. What that
+    topic sets itself may hide a default; for this, and where there is no topic at all, the cluster
+    is asked what a new one would get. Raises OSError.
+    """
+    read: dict[str, Default] = {}
+    names = (name.decode() for name in list(context.cluster.index.names()))
+    # The gateway's own topics first: nobody deletes them meanwhile.
+    own_first = sorted(names, key=lambda name: (not name.startswith(RESERVED_PREFIX), name))
+    for flat in own_first[:_SAMPLES]:
+        response = await describe(context, [flat], synonyms=True, documentation=documentation)
+        (result,) = response.results
+        if not result.error_code:
+            read = {config.name: _default(config) for config in result.configs}
+            break
+    hidden = [default for default in read.values() if default.source == OWN]
+    if read and not hidden:
+        return read
+    fresh = {config.name: _default(config) for config in await new_topic_configs(context)}
+    for default in hidden:
+        better = fresh.get(default.key, Default(default.key, None))
+        read[default.key] = replace(default, value=better.value, source=better.source)
+    return read or fresh
+
+
+def _default(config: Any) -> Default:
+    """A config of a DescribeConfigs or CreateTopics response; the source is still the topic where
+    its own value hides the default."""
+    found = getattr(config, "synonyms", ())
+    synonyms = tuple((s.name, s.value, s.source) for s in found if s.source != OWN)
+    value, source = config.value, config.config_source
+    if source == OWN and synonyms:
+        _, value, source = synonyms[0]
+    return Default(
+        config.name,
+        value,
+        source,
+        getattr(config, "config_type", STRING_TYPE),
+        getattr(config, "documentation", None),
+        config.is_sensitive,
+        config.read_only,
+        synonyms,
+    )
+
+
+# -- deletion --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the broker says of one topic: its error code (0: deleted), text, and the topic's id
-    (16 bytes) where it tells."""
+    """The broker's result for one topic: its error code (0: deleted), text, and the topic's id
+    (16 bytes) where the response has it."""
 
     code: int
     message: str | None = None
@@ -233,12 +287,18 @@ async def delete_at_broker(
     """
     if not ids:
         return {}
-    response = await context.admin.ask(_deletion_request(ids, timeout))
+    topics = [
+        {"name": flat} if topic_id is None else {"name": None, "topic_id": UUID(bytes=topic_id)}
+        for flat, topic_id in eased([*ids.items()])
+    ]
+    # Before v6 there are names only.
+    values = {"timeout": timeout, "topics": topics, "topic_names": list(ids)}
+    response = await context.admin.ask(Request("DeleteTopicsRequest", _DELETES_BY_ID, values))
     by_id = {topic_id: flat for flat, topic_id in paced(ids.items()) if topic_id is not None}
     outcomes = dict.fromkeys(ids, _NO_ANSWER)
     for result in paced(response.responses):
-        told = getattr(result, "topic_id", None)
-        topic_id = None if told is None else told.bytes
+        found = getattr(result, "topic_id", None)
+        topic_id = None if found is None else found.bytes
         flat = by_id.get(topic_id or b"", result.name)
         if flat not in outcomes:
             continue
@@ -248,13 +308,3 @@ async def delete_at_broker(
         if outcomes[flat].gone and outcomes[flat].code != UNKNOWN_TOPIC_OR_PARTITION:
             context.cluster.index.forget(flat.encode(), ids[flat] or topic_id)
     return outcomes
-
-
-def _deletion_request(ids: Mapping[str, bytes | None], timeout: timedelta) -> Request:
-    topics = [
-        {"name": flat} if topic_id is None else {"name": None, "topic_id": UUID(bytes=topic_id)}
-        for flat, topic_id in eased([*ids.items()])
-    ]
-    # Before v6 there are names only.
-    values = {"timeout": timeout, "topics": topics, "topic_names": list(ids)}
-    return Request("DeleteTopicsRequest", _DELETES_BY_ID, values)

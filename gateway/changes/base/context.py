@@ -1,58 +1,39 @@
-"""What every change works with."""
+"""What every change works with: the catalog, the cluster, and the admin request with its items."""
 
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
 from gateway.brokers.messages import ClusterAdmin
+from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import Catalog, Decide
-from gateway.changes.base.usage import Usage
-from gateway.names import DELIMITER, is_reserved
+from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
+from gateway.changes.base.refused import Refused
+from gateway.changes.base.usage import Trees, Usage
+from gateway.decision import Denied
+from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.policies.judge import NO_JUDGE, Judge
+from gateway.rules.nested import element_class, make
 from gateway.topic_ids import TopicIndex
+from gateway.views.access import Access
+from gateway.views.view import View
+from protocol import messages
+from protocol.pausing import paced
 
-
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """``children`` maps a namespace (``""``: the default one) to the paths directly below it,
-    sorted; ``topics`` to how many topics are in it, not below it."""
-
-    children: dict[str, list[str]]
-    topics: Counter[str]
-
-
-@dataclass(slots=True)
-class Trees:
-    """The tree as of now, kept until the catalog or the cluster's topics change."""
-
-    _snapshot: Snapshot | None = None
-    _version: int = 0
-    _tree: Tree = field(default_factory=lambda: Tree({}, Counter()))
-
-    def of(self, snapshot: Snapshot, index: TopicIndex) -> Tree:
-        """Looks at every topic there is if anything has changed, a microsecond or two each."""
-        if self._snapshot is not snapshot or self._version != index.version:
-            self._tree = _grow(snapshot, index)
-            self._snapshot, self._version = snapshot, index.version
-        return self._tree
-
-
-def _grow(snapshot: Snapshot, index: TopicIndex) -> Tree:
-    children: defaultdict[str, list[str]] = defaultdict(list)
-    for path in sorted(snapshot.namespaces):
-        children[path.rpartition(DELIMITER)[0]].append(path)
-    names = (flat.decode() for flat in list(index.names()))
-    owners = (snapshot.owner(flat).namespace for flat in names if not is_reserved(flat))
-    return Tree(dict(children), Counter(owners))
-
+Key = TypeVar("Key", bound=Hashable)
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
 
 ATTEMPTS: Final = 20
-"""How often what changes under the reader is read anew."""
+"""How often a change is decided anew when what it is decided by keeps changing."""
+
+
+class Outdated(Exception):
+    """The catalog has changed under what was read of the broker: read it once more."""
 
 
 class Cluster(Protocol):
@@ -75,10 +56,11 @@ def now_ms() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The catalog, the cluster, and who asks it. ``clock`` tells milliseconds since the epoch.
+    """The catalog, the cluster, and the connection for admin requests. ``clock`` returns
+    milliseconds since the epoch.
 
     ``deprecated_grants`` counts ACLs that were made over the wire and should not be any more, by
-    operation, until they are taken. ``judge`` asks the policies.
+    operation, until they are taken. ``judge`` evaluates the policies.
     """
 
     catalog: Catalog
@@ -98,6 +80,20 @@ class Context:
         else:
             await self.catalog.change(decide)
 
+    async def roll_back(
+        self,
+        entries: Collection[TopicEntry],
+        former: Callable[[Snapshot, TopicEntry], Change],
+    ) -> OSError | None:
+        """Put what there was in place of entries, unless these have changed since. Returns why
+        that failed: housekeeping ends them in time."""
+
+        def decide(newest: Snapshot) -> list[Change]:
+            held = newest.topics
+            return [former(newest, entry) for entry in entries if held.get(entry.flat) == entry]
+
+        return await self.tidy(decide)
+
     async def tidy(self, decide: Decide) -> OSError | None:
         """Change the catalog if there is anything to change; returns why that failed, where the
         request is done all the same."""
@@ -107,3 +103,113 @@ class Context:
         except OSError as error:
             return error
         return None
+
+
+async def decide_until_current(
+    context: Context, attempt: Callable[[], Awaitable[Answer]], what: str
+) -> Answer:
+    """The result of the first ``attempt`` that is not :class:`Outdated`; each begins with the
+    newest catalog. Raises :class:`Refused` when ``what`` keeps changing, OSError, and what the
+    attempt raises."""
+    for _ in range(ATTEMPTS):
+        await context.catalog.refresh()
+        try:
+            return await attempt()
+        except Outdated:
+            continue
+    raise Refused(REQUEST_TIMED_OUT, f"{what} keeps changing meanwhile; try again.")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A response body in the client's names, and the items that rules ``denied``, by name."""
+
+    body: bytes
+    denied: Mapping[str, Denied] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Batch(Generic[Key, Item, Answer]):
+    """One admin request that the gateway answers itself: its items, by their names or their places
+    in the request, on their way to their answers.
+
+    ``access`` is the client's, on the state of the catalog that the request is done on. ``keys``
+    are in the order of the request, each once. An item is ``left`` until it has one of the
+    ``answers``: the API's own, or why it is rejected. ``twins`` maps a second spelling to the first
+    one, whose answer it gets. ``denied`` are the items that rules deny, for the audit log: by name.
+    """
+
+    context: Context
+    access: Access
+    keys: Collection[Key]
+    left: dict[Key, Item] = field(default_factory=dict)
+    answers: dict[Key, Answer | Denied] = field(default_factory=dict)
+    twins: dict[Key, Key] = field(default_factory=dict)
+    denied: dict[str, Denied] = field(default_factory=dict)
+
+    @property
+    def view(self) -> View:
+        """The view by which names are read, on the state of the catalog that ``access`` has."""
+        return self.access.view
+
+    def follow_catalog(self) -> None:
+        """Go on by the newest state of the catalog that this process has."""
+        self.access = self.access.over(View(self.view.settings, self.context.catalog.snapshot))
+
+    async def refresh(self) -> None:
+        """Read the catalog to its end and go on by that; by the last state known while the catalog
+        cannot be read. Raises CatalogUnavailable, an OSError, when that is too old."""
+        catalog = self.context.catalog
+        try:
+            await catalog.refresh()
+        except CatalogUnavailable:
+            if not catalog.fresh:
+                raise
+        self.follow_catalog()
+
+    def is_open(self, key: Key) -> bool:
+        """Whether nothing is decided of an item yet."""
+        return key not in self.answers and key not in self.twins
+
+    def answer(self, key: Key, answer: Answer | Denied) -> None:
+        """Answer an item, which goes no further."""
+        self.answers[key] = answer
+        self.left.pop(key, None)
+
+    def deny(self, key: Key, why: Denied, shown: str | None = None) -> None:
+        """Reject an item by a rule; the audit log names it ``shown``, by default its key."""
+        self.answer(key, why)
+        self.denied[str(key) if shown is None else shown] = why
+
+    def reject(self, why: Denied, keys: Iterable[Key] | None = None) -> None:
+        """Reject these items; by default all that have no answer yet."""
+        if keys is None:
+            keys = [key for key in paced(self.keys) if self.is_open(key)]
+        for key in list(keys):
+            self.answer(key, why)
+
+    def restart(self) -> None:
+        """Forget all that was decided of the items: they are decided anew."""
+        for decided in (self.left, self.answers, self.twins, self.denied):
+            decided.clear()
+
+    def results(self) -> Iterator[tuple[Key, Answer | Denied]]:
+        """Every item with its answer, in the order of the request."""
+        for key in paced(self.keys):
+            yield key, self.answers[self.twins.get(key, key)]
+
+
+def write_response(
+    name: str, version: int, items: str, entries: Iterable[Mapping[str, object]]
+) -> bytes:
+    """The body of the response ``name``, whose array ``items`` has these entries."""
+    cls = messages.message_class(name, version)
+    item_class = element_class(cls, items)
+    return messages.write(make(cls, {items: tuple(make(item_class, each) for each in entries)}))
+
+
+def error_fields(answer: object) -> dict[str, object]:
+    """The error fields of a response's entry; no error unless ``answer`` is a :class:`Denied`."""
+    if isinstance(answer, Denied):
+        return {"error_code": answer.code, "error_message": answer.message}
+    return {"error_code": 0, "error_message": None}

@@ -1,24 +1,24 @@
-"""How a change says no: an error for the client instead of a change."""
+"""Errors that a change is rejected with, and how they name things in the client's spelling."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 from gateway.catalog.source import CatalogUnavailable
 from gateway.decision import Denied
 from gateway.error_codes import POLICY_VIOLATION, REQUEST_TIMED_OUT
-from gateway.names import LogicalName
+from gateway.names import DELIMITER, LogicalName
 from gateway.views.spelling import spell_name
 from gateway.views.view import View
 from protocol.pausing import paced
 
 UNAVAILABLE: Final = "unavailable"
-"""The rule of what is not refused, but not known or done now."""
+"""The rule of errors for what is not known, or cannot be done, now."""
 
 BROKER: Final = "broker"
-"""The rule of what the broker rejects."""
+"""The rule of errors that the broker responds with."""
 
 
 def try_again(text: str) -> Denied:
@@ -27,14 +27,12 @@ def try_again(text: str) -> Denied:
 
 
 UNANSWERED: Final = try_again("The broker does not say what became of it")
-"""What a client is told of an item that a broker's answer leaves out."""
+"""The error for an item that a broker's response leaves out."""
 
 
 class Refused(Exception):
-    """Nothing is changed; ``why`` is what the client is told.
-
-    It is raised inside of a catalog change, too, which writes nothing then.
-    """
+    """Nothing is changed, and the client gets the error ``why``. Raised inside a catalog change it
+    leaves the catalog as it is."""
 
     def __init__(self, code: int, message: str, rule: str = "namespaces") -> None:
         super().__init__(message)
@@ -42,21 +40,19 @@ class Refused(Exception):
 
     @classmethod
     def of(cls, why: Denied) -> Refused:
-        """With what a rule found, or the broker said, against the change."""
+        """The exception for a rule's, or the broker's, error."""
         return cls(why.code, why.message, why.rule)
 
 
 def refuse_if(why: Denied | None) -> None:
-    """Raise :class:`Refused` with what was found against a change; None: nothing was."""
+    """Raise :class:`Refused` with the error, if there is one."""
     if why is not None:
         raise Refused.of(why)
 
 
 def unavailable(error: OSError) -> Denied:
-    """What a client is told when the catalog or the cluster cannot be asked now.
-
-    The code is retriable. What the cluster's own errors say holds addresses, so it is not told.
-    """
+    """The retriable error for a catalog or a cluster that does not answer. The cluster's own
+    errors hold addresses, so their texts are kept from the client."""
     if isinstance(error, CatalogUnavailable):
         text = str(error)
     else:
@@ -64,15 +60,33 @@ def unavailable(error: OSError) -> Denied:
     return Denied(REQUEST_TIMED_OUT, text, UNAVAILABLE)
 
 
-def called(why: Denied, name: str, spelled: str) -> Denied:
-    """A refusal that speaks of what has the full ``name`` as the client does."""
+def respelled(why: Denied, name: str, spelled: str) -> Denied:
+    """The error with ``spelled``, as the client writes it, in place of the full ``name``."""
     return replace(why, message=why.message.replace(f"'{name}'", f"'{spelled}'"))
 
 
 def shown_topic(view: View, name: LogicalName) -> str:
-    """A topic that there may be, as the view spells it; its full name where it has none there."""
+    """A topic, whether or not it exists, as the view spells it; else its full name."""
     return spell_name(view.settings, view.snapshot, name) or str(name)
 
+
+def shown_namespace(view: View, path: str) -> str:
+    """A namespace as messages name it: the view's spelling without the final colon."""
+    return (view.spell_namespace(path) or path).removesuffix(DELIMITER)
+
+
+def list_names(names: Collection[str], hidden: int = 0) -> str:
+    """Names for a message: the first few, and how many more there are; ``hidden`` more may not be
+    named."""
+    first = [f"'{name}'" for name in sorted(names)[:MAX_NAMES]]
+    more = len(names) - len(first) + hidden
+    if more:
+        first.append(f"{more} more" if first else f"{more} that you do not see here")
+    return ", ".join(first)
+
+
+MAX_NAMES: Final = 10
+"""Names in one error message; of the others it says how many there are."""
 
 MAX_CHANGES: Final = 10_000
 """Records (QuorumController.MAX_RECORDS_PER_USER_OP), and partitions that are made
@@ -87,12 +101,10 @@ TOO_MANY_PARTITIONS: Final = Denied(
 
 
 def too_many_partitions(topics: Iterable[Any]) -> Denied | None:
-    """Why the topics of a CreateTopics request are too many for one; None: they are not.
-
-    Where a topic leaves it to the cluster how many partitions it gets, it counts as one.
-    """
+    """Why a CreateTopics request asks for too many partitions; None: it does not. A topic that
+    leaves its partition count to the cluster counts as one."""
     total = 0
     for topic in paced(topics):
-        asked = int(topic.num_partitions)
-        total += len(topic.assignments) or (1 if asked == -1 else max(asked, 0))
+        count = int(topic.num_partitions)
+        total += len(topic.assignments) or (1 if count == -1 else max(count, 0))
     return TOO_MANY_PARTITIONS if total > MAX_CHANGES else None

@@ -1,5 +1,4 @@
-"""The resources of a config request, as what they are: topics, namespaces, or rejected; and the
-operations on their configs."""
+"""The resources of config requests (topics and namespaces), and the operations on their configs."""
 
 from __future__ import annotations
 
@@ -20,10 +19,14 @@ OWN: Final = 1
 """DYNAMIC_TOPIC_CONFIG: set on the topic itself (DescribeConfigsResponse.ConfigSource)."""
 
 INHERITED: Final = 3
-"""DYNAMIC_DEFAULT_BROKER_CONFIG: how what a namespace sets is told."""
+"""DYNAMIC_DEFAULT_BROKER_CONFIG: the source shown for what a namespace sets."""
 
 DEFAULT: Final = 5
 """DEFAULT_CONFIG."""
+
+STRING_TYPE: Final = 2
+LIST_TYPE: Final = 7
+"""STRING and LIST (DescribeConfigsResponse.ConfigType)."""
 
 SET: Final = 0
 DELETE: Final = 1
@@ -60,7 +63,7 @@ Resource = TopicResource | NamespaceResource | Denied
 
 
 def resource_named(view: View, resource_type: int, name: str) -> Resource:
-    """What a client means by a resource. ``:`` alone is the outermost namespace it sees."""
+    """The topic or namespace that a client names. ``:`` alone is the outermost one it sees."""
     why = check_resource(resource_type, name)
     if why is not None:
         return why
@@ -79,8 +82,8 @@ def resource_named(view: View, resource_type: int, name: str) -> Resource:
 
 
 def moved_out(view: View, name: str, flat: str) -> Denied | None:
-    """Why a topic may not be changed from here although one of its names reaches it: it belongs
-    elsewhere, and an alias inside this view's home is only there so that clients go on."""
+    """Why a topic may not be changed from this view although an alias in its home reaches it: the
+    topic was moved out of the home, and the alias only lets clients go on."""
     settings = view.settings
     owner = view.snapshot.owner(flat).namespace
     if not settings.home or settings.escape or below(owner, settings.home) is not None:
@@ -93,8 +96,8 @@ def moved_out(view: View, name: str, flat: str) -> Denied | None:
 
 
 def own_home(view: View, path: str) -> Denied | None:
-    """Why the configs of a home itself may not be changed from inside: they are what its tenant
-    was given."""
+    """Why the configs of a home itself may not be changed from inside: they are set for its
+    tenant, not by it."""
     settings = view.settings
     if not settings.home or settings.escape or path != settings.home:
         return None
@@ -106,14 +109,14 @@ def own_home(view: View, path: str) -> Denied | None:
 
 
 def in_logical_names(view: View, denied: Denied, topic: TopicResource | None = None) -> Denied:
-    """A broker's error as it is told to the client."""
+    """A broker's error in the client's names."""
     facts = text_facts(view, {} if topic is None else {topic.flat: topic.name})
     return Denied(denied.code, restored(denied.message.encode(), facts).decode(), denied.rule)
 
 
 def text_facts(view: View, spelled: Mapping[str, str | None]) -> TextFacts:
-    """What a broker's text is read by. ``spelled`` are the topics that were asked for, by flat
-    name: these are told as they were spelled, all others (and None) as the view spells them."""
+    """How flat names in a broker's text are replaced. ``spelled`` are the topics of the request,
+    by flat name, as the client spells them; all others (and None) are spelled by the view."""
 
     def shown(flat: bytes) -> bytes | None:
         name = spelled.get(flat.decode(errors="replace"))
@@ -123,7 +126,7 @@ def text_facts(view: View, spelled: Mapping[str, str | None]) -> TextFacts:
 
 
 def relative_path(view: View, path: str) -> str | None:
-    """A namespace path as ``gateway.namespace`` tells it: relative to a home (``""``: the home
+    """A namespace path as ``gateway.namespace`` shows it: relative to a home (``""``: the home
     itself), with a leading colon outside of it; None where this view does not reach."""
     home, escape = view.settings.home, view.settings.escape
     if not home or path == home:
@@ -134,6 +137,6 @@ def relative_path(view: View, path: str) -> str | None:
 
 
 def second_spelling(first: str) -> Denied:
-    """The error for a resource that is asked to become two different things."""
+    """The error for a resource that is in the request twice, with different operations."""
     message = f"This is already in the request, as '{first}'."
     return Denied(INVALID_REQUEST, message, "spelling")

@@ -1,35 +1,103 @@
 """How many topics and partitions every namespace has: what counted limits are compared with.
 
-What counts is what the cluster lists, and what the catalog says is about to be there
-(``TopicEntry.counted``): between the decision that a topic may be made and the next listing of
-every gateway that knows it, its entry counts. Kept from one question to the next: a decision in
-the catalog writer's turn looks at what has changed, not at every topic there is.
+A topic counts once the cluster lists it, and before that while its catalog entry says that it is
+about to be made (``TopicEntry.counted``): from the decision that it may be made until the next
+listing of every gateway. Counts are kept from one question to the next: a decision in the catalog
+writer's turn looks at what has changed, not at every topic there is.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
-from gateway.names import is_reserved, parents
+from gateway.names import DELIMITER, is_reserved, parents
+from gateway.policies.limits import Usage as AnyUsage
 from gateway.topic_ids import TopicIndex
 
-_Counted = tuple[str, int]
-"""The namespace that a topic counts in, and its partitions."""
+LISTING_HOLDS: Final = 30_000
+"""Milliseconds for which a listing of the cluster may be counted by: entries of topics that it
+lacks are kept for longer (``create_plan.CREATION_TIME``)."""
+
+_ROOM: Final = -sys.maxsize
+"""So little usage that any limit has room for more."""
 
 
-class Usage:
-    """Implements :class:`gateway.policies.limits.Usage` for one catalog and one cluster."""
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """``children`` maps a namespace (``""``: the default one) to the paths directly below it,
+    sorted; ``topics`` to how many listed topics are in it, not below it."""
+
+    children: dict[str, list[str]]
+    topics: Counter[str]
+
+
+@dataclass(slots=True)
+class Trees:
+    """The tree as of now, kept until the catalog or the cluster's topics change."""
+
+    _snapshot: Snapshot | None = None
+    _version: int = 0
+    _tree: Tree = field(default_factory=lambda: Tree({}, Counter()))
+
+    def of(self, snapshot: Snapshot, index: TopicIndex) -> Tree:
+        """Looks at every topic there is if anything has changed, a microsecond or two each."""
+        if self._snapshot is not snapshot or self._version != index.version:
+            children: defaultdict[str, list[str]] = defaultdict(list)
+            for path in sorted(snapshot.namespaces):
+                children[path.rpartition(DELIMITER)[0]].append(path)
+            names = (flat.decode() for flat in list(index.names()))
+            owners = (snapshot.owner(flat).namespace for flat in names if not is_reserved(flat))
+            self._tree = Tree(dict(children), Counter(owners))
+            self._snapshot, self._version = snapshot, index.version
+        return self._tree
+
+
+class Counts:
+    """Topics and partitions by namespace. Implements :class:`gateway.policies.limits.Usage`."""
 
     def __init__(self) -> None:
-        self._counted: dict[str, _Counted] = {}
         self._topics: Counter[str] = Counter()
         self._partitions: Counter[str] = Counter()
-        self._tree_topics: Counter[str] = Counter()
-        self._tree_partitions: Counter[str] = Counter()
+        self._tree_topics: Counter[str | None] = Counter()
+        self._tree_partitions: Counter[str | None] = Counter()
+
+    def add(self, namespace: str, partitions: int, topics: int = 1) -> None:
+        """Count so many partitions, and topics, more in a namespace."""
+        self._topics[namespace] += topics
+        self._partitions[namespace] += partitions
+        for tier in (None, *parents(namespace)):
+            self._tree_topics[tier] += topics
+            self._tree_partitions[tier] += partitions
+
+    def topics(self, path: str) -> int:
+        """Topics of one namespace (``""``: the default one), without those below it."""
+        return self._topics[path]
+
+    def partitions(self, path: str) -> int:
+        """Partitions of the topics of one namespace."""
+        return self._partitions[path]
+
+    def tree_topics(self, path: str | None) -> int:
+        """Topics of a namespace and all below it; None: of all namespaces, the default one too."""
+        return self._tree_topics[path]
+
+    def tree_partitions(self, path: str | None) -> int:
+        """Partitions of the topics of a namespace and all below it."""
+        return self._tree_partitions[path]
+
+
+class Usage(Counts):
+    """The counts of one catalog and one cluster."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counted: dict[str, tuple[str, int]] = {}
         self._namespaces: Mapping[str, Namespace] | None = None
         self._entries: Mapping[str, TopicEntry] = {}
         self._listed: Mapping[bytes, int] = {}
@@ -51,99 +119,78 @@ class Usage:
         self._namespaces, self._entries = snapshot.namespaces, snapshot.topics
         self._listed, self._version = index.partitions, index.version
         for flat in changed:
-            self._count(flat, _counted(snapshot, index, flat))
+            before, now = self._counted.get(flat), _counted(snapshot, index, flat)
+            if before == now:
+                continue
+            if before is not None:
+                self.add(before[0], -before[1], -1)
+                del self._counted[flat]
+            if now is not None:
+                self.add(*now)
+                self._counted[flat] = now
         return self
-
-    def topics(self, path: str) -> int:
-        """Topics of one namespace (``""``: the default one), without those below it."""
-        return self._topics[path]
-
-    def partitions(self, path: str) -> int:
-        """Their partitions."""
-        return self._partitions[path]
 
     def partitions_of(self, flat: str) -> int:
         """The partitions that one topic counts with; 0: it does not count."""
-        found = self._counted.get(flat)
-        return 0 if found is None else found[1]
-
-    def tree_topics(self, path: str | None) -> int:
-        """Topics of a namespace and all below it; None: of all namespaces, the default one too."""
-        return len(self._counted) if path is None else self._tree_topics[path]
-
-    def tree_partitions(self, path: str | None) -> int:
-        """Their partitions."""
-        return self._partitions.total() if path is None else self._tree_partitions[path]
-
-    def _count(self, flat: str, now: _Counted | None) -> None:
-        before = self._counted.get(flat)
-        if before == now:
-            return
-        if before is not None:
-            self._add(before, -1)
-            del self._counted[flat]
-        if now is not None:
-            self._add(now, 1)
-            self._counted[flat] = now
-
-    def _add(self, counted: _Counted, sign: int) -> None:
-        namespace, partitions = counted
-        self._topics[namespace] += sign
-        self._partitions[namespace] += sign * partitions
-        for tier in parents(namespace):
-            self._tree_topics[tier] += sign
-            self._tree_partitions[tier] += sign * partitions
+        return self._counted.get(flat, ("", 0))[1]
 
 
-class Expected:
-    """Usage, and what else is about to come by the same decision."""
-
-    def __init__(self, usage: Usage) -> None:
-        self._usage = usage
-        self._topics: Counter[str | None] = Counter()
-        self._partitions: Counter[str | None] = Counter()
-        self._tree_topics: Counter[str | None] = Counter()
-        self._tree_partitions: Counter[str | None] = Counter()
-
-    def add(self, namespace: str, partitions: int, topics: int = 1) -> None:
-        """So many partitions, and topics, more in a namespace."""
-        self._topics[namespace] += topics
-        self._partitions[namespace] += partitions
-        for tier in (None, *parents(namespace)):
-            self._tree_topics[tier] += topics
-            self._tree_partitions[tier] += partitions
-
-    def topics(self, path: str) -> int:
-        """See :class:`Usage`."""
-        return self._usage.topics(path) + self._topics[path]
-
-    def partitions(self, path: str) -> int:
-        """See :class:`Usage`."""
-        return self._usage.partitions(path) + self._partitions[path]
-
-    def tree_topics(self, path: str | None) -> int:
-        """See :class:`Usage`."""
-        return self._usage.tree_topics(path) + self._tree_topics[path]
-
-    def tree_partitions(self, path: str | None) -> int:
-        """See :class:`Usage`."""
-        return self._usage.tree_partitions(path) + self._tree_partitions[path]
-
-
-def _counted(snapshot: Snapshot, index: TopicIndex, flat: str) -> _Counted | None:
-    """What a flat name counts as; None: there is no such topic, nor will there be."""
+def _counted(snapshot: Snapshot, index: TopicIndex, flat: str) -> tuple[str, int] | None:
+    """The namespace that a topic counts in, and its partitions; None: there is no such topic, nor
+    will there be."""
     if is_reserved(flat):
         return None
     entry = snapshot.topics.get(flat)
     expected = 0 if entry is None else entry.counted
-    there = index.exists(flat.encode())
-    if not there and not expected:
+    exists = index.exists(flat.encode())
+    if not exists and not expected:
         return None
-    # One that was learnt of since the last listing has a partition at least.
-    listed = index.partitions.get(flat.encode(), 1) if there else 0
+    # A topic that was learnt of since the last listing has a partition at least.
+    listed = index.partitions.get(flat.encode(), 1) if exists else 0
     return snapshot.owner(flat).namespace, max(expected, listed)
 
 
-LISTING_HOLDS: Final = 30_000
-"""Milliseconds for which a listing of the cluster may be counted by: entries of topics that it
-lacks are kept for longer (``housekeeping.CREATION_TIME``)."""
+class Expected(Counts):
+    """Usage, and what else the same decision is about to add."""
+
+    def __init__(self, usage: Usage) -> None:
+        super().__init__()
+        self._usage = usage
+
+    def topics(self, path: str) -> int:
+        """See :class:`Counts`."""
+        return self._usage.topics(path) + super().topics(path)
+
+    def partitions(self, path: str) -> int:
+        """See :class:`Counts`."""
+        return self._usage.partitions(path) + super().partitions(path)
+
+    def tree_topics(self, path: str | None) -> int:
+        """See :class:`Counts`."""
+        return self._usage.tree_topics(path) + super().tree_topics(path)
+
+    def tree_partitions(self, path: str | None) -> int:
+        """See :class:`Counts`."""
+        return self._usage.tree_partitions(path) + super().tree_partitions(path)
+
+
+class UsageForMove:
+    """Usage as it limits topics that come from the namespace ``former``: a tree that holds both
+    namespaces gets no more topics by the move, so it has room, however many it holds."""
+
+    def __init__(self, usage: AnyUsage, former: str) -> None:
+        self.topics = usage.topics
+        self.partitions = usage.partitions
+        self._usage = usage
+        self._former = former
+
+    def tree_topics(self, path: str | None) -> int:
+        """Topics of a namespace and all below it."""
+        return _ROOM if self._holds_former(path) else self._usage.tree_topics(path)
+
+    def tree_partitions(self, path: str | None) -> int:
+        """Partitions of the topics of a namespace and all below it."""
+        return _ROOM if self._holds_former(path) else self._usage.tree_partitions(path)
+
+    def _holds_former(self, path: str | None) -> bool:
+        return path is None or self._former == path or self._former.startswith(path + DELIMITER)

@@ -1,9 +1,9 @@
 """The virtual configs ``gateway.*``: how stock tools move topics and look into namespaces.
 
 No broker knows them, and they never reach one. All of them are described as read-only defaults,
-whatever can be done by setting them: tools that synchronize configs copy every dynamic one to
-another cluster (MirrorMaker 2), or delete those that they have not set themselves (Strimzi's Topic
-Operator). So what a tool may do without knowing these keys changes nothing, DELETE included.
+whatever setting them does: tools that synchronize configs copy every dynamic one to another cluster
+(MirrorMaker 2), or delete those that they have not set themselves (Strimzi's Topic Operator). So
+what a tool may do without knowing these keys changes nothing, DELETE included.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
         " num.partitions of the brokers says.",
     }
 )
-"""THE table: every key there is, and what it is for."""
+"""Every virtual config, and its documentation."""
 
 _TO_MOVE: Final = frozenset({NAMESPACE, TOPIC, ALIAS_UNTIL, RELEASE})
 _OF_NAMESPACES: Final = frozenset({PRINCIPALS, AUTO_CREATE, NUM_PARTITIONS})
@@ -67,8 +67,8 @@ _MILLISECONDS: Final = re.compile(r"[0-9]{1,15}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """What a client asks of a topic: ``namespace`` is as it wrote it, a tier path without a final
-    colon (``""``: the home or, without one, the default namespace; ``":"``: the default one).
+    """A requested move of a topic. ``namespace`` is as the client wrote it, a tier path without a
+    final colon (``""``: the home or, without one, the default namespace; ``":"``: the default one).
     ``topic`` None: the name stays. ``alias_until`` is in milliseconds since the epoch."""
 
     namespace: str
@@ -78,16 +78,16 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """The topic goes back to its flat name in the default namespace."""
+    """A requested release: the topic goes back to its flat name in the default namespace."""
 
 
 def is_virtual(key: str) -> bool:
-    """Whether a config key is the gateway's: known or not, it is not for the broker."""
+    """Whether a config key is the gateway's: known or not, no broker is sent it."""
     return key.startswith(PREFIX)
 
 
 def read_move(operations: Sequence[Operation], now: int) -> Move | Release | None:
-    """What the operations of an IncrementalAlterConfigs on a topic ask for beside broker configs.
+    """The move that the operations of an IncrementalAlterConfigs on a topic request; None: none.
 
     ``now`` is in milliseconds since the epoch. Raises :class:`Refused`, INVALID_CONFIG, for any
     other use of a virtual key, and INVALID_REQUEST for a move together with anything else.
@@ -106,7 +106,14 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
     if len(by_key) != len(virtual):
         raise Refused(INVALID_REQUEST, "A config key is in the request twice.")
     if RELEASE in by_key:
-        return _read_release(by_key)
+        if len(by_key) > 1:
+            text = f"'{RELEASE}' is set alone, without other '{PREFIX}' keys."
+            raise Refused(INVALID_CONFIG, text)
+        value = by_key[RELEASE].value
+        if (value or "").strip().lower() != "true":
+            text = f"'{RELEASE}' can be set to 'true' only, not to '{value}'."
+            raise Refused(INVALID_CONFIG, text)
+        return Release()
     where = by_key.get(NAMESPACE)
     if where is None:
         raise Refused(INVALID_CONFIG, f"'{virtual[0].key}' is set along with '{NAMESPACE}' only.")
@@ -126,10 +133,8 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
 
 def refuse_on_topic(key: str) -> Refused:
     """The error for a virtual key that CreateTopics or AlterConfigs puts on a topic."""
-    if key in _OF_NAMESPACES:
-        return _of_namespaces(key)
-    if key == POLICIES:
-        return _read_only(key)
+    if key in _OF_NAMESPACES or key == POLICIES:
+        return _fixed(key)
     return Refused(
         INVALID_CONFIG,
         f"'{key}' cannot be set here; IncrementalAlterConfigs of '{NAMESPACE}' moves a topic, of"
@@ -138,12 +143,8 @@ def refuse_on_topic(key: str) -> Refused:
 
 
 def refuse_on_namespace(key: str) -> Refused:
-    """The error for a virtual key that is set on a namespace (``gateway.adopt`` at its creation
-    is not asked here)."""
-    if key in _READ_ONLY:
-        return _read_only(key)
-    if key == ADOPT:
-        return Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
+    """The error for a virtual key that is set on a namespace, but for ``gateway.adopt`` at its
+    creation."""
     if key in _TO_MOVE:
         return Refused(INVALID_CONFIG, f"'{key}' moves topics; a namespace cannot be moved.")
     if key == PRINCIPALS:
@@ -151,7 +152,7 @@ def refuse_on_namespace(key: str) -> Refused:
             INVALID_CONFIG,
             f"'{key}' is set on a namespace that exists, by IncrementalAlterConfigs.",
         )
-    return unknown(key)
+    return _fixed(key)
 
 
 def read_adopt(configs: Mapping[str, str | None]) -> bool:
@@ -193,38 +194,23 @@ def read_time(text: str, now: int) -> int:
     return at
 
 
-def unknown(key: str) -> Refused:
-    """The error for a key that nobody knows."""
-    known = ", ".join(sorted(DOCUMENTATION))
-    return Refused(INVALID_CONFIG, f"'{key}' is no config of this gateway; there are {known}.")
-
-
-def _read_only(key: str) -> Refused:
-    return Refused(INVALID_CONFIG, f"'{key}' tells what is; it cannot be changed.")
-
-
-def _of_namespaces(key: str) -> Refused:
-    return Refused(INVALID_CONFIG, f"'{key}' is a config of namespaces; a topic has none.")
-
-
-def _read_release(by_key: Mapping[str, Operation]) -> Release:
-    if len(by_key) > 1:
-        raise Refused(INVALID_CONFIG, f"'{RELEASE}' is set alone, without other '{PREFIX}' keys.")
-    value = by_key[RELEASE].value
-    if (value or "").strip().lower() != "true":
-        raise Refused(INVALID_CONFIG, f"'{RELEASE}' can be set to 'true' only, not to '{value}'.")
-    return Release()
+def _fixed(key: str) -> Refused:
+    """The error for a key that cannot be set on such a resource, or that there is not."""
+    if key in _READ_ONLY:
+        text = f"'{key}' is read-only: only the gateway sets it."
+    elif key == ADOPT:
+        text = f"'{ADOPT}' can be set only when a namespace is created."
+    elif key in _OF_NAMESPACES:
+        text = f"'{key}' is a config of namespaces; a topic has none."
+    else:
+        known = ", ".join(sorted(DOCUMENTATION))
+        text = f"'{key}' is no config of this gateway; there are {known}."
+    return Refused(INVALID_CONFIG, text)
 
 
 def _check_movable(one: Operation) -> None:
-    if one.key in _READ_ONLY:
-        raise _read_only(one.key)
-    if one.key == ADOPT:
-        raise Refused(INVALID_CONFIG, f"'{ADOPT}' counts when a namespace is created only.")
-    if one.key in _OF_NAMESPACES:
-        raise _of_namespaces(one.key)
     if one.key not in _TO_MOVE:
-        raise unknown(one.key)
+        raise _fixed(one.key)
     if one.operation == DELETE and one.key == NAMESPACE:
         # It released the topic once, and tools sent it that delete every config they do not know.
         raise Refused(
@@ -237,7 +223,7 @@ def _check_movable(one: Operation) -> None:
 
 
 def without_virtual(keys: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The config keys that the broker is asked for; None: all of them. Never none at all, since
+    """The config keys that the broker is queried for; None: all of them. Never none at all, since
     brokers take an empty list for all."""
     if not keys:
         return None

@@ -1,7 +1,7 @@
 """AlterConfigs and IncrementalAlterConfigs (KIP-339) of topics and namespaces.
 
-Topics are changed at the broker, in one question; then namespaces, then topics are moved, each in
-the order of the request. Every resource is answered, in that order.
+Topics are changed at the broker, all in one request; then namespaces are changed, then topics
+moved, each in the order of the request. Every resource is answered, in that order.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.changes.base import admin_rights
-from gateway.changes.base.batch import Answered, Batch, error_fields, write_response
-from gateway.changes.base.context import Context
-from gateway.changes.base.refused import BROKER, Refused, called, unavailable
+from gateway.changes.base.context import Answered, Batch, Context, error_fields, write_response
+from gateway.changes.base.refused import BROKER, Refused, respelled, unavailable
 from gateway.changes.base.resources import (
     DELETE,
     SET,
@@ -38,13 +37,14 @@ from gateway.changes.base.virtual_configs import (
     refuse_on_topic,
 )
 from gateway.changes.configs.alter_topics import alter_topics, replacing
-from gateway.changes.namespaces.alter_namespaces import alter_namespace
-from gateway.changes.namespaces.home_principals import (
+from gateway.changes.namespaces.namespace_configs import alter_namespace
+from gateway.changes.namespaces.namespace_settings import (
+    SETTINGS,
     change_principals,
+    change_settings,
     is_home_change,
     principals_of,
 )
-from gateway.changes.namespaces.namespace_settings import change_settings, is_setting
 from gateway.changes.topics.move_topics import move_topic
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
@@ -70,7 +70,7 @@ class _Item:
 
 @dataclass(slots=True, kw_only=True)
 class _Batch(Batch[int, _Item, None]):
-    """A request as it is done; the answer None: it is done. ``whole``: what is not named falls back
+    """One request; the answer None: it is done. ``whole``: keys that are not named fall back
     (AlterConfigs)."""
 
     whole: bool
@@ -104,15 +104,17 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
         validate_only=request.validate_only,
     )
     try:
-        await batch.renew()
+        await batch.refresh()
     except OSError as error:
-        batch.end(unavailable(error))
+        batch.reject(unavailable(error))
     else:
         _read(batch, resources, admin_rights.configs(batch.access, api, resources))
-        await _do_topics(batch)
+        await _alter_topics(batch)
         for number, item in list(batch.left.items()):
             if isinstance(item.what, NamespaceResource):
-                batch.answer(number, await _outcome(batch, _namespace(batch, item.what, item)))
+                batch.answer(
+                    number, await _outcome(batch, _alter_namespace(batch, item.what, item))
+                )
         for number, item in list(batch.left.items()):
             assert item.moves is not None
             done = move_topic(
@@ -133,11 +135,8 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
     return Answered(write_response(f"{api}Response", version, "responses", entries), batch.denied)
 
 
-# -- what is asked ---------------------------------------------------------------------------------
-
-
 def _read(batch: _Batch, resources: Sequence[Any], denied: Mapping[ConfigResource, Denied]) -> None:
-    """What is to be done to which resource, but for those that ACLs have ``denied``."""
+    """Find the resources and what is to be done to them, but for those ``denied`` by ACLs."""
     view = batch.view
     firsts: dict[tuple[type, str], tuple[int, _Item]] = {}
     for number, resource in enumerate(paced(resources)):
@@ -175,7 +174,7 @@ def _read(batch: _Batch, resources: Sequence[Any], denied: Mapping[ConfigResourc
 
 
 def _adopted(context: Context, resource: Any, operations: tuple[Operation, ...]) -> _Item | None:
-    """A move of a name that is unknown now may have been done by a request before this one."""
+    """The move of a name that is unknown now: a request before this one may have done it."""
     if resource.resource_type != TOPIC_RESOURCE:
         return None
     try:
@@ -195,7 +194,7 @@ def _read_topic(batch: _Batch, number: int, item: _Item, topic: TopicResource) -
             return
         present = relative_path(view, view.snapshot.owner(topic.flat).namespace)
         for one in eased(item.operations):
-            # Who writes back what was described sends this, too, and changes nothing by it.
+            # Tools that write back what was described send this, too, and change nothing by it.
             if is_virtual(one.key) and (one.key != NAMESPACE or one.value != present):
                 raise refuse_on_topic(one.key)
         item.operations = tuple(one for one in eased(item.operations) if not is_virtual(one.key))
@@ -203,11 +202,8 @@ def _read_topic(batch: _Batch, number: int, item: _Item, topic: TopicResource) -
         batch.answer(number, refused.why)
 
 
-# -- how it is done --------------------------------------------------------------------------------
-
-
-async def _do_topics(batch: _Batch) -> None:
-    """The topics that are not moved, all at once."""
+async def _alter_topics(batch: _Batch) -> None:
+    """Alter the topics that are not moved, all at once."""
     topics = {
         item.what.flat: (number, item)
         for number, item in batch.left.items()
@@ -217,7 +213,15 @@ async def _do_topics(batch: _Batch) -> None:
         return
     answers: Mapping[str, Denied | None]
     try:
-        operations = await _operations(batch, {flat: item for flat, (_, item) in topics.items()})
+        operations: Mapping[str, Sequence[Operation]]
+        if batch.whole:
+            given = {
+                flat: {one.key: one.value for one in eased(item.operations)}
+                for flat, (_, item) in topics.items()
+            }
+            operations = await replacing(batch.context, given)
+        else:
+            operations = {flat: item.operations for flat, (_, item) in topics.items()}
         answers = await alter_topics(
             batch.context, operations, batch.validate_only, batch.access.principal
         )
@@ -228,40 +232,33 @@ async def _do_topics(batch: _Batch) -> None:
     for flat, (number, item) in paced(topics.items()):
         why = answers.get(flat)
         if why is not None and why.rule == POLICIES:
-            why = called(why, str(batch.view.snapshot.owner(flat)), item.what.name)
+            why = respelled(why, str(batch.view.snapshot.owner(flat)), item.what.name)
         elif why is not None:
             why = in_logical_names(batch.view, why, TopicResource(item.what.name, flat))
         batch.answer(number, why)
 
 
-async def _operations(
-    batch: _Batch, topics: Mapping[str, _Item]
-) -> Mapping[str, Sequence[Operation]]:
-    if not batch.whole:
-        return {flat: item.operations for flat, item in topics.items()}
-    given = {
-        flat: {one.key: one.value for one in eased(item.operations)}
-        for flat, item in topics.items()
-    }
-    return await replacing(batch.context, given)
-
-
-async def _namespace(batch: _Batch, namespace: NamespaceResource, item: _Item) -> None:
+async def _alter_namespace(batch: _Batch, namespace: NamespaceResource, item: _Item) -> None:
     if not namespace.path:
         raise Refused(INVALID_REQUEST, "The default namespace has no configs of its own.")
     if not batch.whole and is_home_change(item.operations):
         (one,) = item.operations
         await change_principals(batch.context, batch.view, namespace.path, one, batch.validate_only)
         return
-    # Who writes back what was described sends this, too, and changes nothing by it.
+    # Tools that write back what was described send this, too, and change nothing by it.
     present = Operation(PRINCIPALS, SET, principals_of(batch.view.snapshot, namespace.path))
     if batch.whole:
         item.operations = tuple(one for one in eased(item.operations) if one != present)
-    settings = _taken_settings(batch, namespace.path, item)
+    settings = [one for one in eased(item.operations) if one.key in SETTINGS]
+    item.operations = tuple(one for one in eased(item.operations) if one.key not in SETTINGS)
+    found = batch.view.snapshot.namespaces.get(namespace.path)
+    if batch.whole and found is not None:
+        given = {one.key for one in settings}
+        settings += [Operation(key, DELETE) for key in found.settings if key not in given]
     for one in eased(item.operations):
         if is_virtual(one.key):
             raise refuse_on_namespace(one.key)
-    # What is wrong with them is said before anything is done.
+    # Settings are validated before anything is done.
     await change_settings(batch.context, namespace.path, settings, validate_only=True)
 
     def operations(own: Mapping[str, str]) -> Sequence[Operation]:
@@ -276,18 +273,6 @@ async def _namespace(batch: _Batch, namespace: NamespaceResource, item: _Item) -
         )
     if settings and not batch.validate_only:
         await change_settings(batch.context, namespace.path, settings)
-
-
-def _taken_settings(batch: _Batch, path: str, item: _Item) -> list[Operation]:
-    """The operations that are about settings, which are taken out of the item's; where the whole
-    is given what is not named falls back."""
-    settings = [one for one in eased(item.operations) if is_setting(one.key)]
-    item.operations = tuple(one for one in eased(item.operations) if not is_setting(one.key))
-    namespace = batch.view.snapshot.namespaces.get(path)
-    if batch.whole and namespace is not None:
-        given = {one.key for one in settings}
-        settings += [Operation(key, DELETE) for key in namespace.settings if key not in given]
-    return settings
 
 
 async def _outcome(batch: _Batch, done: Awaitable[None]) -> Denied | None:

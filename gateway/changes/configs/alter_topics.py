@@ -1,47 +1,56 @@
 """Changing the configs of topics: what is set on a topic is its own, what is deleted falls back.
 
 A key is recorded as the topic's own before the broker has it, and no more after the broker has
-what it falls back to: whatever is interrupted, no namespace overrides what somebody set. It is
-recorded while nothing is being applied to that key of the topic: brokers cannot be asked to write
-only if nobody else has, so a job that began before must have ended.
+what it falls back to: whatever is interrupted, no namespace overrides what was set on a topic. It
+is recorded while nothing is being applied to that key of the topic: brokers have no conditional
+writes, so a job that began before must have ended.
+
+Policies have judged a topic where it was. So where it is is read before the broker is sent the
+change, and judged again if that is not as it was; and after the broker has responded: what was done
+to a topic that was moved meanwhile is undone. A move reads the topic afterwards, too
+(``move_topics``), so one of the two sees the other.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.broker import read_dynamic, write
-from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused
-from gateway.changes.base.resources import DELETE, SET, Operation
-from gateway.changes.configs.judged_again import CHANGED, judge_anew, undo_moved
-from gateway.changes.inheritance.inherited import (
+from gateway.changes.base.broker import read_dynamic, write_configs
+from gateway.changes.base.config_policies import subject_to_policies, topic_violations
+from gateway.changes.base.context import ATTEMPTS, Context
+from gateway.changes.base.inherited import (
     entry_for,
     inherited,
     later,
     own_configs,
     pending,
     settled,
+    tiers,
 )
-from gateway.changes.judging.judged_configs import judged, refused_topics
+from gateway.changes.base.refused import Refused, try_again
+from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.identity import ANONYMOUS
 from protocol.pausing import eased, paced
 
-Wanted = Mapping[str, Sequence[Operation]]
+Operations = Mapping[str, Sequence[Operation]]
 """The operations by flat name."""
+
+Keys = dict[str, frozenset[str]]
+"""Config keys by flat name."""
 
 JOB_PATIENCE = 15.0
 """Seconds for which a job that may write the same keys is waited for: more than it takes until
 another gateway goes on with the job of one that is gone."""
 
 _LOOK: Final = 0.05
+_CHANGED: Final = try_again("The topic was moved, or what it inherits has changed, in the meantime")
 
 
 class _Busy(Exception):
@@ -51,10 +60,8 @@ class _Busy(Exception):
 async def replacing(
     context: Context, configs: Mapping[str, Mapping[str, str | None]]
 ) -> dict[str, list[Operation]]:
-    """What makes ``configs`` (by flat name) all that is the topics' own, as AlterConfigs does.
-
-    Raises OSError and :class:`Refused`.
-    """
+    """The operations that make ``configs`` (by flat name) all that is the topics' own, as
+    AlterConfigs does. Raises OSError and :class:`Refused`."""
     dynamic = await read_dynamic(context, list(configs))
     return {
         flat: [
@@ -67,66 +74,28 @@ async def replacing(
 
 async def alter_topics(
     context: Context,
-    wanted: Wanted,
+    wanted: Operations,
     validate_only: bool = False,
     principal: str = ANONYMOUS.principal,
 ) -> dict[str, Denied | None]:
     """Do the operations, as far as policies allow it; None for each flat name where they are done.
 
-    The messages of the rest are the broker's, in flat names, or, with the rule ``policies``, the
+    The messages of the errors are the broker's, in flat names, or, with the rule ``policies``, the
     policies' own. Raises OSError, and :class:`Refused` when something else is being done to the
     same configs for long.
     """
     snapshot = context.catalog.snapshot
     answers: dict[str, Denied | None] = {}
     left = dict(wanted)
-    if validate_only or judged(context, wanted) or any(tracked(snapshot, f) for f in wanted):
-        translated = _for_broker(snapshot, wanted)
-        answers = await write(context, translated, validate_only=True)
+    subject = subject_to_policies(context, wanted)
+    if validate_only or subject or any(tracked(snapshot, flat) for flat in wanted):
+        answers = await write_configs(context, _for_broker(snapshot, wanted), validate_only=True)
         left = {flat: ops for flat, ops in wanted.items() if answers.get(flat) is None}
-        answers |= await refused_topics(context, principal, left)
+        answers |= await topic_violations(context, principal, left)
         left = {flat: ops for flat, ops in left.items() if answers.get(flat) is None}
     if validate_only or not left:
         return answers
-    added = await _record(context, _set_keys(left))
-    if context.judge.policies.judges:
-        sent, done = await _write_judged(context, principal, left, snapshot, added)
-    else:
-        sent = _for_broker(context.catalog.snapshot, left)
-        done = await write(context, sent)
-    done |= await _take_back(context, sent, left, done, added)
-    values = {
-        flat: {o.key: o.value for o in eased(left[flat]) if o.operation == SET and o.value}
-        for flat, denied in done.items()
-        if denied is None and flat in left
-    }
-    await _keep(context, values)
-    return answers | done
-
-
-async def _write_judged(
-    context: Context,
-    principal: str,
-    wanted: Wanted,
-    judged: Snapshot,
-    added: dict[str, frozenset[str]],
-) -> tuple[Wanted, dict[str, Denied | None]]:
-    """Change the topics at the broker, if they still may be what they were judged to be; what was
-    sent, and what became of it. ``added`` gets keys that are recorded by the way."""
-    before = await read_dynamic(context, list(wanted))
-    refused, seen = await judge_anew(context, principal, wanted, judged, added)
-    left = {flat: operations for flat, operations in wanted.items() if flat not in refused}
-    more = await _record(context, _set_keys(left))
-    if more:
-        # They have come to a namespace, where a job may have written before that was recorded.
-        added |= {flat: keys | added.get(flat, frozenset()) for flat, keys in more.items()}
-        refused |= dict.fromkeys(more, CHANGED)
-        left = {flat: operations for flat, operations in left.items() if flat not in more}
-    sent = _for_broker(seen, left)
-    done = await write(context, sent)
-    taken = {flat: sent[flat] for flat in left if done.get(flat) is None}
-    undone = await undo_moved(context, taken, before, seen, added)
-    return sent, {**done, **undone, **refused}
+    return answers | await _Alteration(context, principal, left, judged=snapshot).run()
 
 
 def tracked(snapshot: Snapshot, flat: str) -> bool:
@@ -135,7 +104,7 @@ def tracked(snapshot: Snapshot, flat: str) -> bool:
     return bool(snapshot.owner(flat).namespace) or (entry is not None and entry.apply)
 
 
-def _for_broker(snapshot: Snapshot, wanted: Wanted) -> dict[str, list[Operation]]:
+def _for_broker(snapshot: Snapshot, wanted: Operations) -> dict[str, list[Operation]]:
     """Deleting a key that a namespace sets is setting it to what is inherited."""
     translated: dict[str, list[Operation]] = {}
     for flat, operations in wanted.items():
@@ -149,125 +118,214 @@ def _for_broker(snapshot: Snapshot, wanted: Wanted) -> dict[str, list[Operation]
     return translated
 
 
-def _set_keys(wanted: Wanted) -> dict[str, frozenset[str]]:
-    return {flat: _keys(operations, set_only=True) for flat, operations in wanted.items()}
-
-
 def _keys(operations: Sequence[Operation], *, set_only: bool) -> frozenset[str]:
     return frozenset(o.key for o in eased(operations) if (o.operation != DELETE) is set_only)
 
 
-async def _record(
-    context: Context, keys: Mapping[str, Collection[str]]
-) -> dict[str, frozenset[str]]:
-    """Make keys the topics' own; returns those that were not.
+def _set_keys(wanted: Operations) -> Keys:
+    return {flat: _keys(operations, set_only=True) for flat, operations in wanted.items()}
 
-    It is done while no job may write them: one that has read the catalog before could have the
-    last word. Raises :class:`Refused` when a job takes too long.
-    """
-    added: dict[str, frozenset[str]] = {}
 
-    def decide(snapshot: Snapshot) -> Sequence[Change]:
-        added.clear()
-        changes: list[Change] = []
-        for flat, names in keys.items():
-            own = own_configs(snapshot, flat)
-            new = frozenset(names) - own
-            if new and tracked(snapshot, flat):
-                if _job_pending(snapshot, flat, new):
-                    raise _Busy
-                added[flat] = new
-                entry = entry_for(snapshot, flat, context.clock())
-                changes.append(replace(entry, own_configs=tuple(sorted(own | new))))
-        return changes
+@dataclass(slots=True)
+class _Alteration:
+    """The operations that are validated, and allowed by policies on the catalog as ``judged``.
+    ``recorded`` are the keys that this alteration has made the topics' own."""
 
-    for _ in range(max(1, round(JOB_PATIENCE / _LOOK))):
-        try:
-            # Most topics are in no namespace, and then there is nothing to write.
-            if decide(context.catalog.snapshot):
-                await context.catalog.change(decide)
-            return added
-        except _Busy:
-            await asyncio.sleep(_LOOK)
+    context: Context
+    principal: str
+    wanted: Operations
+    judged: Snapshot
+    recorded: Keys = field(default_factory=dict)
+
+    async def run(self) -> dict[str, Denied | None]:
+        """Change the topics at the broker and in the catalog; None for each where that is done."""
+        context = self.context
+        self.recorded = await self._record(_set_keys(self.wanted))
+        if context.judge.policies.judges:
+            sent, done = await self._write_judged()
+        else:
+            sent = _for_broker(context.catalog.snapshot, self.wanted)
+            done = await write_configs(context, sent)
+        done |= await self._release(sent, done)
+        await self._keep(
+            {
+                flat: {o.key: o.value for o in eased(operations) if o.operation == SET and o.value}
+                for flat, operations in self.wanted.items()
+                if flat in done and done[flat] is None
+            }
+        )
+        return done
+
+    async def _record(self, keys: Mapping[str, Collection[str]]) -> Keys:
+        """Make keys the topics' own; returns those that were not.
+
+        It is done while no job may write them: one that has read the catalog before could have the
+        last word. Raises :class:`Refused` when a job takes too long.
+        """
+        context = self.context
+        added: Keys = {}
+
+        def decide(snapshot: Snapshot) -> Sequence[Change]:
+            added.clear()
+            changes: list[Change] = []
+            for flat, names in keys.items():
+                own = own_configs(snapshot, flat)
+                new = frozenset(names) - own
+                if new and tracked(snapshot, flat):
+                    waits = pending(snapshot, flat)
+                    if waits is None or not new.isdisjoint(waits):
+                        raise _Busy
+                    added[flat] = new
+                    entry = entry_for(snapshot, flat, context.clock())
+                    changes.append(replace(entry, own_configs=tuple(sorted(own | new))))
+            return changes
+
+        for _ in range(max(1, round(JOB_PATIENCE / _LOOK))):
+            try:
+                # Most topics are in no namespace, and then there is nothing to write.
+                if decide(context.catalog.snapshot):
+                    await context.catalog.change(decide)
+                return added
+            except _Busy:
+                await asyncio.sleep(_LOOK)
+                await context.catalog.refresh()
+        raise Refused(
+            REQUEST_TIMED_OUT,
+            "What the topic inherits from its namespace is just being applied to it; try again.",
+        )
+
+    async def _release(
+        self, sent: Operations, done: Mapping[str, Denied | None]
+    ) -> dict[str, Denied]:
+        """Make deleted keys the topics' own no more, and those that the broker did not take.
+
+        A key stays the topic's own where policies have not allowed what it would fall back to by
+        now; returns the errors for these, by flat name.
+        """
+        context, late_ones = self.context, dict[str, Denied]()
+        gone = {
+            flat: self.recorded.get(flat, frozenset())
+            if done.get(flat) is not None
+            else _keys(operations, set_only=False)
+            for flat, operations in self.wanted.items()
+        }
+
+        def decide(snapshot: Snapshot) -> Sequence[Change]:
+            late_ones.clear()
+            changes: list[Change] = []
+            for flat, keys in gone.items():
+                entry = snapshot.topics.get(flat)
+                if entry is None or not keys.intersection(entry.own_configs):
+                    continue
+                values = inherited(snapshot, entry.name.namespace)
+                fallback = {o.key: o.value for o in eased(sent.get(flat, ())) if o.key in keys}
+                # What it falls back to has changed since the broker was sent it: a job mends that.
+                late = done.get(flat) is None and any(
+                    values.get(key) != value for key, value in fallback.items()
+                )
+                if late and context.judge.applies(entry.name.namespace):
+                    late_ones[flat] = _CHANGED
+                    continue
+                own = tuple(key for key in entry.own_configs if key not in keys)
+                since = later(entry, context.clock()) if late else entry.since
+                entry = replace(entry, own_configs=own, apply=entry.apply or late, since=since)
+                changes.append(settled(snapshot, entry))
+            return changes
+
+        if decide(context.catalog.snapshot):
+            await context.catalog.change(decide)
+        return late_ones
+
+    async def _keep(self, values: Mapping[str, Mapping[str, str]]) -> None:
+        """Write again what was set, where a topic came into a namespace meanwhile.
+
+        Its keys are recorded only now, and what was applied to it may have taken them off again.
+        """
+        context = self.context
+        await context.catalog.refresh()
+        snapshot = context.catalog.snapshot
+        risky = {
+            flat: held
+            for flat, held in values.items()
+            if tracked(snapshot, flat) and not own_configs(snapshot, flat).issuperset(held)
+        }
+        if not risky:
+            return
+        await self._record(risky)
+        lost = {
+            flat: [Operation(k, SET, v) for k, v in risky[flat].items() if held.get(k) != v]
+            for flat, held in (await read_dynamic(context, list(risky))).items()
+        }
+        lost = {flat: operations for flat, operations in lost.items() if operations}
+        if lost:
+            await write_configs(context, lost)
+
+    # -- policies ----------------------------------------------------------------------------------
+
+    async def _write_judged(self) -> tuple[Operations, dict[str, Denied | None]]:
+        """Change the topics at the broker, if they still may be what they were judged to be; what
+        was sent, and the results."""
+        context = self.context
+        before = await read_dynamic(context, list(self.wanted))
+        denied, seen = await self._judge_again()
+        left = {flat: ops for flat, ops in self.wanted.items() if flat not in denied}
+        more = await self._record(_set_keys(left))
+        for flat, keys in more.items():
+            # It has come to a namespace, where a job may have written before that was recorded.
+            self.recorded[flat] = keys | self.recorded.get(flat, frozenset())
+            denied[flat] = _CHANGED
+            del left[flat]
+        sent = _for_broker(seen, left)
+        done = await write_configs(context, sent)
+        taken = {flat: sent[flat] for flat in left if done.get(flat) is None}
+        return sent, {**done, **await self._undo_moved(taken, before, seen), **denied}
+
+    async def _judge_again(self) -> tuple[dict[str, Denied], Snapshot]:
+        """The topics that may not be altered after all, by flat name; and the catalog by which that
+        holds. Raises OSError and :class:`Refused`."""
+        context, judged = self.context, self.judged
+        left, denied = dict(self.wanted), dict[str, Denied]()
+        for _ in range(ATTEMPTS):
             await context.catalog.refresh()
-    raise Refused(
-        REQUEST_TIMED_OUT,
-        "What the topic inherits from its namespace is just being applied to it; try again.",
-    )
+            newest = context.catalog.snapshot
+            changed = {
+                flat: operations
+                for flat, operations in left.items()
+                if self._place(newest, flat) != self._place(judged, flat)
+            }
+            if not changed:
+                return denied, newest
+            denied |= await topic_violations(context, self.principal, changed)
+            left = {flat: operations for flat, operations in left.items() if flat not in denied}
+            judged = newest
+        return denied | dict.fromkeys(changed, _CHANGED), newest
 
+    def _place(self, snapshot: Snapshot, flat: str) -> tuple[object, ...]:
+        """What the catalog says of a topic's configs, but for what was recorded here."""
+        owner = snapshot.owner(flat)
+        own = own_configs(snapshot, flat) - self.recorded.get(flat, frozenset())
+        return owner, tiers(snapshot, owner.namespace), own
 
-async def _take_back(
-    context: Context,
-    sent: Wanted,
-    wanted: Wanted,
-    done: Mapping[str, Denied | None],
-    added: Mapping[str, frozenset[str]],
-) -> dict[str, Denied]:
-    """What was deleted is the topic's own no more, nor what the broker did not take.
-
-    It stays the topic's own where policies have not allowed what it would fall back to by now: by
-    flat name, what is answered then.
-    """
-    late_ones: dict[str, Denied] = {}
-    gone = {
-        flat: added.get(flat, frozenset())
-        if done.get(flat) is not None
-        else _keys(wanted[flat], set_only=False)
-        for flat in wanted
-    }
-
-    def decide(snapshot: Snapshot) -> Sequence[Change]:
-        late_ones.clear()
-        changes: list[Change] = []
-        for flat, keys in gone.items():
-            entry = snapshot.topics.get(flat)
-            if entry is None or not keys.intersection(entry.own_configs):
+    async def _undo_moved(
+        self, done: Operations, before: Mapping[str, Mapping[str, str]], judged: Snapshot
+    ) -> dict[str, Denied]:
+        """Undo what was done to topics that have been moved to where policies apply; returns their
+        errors. ``before`` is what was set on the topics. Raises OSError."""
+        context = self.context
+        await context.catalog.refresh()
+        newest = context.catalog.snapshot
+        undoing: dict[str, list[Operation]] = {}
+        for flat, operations in done.items():
+            owner = newest.owner(flat)
+            if owner == judged.owner(flat) or not context.judge.applies(owner.namespace):
                 continue
-            values = inherited(snapshot, entry.name.namespace)
-            fallback = {o.key: o.value for o in eased(sent.get(flat, ())) if o.key in keys}
-            # What it falls back to has changed while the broker was told: a job makes it right.
-            late = done.get(flat) is None and any(
-                values.get(key) != value for key, value in fallback.items()
-            )
-            if late and context.judge.applies(entry.name.namespace):
-                late_ones[flat] = CHANGED
-                continue
-            own = tuple(key for key in entry.own_configs if key not in keys)
-            since = later(entry, context.clock()) if late else entry.since
-            entry = replace(entry, own_configs=own, apply=entry.apply or late, since=since)
-            changes.append(settled(snapshot, entry))
-        return changes
-
-    if decide(context.catalog.snapshot):
-        await context.catalog.change(decide)
-    return late_ones
-
-
-async def _keep(context: Context, values: Mapping[str, Mapping[str, str]]) -> None:
-    """See to it that what was set stays, where a topic came into a namespace meanwhile.
-
-    Its keys are recorded only now, and what was applied to it may have taken them off again.
-    """
-    await context.catalog.refresh()
-    snapshot = context.catalog.snapshot
-    risky = {
-        flat: held
-        for flat, held in values.items()
-        if tracked(snapshot, flat) and not own_configs(snapshot, flat).issuperset(held)
-    }
-    if not risky:
-        return
-    await _record(context, risky)
-    dynamic = await read_dynamic(context, list(risky))
-    lost = {
-        flat: [Operation(k, SET, v) for k, v in risky[flat].items() if held.get(k) != v]
-        for flat, held in dynamic.items()
-    }
-    lost = {flat: operations for flat, operations in lost.items() if operations}
-    if lost:
-        await write(context, lost)
-
-
-def _job_pending(snapshot: Snapshot, flat: str, keys: Collection[str]) -> bool:
-    waits = pending(snapshot, flat)
-    return waits is None or any(key in waits for key in keys)
+            own = own_configs(newest, flat) - self.recorded.get(flat, frozenset())
+            held = {key: value for key, value in before.get(flat, {}).items() if key in own}
+            values = inherited(newest, owner.namespace) | held
+            undoing[flat] = [
+                Operation(key, SET, values[key]) if key in values else Operation(key, DELETE)
+                for key in dict.fromkeys(one.key for one in operations)
+            ]
+        if undoing:
+            await write_configs(context, undoing)
+        return dict.fromkeys(undoing, _CHANGED)

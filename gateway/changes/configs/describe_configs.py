@@ -1,23 +1,28 @@
-"""DescribeConfigs of namespaces, and of topics with what they inherit told as such.
+"""DescribeConfigs of namespaces, and of topics with what they inherit shown as such.
 
 A topic's own configs are DYNAMIC_TOPIC_CONFIG, which is what stock tools show by default, those
 of its namespaces DYNAMIC_DEFAULT_BROKER_CONFIG. A namespace is described as a topic in it would
-be. What the gateway tells of both, ``gateway.*``, are read-only defaults.
+be. What the gateway adds to both, ``gateway.*``, are read-only defaults.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gateway.changes.base import admin_rights
-from gateway.changes.base.batch import Answered, Batch
-from gateway.changes.base.broker import describe
-from gateway.changes.base.context import Context
+from gateway.changes.base.broker import Default, cluster_defaults, describe
+from gateway.changes.base.context import Answered, Batch, Context, error_fields
+from gateway.changes.base.inherited import adjust_described, inherited, own_configs, pending
 from gateway.changes.base.refused import BROKER, unavailable
 from gateway.changes.base.resources import (
+    DEFAULT,
+    INHERITED,
+    LIST_TYPE,
+    OWN,
+    STRING_TYPE,
     NamespaceResource,
     TopicResource,
     in_logical_names,
@@ -26,6 +31,7 @@ from gateway.changes.base.resources import (
 )
 from gateway.changes.base.virtual_configs import (
     DELETING,
+    DOCUMENTATION,
     NAMESPACE,
     NAMESPACES,
     POLICIES,
@@ -33,17 +39,7 @@ from gateway.changes.base.virtual_configs import (
     TOPICS,
     without_virtual,
 )
-from gateway.changes.configs.describe_messages import (
-    Shape,
-    described,
-    layered,
-    rebuilt,
-    refused,
-    virtual,
-)
-from gateway.changes.inheritance.inherited import adjust_described, inherited, own_configs, pending
-from gateway.changes.inheritance.namespace_configs import LIST_TYPE, Default, cluster_defaults
-from gateway.changes.namespaces.home_principals import principals_of
+from gateway.changes.namespaces.namespace_settings import principals_of
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
@@ -52,27 +48,108 @@ from gateway.policies.told import anything_set, rows
 from gateway.rules.nested import element_class, make
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
-from protocol.pausing import paced
+from protocol.pausing import FEW, paced
 
 _INT_TYPE: Final = 3
 _BOOLEAN_TYPE: Final = 1
 _NO_ANSWER: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The broker does not say.", BROKER)
 
-
 _AT_ONCE: Final = 100
 """Resources that are described in one go."""
 
 _MANY_KEYS: Final = 1_000
-"""Config keys of one resource, after which the broker is asked for all: it has not so many."""
+"""Config keys of one resource, after which the broker is queried for all: it has not so many."""
 
-_MANY_TOLD: Final = 100_000
-"""The same of keys times topics: every topic is asked for what any of them is asked for."""
+_MANY_VALUES: Final = 100_000
+"""The same of keys times topics: every topic is queried for the keys of any of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The results and configs of the client's version, with what it wants to see of a config."""
+
+    result_class: type
+    synonyms: bool
+    documentation: bool
+
+    def rebuilt(self, config: Any) -> Any:
+        """A config of the broker's version as one of the client's."""
+        values: dict[str, object] = {
+            "config_type": getattr(config, "config_type", 0),
+            "documentation": getattr(config, "documentation", None),
+        }
+        for name in ("name", "value", "read_only", "config_source", "is_sensitive"):
+            values[name] = getattr(config, name)
+        return self._config(values, ((s.name, s.value, s.source) for s in config.synonyms))
+
+    def layered(self, default: Default, own: str | None, above: str | None) -> Any:
+        """A config of a namespace: its own value before what is above it, before the cluster's."""
+        key = default.key
+        layers = [
+            (key, value, source)
+            for value, source in ((own, OWN), (above, INHERITED))
+            if value is not None
+        ]
+        _, value, source = layers[0] if layers else (key, default.value, default.source)
+        values: dict[str, object] = {
+            "name": key,
+            "value": None if default.is_sensitive else value,
+            "read_only": default.read_only,
+            "config_source": source,
+            "is_sensitive": default.is_sensitive,
+            "config_type": default.config_type,
+            "documentation": default.documentation,
+        }
+        return self._config(values, (*layers, *default.synonyms) if self.synonyms else ())
+
+    def virtual(self, key: str, value: str, *, config_type: int = STRING_TYPE) -> Any:
+        """A config that the gateway adds, a read-only default (``base.virtual_configs`` says why);
+        ``key`` is one of DOCUMENTATION."""
+        values: dict[str, object] = {
+            "name": key,
+            "value": value,
+            "read_only": True,
+            "config_source": DEFAULT,
+            "config_type": config_type,
+            "documentation": DOCUMENTATION[key] if self.documentation else None,
+        }
+        return self._config(values, ((key, value, DEFAULT),) if self.synonyms else ())
+
+    def _config(
+        self, values: Mapping[str, object], synonyms: Iterable[tuple[str, str | None, int]]
+    ) -> Any:
+        """``synonyms`` are (name, value, source), the one in force first."""
+        cls = element_class(self.result_class, "configs")
+        synonym_class = element_class(cls, "synonyms")
+        made = tuple(
+            make(synonym_class, {"name": name, "value": value, "source": source})
+            for name, value, source in synonyms
+        )
+        return make(cls, {**values, "synonyms": made})
+
+    def described(self, resource: Any, configs: Sequence[Any]) -> Any:
+        """The result of a resource, with those of the configs that the request names."""
+        keys: Collection[str] | None = resource.configuration_keys or None
+        if keys is not None and len(keys) > FEW:
+            keys = frozenset(paced(keys))
+        shown = tuple(c for c in configs if keys is None or c.name in keys)
+        return self._result(resource, {"configs": shown})
+
+    def rejected(self, resource: Any, why: Denied) -> Any:
+        """The result of a resource that is not described."""
+        return self._result(resource, error_fields(why))
+
+    def _result(self, resource: Any, values: Mapping[str, object]) -> Any:
+        named = {
+            "resource_type": resource.resource_type,
+            "resource_name": resource.resource_name,
+        }
+        return make(self.result_class, {**named, **values})
 
 
 @dataclass(slots=True, kw_only=True)
 class _Batch(Batch[int, TopicResource | NamespaceResource, Any]):
-    """One request on its way. ``policies`` keeps by namespace whether any are set, and what is told
-    of them."""
+    """One request. ``policies`` keeps by namespace whether any are set, and the text about them."""
 
     resources: Sequence[Any]
     shape: Shape
@@ -91,21 +168,21 @@ async def describe_configs(context: Context, access: Access, version: int, body:
     resources = request.resources
     batch = _Batch(context, access, range(len(resources)), resources=resources, shape=shape)
     try:
-        await batch.renew()
+        await batch.refresh()
         _read(batch)
         await _describe(batch)
     except OSError as error:
         batch.answers.clear()
-        batch.end(unavailable(error))
+        batch.reject(unavailable(error))
     results = tuple(
-        refused(shape, resources[number], answer) if isinstance(answer, Denied) else answer
+        shape.rejected(resources[number], answer) if isinstance(answer, Denied) else answer
         for number, answer in batch.results()
     )
     return Answered(messages.write(make(cls, {"results": results})), batch.denied)
 
 
 def _read(batch: _Batch) -> None:
-    """What each resource is, and whether it may be described."""
+    """Find the topics and namespaces that may be described."""
     denied = admin_rights.configs(batch.access, "DescribeConfigs", batch.resources)
     for number, resource in enumerate(paced(batch.resources)):
         why = denied.get((resource.resource_type, resource.resource_name.encode()))
@@ -120,7 +197,7 @@ def _read(batch: _Batch) -> None:
 
 
 async def _describe(batch: _Batch) -> None:
-    answers = await _ask_topics(batch)
+    answers = await _query_topics(batch)
     defaults: Mapping[str, Default] = {}
     if any(isinstance(found, NamespaceResource) for found in batch.left.values()):
         await batch.context.cluster.refresh()
@@ -135,11 +212,8 @@ async def _describe(batch: _Batch) -> None:
             batch.answer(number, _topic_result(batch, resource, found, answers.get(found.flat)))
 
 
-# -- topics ----------------------------------------------------------------------------------------
-
-
-async def _ask_topics(batch: _Batch) -> dict[str, Any]:
-    """The broker's result for each flat name, asked once however many spellings it has."""
+async def _query_topics(batch: _Batch) -> dict[str, Any]:
+    """The broker's result for each flat name, queried once however many spellings it has."""
     keys: dict[str, set[str] | None] = {}
     for number, found in paced(batch.left.items()):
         if isinstance(found, TopicResource):
@@ -151,7 +225,7 @@ async def _ask_topics(batch: _Batch) -> dict[str, Any]:
     if not keys:
         return {}
     every = None if None in keys.values() else set().union(*(k for k in keys.values() if k))
-    if every is not None and len(every) * len(keys) > _MANY_TOLD:
+    if every is not None and len(every) * len(keys) > _MANY_VALUES:
         every = None
     response = await describe(
         batch.context,
@@ -164,6 +238,7 @@ async def _ask_topics(batch: _Batch) -> dict[str, Any]:
 
 
 def _topic_result(batch: _Batch, resource: Any, topic: TopicResource, answer: Any) -> Any:
+    shape = batch.shape
     if answer is None or answer.error_code:
         why = _NO_ANSWER
         if answer is not None:
@@ -171,79 +246,71 @@ def _topic_result(batch: _Batch, resource: Any, topic: TopicResource, answer: An
             state = "does not exist" if code == UNKNOWN_TOPIC_OR_PARTITION else "is not described"
             text = answer.error_message or f"Topic '{topic.name}' {state}."
             why = Denied(code, text, BROKER)
-        return refused(batch.shape, resource, in_logical_names(batch.view, why, topic))
+        return shape.rejected(resource, in_logical_names(batch.view, why, topic))
     snapshot, flat = batch.view.snapshot, topic.flat
     namespace = snapshot.owner(flat).namespace
-    configs = adjust_described(
+    adjusted = adjust_described(
         answer.configs,
         own_configs(snapshot, flat) if namespace else {c.name for c in answer.configs},
         inherited(snapshot, namespace),
         pending(snapshot, flat) if namespace else (),
     )
-    told = [rebuilt(batch.shape, config) for config in configs]
+    configs = [shape.rebuilt(config) for config in adjusted]
     path = relative_path(batch.view, namespace) if namespace else None
     if path is not None:
-        told.append(virtual(batch.shape, NAMESPACE, path))
-    # A topic that an alias reaches out of a home does not tell where it is.
+        configs.append(shape.virtual(NAMESPACE, path))
+    # A topic that an alias reaches out of a home does not show where it is.
     if path is not None or not namespace:
-        told += _policies(batch, namespace, always=bool(namespace))
-    return described(batch.shape, resource, told)
-
-
-# -- namespaces ------------------------------------------------------------------------------------
+        configs += _policies(batch, namespace, always=bool(namespace))
+    return shape.described(resource, configs)
 
 
 def _namespace_result(
     batch: _Batch, resource: Any, found: NamespaceResource, defaults: Mapping[str, Default]
 ) -> Any:
-    snapshot, path = batch.view.snapshot, found.path
+    snapshot, path, shape = batch.view.snapshot, found.path, batch.shape
     namespace = snapshot.namespaces.get(path)
     if namespace is None and path:
         message = f"Namespace '{path}' does not exist."
-        return refused(
-            batch.shape,
-            resource,
-            Denied(UNKNOWN_TOPIC_OR_PARTITION, message, "namespace"),
-        )
+        why = Denied(UNKNOWN_TOPIC_OR_PARTITION, message, "namespace")
+        return shape.rejected(resource, why)
     own = {} if namespace is None else namespace.configs
     above = inherited(snapshot, path.rpartition(DELIMITER)[0])
-    told = [
-        layered(batch.shape, defaults.get(key, Default(key, None)), own.get(key), above.get(key))
+    configs = [
+        shape.layered(defaults.get(key, Default(key, None)), own.get(key), above.get(key))
         for key in dict.fromkeys([*defaults, *above, *own])
     ]
-    told += _facts(batch, path)
-    return described(batch.shape, resource, told)
+    return shape.described(resource, [*configs, *_virtual_configs(batch, path)])
 
 
-def _facts(batch: _Batch, path: str) -> Iterator[Any]:
+def _virtual_configs(batch: _Batch, path: str) -> Iterator[Any]:
     """What is in a namespace, as configs that only a description of all shows; what may not be
     described is left out."""
-    snapshot = batch.view.snapshot
+    snapshot, shape, access = batch.view.snapshot, batch.shape, batch.access
     tree = batch.context.trees.of(snapshot, batch.context.cluster.index)
-    access = batch.access
     below = [p for p in tree.children.get(path, ()) if access.namespace(DESCRIBE, p) is None]
-    shown = [told for p in below if (told := relative_path(batch.view, p)) is not None]
-    yield virtual(batch.shape, NAMESPACES, ",".join(shown))
+    shown = [relative for p in below if (relative := relative_path(batch.view, p)) is not None]
+    yield shape.virtual(NAMESPACES, ",".join(shown))
     if access.namespace(DESCRIBE, path) is None:  # which counts for all topics in it
-        yield virtual(batch.shape, TOPICS, str(tree.topics[path]), config_type=_INT_TYPE)
+        yield shape.virtual(TOPICS, str(tree.topics[path]), config_type=_INT_TYPE)
     # Users are the cluster's, as in DescribeUserScramCredentials.
     principals = principals_of(snapshot, path) if path and not access.cluster(DESCRIBE) else ""
     if principals:
-        yield virtual(batch.shape, PRINCIPALS, principals, config_type=LIST_TYPE)
+        yield shape.virtual(PRINCIPALS, principals, config_type=LIST_TYPE)
     for key, (value, _) in sorted(snapshot.effective_settings(path).items()):
         kind = _BOOLEAN_TYPE if value in ("true", "false") else _INT_TYPE
-        yield virtual(batch.shape, key, value, config_type=kind)
+        yield shape.virtual(key, value, config_type=kind)
     if not snapshot.deleting().isdisjoint(parents(path)):
-        yield virtual(batch.shape, DELETING, "true", config_type=_BOOLEAN_TYPE)
+        yield shape.virtual(DELETING, "true", config_type=_BOOLEAN_TYPE)
     yield from _policies(batch, path, always=True)
 
 
 def _policies(batch: _Batch, namespace: str, *, always: bool) -> Iterator[Any]:
-    """Which policies apply in a namespace; unless it is told ``always``, where any is set."""
+    """Which policies apply in a namespace; unless ``always`` is set, only where any is set."""
     found = batch.policies.get(namespace)
     if found is None:
         applying = rows(batch.context.judge.policies, namespace)
         found = batch.policies[namespace] = (anything_set(applying), told_text.text(applying))
     any_set, text = found
     if always or any_set:
-        yield virtual(batch.shape, POLICIES, text)
+        yield batch.shape.virtual(POLICIES, text)

@@ -1,9 +1,9 @@
 """Background jobs: what a change has begun is finished, by whichever process is there.
 
-A job tells from a snapshot which tasks there are; the runner of every worker runs them when they
-are due. The process that began a task claims it, and has it run at once. All others leave it alone
-for a head start that is a little different for each, so that seldom two do the same work. Tasks
-have to be idempotent all the same: a process that is slow is not gone.
+A job finds its tasks in a snapshot; the runner of every worker runs them when they are due. The
+process that began a task claims it, and runs it at once. All others leave it alone for a head start
+that is a little different for each, so that seldom two do the same work. Tasks have to be
+idempotent all the same: a process that is slow is not gone.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ class Job(Protocol):
     """One kind of background work."""
 
     def tasks(self, snapshot: Snapshot) -> Iterable[Task]:
-        """What is to be done by this snapshot. Asked after every change: it has to be quick."""
+        """The tasks there are by this snapshot. Called after every change: it has to be quick."""
         ...
 
     async def run(self, task: Task) -> float | None:
         """Do it, or as much as can be done now.
 
         Returns the seconds after which it wants to go on; None: it has done all it can. It is
-        run again as long as ``tasks`` still tells it. An OSError (the catalog or the cluster is
-        away) makes it run again later.
+        run again as long as ``tasks`` has it. An OSError (the catalog or the cluster is away) makes
+        it run again later.
         """
         ...
 
@@ -78,7 +78,7 @@ class JobRunner:
         poll_interval: float = POLL_INTERVAL,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``clock`` tells seconds from any fixed point."""
+        """``clock`` returns seconds from any fixed point."""
         self._catalog = context.catalog
         self._jobs = jobs
         self._head_start = head_start
@@ -96,7 +96,7 @@ class JobRunner:
         self._loop = asyncio.create_task(self._run(), name="background jobs")
 
     async def stop(self) -> None:
-        """End whatever runs, wherever it is: another process goes on with it."""
+        """Cancel all running tasks, wherever they are: another process goes on with them."""
         loop, self._loop = self._loop, None
         ending = [*self._running.values(), *([] if loop is None else [loop])]
         for task in ending:
@@ -105,7 +105,7 @@ class JobRunner:
             await asyncio.wait(ending)
 
     def claim(self, task: Task) -> None:
-        """This process began the task, and does it at once: the catalog tells it already."""
+        """Run a task at once that this process has begun; the catalog has it already."""
         self._due[task] = self._clock()
         self._awake.set()
 
@@ -122,12 +122,12 @@ class JobRunner:
     def _begin_due(self) -> float:
         """Begin every task that is due; returns the seconds until there is something to do."""
         now = self._clock()
-        told = {task: job for job in self._jobs for task in self._tasks_of(job)}
-        for former in self._due.keys() - told.keys():
+        found = {task: job for job in self._jobs for task in self._tasks_of(job)}
+        for former in self._due.keys() - found.keys():
             del self._due[former]
             self._failures.pop(former, None)
         wait = self._poll_interval
-        for task, job in told.items():
+        for task, job in found.items():
             due = self._due.setdefault(task, now + self._head_start * _jitter())
             if task in self._running:
                 continue
@@ -151,24 +151,18 @@ class JobRunner:
         try:
             again = await job.run(task)
             self._failures.pop(task, None)
-            self._put_off(task, _STILL_THERE if again is None else again)
-        except OSError as error:
-            log.warning("%s %r waits: %s", task.kind, task.about, error)
-            self._put_off_failed(task)
-        except Exception:
-            log.exception("%s %r failed", task.kind, task.about)
-            self._put_off_failed(task)
+            self._due[task] = self._clock() + (_STILL_THERE if again is None else again)
+        except Exception as error:
+            if isinstance(error, OSError):
+                log.warning("%s %r waits: %s", task.kind, task.about, error)
+            else:
+                log.exception("%s %r failed", task.kind, task.about)
+            failures = self._failures[task] = self._failures.get(task, 0) + 1
+            delay = min(_FIRST_RETRY * 2.0 ** min(failures - 1, 16), _LAST_RETRY)
+            self._due[task] = self._clock() + delay * _jitter()
         finally:
             del self._running[task]
             self._awake.set()
-
-    def _put_off_failed(self, task: Task) -> None:
-        failures = self._failures[task] = self._failures.get(task, 0) + 1
-        delay = min(_FIRST_RETRY * 2.0 ** min(failures - 1, 16), _LAST_RETRY)
-        self._put_off(task, delay * _jitter())
-
-    def _put_off(self, task: Task, seconds: float) -> None:
-        self._due[task] = self._clock() + seconds
 
 
 def _jitter() -> float:

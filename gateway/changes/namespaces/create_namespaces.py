@@ -1,23 +1,44 @@
-"""A namespace is made, with every missing tier above it (KIP-37: Create). Pure decisions.
+"""One namespace of a CreateTopics request is made, with every missing tier above it (KIP-37:
+Create): validated by the broker, judged by policies, then decided and committed.
 
 What exists under its flat names already would belong to it from then on: such topics are
-*captured*. That is refused, with their names, unless they are adopted.
+*captured*. That is rejected, with their names, unless they are adopted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any
 
 from gateway.acl_model import Resource, ResourceType
 from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_moves import carrying
-from gateway.changes.base.refused import Refused
-from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
+from gateway.changes.base.broker import read_dynamic, validate_configs
+from gateway.changes.base.config_policies import namespace_violation
+from gateway.changes.base.context import Context
+from gateway.changes.base.inherited import inherited
+from gateway.changes.base.refused import (
+    Refused,
+    list_names,
+    refuse_if,
+    respelled,
+    shown_namespace,
+    shown_topic,
+    try_again,
+)
+from gateway.changes.base.topic_policies import Arrival, check_arrivals, check_counted_limits
+from gateway.changes.base.usage import LISTING_HOLDS
+from gateway.changes.base.virtual_configs import is_virtual, read_adopt
+from gateway.changes.namespaces.namespace_settings import SETTINGS, read_setting
+from gateway.error_codes import (
+    INVALID_CONFIG,
+    INVALID_TOPIC_EXCEPTION,
+    REQUEST_TIMED_OUT,
+    TOPIC_ALREADY_EXISTS,
+)
 from gateway.names import (
-    DELIMITER,
     MAX_FLAT_LENGTH,
     InvalidName,
     LogicalName,
@@ -31,13 +52,10 @@ from gateway.names import (
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.view import View
 
-NAMED: Final = 10
-"""Names in one error message; of the others it says how many there are."""
-
 
 @dataclass(frozen=True, slots=True)
 class NewNamespace:
-    """What is asked for. ``configs`` and ``settings`` are the namespace's own, validated;
+    """A namespace that is requested. ``configs`` and ``settings`` are its own, validated;
     ``captured`` the flat names that :func:`captured_by` found, with the config keys that are set on
     each topic; ``now`` is in milliseconds since the epoch."""
 
@@ -49,23 +67,99 @@ class NewNamespace:
     now: int
 
 
+async def create_namespace(
+    context: Context, access: Access, path: str, topic: Any, *, validate_only: bool
+) -> dict[str, str]:
+    """Make the namespace at ``path``, and every missing tier above it, in one decision.
+
+    ``topic`` is the entry of the request that names it, whose configs become the namespace's own;
+    they are returned. These, and topics that are adopted, are subject to policies. Raises
+    :class:`Refused`, and OSError when the catalog or the cluster is away.
+    """
+    settings = access.view.settings
+    view = View(settings, context.catalog.snapshot)
+    tiers = check_tiers(view, path)
+    configs, own_settings, adopt = _read_configs(topic)
+    if configs:
+        values = inherited(view.snapshot, path) | configs
+        refuse_if(await validate_configs(context, values))
+        why = await namespace_violation(context, access.principal, path, configs)
+        refuse_if(why and respelled(why, path, shown_namespace(view, path)))
+    listed_at = context.clock()
+    await context.cluster.refresh()
+    index = context.cluster.index
+    listing = index.version
+    captured = captured_by(view.snapshot, tiers, list(index.names()))
+    keys: dict[str, tuple[str, ...]] = dict.fromkeys(captured, ())
+    if adopt and captured:
+        keys = {flat: tuple(on) for flat, on in (await read_dynamic(context, captured)).items()}
+    new = NewNamespace(path, configs, own_settings, keys, adopt, context.clock())
+    arrivals = await _check_adopted(context, access.over(view), tiers, new)
+
+    def decide_now(snapshot: Snapshot) -> Sequence[Change]:
+        if context.clock() - listed_at > LISTING_HOLDS:
+            raise Refused.of(try_again("It took too long until the namespace could be created"))
+        newest = access.over(View(settings, snapshot))
+        flats = list(index.names()) if index.version != listing else None
+        changes = decide(newest, new, flats)
+        check_counted_limits(context, access.principal, snapshot, arrivals, listed_at)
+        return changes
+
+    await context.decide(decide_now, validate_only)
+    return configs | own_settings
+
+
+async def _check_adopted(
+    context: Context, access: Access, tiers: Collection[str], new: NewNamespace
+) -> list[Arrival]:
+    """The topics that are adopted, if policies allow them. Raises :class:`Refused`."""
+    if not (new.adopt and new.captured and context.judge.policies.judges):
+        return []
+    decide(access, new)  # what cannot be needs no policy to say so
+    # They are adopted as they are: what the namespace sets has not reached them.
+    names = {flat: _name_inside(access, tiers, flat) for flat in new.captured}
+    arrivals = [
+        Arrival(flat, name, {}, shown_topic(access.view, name)) for flat, name in names.items()
+    ]
+    return await check_arrivals(context, access.principal, access.view.snapshot, arrivals)
+
+
+def _read_configs(topic: Any) -> tuple[dict[str, str], dict[str, str], bool]:
+    """The namespace's own configs and settings, and whether topics are to be adopted."""
+    given = {config.name: config.value for config in topic.configs}
+    configs: dict[str, str] = {}
+    for key, value in given.items():
+        if is_virtual(key):
+            continue
+        if value is None:
+            raise Refused(INVALID_CONFIG, f"Config '{key}' has no value.")
+        configs[key] = value
+    virtual = {key: value for key, value in given.items() if is_virtual(key)}
+    settings = {key: read_setting(key, virtual.pop(key)) for key in given if key in SETTINGS}
+    return configs, settings, read_adopt(virtual)
+
+
+# -- decisions -------------------------------------------------------------------------------------
+
+
 def check_tiers(view: View, path: str) -> list[str]:
     """The tiers to be made, outermost first, by the view's snapshot.
 
-    Raises :class:`Refused` for a namespace that exists, one that is
-    being deleted or below such a one, and one that no name has room in.
+    Raises :class:`Refused` for a namespace that exists, one that is being deleted or below such a
+    one, and one that no name has room in.
     """
     snapshot = view.snapshot
     deleting = snapshot.deleting_tier(path)
     if deleting is not None:
-        raise _invalid(f"Namespace '{shown(view, deleting)}' is being deleted; try again later.")
+        shown = shown_namespace(view, deleting)
+        raise _invalid(f"Namespace '{shown}' is being deleted; try again later.")
+    shown = shown_namespace(view, path)
     missing = [tier for tier in parents(path) if tier not in snapshot.namespaces]
     if not missing:
-        message = f"Namespace '{shown(view, path)}' already exists."
-        raise Refused(TOPIC_ALREADY_EXISTS, message)
+        raise Refused(TOPIC_ALREADY_EXISTS, f"Namespace '{shown}' already exists.")
     if len(flat_prefix(path)) >= MAX_FLAT_LENGTH:
         raise _invalid(
-            f"Namespace '{shown(view, path)}' is too long: it leaves none of Kafka's "
+            f"Namespace '{shown}' is too long: it leaves none of Kafka's "
             f"{MAX_FLAT_LENGTH} characters for a topic."
         )
     home = view.settings.home
@@ -80,81 +174,62 @@ def captured_by(snapshot: Snapshot, tiers: Collection[str], flats: Iterable[byte
     """The existing topics that would be these tiers', or fold into their flat names, sorted.
 
     A topic that has an entry keeps its name, whatever namespaces there are; but for one that was
-    made a moment ago, whose entry is there because not every listing tells of it yet.
+    made a moment ago, whose entry is there because not every listing has it yet.
     """
     prefixes = tuple(fold(flat_prefix(tier)) for tier in tiers)
     held = snapshot.topics
     names = {
         name for flat in flats if (name := flat.decode()) not in held and not is_reserved(name)
     }
-    names |= {flat for flat, entry in held.items() if is_new(entry) and not entry.creating}
+    names |= {flat for flat, entry in held.items() if _is_new(entry) and not entry.creating}
     return sorted(flat for flat in names if fold(flat).startswith(prefixes))
 
 
-def decide(access: Access, creation: NewNamespace) -> list[Change]:
+def decide(access: Access, new: NewNamespace, flats: Iterable[bytes] | None = None) -> list[Change]:
     """The changes that make the namespace, by the snapshot of ``access``: all of them are one
-    decision. Topics that may not be described are not named.
+    decision. Topics that may not be described are not named. ``flats``: the cluster's topics, if
+    they were listed after ``new`` was captured.
 
     Raises :class:`Refused`.
     """
     view = access.view
-    tiers = check_tiers(view, creation.path)
-    _check_names(access, creation.path, tiers)
-    captured = captured_by(view.snapshot, tiers, [flat.encode() for flat in creation.captured])
-    if captured and not creation.adopt:
-        raise _captures(access, creation.path, captured)
-    if any(flat not in creation.captured for flat in captured):
-        raise _made_meanwhile()
-    entries = [entry for flat in captured if (entry := _adopted(access, tiers, creation, flat))]
+    tiers = check_tiers(view, new.path)
+    if flats is not None:
+        _check_captured(captured_by(view.snapshot, tiers, flats), new)
+    _check_names(access, new.path, tiers)
+    captured = captured_by(view.snapshot, tiers, [flat.encode() for flat in new.captured])
+    if captured and not new.adopt:
+        seen = [found for flat in captured if (found := _seen(access, flat))]
+        raise _invalid(
+            f"Namespace '{shown_namespace(view, new.path)}' would take over existing topics:"
+            f" {list_names(seen, len(captured) - len(seen))}. To adopt them, create it with the"
+            " config gateway.adopt=true."
+        )
+    _check_captured(captured, new)
+    entries = [entry for flat in captured if (entry := _adopted(access, tiers, new, flat))]
     made = [
-        Namespace(tier, creation.configs, settings=creation.settings)
-        if tier == creation.path
-        else Namespace(tier)
+        Namespace(tier, new.configs, settings=new.settings) if tier == new.path else Namespace(tier)
         for tier in tiers
     ]
-    return carrying(view.snapshot, [*made, *entries], _renamed(view, captured, entries))
+    names = {entry.flat: entry.name for entry in entries}
+    renamed = [(view.snapshot.owner(f), names.get(f) or decode(f)) for f in captured]
+    return carrying(view.snapshot, [*made, *entries], renamed)
 
 
-def adopted_name(access: Access, tiers: Collection[str], flat: str) -> LogicalName:
-    """What a captured topic is called as one of these tiers' own.
-
-    Raises :class:`Refused` if it cannot be one.
-    """
-    name = decode(flat)
-    return name if name.namespace in tiers else _folded_name(access, tiers, flat)
+def _check_captured(captured: Iterable[str], new: NewNamespace) -> None:
+    if any(flat not in new.captured for flat in captured):
+        raise Refused(REQUEST_TIMED_OUT, "Topics were made in the meantime; try again.")
 
 
-def check_capture(view: View, creation: NewNamespace, flats: Iterable[bytes]) -> None:
-    """Raise Refused if more is captured by now than ``creation`` knows of."""
-    tiers = check_tiers(view, creation.path)
-    found = captured_by(view.snapshot, tiers, flats)
-    if any(flat not in creation.captured for flat in found):
-        raise _made_meanwhile()
-
-
-def is_new(entry: TopicEntry) -> bool:
+def _is_new(entry: TopicEntry) -> bool:
     """Whether an entry says of a topic of the default namespace no more than that it is being made,
     or was made a moment ago."""
     name, plain = LogicalName("", entry.flat), replace(entry, creating=False, since=0, counted=0)
     return bool(entry.creating or entry.counted) and plain == TopicEntry(entry.flat, name)
 
 
-def shown(view: View, path: str) -> str:
-    """A namespace as messages name it: the view's spelling without the final colon."""
-    return (view.spell_namespace(path) or path).removesuffix(DELIMITER)
-
-
-def listed(names: Collection[str], hidden: int = 0) -> str:
-    """Names for a message: the first few, and how many more there are."""
-    told = [f"'{name}'" for name in sorted(names)[:NAMED]]
-    more = len(names) - len(told) + hidden
-    if more:
-        told.append(f"{more} more" if told else f"{more} that you do not see here")
-    return ", ".join(told)
-
-
 def _adopted(
-    access: Access, tiers: Collection[str], creation: NewNamespace, flat: str
+    access: Access, tiers: Collection[str], new: NewNamespace, flat: str
 ) -> TopicEntry | None:
     """The entry that an adopted topic needs; None: its flat name says everything.
 
@@ -164,93 +239,73 @@ def _adopted(
     view = access.view
     if view.spell(flat.encode()) is None:
         raise _invalid(
-            f"Namespace '{shown(view, creation.path)}' would take over topics that this listener "
-            "does not see; whoever sees them can adopt them."
+            f"Namespace '{shown_namespace(view, new.path)}' would take over topics that this"
+            " listener does not see; a listener that sees them can adopt them."
         )
-    own = tuple(sorted(creation.captured[flat]))
+    own = tuple(sorted(new.captured[flat]))
     held = view.snapshot.topics.get(flat)
     counted = 0 if held is None else held.counted
-    entry = TopicEntry(flat, decode(flat), own_configs=own, since=creation.now, counted=counted)
-    if entry.name.namespace in tiers:
+    entry = TopicEntry(flat, decode(flat), own_configs=own, since=new.now, counted=counted)
+    name = _name_inside(access, tiers, flat)
+    if name == entry.name:
         return entry if own or counted else None
-    name = _folded_name(access, tiers, flat)
     if view.snapshot.entry_of(name) is not None:
         raise _invalid(f"Topic '{_spelled(access, flat)}' cannot be adopted: '{name}' is taken.")
     return replace(entry, name=name)
 
 
-def _renamed(
-    view: View, captured: Collection[str], entries: Iterable[TopicEntry]
-) -> Iterator[tuple[LogicalName, LogicalName]]:
-    """The names that adopted topics had, and those that they get."""
-    held = {entry.flat: entry.name for entry in entries}
-    for flat in captured:
-        yield view.snapshot.owner(flat), held.get(flat) or decode(flat)
-
-
-def _folded_name(access: Access, tiers: Collection[str], flat: str) -> LogicalName:
+def _name_inside(access: Access, tiers: Collection[str], flat: str) -> LogicalName:
+    """The name of a captured topic as one of these tiers' own. Raises :class:`Refused`."""
+    name = decode(flat)
+    if name.namespace in tiers:
+        return name
     tier = next(t for t in tiers if fold(flat).startswith(fold(flat_prefix(t))))
     name = LogicalName(tier, flat[len(flat_prefix(tier)) :])
     try:
         encode(name)
     except InvalidName:
         raise _invalid(
-            f"Topic '{_spelled(access, flat)}' cannot be adopted, and it stands in the way of "
-            f"namespace '{shown(access.view, tier)}': nothing of its name is left for a topic in "
-            "it."
+            f"Topic '{_spelled(access, flat)}' cannot be adopted, and it stands in the way of"
+            f" namespace '{shown_namespace(access.view, tier)}': nothing of its name is left for a"
+            " topic in it."
         ) from None
     return name
 
 
 def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
-    """Refuse to take over names under which topics are known that are stored elsewhere: aliases,
+    """Reject a namespace that would take over names of topics that are stored elsewhere: aliases,
     and names in the default namespace that topics were moved to."""
-    view = access.view
+    view, snapshot = access.view, access.view.snapshot
+    shown = shown_namespace(view, path)
     prefixes = tuple(fold(flat_prefix(tier)) for tier in tiers)
-    snapshot = view.snapshot
     taken = [name for name in snapshot.default_names() if fold(name.topic).startswith(prefixes)]
     entries = {name: snapshot.entry_of(name) for name in taken}
-    if any(entry is not None and is_new(entry) and entry.creating for entry in entries.values()):
+    if any(entry is not None and _is_new(entry) and entry.creating for entry in entries.values()):
         raise Refused(
             REQUEST_TIMED_OUT,
-            f"A topic is being created whose name would be in namespace '{shown(view, path)}'; try"
-            " again.",
+            f"A topic is being created whose name would be in namespace '{shown}'; try again.",
         )
-    taken = [name for name, entry in entries.items() if entry is None or not is_new(entry)]
+    taken = [name for name, entry in entries.items() if entry is None or not _is_new(entry)]
     if not taken:
         return
     inside = not view.settings.home or view.settings.escape
-    seen = [name.topic for name in taken if inside and _may_describe(access, name)]
+    seen: list[str] = []
+    for name in taken if inside else ():
+        # A topic is authorized by its main name.
+        entry = entries[name]
+        main = name if entry is None else entry.name
+        named = Resource(ResourceType.TOPIC, main.namespace, main.topic)
+        if access.denial(DESCRIBE, named) is None:
+            seen.append(name.topic)
     raise _invalid(
-        f"Namespace '{shown(view, path)}' would take over names of topics that were moved: "
-        f"{listed(seen, len(taken) - len(seen))}. Move them to other names, or wait until their "
-        "aliases have expired."
-    )
-
-
-def _may_describe(access: Access, name: LogicalName) -> bool:
-    """Whether a topic may be described by this name of it: it is asked about by its main one."""
-    entry = access.view.snapshot.entry_of(name)
-    main = name if entry is None else entry.name
-    named = Resource(ResourceType.TOPIC, main.namespace, main.topic)
-    return access.denial(DESCRIBE, named) is None
-
-
-def _made_meanwhile() -> Refused:
-    return Refused(REQUEST_TIMED_OUT, "Topics were made in the meantime; try again.")
-
-
-def _captures(access: Access, path: str, captured: Collection[str]) -> Refused:
-    seen = [found for flat in captured if (found := _seen(access, flat))]
-    hidden = len(captured) - len(seen)
-    return _invalid(
-        f"Namespace '{shown(access.view, path)}' would take over existing topics: "
-        f"{listed(seen, hidden)}. To adopt them, create it with the config gateway.adopt=true."
+        f"Namespace '{shown}' would take over names of topics that were moved:"
+        f" {list_names(seen, len(taken) - len(seen))}. Move them to other names, or wait until"
+        " their aliases have expired."
     )
 
 
 def _seen(access: Access, flat: str) -> str | None:
-    """A topic as it is called here; None: it is not seen here, or may not be described."""
+    """A topic in this view's spelling; None: it has none there, or may not be described."""
     found = access.view.spell(flat.encode())
     if found is None or access.flat(DESCRIBE, flat.encode()) is not None:
         return None

@@ -1,8 +1,8 @@
 """Namespaces are marked for deletion (KIP-37: Delete). Pure decisions.
 
-A namespace with namespaces below it is refused, unless every one of them is named in the same
-request: that is how a recursive delete is asked for. Only the outermost of them is marked; all
-below goes with it, and none of it can be reached from then on.
+A namespace with namespaces below it is rejected, unless every one of them is named in the same
+request, which makes a recursive delete. Only the outermost of them is marked; all below goes with
+it, and none of it can be reached from then on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
 from gateway.catalog.entities import Namespace
-from gateway.changes.namespaces.create_namespaces import listed, shown
+from gateway.changes.base.refused import list_names, shown_namespace
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
@@ -22,7 +22,7 @@ from gateway.views.access import DESCRIBE, Access
 
 @dataclass(slots=True)
 class Deletion:
-    """What becomes of the namespaces of one request: ``denied`` by path, and what is ``marked``."""
+    """The namespaces of one request: ``denied`` by path, or ``marked``."""
 
     denied: dict[str, Denied] = field(default_factory=dict)
     marked: list[Namespace] = field(default_factory=list)
@@ -48,14 +48,15 @@ def decide(access: Access, paths: Collection[str], now: int) -> Deletion:
 
 
 def _denied(access: Access, path: str, left: Sequence[str]) -> Denied | None:
-    """``left`` holds the namespaces that the request does not name, sorted."""
+    """Why a namespace may not be marked; ``left`` are those that the request does not name,
+    sorted."""
     view, snapshot = access.view, access.view.snapshot
     if path not in snapshot.namespaces:
-        text = f"Namespace '{shown(view, path)}' does not exist."
+        text = f"Namespace '{shown_namespace(view, path)}' does not exist."
         return Denied(UNKNOWN_TOPIC_OR_PARTITION, text, "namespace")
     deleting = snapshot.deleting_tier(path)
     if deleting is not None:
-        text = f"Namespace '{shown(view, deleting)}' is being deleted already."
+        text = f"Namespace '{shown_namespace(view, deleting)}' is being deleted already."
         return Denied(UNKNOWN_TOPIC_OR_PARTITION, text, "namespace")
     prefix = path + DELIMITER
     start = bisect_left(left, prefix)
@@ -63,7 +64,9 @@ def _denied(access: Access, path: str, left: Sequence[str]) -> Denied | None:
     below = [each for each in inside if snapshot.deleting_tier(each) is None]
     if not below:
         return None
-    seen = [shown(view, each) for each in below if access.namespace(DESCRIBE, each) is None]
-    held = listed(seen, len(below) - len(seen))
-    text = f"Namespace '{shown(view, path)}' holds namespaces: {held}; delete them too."
+    seen = [
+        shown_namespace(view, each) for each in below if access.namespace(DESCRIBE, each) is None
+    ]
+    held = list_names(seen, len(below) - len(seen))
+    text = f"Namespace '{shown_namespace(view, path)}' holds namespaces: {held}; delete them too."
     return Denied(INVALID_REQUEST, text, "namespace")

@@ -1,28 +1,68 @@
-"""Settings of namespaces: what the gateway itself does in them, by the virtual configs
-``gateway.auto.create.topics.enable`` and ``gateway.num.partitions``.
+"""What namespaces have besides topic configs, by virtual configs that no broker is sent.
 
-They are inherited down the tree like configs, but no topic has them and no broker is told.
+Settings say what the gateway itself does in a namespace, ``gateway.auto.create.topics.enable`` and
+``gateway.num.partitions``; they are inherited down the tree like configs. ``gateway.principals``
+are the principals whose home it is. These are the whole gateway's, as users are: a principal that
+may ALTER the cluster says whose home is where, and no tenant does.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gateway.catalog.entities import Change
+from gateway.catalog.entities import Change, Namespace, PrincipalHome, Removal, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import Refused
-from gateway.changes.base.resources import DELETE, SET, Operation
-from gateway.changes.base.virtual_configs import AUTO_CREATE, NUM_PARTITIONS
-from gateway.changes.namespaces.alter_namespaces import existing
-from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
-
-__all__ = ["AUTO_CREATE", "NUM_PARTITIONS"]
+from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation
+from gateway.changes.base.virtual_configs import AUTO_CREATE, NUM_PARTITIONS, PRINCIPALS
+from gateway.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    INVALID_CONFIG,
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from gateway.names import DELIMITER
+from gateway.views.view import View
 
 MAX_PARTITIONS: Final = 10_000
 """More than a broker creates of one topic (ReplicationControlManager: MAX_PARTITIONS_PER_BATCH)."""
+
+MAX_BYTES: Final = 1_024
+"""Bytes of one principal: a certificate's subject is seldom longer than 200."""
+
+MAX_PRINCIPALS: Final = 10_000
+"""Principals in one request."""
+
+_KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+"""The type of a principal, before its colon."""
+
+_NEXT: Final = re.compile(rf",\s*(?={_KIND.pattern}:)")
+"""A comma inside of a name, as certificates' subjects have them, is followed by no type."""
+
+_LOOSE: Final = re.compile(r"(?<!\\),(?![^,]*=)")
+"""A comma after which neither a principal begins nor a further part of a certificate's subject:
+``User:alice,bob`` was meant as something else."""
+
+
+def existing(snapshot: Snapshot, path: str) -> Namespace:
+    """The namespace. Raises :class:`Refused` if there is none, or not for long."""
+    found = snapshot.namespaces.get(path)
+    if found is None:
+        raise Refused(UNKNOWN_TOPIC_OR_PARTITION, f"Namespace '{path}' does not exist.")
+    if snapshot.deleting_tier(path) is not None:
+        raise Refused(
+            INVALID_TOPIC_EXCEPTION,
+            f"InvalidNamespaceException: namespace '{path}' is being deleted.",
+        )
+    return found
+
+
+# -- settings --------------------------------------------------------------------------------------
 
 
 def _boolean(value: str) -> str | None:
@@ -40,12 +80,7 @@ SETTINGS: Final[Mapping[str, tuple[Callable[[str], str | None], str]]] = {
     AUTO_CREATE: (_boolean, "'true' or 'false'"),
     NUM_PARTITIONS: (_count, f"a number from 1 to {MAX_PARTITIONS:,}"),
 }
-"""What reads the value of each, None for one that makes no sense, and what would."""
-
-
-def is_setting(key: str) -> bool:
-    """Whether a config key is a namespace's setting."""
-    return key in SETTINGS
+"""By key, the function that reads a value (None: it is invalid), and the valid values in words."""
 
 
 def read_setting(key: str, value: str | None) -> str:
@@ -59,7 +94,7 @@ def read_setting(key: str, value: str | None) -> str:
 
 def wrong_setting(key: str, value: str) -> str | None:
     """What is wrong with a setting that comes from elsewhere than a client; None: nothing."""
-    if not is_setting(key):
+    if key not in SETTINGS:
         return f"'{key}' is no setting of a namespace; there are {', '.join(sorted(SETTINGS))}"
     try:
         read = read_setting(key, value)
@@ -97,3 +132,83 @@ async def change_settings(
         return [] if settings == present.settings else [replace(present, settings=settings)]
 
     await context.decide(decide, validate_only)
+
+
+# -- principals ------------------------------------------------------------------------------------
+
+
+def principals_of(snapshot: Snapshot, path: str) -> str:
+    """The value of the config: ``User:alice,User:bob``, sorted; empty if there are none."""
+    return ",".join(sorted(who for who, home in snapshot.homes.items() if home == path))
+
+
+def is_home_change(operations: Sequence[Operation]) -> bool:
+    """Whether operations on a namespace are about its principals. Raises :class:`Refused` where
+    they are about something else as well."""
+    about = [one for one in operations if one.key == PRINCIPALS]
+    if about and len(operations) > 1:
+        raise Refused(
+            INVALID_REQUEST,
+            f"'{PRINCIPALS}' is changed alone; change the namespace's other configs in a request of"
+            " their own.",
+        )
+    return bool(about)
+
+
+async def change_principals(
+    context: Context, view: View, path: str, one: Operation, validate_only: bool = False
+) -> None:
+    """Make a namespace the home of principals, or of some no more: SET, DELETE, APPEND, SUBTRACT.
+
+    A principal has one home: what makes this its home takes it from another. Raises
+    :class:`Refused` and OSError.
+    """
+    home = view.settings.home
+    if home:
+        raise Refused(
+            CLUSTER_AUTHORIZATION_FAILED,
+            f"'{PRINCIPALS}' is changed where no home namespace is in force, and '{home}' is here.",
+            "access",
+        )
+    named = frozenset() if one.operation == DELETE else read_principals(one.value)
+
+    def decide(newest: Snapshot) -> list[Change]:
+        existing(newest, path)
+        present = {who for who, home in newest.homes.items() if home == path}
+        if one.operation == APPEND:
+            wanted = present | named
+        elif one.operation == SUBTRACT:
+            wanted = present - named
+        elif one.operation in (SET, DELETE):
+            wanted = set(named)
+        else:
+            text = f"Operation {one.operation} on config '{PRINCIPALS}' is none of Kafka's."
+            raise Refused(INVALID_REQUEST, text)
+        gone = (PrincipalHome(who, path) for who in sorted(present - wanted))
+        made = (PrincipalHome(who, path) for who in sorted(wanted - present))
+        return [*(Removal(key_of(home)) for home in gone), *made]
+
+    await context.decide(decide, validate_only)
+
+
+def read_principals(value: str | None) -> frozenset[str]:
+    """The principals of a list. Raises :class:`Refused`, INVALID_CONFIG."""
+    items = (item.strip(", \t") for item in _NEXT.split(value or ""))
+    found = frozenset(item for item in items if item)
+    for principal in found:
+        kind, _, name = principal.partition(DELIMITER)
+        if not (_KIND.fullmatch(kind) and name) or _LOOSE.search(principal):
+            # kafka-configs takes a list in brackets, and takes them off before it sends it.
+            brackets = ", without brackets" if principal.startswith("[") else ""
+            raise Refused(
+                INVALID_CONFIG,
+                f"'{PRINCIPALS}' is a list like User:alice,User:bob{brackets}, and '{principal}' is"
+                " no principal.",
+            )
+        if len(principal.encode()) > MAX_BYTES:
+            text = f"A principal of '{PRINCIPALS}' is longer than {MAX_BYTES:,} bytes."
+            raise Refused(INVALID_CONFIG, text)
+    if len(found) > MAX_PRINCIPALS:
+        text = f"'{PRINCIPALS}' has more than {MAX_PRINCIPALS:,} principals in one request."
+        raise Refused(INVALID_CONFIG, text)
+    return found

@@ -1,10 +1,10 @@
 """Auto-creation of the topics that brokers must not create by themselves: those of namespaces, and
-names of the default namespace that a namespace or a policy may have a say in.
+names of the default namespace that a namespace could take or that policies apply to.
 
-A topic that Metadata asks for is created as by CreateTopics, for the client that asks, and the
-request does not wait for it: as by a broker it is answered with UNKNOWN_TOPIC_OR_PARTITION, and the
-client asks again. Whether a namespace has it is its setting, or else ``auto.create.topics.enable``
-of the brokers.
+A topic that Metadata names is created as by CreateTopics, with the client's rights, and the request
+does not wait for it: as a broker does, the gateway responds UNKNOWN_TOPIC_OR_PARTITION, and the
+client tries again. A namespace has auto-creation by its setting, or else by
+``auto.create.topics.enable`` of the brokers.
 """
 
 from __future__ import annotations
@@ -29,13 +29,40 @@ from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from protocol import messages
 
+log = logging.getLogger(__name__)
+
 MAX_NAMES: Final = 10_000
 """Names that are remembered; of more the oldest are forgotten."""
 
+BROKERS_KEY: Final = "auto.create.topics.enable"
+
+BROKERS_SETTING_HOLDS: Final = 60.0
+"""Seconds after which the brokers' setting is queried again."""
+
+FAILURE_HOLDS: Final = 1.0
+"""Seconds for which a topic that could not be created is not tried again, however often clients
+name it, ten times a second each."""
+
+MAX_UNDER_WAY: Final = 1_000
+"""Topics that are being created, or could not be a moment ago; for others clients try again."""
+
+AT_ONCE: Final = 100
+"""Topics in one CreateTopics."""
+
+_VERSION: Final = 7
+_BROKERS_DEFAULT: Final = -1
+_TIMEOUT: Final = timedelta(seconds=30)
+
+BrokerConfigs = Callable[[], Awaitable[Mapping[str, str | None]]]
+"""The configs of a broker. Raises OSError, and PolicyError where it does not describe them."""
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+"""Runs something in the background, to its end or to that of the worker."""
+
 
 class FormerNames:
-    """What one worker has seen of moves since it started. A topic's first name needs no memory: the
-    topic is stored by it, and so holds it in the catalog."""
+    """The names from which topics were moved since this worker started. A topic's first name needs
+    no memory: the topic is stored by it, and so holds it in the catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -72,36 +99,8 @@ def _names_left(before: Snapshot, now: Snapshot, flat: str) -> set[LogicalName]:
     return former.difference(entry.names)
 
 
-log = logging.getLogger(__name__)
-
-BROKERS_KEY: Final = "auto.create.topics.enable"
-
-BROKERS_SETTING_HOLDS: Final = 60.0
-"""Seconds after which the brokers are asked again whether they create topics."""
-
-FAILURE_HOLDS: Final = 1.0
-"""Seconds for which a topic that could not be created is not tried again, however often it is
-asked for: clients do so ten times a second."""
-
-MAX_UNDER_WAY: Final = 1_000
-"""Topics that are being created, or could not be a moment ago; clients ask again for others."""
-
-AT_ONCE: Final = 100
-"""Topics in one CreateTopics."""
-
-_VERSION: Final = 7
-_BROKERS_DEFAULT: Final = -1
-_TIMEOUT: Final = timedelta(seconds=30)
-
-BrokerConfigs = Callable[[], Awaitable[Mapping[str, str | None]]]
-"""The configs of a broker. Raises OSError, and PolicyError where it does not tell."""
-
-Spawn = Callable[[Coroutine[Any, Any, None]], object]
-"""Runs something in the background, to its end or to that of the worker."""
-
-
 class AutoCreation:
-    """That of one worker. All of it belongs to one event loop."""
+    """Creates the topics that clients of one worker name. It belongs to one event loop."""
 
     def __init__(
         self,
@@ -111,7 +110,7 @@ class AutoCreation:
         *,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """``clock`` tells seconds from any fixed point."""
+        """``clock`` returns seconds from any fixed point."""
         self._context = context
         self._broker_configs = broker_configs
         self._spawn = spawn
@@ -124,18 +123,18 @@ class AutoCreation:
         self._log_at = clock()
 
     def start(self) -> None:
-        """Ask the brokers what they do, so that the first client need not wait for it."""
+        """Query the brokers' setting, so that the first client need not wait for it."""
         self._do_brokers()
 
     def allows(self, name: LogicalName) -> bool:
-        """Whether a topic of this name is created by being asked for. While the brokers have not
-        said yet what they do, none is."""
+        """Whether a topic of this name is auto-created. While the brokers' setting is not known,
+        none is."""
         setting = self._setting(name.namespace, AUTO_CREATE)
         allowed = self._do_brokers() if setting is None else setting == "true"
         return allowed and name not in self._former
 
     def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
-        """Create topics, in the background: names, with the client's spellings. Those that are
+        """Create topics in the background; ``names`` have the client's spellings. Those that are
         being created already, or could not be just now, are left alone."""
         now = self._clock()
         self._failed = {name: until for name, until in self._failed.items() if until > now}
@@ -184,7 +183,7 @@ class AutoCreation:
         self._failed[name] = now + FAILURE_HOLDS
         if now >= self._log_at:
             self._log_at = now + FAILURE_HOLDS
-            log.warning("topic '%s' was asked for and could not be created: %s", name, message)
+            log.warning("topic '%s' could not be auto-created: %s", name, message)
 
     def _setting(self, namespace: str, key: str) -> str | None:
         found = self._context.catalog.snapshot.effective_settings(namespace).get(key)
@@ -201,14 +200,13 @@ class AutoCreation:
         try:
             configs = await self._broker_configs()
         except OSError as error:
-            log.warning("whether the brokers create topics is not known: %s", error)
+            log.warning("the brokers' auto.create.topics.enable could not be read: %s", error)
             self._ask_brokers_at = self._clock() + FAILURE_HOLDS
         except PolicyError:
             self._brokers_create = False
             log.warning(
-                "no topic of a namespace is created by being asked for, unless its namespace has"
-                " '%s' set: the brokers do not tell their '%s'; allow the gateway DescribeConfigs"
-                " on the cluster",
+                "topics are auto-created only in namespaces that have '%s' set: the brokers do not"
+                " describe their '%s'; allow the gateway DescribeConfigs on the cluster",
                 AUTO_CREATE,
                 BROKERS_KEY,
             )

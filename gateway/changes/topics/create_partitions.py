@@ -1,73 +1,70 @@
-"""CreatePartitions (KIP-195) where policies have a say in topics.
+"""CreatePartitions (KIP-195) where policies apply to topics.
 
-As with CreateTopics: the broker validates first, then policies are asked about the topic as it
-would be, then counted limits are decided in the catalog writer's turn, where the topic's entry
-says what it counts with from then on, and then the broker makes the partitions. Topics without
-policies have such an entry, too: they could be moved to where there are some, before they grow.
+As with CreateTopics: the broker validates first, then policies judge the topic as it would be, then
+counted limits are decided in the catalog writer's turn, and then the broker makes the partitions.
+The topic's entry says what it counts with from the decision on (``TopicEntry.counted``), until
+listings of the cluster show the same. Topics without policies have such an entry, too: they could
+be moved to where there are some, before they grow.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from gateway.changes.base.batch import Answered, Batch, error_fields, write_response
-from gateway.changes.base.broker import ask_of_each, broker_time
-from gateway.changes.base.context import Context
+from gateway.catalog.entities import Change, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.broker import broker_time, query_each
+from gateway.changes.base.context import Answered, Batch, Context, error_fields, write_response
+from gateway.changes.base.inherited import entry_for, later, settled
 from gateway.changes.base.refused import (
     BROKER,
     MAX_CHANGES,
     TOO_MANY_CHANGES,
     UNAVAILABLE,
     Refused,
-    called,
+    respelled,
+    try_again,
     unavailable,
 )
 from gateway.changes.base.resources import TopicResource, in_logical_names
-from gateway.changes.judging.judged_configs import NOT_TOLD
-from gateway.changes.judging.topic_facts import Asker, TopicFacts, read_facts
-from gateway.changes.topics.partition_limits import (
-    Growth,
-    Reserved,
-    over_limits,
-    reserve,
-    take_back,
-)
+from gateway.changes.base.topic_policies import NOT_TOLD, Metadata, read_facts
+from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
+from gateway.names import LogicalName
 from gateway.rules.asked_topics import twice
 from gateway.views.access import ALTER, Access
 from protocol import messages
 from protocol.pausing import eased, paced
 from protocol.requests import Request
 
+log = logging.getLogger(__name__)
+
 _NEWEST: Final = 3
+_MOVED: Final = try_again("The topic was moved in the meantime")
+_LATE: Final = try_again("It took too long until the partitions could be counted")
 
 
 @dataclass(frozen=True, slots=True)
-class _Topic:
-    """A topic, stored as ``flat``, that is to grow as it is ``asked`` in the request."""
+class Growth:
+    """A topic, stored as ``flat``, that is to have ``total`` partitions, as its entry of the
+    request says, which is ``requested``."""
 
     flat: str
-    asked: Any
+    name: LogicalName
+    total: int
+    requested: Any = None
 
 
 @dataclass(slots=True, kw_only=True)
-class _Batch(Batch[str, _Topic, None]):
-    """One request on its way; the answer None: it is done."""
+class _Batch(Batch[str, Growth, None]):
+    """One request; the answer None: it is done."""
 
     request: Any
-
-    def broker_request(self, *, validate_only: bool) -> Request:
-        """What the broker is asked for the topics that are left."""
-        values = {
-            "topics": [_broker_topic(each) for each in paced(self.left.values())],
-            "timeout": broker_time(self.request.timeout),
-            "validate_only": validate_only,
-        }
-        return Request("CreatePartitionsRequest", _NEWEST, values)
 
 
 async def create_partitions(
@@ -81,12 +78,12 @@ async def create_partitions(
     counts = Counter(topic.name for topic in paced(request.topics))
     batch = _Batch(context, access, counts, request=request)
     if len(request.topics) > MAX_CHANGES:
-        batch.end(TOO_MANY_CHANGES)
+        batch.reject(TOO_MANY_CHANGES)
     else:
         try:
-            await batch.renew()
+            await batch.refresh()
         except OSError as error:
-            batch.end(unavailable(error))
+            batch.reject(unavailable(error))
         else:
             _read(batch, counts)
             await _create(batch)
@@ -95,27 +92,10 @@ async def create_partitions(
     return Answered(body, batch.denied)
 
 
-async def _create(batch: _Batch) -> None:
-    await _ask_broker(batch, validate_only=True)
-    reserved = await _judge(batch)
-    if batch.request.validate_only:
-        for name in list(batch.left):
-            batch.answer(name, None)
-        return
-    names = {each.flat: name for name, each in batch.left.items()}
-    await _ask_broker(batch, validate_only=False)
-    # What the broker has rejected in the end does not count. What it did not answer may be made
-    # yet: that counts until listings tell.
-    answers = ((one, batch.answers[names[one.growth.flat]]) for one in reserved)
-    refused = [one for one, why in answers if why is not None and why.code != REQUEST_TIMED_OUT]
-    if refused:
-        await take_back(batch.context, refused)
-
-
 def _read(batch: _Batch, counts: Mapping[str, int]) -> None:
-    """What is to become of which topic, as far as it may be; ``counts`` tells how often the request
-    has each name."""
+    """Find the topics that may be altered; ``counts`` says how often the request has each name."""
     firsts: dict[str, Any] = {}
+    owner = batch.view.snapshot.owner
     for topic in paced(batch.request.topics):
         name = topic.name
         if counts[name] > 1:
@@ -128,11 +108,28 @@ def _read(batch: _Batch, counts: Mapping[str, int]) -> None:
         flat = found.flat.decode()
         first = firsts.setdefault(flat, topic)
         if first is topic:
-            batch.left[name] = _Topic(flat, topic)
+            batch.left[name] = Growth(flat, owner(flat), int(topic.count), topic)
         elif (first.count, first.assignments) == (topic.count, topic.assignments):
             batch.twins[name] = first.name
         else:
             batch.answer(name, twice(name, first.name))
+
+
+async def _create(batch: _Batch) -> None:
+    await _ask_broker(batch, validate_only=True)
+    reserved = await _judge(batch)
+    if batch.request.validate_only:
+        for name in list(batch.left):
+            batch.answer(name, None)
+        return
+    names = {each.flat: name for name, each in batch.left.items()}
+    await _ask_broker(batch, validate_only=False)
+    # What the broker has rejected in the end does not count. What it did not answer may be made
+    # yet: that counts until listings show it.
+    answers = {flat: batch.answers[names[flat]] for flat in reserved}
+    rejected = {flat for flat, why in answers.items() if why and why.code != REQUEST_TIMED_OUT}
+    if rejected:
+        await roll_back(batch.context, {flat: reserved[flat] for flat in rejected})
 
 
 async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
@@ -141,9 +138,24 @@ async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
     names = {each.flat: name for name, each in batch.left.items()}
     if not names:
         return
-    request = batch.broker_request(validate_only=validate_only)
-    told = await ask_of_each(batch.context, request, names, "results", changes=not validate_only)
-    for flat, result in paced(told.items()):
+    topics = [
+        {
+            "name": each.flat,
+            "count": each.requested.count,
+            "assignments": None
+            if each.requested.assignments is None
+            else [{"broker_ids": one.broker_ids} for one in eased(each.requested.assignments)],
+        }
+        for each in paced(batch.left.values())
+    ]
+    values = {
+        "topics": topics,
+        "timeout": broker_time(batch.request.timeout),
+        "validate_only": validate_only,
+    }
+    request = Request("CreatePartitionsRequest", _NEWEST, values)
+    found = await query_each(batch.context, request, names, "results", changes=not validate_only)
+    for flat, result in paced(found.items()):
         name = names[flat]
         if not isinstance(result, Denied):
             if not validate_only:
@@ -154,85 +166,158 @@ async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
             batch.answer(name, result)
 
 
-def _broker_topic(topic: _Topic) -> dict[str, object]:
-    asked, assignments = topic.asked, None
-    if asked.assignments is not None:
-        assignments = [{"broker_ids": one.broker_ids} for one in eased(asked.assignments)]
-    return {"name": topic.flat, "count": asked.count, "assignments": assignments}
+# -- policies --------------------------------------------------------------------------------------
 
 
-async def _judge(batch: _Batch) -> list[Reserved]:
+async def _judge(batch: _Batch) -> Reservations:
     """Reject what a policy does not allow; the others are in the catalog then, unless nothing is
     to be made."""
-    context, owner = batch.context, batch.view.snapshot.owner
+    context = batch.context
     listed = context.clock()
-    await _ask_policies(batch)
+    await _check_policies(batch)
     names = {each.flat: name for name, each in batch.left.items()}
-    growing = [
-        Growth(each.flat, owner(each.flat), int(each.asked.count)) for each in batch.left.values()
-    ]
+    growing = list(batch.left.values())
     principal = batch.access.principal
-    reserved: list[Reserved] = []
+    reserved: Reservations = {}
     try:
         if batch.request.validate_only:
-            refused = over_limits(context, context.catalog.snapshot, growing, principal, listed)
+            denied = over_limits(context, context.catalog.snapshot, growing, principal, listed)
         else:
-            reserved, refused = await reserve(context, growing, principal, listed)
+            reserved, denied = await reserve(context, growing, principal, listed)
     except OSError as error:
-        refused = dict.fromkeys(names, unavailable(error))
-    for flat, denied in refused.items():
+        denied = dict.fromkeys(names, unavailable(error))
+    for flat, why in denied.items():
         name = names[flat]
-        if denied.rule == UNAVAILABLE:
-            batch.answer(name, denied)
+        if why.rule == UNAVAILABLE:
+            batch.answer(name, why)
         else:
-            batch.deny(name, _told(batch, name, flat, denied))
+            batch.deny(name, _respelled(batch, name, flat, why))
     return reserved
 
 
-async def _ask_policies(batch: _Batch) -> None:
+async def _check_policies(batch: _Batch) -> None:
     """Reject what policies do not allow of the topics that they apply to; the cluster is listed
     then."""
-    owner, applies = batch.view.snapshot.owner, batch.context.judge.applies
+    context = batch.context
     judged = {
-        name: each.flat for name, each in batch.left.items() if applies(owner(each.flat).namespace)
+        name: each.flat
+        for name, each in batch.left.items()
+        if context.judge.applies(each.name.namespace)
     }
     if not judged:
         return
     try:
-        await batch.context.cluster.refresh()
-        facts = await read_facts(batch.context, list(judged.values()))
+        await context.cluster.refresh()
+        facts = await read_facts(context, list(judged.values()))
     except (OSError, Refused) as error:
         why = error.why if isinstance(error, Refused) else unavailable(error)
-        batch.end(why, judged)
+        batch.reject(why, judged)
         return
+    snapshot = batch.view.snapshot
+    metadata = Metadata(context, batch.access.principal, snapshot)
     for name, flat in judged.items():
-        if flat not in facts:
+        known, growth = facts.get(flat), batch.left[name]
+        if known is None:
             batch.answer(name, NOT_TOLD)
             continue
-        denied = await _why_not(batch, name, facts[flat])
+        assigned = [tuple(map(int, each.broker_ids)) for each in growth.requested.assignments or ()]
+        try:
+            layout = known.grown(growth.total, assigned)
+        except Refused as refused:
+            batch.deny(name, refused.why)
+            continue
+        topic = metadata.of_topic(known, growth.name, known.own(snapshot), layout=layout)
+        denied = await context.judge.why_not(topic)
         if denied is not None:
-            batch.deny(name, denied)
+            batch.deny(name, _respelled(batch, name, flat, denied))
 
 
-async def _why_not(batch: _Batch, name: str, facts: TopicFacts) -> Denied | None:
-    """What policies have against the topic as it would be."""
-    snapshot, topic = batch.view.snapshot, batch.left[name].asked
-    assigned = [tuple(map(int, each.broker_ids)) for each in topic.assignments or ()]
-    asker = Asker(batch.context, batch.access.principal, snapshot)
-    try:
-        layout = facts.grown(int(topic.count), assigned)
-    except Refused as refused:
-        return refused.why
-    full_name, own = snapshot.owner(facts.flat), facts.own(snapshot)
-    why = await batch.context.judge.why_not(asker.about(facts, full_name, own, layout=layout))
-    return None if why is None else _told(batch, name, facts.flat, why)
-
-
-def _told(batch: _Batch, spelled: str, flat: str, why: Denied) -> Denied:
-    """A rejection as the client is told of it."""
+def _respelled(batch: _Batch, spelled: str, flat: str, why: Denied) -> Denied:
+    """A policy's error in the client's names."""
     view = batch.view
     if view.spell(flat.encode()) is not None:
-        return called(why, str(view.snapshot.owner(flat)), spelled)
-    # Whoever knows an alias alone is not told by it where the topic is now.
+        return respelled(why, str(view.snapshot.owner(flat)), spelled)
+    # A client that knows an alias alone does not learn by it where the topic is now.
     text = f"The policies of where topic '{spelled}' is now do not allow that."
     return replace(why, message=text)
+
+
+# -- counted limits --------------------------------------------------------------------------------
+
+Reservations = dict[str, tuple[TopicEntry, int]]
+"""By flat name, the entry by which a topic counts with its growth, and the partitions that it
+counted with before (0: those that are listed)."""
+
+
+def over_limits(
+    context: Context,
+    snapshot: Snapshot,
+    growing: Iterable[Growth],
+    principal: str,
+    listed: int,
+) -> dict[str, Denied]:
+    """Why topics may not grow so, by flat name, on a state of the catalog: one after the other, in
+    their order. The cluster was ``listed`` then (milliseconds since the epoch)."""
+    usage = context.usage.at(snapshot, context.cluster.index)
+    expected = Expected(usage)
+    denied: dict[str, Denied] = {}
+    for growth in growing:
+        flat, namespace = growth.flat, growth.name.namespace
+        more = growth.total - usage.partitions_of(flat)
+        if context.clock() - listed > LISTING_HOLDS:
+            why: Denied | None = _LATE
+        elif snapshot.owner(flat) != growth.name:
+            why = _MOVED
+        else:
+            why = context.judge.over_limit(
+                expected,
+                str(growth.name),
+                namespace,
+                topics=0,
+                partitions=more,
+                principal=principal,
+            )
+        if why is not None:
+            denied[flat] = why
+        elif more > 0:
+            expected.add(namespace, more, topics=0)
+    return denied
+
+
+async def reserve(
+    context: Context, growing: Sequence[Growth], principal: str, listed: int
+) -> tuple[Reservations, dict[str, Denied]]:
+    """Let topics count with what they are to have, limited or not: a move of one sees by it that
+    it grows. And why of those that may not. Raises OSError."""
+    denied: dict[str, Denied] = {}
+    reserved: Reservations = {}
+
+    def decide(newest: Snapshot) -> list[Change]:
+        denied.clear()
+        denied.update(over_limits(context, newest, growing, principal, listed))
+        reserved.clear()
+        for growth in growing:
+            if growth.flat not in denied:
+                entry = entry_for(newest, growth.flat, context.clock())
+                counted = max(growth.total, entry.counted)
+                counting = replace(entry, counted=counted, since=later(entry, context.clock()))
+                reserved[growth.flat] = counting, entry.counted
+        return [entry for entry, _ in reserved.values()]
+
+    if growing:
+        await context.catalog.change(decide)
+    return reserved, denied
+
+
+async def roll_back(context: Context, reserved: Reservations) -> None:
+    """Let topics count as before again, which have not grown after all. What became of one
+    meanwhile, another growth of it for example, may need what it counts with: that ends in time."""
+    former = dict(reserved.values())
+
+    def before(newest: Snapshot, entry: TopicEntry) -> Change:
+        since = later(entry, context.clock())
+        return settled(newest, replace(entry, counted=former[entry], since=since))
+
+    error = await context.roll_back(former, before)
+    if error is not None:
+        log.warning("partitions that were not made count for a while: %s", error)

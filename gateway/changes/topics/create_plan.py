@@ -1,4 +1,4 @@
-"""What a topic of a CreateTopics request becomes at the broker, and in the catalog. Pure."""
+"""How a topic of a CreateTopics request is stored by the broker, and in the catalog. Pure."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from protocol.pausing import eased, in_order
 
 CREATION_TIME: Final = 120_000
 """Milliseconds after which the process that was about to make a topic is taken to be gone: longer
-than all that it waits for together, from its listing on (``reservations.LISTING_HOLDS``, a turn of
+than all that it waits for together, from its listing on (``usage.LISTING_HOLDS``, a turn of
 the catalog's writer, ``broker_admin.TURN_TIMEOUT`` and ``ASK_TIMEOUT``)."""
 
 
 def is_left_over(entry: TopicEntry, now: int) -> bool:
-    """Whether whoever wrote the entry has not come back to tell that the topic was made, or has
-    done so long ago that it need not be counted by its entry any more."""
+    """Whether the process that wrote the entry has not settled it in time, or has done so long ago
+    that the topic need not be counted by its entry any more."""
     return (entry.creating or entry.counted > 0) and entry.since + CREATION_TIME <= now
 
 
@@ -36,15 +36,15 @@ _MARK_LENGTH: Final = 9  # a dot and eight hex digits
 class Planned:
     """One topic to be made.
 
-    ``asked`` is the request's entry, ``flat`` where the broker is to store it. ``inherited`` is
-    what it inherits (key to value and tier), ``own`` the config keys that the request sets.
-    ``entry`` is what the catalog has under the flat name: the reservation that has to be
-    committed first where ``reserve``, else a leftover of a topic that is no more, or None. It takes
-    the place of ``before``. ``resolved`` is how many partitions and replicas the broker says it
-    would have, where it was asked.
+    ``requested`` is the request's entry, ``flat`` the name that the broker is to store it by.
+    ``inherited`` is what it inherits (key to value and tier), ``own`` the config keys that the
+    request sets. ``entry`` is what the catalog has under the flat name: the reservation that has to
+    be committed first where ``reserve``, else a leftover of a topic that is no more, or None. It
+    takes the place of ``before``. ``resolved`` are the counts of partitions and replicas that the
+    broker would give it; None: policies were not asked, and only they need these.
     """
 
-    asked: Any
+    requested: Any
     name: LogicalName
     flat: str
     inherited: Mapping[str, tuple[str, str]]
@@ -57,22 +57,17 @@ class Planned:
     @property
     def spelled(self) -> str:
         """The client's name of it."""
-        return str(self.asked.name)
+        return str(self.requested.name)
 
     @property
     def configs(self) -> dict[str, str | None]:
-        """What the broker gets: what the request sets, over what is inherited."""
+        """The configs that the broker is sent: what the request sets, over what is inherited."""
         inherited = {key: value for key, (value, _) in self.inherited.items()}
-        return inherited | {each.name: each.value for each in eased(self.asked.configs)}
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether policies were asked about it: they need the numbers."""
-        return self.resolved is not None
+        return inherited | {each.name: each.value for each in eased(self.requested.configs)}
 
     @property
     def needs_check(self) -> bool:
-        """Whether the catalog has a say in whether it may exist."""
+        """Whether the catalog decides if it may exist."""
         return bool(self.name.namespace) or self.entry is not None
 
     @property
@@ -80,42 +75,39 @@ class Planned:
         """How many partitions it gets at least."""
         if self.resolved is not None:
             return self.resolved[0]
-        return max(1, len(self.asked.assignments), int(self.asked.num_partitions))
+        return max(1, len(self.requested.assignments), int(self.requested.num_partitions))
 
 
-def plan(view: View, asked: Any, now: int, exists: Callable[[str], bool]) -> Planned:
-    """Where a topic goes, by the view's snapshot. ``now`` is in milliseconds.
-
-    ``exists`` tells whether a flat name is taken at the broker. Raises
-    :class:`Refused`.
-    """
+def plan(view: View, topic: Any, now: int, exists: Callable[[str], bool]) -> Planned:
+    """Decide where a topic of the request goes, by the view's snapshot. ``now`` is in milliseconds.
+    ``exists`` says whether a flat name is taken at the broker. Raises :class:`Refused`."""
     snapshot = view.snapshot
-    for config in eased(asked.configs):
+    for config in eased(topic.configs):
         if is_virtual(config.name):
             raise refuse_on_topic(config.name)
     try:
-        name = view.parse(asked.name)
+        name = view.parse(topic.name)
         flat = snapshot.flat_of(name)
     except InvalidName as error:
         raise _invalid(f"{error}.") from None
     if flat is not None or snapshot.missing_tier(name.namespace) is not None:
-        refuse_if(check_creation(view, asked.name))
+        refuse_if(check_creation(view, topic.name))
     elif snapshot.captured_by(name) is not None:
-        refuse_if(collision(asked.name))
+        refuse_if(collision(topic.name))
     inherited = snapshot.effective_configs(name.namespace)
-    keys = {config.name for config in eased(asked.configs)} if name.namespace else ()
+    keys = {config.name for config in eased(topic.configs)} if name.namespace else ()
     own = tuple(in_order(keys))
     if flat is None:
         flat = fresh_flat(snapshot, name, exists)
         entry = TopicEntry(flat, name, own_configs=own, creating=True, since=now)
-        return Planned(asked, name, flat, inherited, own, entry, reserve=True)
+        return Planned(topic, name, flat, inherited, own, entry, reserve=True)
     held = snapshot.topics.get(flat)
-    _check_held(asked.name, name, held, now)
+    _check_held(topic.name, name, held, now)
     if not name.namespace and may_be_captured(flat):
-        # Who creates the namespace meanwhile has listed the cluster before this topic is in it.
+        # A creation of the namespace may have listed the cluster before this topic is in it.
         entry = TopicEntry(flat, name, creating=True, since=now)
-        return Planned(asked, name, flat, inherited, own, entry, reserve=True, before=held)
-    return Planned(asked, name, flat, inherited, own, held, reserve=False)
+        return Planned(topic, name, flat, inherited, own, entry, reserve=True, before=held)
+    return Planned(topic, name, flat, inherited, own, held, reserve=False)
 
 
 def counting(planned: Planned, partitions: int, now: int) -> Planned:
@@ -151,7 +143,7 @@ def fresh_flat(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bo
 
 
 def reserved(snapshot: Snapshot, planned: Planned) -> Change:
-    """The entry that takes a flat name before the broker is asked. Raises Refused."""
+    """The entry that takes a flat name before the broker is sent the topic. Raises Refused."""
     assert planned.entry is not None
     _check_tiers(snapshot, planned)
     if snapshot.entry_of(planned.name) != planned.before:
@@ -165,10 +157,10 @@ def reserved(snapshot: Snapshot, planned: Planned) -> Change:
 
 
 def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
-    """What the catalog has to hold of a topic that the broker has made; None: nothing new.
+    """The change of the catalog for a topic that the broker has made; None: there is none.
 
-    Raises :class:`Refused` when the topic may not be: its namespace has
-    gone, or another topic has come by its name. It has to be deleted again then.
+    Raises :class:`Refused` when the topic may not be: its namespace has gone, or another topic has
+    come by its name. It has to be deleted again then.
     """
     held = snapshot.topics.get(planned.flat)
     moved = held is not None and held != planned.entry and held.name != planned.name
@@ -184,7 +176,7 @@ def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
             # It took so long that it counts no more: another may have come in its place.
             message = f"It took too long to create topic '{planned.spelled}'; try again."
             raise Refused(REQUEST_TIMED_OUT, message)
-        if planned.is_judged and _is_stale(snapshot, planned):
+        if planned.resolved is not None and _is_stale(snapshot, planned):
             # Policies have allowed it with what it would have inherited before.
             message = f"What topic '{planned.spelled}' inherits has just changed; try again."
             raise Refused(REQUEST_TIMED_OUT, message)
@@ -198,14 +190,14 @@ def _wanted(
     snapshot: Snapshot, planned: Planned, held: TopicEntry | None, now: int
 ) -> TopicEntry | None:
     if held is not None and held != planned.entry:
-        # Somebody has changed the new topic already, or has seen that it was made.
+        # The new topic was changed already, or housekeeping has seen that it was made.
         own = tuple(sorted({*held.own_configs, *planned.own}))
         return replace(held, own_configs=own, creating=False)
     # A namespace's configs that changed meanwhile have missed it.
     stale = _is_stale(snapshot, planned)
     counted = planned.entry.counted if planned.entry is not None and planned.reserve else 0
     if not planned.name.namespace and may_be_captured(planned.flat):
-        # It stands in the way of a namespace until every listing tells of it.
+        # It stands in the way of a namespace until every listing has it.
         counted = max(counted, planned.partitions)
     if not (planned.own or stale or counted or planned.flat != encode(planned.name)):
         return None

@@ -1,46 +1,55 @@
 """CreateTopics for namespaces and the topics in them.
 
-The order of steps is what makes it safe. Policies have their say before anything is done
-(``judged_topics``). A topic that is stored elsewhere than its name says, or that is counted, is
-reserved in the catalog first. Then the broker makes the topics: it decides who of two is first.
-Then the catalog is read again, or written: a namespace that was marked for deletion before that is
-seen, and the topic taken back; one that is marked after that finds the topic by its listing.
+The order of steps is what makes it safe. Policies judge before anything is done. A topic that is
+stored elsewhere than its name says, or that is counted, gets its catalog entry first. Then the
+broker makes the topics: it decides which of two is first. Then the catalog is read again, or
+written: a namespace that was marked for deletion before that is seen, and the topic rolled back;
+one that is marked after that finds the topic by its listing.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from gateway.changes.base.batch import Answered
-from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused, too_many_partitions, unavailable
-from gateway.changes.namespaces.namespace_creation import create_namespace
-from gateway.changes.topics.create_plan import Planned, plan, settled
+from gateway.catalog.entities import Change, Removal, TopicEntry, key_of
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.broker import delete_at_broker
+from gateway.changes.base.context import Answered, Context
+from gateway.changes.base.refused import Refused, too_many_partitions, try_again, unavailable
+from gateway.changes.base.usage import Expected
+from gateway.changes.namespaces.create_namespaces import create_namespace
+from gateway.changes.topics.create_plan import Planned, plan, reserved, settled
 from gateway.changes.topics.creation import (
     Answer,
     Creation,
     are_alike,
     ask_broker,
     contradiction,
-    have_like_configs,
+    judge,
+    over_limits,
     response,
+    verdict,
 )
-from gateway.changes.topics.judged_topics import judge
-from gateway.changes.topics.reservations import commit, drop_reservations, reserve, take_back
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT
 from gateway.names import DELIMITER, InvalidName, LogicalName
 from gateway.policies.judge import POLICIES
+from gateway.policies.violation import Violation, enforced
 from gateway.views.access import Access
 from protocol import messages
 from protocol.pausing import paced
 
+log = logging.getLogger(__name__)
+
 AT_ONCE: Final = 100
 """Namespaces of one request that are made together."""
+
+_RELOADED: Final = try_again("The policies have just changed")
+"""A topic is counted now that was not when it was judged."""
 
 
 async def create_topics(context: Context, access: Access, version: int, body: bytes) -> Answered:
@@ -53,32 +62,32 @@ async def create_topics(context: Context, access: Access, version: int, body: by
     creation = Creation(context, access, counts, request=request)
     too_many = too_many_partitions(request.topics)
     if too_many is not None:
-        creation.end(too_many)
+        creation.reject(too_many)
     else:
         try:
             await context.catalog.refresh()
         except OSError as error:
-            creation.end(unavailable(error))
+            creation.reject(unavailable(error))
         else:
             await _create(creation, counts)
     return Answered(response(version, creation.results()), creation.denied)
 
 
 async def _create(creation: Creation, counts: Mapping[str, int]) -> None:
-    """Answer all that a request asks for; ``counts`` tells how often it has each name."""
+    """Answer all topics and namespaces; ``counts`` says how often the request has each name."""
     validate_only = creation.request.validate_only
-    creation.look()
+    creation.follow_catalog()
     for name, count in paced(counts.items()):
         if count > 1:
             creation.answer(name, Denied(INVALID_REQUEST, "Duplicate topic name.", "request"))
-    creation.forbid()
+    creation.check_acls()
     await _create_namespaces(creation)
-    creation.look()
-    creation.forbid()
+    creation.follow_catalog()
+    creation.check_acls()
     _plan(creation)
     listed = await judge(creation)
     if not validate_only:
-        await reserve(creation, listed)
+        await _reserve(creation, listed)
     sent = dict(creation.left)
     made = await ask_broker(creation, sent.values(), validate_only=validate_only)
     for spelled, result in paced(made.items()):
@@ -89,64 +98,60 @@ async def _create(creation: Creation, counts: Mapping[str, int]) -> None:
 
 async def _create_namespaces(creation: Creation) -> None:
     wanted: dict[str, Any] = {}
-    for asked in paced(creation.request.topics):
-        if not asked.name.endswith(DELIMITER) or asked.name in creation.answers:
+    for topic in paced(creation.request.topics):
+        if not topic.name.endswith(DELIMITER) or topic.name in creation.answers:
             continue
         try:
-            path = creation.view.namespace_named(asked.name)
+            path = creation.view.namespace_named(topic.name)
         except InvalidName as error:
             why = Denied(INVALID_TOPIC_EXCEPTION, f"{error}.", "names")
-            creation.answer(asked.name, why)
+            creation.answer(topic.name, why)
             continue
         assert path is not None
-        first = wanted.setdefault(path, asked)
-        if first is not asked:
-            _note_twin(creation, first, asked, alike=have_like_configs(first, asked))
-    open_ones = [
-        (asked, path) for path, asked in wanted.items() if asked.name not in creation.answers
-    ]
-    # They wait for one transaction together, and are decided in the order they are asked for.
-    for start in range(0, len(open_ones), AT_ONCE):
-        together = open_ones[start : start + AT_ONCE]
+        first = wanted.setdefault(path, topic)
+        if first is not topic:
+            _note_twin(creation, first, topic, alike=first.configs == topic.configs)
+    left = [(topic, path) for path, topic in wanted.items() if topic.name not in creation.answers]
+    # They wait for one transaction together, and are decided in the order of the request.
+    for start in range(0, len(left), AT_ONCE):
+        together = left[start : start + AT_ONCE]
         await asyncio.gather(*(_create_namespace(creation, *each) for each in together))
 
 
-async def _create_namespace(creation: Creation, asked: Any, path: str) -> None:
+async def _create_namespace(creation: Creation, topic: Any, path: str) -> None:
+    context, access = creation.context, creation.access
+    validate_only = creation.request.validate_only
     try:
         answer: Answer = await create_namespace(
-            creation.context,
-            creation.access,
-            path,
-            asked,
-            validate_only=creation.request.validate_only,
+            context, access, path, topic, validate_only=validate_only
         )
     except Refused as refused:
         answer = refused.why
         if refused.why.rule == POLICIES:
-            creation.denied[asked.name] = refused.why
+            creation.denied[topic.name] = refused.why
     except OSError as error:
         answer = unavailable(error)
-    creation.answer(asked.name, answer)
+    creation.answer(topic.name, answer)
 
 
 def _plan(creation: Creation) -> None:
     """Decide where every topic goes, by the view's snapshot."""
     index, now = creation.context.cluster.index, creation.context.clock()
     firsts: dict[LogicalName, Any] = {}
-    for asked in paced(creation.request.topics):
-        spelled = asked.name
+    for topic in paced(creation.request.topics):
+        spelled = topic.name
         if not creation.is_open(spelled):
             continue
         try:
-            planned = plan(creation.view, asked, now, lambda flat: index.exists(flat.encode()))
+            planned = plan(creation.view, topic, now, lambda flat: index.exists(flat.encode()))
         except Refused as refused:
             creation.answer(spelled, refused.why)
             continue
-        first = firsts.setdefault(planned.name, asked)
-        if first is asked:
+        first = firsts.setdefault(planned.name, topic)
+        if first is topic:
             creation.left[spelled] = planned
         else:
-            _note_twin(creation, first, asked, alike=are_alike(first, asked))
+            _note_twin(creation, first, topic, alike=are_alike(first, topic))
 
 
 def _note_twin(creation: Creation, first: Any, second: Any, *, alike: bool) -> None:
@@ -160,40 +165,145 @@ def _note_twin(creation: Creation, first: Any, second: Any, *, alike: bool) -> N
     creation.answer(second.name, why)
 
 
+# -- the catalog -----------------------------------------------------------------------------------
+
+DecideOne = Callable[[Planned], Change | None]
+
+
+async def _reserve(creation: Creation, listed: int) -> None:
+    """Commit the entries of topics that need one before they are made: those that get a fresh flat
+    name, and those that are counted, which is decided in the catalog writer's turn.
+
+    The cluster was ``listed`` then (milliseconds since the epoch). What is rejected is answered.
+    """
+    judge = creation.context.judge
+    for spelled, each in list(creation.left.items()):
+        counted = each.entry is not None and each.reserve and each.entry.counted
+        if not counted and judge.counts(each.name.namespace):
+            creation.answer(spelled, _RELOADED)
+    wanted = {spelled: each for spelled, each in creation.left.items() if each.reserve}
+    if not wanted:
+        return
+    found: dict[str, list[Violation]] = {}
+
+    def begin(snapshot: Snapshot) -> DecideOne:
+        found.clear()
+        index = creation.context.cluster.index
+        expected = Expected(creation.context.usage.at(snapshot, index))
+
+        def decide(each: Planned) -> Change | None:
+            entry = reserved(snapshot, each)
+            found[each.spelled] = against = over_limits(creation, each, expected, listed)
+            return None if enforced(against) else entry
+
+        return decide
+
+    try:
+        rejected = await _commit_each(creation.context, wanted, begin)
+    except OSError as error:
+        rejected = dict.fromkeys(wanted, unavailable(error))
+    for spelled, against in found.items():
+        why = verdict(creation, wanted[spelled], against)
+        if why is not None and spelled not in rejected:
+            creation.deny_by_policy(spelled, why)
+    for spelled, why in rejected.items():
+        creation.answer(spelled, why)
+
+
 async def _settle(creation: Creation, sent: Mapping[str, Planned], made: Mapping[str, Any]) -> None:
-    """Say in the catalog what there is now of the topics that the broker was ``sent``, and take
+    """Commit to the catalog what there is now of the topics that the broker was ``sent``, and roll
     back what may not be there."""
+    context = creation.context
     ids: dict[str, bytes | None] = {}
     for spelled, result in made.items():
         flat = sent[spelled].flat
         topic_id = getattr(result, "topic_id", None)  # from v7 on
         ids[flat] = None if topic_id is None else topic_id.bytes
-        creation.context.cluster.index.learn(flat.encode(), ids[flat])
-    refused_there = [
-        each
-        for spelled, each in sent.items()
-        if spelled not in made and _is_final(creation.answers[spelled])
-    ]
-    await drop_reservations(creation.context, refused_there)
-    checked = {s: sent[s] for s in made if sent[s].needs_check}
+        context.cluster.index.learn(flat.encode(), ids[flat])
+    # A timeout leaves open what became of a topic: its entry stays.
+    answers = {spelled: creation.answers[spelled] for spelled in sent if spelled not in made}
+    await _drop_reservations(
+        context,
+        [
+            sent[spelled]
+            for spelled, answer in answers.items()
+            if isinstance(answer, Denied) and answer.code != REQUEST_TIMED_OUT
+        ],
+    )
+    checked = {spelled: sent[spelled] for spelled in made if sent[spelled].needs_check}
     if not checked:
         return
-    now = creation.context.clock()
+    now = context.clock()
     try:
-        refused = await commit(
-            creation.context, checked, lambda newest: partial(settled, newest, now=now)
+        rejected = await _commit_each(
+            context, checked, lambda newest: lambda each: settled(newest, each, now)
         )
     except OSError as error:
-        # What the catalog says of them is not known, so they are not called made.
-        creation.end(unavailable(error), checked)
+        # Whether the catalog has them is not known, so the response does not say so.
+        creation.reject(unavailable(error), checked)
         return
-    creation.answers |= refused
-    if refused:
-        back = [checked[spelled] for spelled in refused]
-        await take_back(creation.context, {each.flat: ids[each.flat] for each in back})
-        await drop_reservations(creation.context, back)
+    creation.answers |= rejected
+    if rejected:
+        back = [checked[spelled] for spelled in rejected]
+        await _roll_back(context, {each.flat: ids[each.flat] for each in back})
+        await _drop_reservations(context, back)
 
 
-def _is_final(answer: Answer) -> bool:
-    """Whether the broker has refused for good: a timeout leaves open what became of it."""
-    return isinstance(answer, Denied) and answer.code != REQUEST_TIMED_OUT
+async def _commit_each(
+    context: Context, topics: Mapping[str, Planned], begin: Callable[[Snapshot], DecideOne]
+) -> dict[str, Denied]:
+    """Commit what is decided of each topic, in one decision; the errors of those that are rejected.
+
+    ``begin`` begins a decision and returns the function that decides each. When there is nothing
+    to write the catalog is read to its end all the same. Raises OSError.
+    """
+    rejected: dict[str, Denied] = {}
+
+    def decide(snapshot: Snapshot) -> list[Change]:
+        rejected.clear()
+        changes = []
+        decide_one = begin(snapshot)
+        for spelled, each in topics.items():
+            try:
+                change = decide_one(each)
+            except Refused as refused:
+                rejected[spelled] = refused.why
+                continue
+            if change is not None:
+                changes.append(change)
+        return changes
+
+    if not decide(context.catalog.snapshot):
+        await context.catalog.refresh()
+        if not decide(context.catalog.snapshot):
+            return rejected
+    await context.catalog.change(decide)
+    return rejected
+
+
+async def _roll_back(context: Context, ids: Mapping[str, bytes | None]) -> None:
+    """Delete topics that were just made, and that no client knows of yet."""
+    try:
+        outcomes = await delete_at_broker(context, ids)
+    except OSError as error:
+        log.warning("topics %s were made and could not be deleted again: %s", ", ".join(ids), error)
+        return
+    for flat, outcome in outcomes.items():
+        if not outcome.gone:
+            log.warning(
+                "topic %r was made and could not be deleted again: error %d", flat, outcome.code
+            )
+
+
+async def _drop_reservations(context: Context, planned: Iterable[Planned]) -> None:
+    """Remove the entries of topics that were not made; those that stay are removed in time. A topic
+    that had been made before gets its former entry back."""
+    former = {each.entry: each.before for each in planned if each.reserve and each.entry}
+
+    def before(_: Snapshot, entry: TopicEntry) -> Change:
+        found = former[entry]
+        return Removal(key_of(entry)) if found is None or found.creating else found
+
+    error = await context.roll_back(former, before)
+    if error is not None:
+        log.warning("entries of topics that were not made stay for a while: %s", error)

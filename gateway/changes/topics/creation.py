@@ -1,5 +1,9 @@
-"""One CreateTopics request on its way: what is left of it, the gateway's own request to the broker,
-and the client's response.
+"""One CreateTopics request: its topics that are left, the gateway's own request to the broker,
+policies (KIP-108), and the client's response.
+
+The broker's own validation comes before policies, as in the KIP: existing names, bad configs and
+impossible counts get Kafka's errors, and what a request leaves to the broker (-1) comes back
+resolved.
 
 Twins (one topic or namespace under two spellings) that are alike are answered alike. Of those that
 are not none is created, as Kafka does with a name that is in a request twice
@@ -8,19 +12,23 @@ are not none is created, as Kafka does with a name that is in a request twice
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from gateway.changes.base import admin_rights
-from gateway.changes.base.batch import Batch
-from gateway.changes.base.broker import ask_of_each, broker_time
-from gateway.changes.base.refused import BROKER, called
+from gateway.changes.base.broker import broker_time, query_each
+from gateway.changes.base.context import Batch
+from gateway.changes.base.inherited import adjust_created
+from gateway.changes.base.refused import BROKER, Refused, respelled, try_again, unavailable
 from gateway.changes.base.resources import OWN
-from gateway.changes.inheritance.inherited import adjust_created
-from gateway.changes.topics.create_plan import Planned
+from gateway.changes.base.topic_policies import Layout, Metadata
+from gateway.changes.base.usage import LISTING_HOLDS, Expected
+from gateway.changes.topics.create_plan import Planned, counting
 from gateway.decision import Denied
-from gateway.error_codes import INVALID_REQUEST
+from gateway.error_codes import INVALID_REQUEST, POLICY_VIOLATION
+from gateway.policies.limits import nearly_over, over
+from gateway.policies.violation import Violation, enforced
 from gateway.rules.error_text import TextFacts, restored
 from gateway.rules.nested import changed, element_class, has_field, make
 from gateway.views.access import DESCRIBE, Access
@@ -29,26 +37,34 @@ from protocol.pausing import eased, paced
 from protocol.requests import Request
 
 Answer = Denied | Mapping[str, str] | Any
-"""What is said of one item: why it is refused, a namespace's own configs, or the broker's entry
-(of any version) in the client's spelling."""
+"""The answer for one item: why it is rejected, a namespace's own configs, or the broker's entry (of
+any version) in the client's spelling."""
 
 NEWEST: Final = 7
 """Of CreateTopics: the last version there is."""
 
+_UNRESOLVED: Final = Denied(
+    POLICY_VIOLATION,
+    "The brokers do not tell how many partitions and replicas their defaults make of this topic, so"
+    " no policy can allow it: ask for numbers, or let the gateway's principal DescribeConfigs of"
+    " topics at the brokers.",
+    "policies",
+)
+
 
 @dataclass(slots=True, kw_only=True)
 class Creation(Batch[str, Planned, Answer]):
-    """One request on its way: what is left are the topics that are to be made."""
+    """One CreateTopics request: what is left are the topics that are to be made."""
 
     request: Any
 
     def accept(self, spelled: str, result: Any) -> None:
-        """Answer a topic with what the broker says of it."""
+        """Answer a topic with the broker's entry for it."""
         each = self.left[spelled]
-        told = adjust_created(result, each.own, each.inherited)
-        self.answer(spelled, changed(told, {"name": spelled}))
+        adjusted = adjust_created(result, each.own, each.inherited)
+        self.answer(spelled, changed(adjusted, {"name": spelled}))
 
-    def forbid(self) -> None:
+    def check_acls(self) -> None:
         """Reject what ACLs deny."""
         denied = admin_rights.creations(self.access, self.request.topics)
         for name, why in paced(denied.items()):
@@ -56,10 +72,12 @@ class Creation(Batch[str, Planned, Answer]):
             if spelled not in self.answers:
                 self.deny(spelled, why)
 
-    def refuse(self, spelled: str, why: Denied) -> None:
-        """Reject a topic by a policy, which speaks of it by its full name; the client is told of it
-        under the name that it knows."""
-        self.deny(spelled, called(why, str(self.left[spelled].name), spelled))
+    def deny_by_policy(self, spelled: str, why: Denied) -> None:
+        """Reject a topic by a policy's error, which has its full name, in the client's names."""
+        self.deny(spelled, respelled(why, str(self.left[spelled].name), spelled))
+
+
+# -- the broker ------------------------------------------------------------------------------------
 
 
 async def ask_broker(
@@ -71,11 +89,11 @@ async def ask_broker(
     if not planned:
         return {}
     spellings = {flat: each.spelled for flat, each in paced(planned.items())}
-    facts = _facts(creation.access, spellings)
+    facts = _text_facts(creation.access, spellings)
     request = broker_request(creation.request, planned.values(), validate_only=validate_only)
-    told = await ask_of_each(creation.context, request, planned, "topics")
+    found = await query_each(creation.context, request, planned, "topics")
     taken: dict[str, Any] = {}
-    for flat, result in paced(told.items()):
+    for flat, result in paced(found.items()):
         if not isinstance(result, Denied):
             taken[spellings[flat]] = result
             continue
@@ -87,50 +105,42 @@ async def ask_broker(
     return taken
 
 
-def _facts(access: Access, spellings: Mapping[str, str]) -> TextFacts:
-    """What the broker's texts are to be in the names of the client. Other topics that they name are
-    told to who may describe them."""
+def _text_facts(access: Access, spellings: Mapping[str, str]) -> TextFacts:
+    """How flat names in the broker's texts are replaced. Topics other than the request's are named
+    to a client that may describe them."""
     view = access.view
-    asked = {flat.encode(): spelled.encode() for flat, spelled in paced(spellings.items())}
+    requested = {flat.encode(): spelled.encode() for flat, spelled in paced(spellings.items())}
 
     def shown(flat: bytes) -> bytes | None:
-        if flat in asked:
-            return asked[flat]
+        if flat in requested:
+            return requested[flat]
         return None if access.flat(DESCRIBE, flat) else view.spell(flat)
 
-    return TextFacts(shown, view, asked)
+    return TextFacts(shown, view, requested)
 
 
-def broker_request(asked: Any, planned: Iterable[Planned], *, validate_only: bool) -> Request:
+def broker_request(request: Any, planned: Iterable[Planned], *, validate_only: bool) -> Request:
     """The gateway's request for what is planned of the client's."""
     values = {
         "topics": [_broker_topic(each) for each in paced(planned)],
-        "timeout": broker_time(asked.timeout),
+        "timeout": broker_time(request.timeout),
         "validate_only": validate_only,
     }
     return Request("CreateTopicsRequest", NEWEST, values)
 
 
-def response(version: int, results: Iterable[tuple[str, Answer]]) -> bytes:
-    """The response body: one entry for each name with its answer."""
-    cls = messages.message_class("CreateTopicsResponse", version)
-    topic_class = element_class(cls, "topics")
-    topics = tuple(_entry(topic_class, name, answer) for name, answer in results)
-    return messages.write(make(cls, {"topics": topics}))
-
-
 def _broker_topic(planned: Planned) -> dict[str, object]:
-    asked = planned.asked
+    topic = planned.requested
     assignments = [
         {"partition_index": one.partition_index, "broker_ids": one.broker_ids}
-        for one in eased(asked.assignments)
+        for one in eased(topic.assignments)
     ]
-    set_here = {config.name for config in eased(asked.configs)}
+    set_here = {config.name for config in eased(topic.configs)}
     inherited = [(k, v) for k, (v, _) in planned.inherited.items() if k not in set_here]
     # As they came, twice if they are there twice: the broker looks at each.
-    own = [(config.name, config.value) for config in eased(asked.configs)]
+    own = [(config.name, config.value) for config in eased(topic.configs)]
     # What was judged is what is made, also when the brokers' defaults change in between.
-    partitions, replicas = asked.num_partitions, asked.replication_factor
+    partitions, replicas = topic.num_partitions, topic.replication_factor
     if planned.resolved is not None and not assignments:
         partitions, replicas = planned.resolved
     return {
@@ -142,29 +152,160 @@ def _broker_topic(planned: Planned) -> dict[str, object]:
     }
 
 
+# -- policies --------------------------------------------------------------------------------------
+
+
+async def judge(creation: Creation) -> int:
+    """Reject the topics that a policy does not allow. With ``validate_only`` the others are
+    answered; else they go on, as the broker resolved them. Topics without policies are left alone.
+
+    Returns when the cluster was listed (milliseconds since the epoch), for those that are counted.
+    """
+    context = creation.context
+    judged = {
+        spelled: each
+        for spelled, each in creation.left.items()
+        if context.judge.applies(each.name.namespace)
+    }
+    if not judged:
+        return 0
+    listed = context.clock()
+    try:
+        await context.cluster.refresh()
+    except OSError as error:
+        creation.reject(unavailable(error), judged)
+        return listed
+    validated = await ask_broker(creation, judged.values(), validate_only=True)
+    for spelled in judged:
+        if spelled in validated:
+            await _judge_one(creation, spelled, validated[spelled])
+    if creation.request.validate_only:
+        _answer_validated(creation, validated, listed)
+    return listed
+
+
+async def _judge_one(creation: Creation, spelled: str, result: Any) -> None:
+    context, planned = creation.context, _resolved(creation.left[spelled], result)
+    partitions, replicas = planned.resolved or (0, 0)
+    if partitions < 1 or replicas < 1:
+        creation.deny_by_policy(spelled, _UNRESOLVED)
+        return
+    assignments = {
+        one.partition_index: tuple(map(int, one.broker_ids))
+        for one in planned.requested.assignments
+    }
+    topic = Metadata(context, creation.access.principal, context.catalog.snapshot).of(
+        str(planned.name),
+        planned.name.namespace,
+        {key: value for key, value in planned.configs.items() if value is not None},
+        {config.name: config.value for config in getattr(result, "configs", None) or ()},
+        Layout(assignments=assignments) if assignments else Layout(partitions, replicas),
+    )
+    why = await context.judge.why_not(topic)
+    if why is not None:
+        creation.deny_by_policy(spelled, why)
+        return
+    if context.judge.counts(planned.name.namespace):
+        planned = counting(planned, partitions, context.clock())
+    creation.left[spelled] = planned
+
+
+def _resolved(planned: Planned, result: Any) -> Planned:
+    """The topic with the counts of the broker's response (from v5 on); before that none could be
+    left to it. These are requested of the broker, too, unless the client assigns replicas."""
+    topic = planned.requested
+    if topic.assignments:
+        replicas = min(len(one.broker_ids) for one in topic.assignments)
+        return replace(planned, resolved=(len(topic.assignments), replicas))
+    partitions, replicas = int(topic.num_partitions), int(topic.replication_factor)
+    if partitions < 0:
+        partitions = int(getattr(result, "num_partitions", -1))
+    if replicas < 0:
+        replicas = int(getattr(result, "replication_factor", -1))
+    return replace(planned, resolved=(partitions, replicas))
+
+
+def _answer_validated(creation: Creation, validated: Mapping[str, Any], listed: int) -> None:
+    """Answer what is not to be made; the counted limits hold as of now."""
+    context = creation.context
+    expected = Expected(context.usage.at(context.catalog.snapshot, context.cluster.index))
+    for spelled, result in validated.items():
+        planned = creation.left.get(spelled)
+        if planned is None:
+            continue
+        try:
+            why = verdict(creation, planned, over_limits(creation, planned, expected, listed))
+        except Refused as refused:
+            creation.answer(spelled, refused.why)
+            continue
+        if why is not None:
+            creation.deny_by_policy(spelled, why)
+        else:
+            creation.accept(spelled, result)
+
+
+def over_limits(
+    creation: Creation, planned: Planned, expected: Expected, listed: int
+) -> list[Violation]:
+    """The limits that a topic is too many for; if it is not, it is ``expected`` from now on.
+
+    Pure, since one decision may evaluate it more than once. Raises :class:`Refused` when the
+    topics were listed too long ago to be counted by.
+    """
+    context, namespace = creation.context, planned.name.namespace
+    partitions = 0 if planned.entry is None else planned.entry.counted
+    if not partitions or not context.judge.counts(namespace):
+        return []
+    if context.clock() - listed > LISTING_HOLDS:
+        raise Refused.of(try_again("It took too long until the topics could be counted"))
+    policies, name = context.judge.policies, str(planned.name)
+    found = over(policies, expected, name, namespace, topics=1, partitions=partitions)
+    found += nearly_over(policies, expected, name, namespace, topics=1, partitions=partitions)
+    if not enforced(found):
+        expected.add(namespace, partitions)
+    return found
+
+
+def verdict(creation: Creation, planned: Planned, found: Sequence[Violation]) -> Denied | None:
+    """Why a topic is rejected for its violations, once these are final."""
+    principal, name = creation.access.principal, planned.name
+    return creation.context.judge.verdict(name.namespace, principal, found, str(name))
+
+
+# -- the client's response -------------------------------------------------------------------------
+
+
+def response(version: int, results: Iterable[tuple[str, Answer]]) -> bytes:
+    """The response body: one entry for each name with its answer."""
+    cls = messages.message_class("CreateTopicsResponse", version)
+    topic_class = element_class(cls, "topics")
+    topics = tuple(_entry(topic_class, name, answer) for name, answer in results)
+    return messages.write(make(cls, {"topics": topics}))
+
+
 def _entry(cls: type, name: str, answer: Answer) -> Any:
     values: dict[str, object] = {"name": name, "configs": ()}
     if isinstance(answer, Denied):
         values |= {"error_code": answer.code, "error_message": answer.message}
         return make(cls, values | {"num_partitions": -1, "replication_factor": -1})
+    configs: list[dict[str, object]]
     if isinstance(answer, Mapping):
         # A namespace has no partitions; a client that looks is told so, and of its configs.
+        values["num_partitions"] = 0
         configs = [
             {"name": key, "value": value, "config_source": OWN} for key, value in answer.items()
         ]
-        return make(cls, values | {"num_partitions": 0, "configs": _configs(cls, configs)})
-    values |= {each.name: getattr(answer, each.name) for each in fields(answer)}
-    values["name"] = name
-    told = getattr(answer, "configs", None) or ()
-    configs = [{each.name: getattr(one, each.name) for each in fields(one)} for one in told]
-    return make(cls, values | {"configs": _configs(cls, configs)})
-
-
-def _configs(cls: type, configs: Iterable[Mapping[str, object]]) -> tuple[Any, ...]:
-    if not has_field(cls, "configs"):
-        return ()
-    config_class = element_class(cls, "configs")
-    return tuple(make(config_class, config) for config in configs)
+    else:
+        values = {each.name: getattr(answer, each.name) for each in fields(answer)}
+        values["name"] = name
+        described = getattr(answer, "configs", None) or ()
+        configs = [
+            {each.name: getattr(one, each.name) for each in fields(one)} for one in described
+        ]
+    if has_field(cls, "configs"):
+        config_class = element_class(cls, "configs")
+        values["configs"] = tuple(make(config_class, config) for config in configs)
+    return make(cls, values)
 
 
 def are_alike(one: Any, other: Any) -> bool:
@@ -172,13 +313,8 @@ def are_alike(one: Any, other: Any) -> bool:
     return bool(changed(other, {"name": one.name}) == one)
 
 
-def have_like_configs(one: Any, other: Any) -> bool:
-    """The same of two namespaces, which have nothing but configs."""
-    return bool(one.configs == other.configs)
-
-
 def contradiction(first: str, second: str) -> Denied:
-    """The error for both."""
+    """The error for twins that are not alike."""
     message = (
         f"'{first}' and '{second}' are one and the same name, which is in the request with two "
         "different meanings; nothing was created under it."

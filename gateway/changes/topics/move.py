@@ -1,7 +1,7 @@
-"""Moving a topic between namespaces: pure decisions on one catalog state.
+"""Moves of topics between namespaces (KIP-37): pure decisions on one catalog state.
 
-KIP-37's move, and with it adopting a topic (a move into a namespace) and releasing it. A move is
-one record: the topic's entry under its flat name, which stays. No record of the topic is copied.
+Adopting a topic is a move into a namespace. A move is one record of the catalog: the topic's entry
+under its flat name, which stays. No record of the topic is copied.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from gateway.catalog.entities import Alias, Change, TopicEntry
+from gateway.catalog.entities import Alias, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.context import Outdated
+from gateway.changes.base.inherited import ground, later, own_of, settled
 from gateway.changes.base.refused import Refused
-from gateway.changes.inheritance.inherited import Outdated, ground, later, own_of, settled
 from gateway.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
@@ -23,71 +24,69 @@ from gateway.names import InvalidName, LogicalName, encode, is_reserved
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is known of a topic outside of the catalog.
+class Source:
+    """A topic that is to be moved, stored as ``flat``. ``dynamic`` is what is set on it at the
+    broker, read after the catalog was ``seen``. ``exists`` says whether the broker has a topic of a
+    flat name. ``now`` is in milliseconds since the epoch."""
 
-    ``dynamic`` is what is set on it at the broker, read after the catalog was ``seen``.
-    ``exists`` tells whether the broker has a topic of a flat name. ``now`` is in milliseconds
-    since the epoch.
-    """
-
+    flat: str
     dynamic: Mapping[str, str]
     seen: Snapshot
     exists: Callable[[str], bool]
     now: int
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where a topic goes: ``topic_id`` is the virtual one (16 bytes, never used before) that it
-    is known by there, unless the name is an alias of its that still works. Until ``alias_until``
-    its former name works, too; None: not at all."""
+def move(
+    snapshot: Snapshot,
+    source: Source,
+    target: LogicalName,
+    topic_id: bytes,
+    alias_until: int | None = None,
+) -> TopicEntry | None:
+    """The record that gives the topic the name ``target``; None where it has that already.
 
-    name: LogicalName
-    topic_id: bytes
-    alias_until: int | None = None
-
-
-def move(snapshot: Snapshot, flat: str, target: Target, known: Known) -> list[Change]:
-    """The one record that moves the topic stored as ``flat``; none where it is there already.
-
-    Raises :class:`Refused` when it cannot be there, and :class:`Outdated`.
+    It gets the virtual ``topic_id`` (16 bytes, never used before), unless the name is an alias of
+    its that still works: a name that has worked all along keeps its id. Until ``alias_until`` its
+    former name works, too; None: not at all. Raises :class:`Refused` when it cannot be there, and
+    :class:`Outdated`.
     """
+    flat, now = source.flat, source.now
     present, entry = snapshot.owner(flat), snapshot.topics.get(flat)
-    if present == target.name:
-        return []
-    _check_exists(snapshot, flat, known)
-    check_target(snapshot, flat, target.name, known.exists)
-    own = _own_at_last(snapshot, flat, known)
-    aliases = _aliases(entry, target.name, known.now)
-    if target.alias_until is not None:
-        former_id = None if entry is None else entry.topic_id
-        aliases = (*aliases, Alias(present, target.alias_until, former_id))
-    return [
-        TopicEntry(
-            flat,
-            target.name,
-            topic_id=_topic_id(entry, target, known.now),
-            aliases=aliases,
-            own_configs=own,
-            apply=True,
-            since=later(entry, known.now),
-            counted=_counted(entry),
-        )
-    ]
+    if present == target:
+        return None
+    _check_exists(snapshot, source)
+    check_target(snapshot, flat, target, source.exists)
+    own = _own_configs(snapshot, source)
+    working = [] if entry is None else [alias for alias in entry.aliases if alias.until > now]
+    aliases = [alias for alias in working if alias.name != target]
+    if alias_until is not None:
+        aliases.append(Alias(present, alias_until, None if entry is None else entry.topic_id))
+    return TopicEntry(
+        flat,
+        target,
+        topic_id=next((a.topic_id for a in working if a.name == target), topic_id),
+        aliases=tuple(aliases),
+        own_configs=own,
+        apply=True,
+        since=later(entry, now),
+        # Partitions may be on their way, wherever the topic is.
+        counted=0 if entry is None else entry.counted,
+    )
 
 
-def release(snapshot: Snapshot, flat: str, known: Known) -> list[Change]:
-    """The record that gives a topic back to its flat name in the default namespace.
+def release(snapshot: Snapshot, source: Source) -> TopicEntry | Removal | None:
+    """The record that gives a topic back to its flat name in the default namespace; None where it
+    has that already.
 
     It is known by the broker's own id there. Its entry goes once what it inherited is taken off,
     and its aliases, which work until then, have expired. Raises as :func:`move` does.
     """
+    flat, now = source.flat, source.now
     present, entry = snapshot.owner(flat), snapshot.topics.get(flat)
     target = LogicalName("", flat)
     if entry is None and not present.namespace:
-        return []
-    _check_exists(snapshot, flat, known)
+        return None
+    _check_exists(snapshot, source)
     captor = snapshot.folds_into(flat) or snapshot.spelled(flat).namespace
     if captor:
         raise Refused(
@@ -95,24 +94,27 @@ def release(snapshot: Snapshot, flat: str, known: Known) -> list[Change]:
             f"Topic '{present}' is stored under a name of namespace '{captor}', so it cannot be"
             " released; move it to the namespace and name that it shall have.",
         )
-    _check_free(snapshot, flat, target, known.exists)
-    own = _own_at_last(snapshot, flat, known)
+    _check_free(snapshot, flat, target, source.exists)
     # Two names with one topic id confuse clients: the broker's goes with the flat name now.
-    aliases = tuple(a for a in _aliases(entry, target, known.now) if a.topic_id is not None)
-    since = later(entry, known.now)
+    aliases = tuple(
+        alias
+        for alias in (() if entry is None else entry.aliases)
+        if alias.until > now and alias.name != target and alias.topic_id is not None
+    )
     released = TopicEntry(
         flat,
         target,
         aliases=aliases,
-        own_configs=own,
+        own_configs=_own_configs(snapshot, source),
         apply=True,
-        since=since,
-        counted=_counted(entry),
+        since=later(entry, now),
+        counted=0 if entry is None else entry.counted,
     )
-    inherits = present.namespace or (entry is not None and entry.apply)
-    change = released if inherits else settled(snapshot, replace(released, apply=False))
-    same = entry is not None and replace(released, apply=entry.apply, since=entry.since) == entry
-    return [] if same else [change]
+    if entry is not None and replace(released, apply=entry.apply, since=entry.since) == entry:
+        return None
+    if present.namespace or (entry is not None and entry.apply):
+        return released
+    return settled(snapshot, replace(released, apply=False))
 
 
 def check_target(
@@ -147,10 +149,10 @@ def check_target(
     _check_free(snapshot, flat, target, exists)
 
 
-def _check_exists(snapshot: Snapshot, flat: str, known: Known) -> None:
-    entry = snapshot.topics.get(flat)
-    if not known.exists(flat) or (entry is not None and entry.creating):
-        message = f"Topic '{snapshot.owner(flat)}' does not exist."
+def _check_exists(snapshot: Snapshot, source: Source) -> None:
+    entry = snapshot.topics.get(source.flat)
+    if not source.exists(source.flat) or (entry is not None and entry.creating):
+        message = f"Topic '{snapshot.owner(source.flat)}' does not exist."
         raise Refused(UNKNOWN_TOPIC_OR_PARTITION, message)
 
 
@@ -165,25 +167,7 @@ def _check_free(
         raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{target}' already exists.")
 
 
-def _own_at_last(snapshot: Snapshot, flat: str, known: Known) -> tuple[str, ...]:
-    if ground(snapshot, flat) != ground(known.seen, flat):
+def _own_configs(snapshot: Snapshot, source: Source) -> tuple[str, ...]:
+    if ground(snapshot, source.flat) != ground(source.seen, source.flat):
         raise Outdated
-    return tuple(sorted(own_of(snapshot, flat, known.dynamic)))
-
-
-def _topic_id(entry: TopicEntry | None, target: Target, now: int) -> bytes | None:
-    """A fresh one; but a name that has worked all along, as an alias, keeps the id it has."""
-    for alias in () if entry is None else entry.aliases:
-        if alias.name == target.name and alias.until > now:
-            return alias.topic_id
-    return target.topic_id
-
-
-def _aliases(entry: TopicEntry | None, name: LogicalName, now: int) -> tuple[Alias, ...]:
-    former = () if entry is None else entry.aliases
-    return tuple(alias for alias in former if alias.until > now and alias.name != name)
-
-
-def _counted(entry: TopicEntry | None) -> int:
-    """Partitions may be on their way, wherever the topic is."""
-    return 0 if entry is None else entry.counted
+    return tuple(sorted(own_of(snapshot, source.flat, source.dynamic)))

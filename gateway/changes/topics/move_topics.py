@@ -1,4 +1,9 @@
-"""Moving a topic as a client asks for it: decided by move.py, committed, and applied."""
+"""A topic is moved, adopted or released as a client requests it (KIP-37): decided by move.py,
+judged by the policies of where it goes, committed, and applied.
+
+A move that was committed is checked once more, since two changes at the same time, each of which is
+allowed, can lead to what is not; then it is rolled back.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +13,29 @@ from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from gateway.acl_model import Resource, ResourceType
-from gateway.catalog.entities import Change, TopicEntry
+from gateway.catalog.entities import Change, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls.acl_moves import carried
+from gateway.changes.acls.acl_moves import Carried, carried
 from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import read_dynamic
-from gateway.changes.base.context import ATTEMPTS, Context
+from gateway.changes.base.context import Context, Outdated, decide_until_current
+from gateway.changes.base.inherited import inherited, later, tiers
 from gateway.changes.base.refused import Refused, refuse_if, shown_topic
 from gateway.changes.base.resources import moved_out
+from gateway.changes.base.topic_policies import (
+    Arrival,
+    check_arrivals,
+    check_counted_limits,
+    read_facts,
+)
 from gateway.changes.base.virtual_configs import Move, Release
-from gateway.changes.inheritance.apply import apply_topic, within_patience
-from gateway.changes.inheritance.inherited import Outdated, inherited, later, tiers
-from gateway.changes.judging.judged_moves import Arrival, check_growth, check_limits, judge
-from gateway.changes.topics.move import Known, Target, move, release
-from gateway.changes.topics.moves_taken_back import Decided, Judged, judge_again, look_for_twin
+from gateway.changes.namespaces.namespace_configs import apply_topic, within_patience
+from gateway.changes.topics.move import Source, move, release
 from gateway.decision import Denied
 from gateway.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
-    REQUEST_TIMED_OUT,
+    TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.names import DELIMITER, InvalidName, LogicalName, encode
@@ -36,21 +45,6 @@ from gateway.views.view import View
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class MoveRequest:
-    """One move of one request: ``name`` is the topic's in the client's spelling."""
-
-    context: Context
-    access: Access
-    name: str
-    wanted: Move | Release
-    topic_id: bytes
-
-    @property
-    def view(self) -> View:
-        return self.access.view
-
-
 async def move_topic(
     context: Context,
     access: Access,
@@ -58,190 +52,248 @@ async def move_topic(
     wanted: Move | Release,
     validate_only: bool = False,
 ) -> None:
-    """Move, adopt or release one topic; returns when it is done, but for configs that take long.
+    """Move, adopt or release one topic, which the client calls ``name``; returns when it is done,
+    but for configs that take long.
 
     Where it is done already, by a request before this one, nothing is. Raises :class:`Refused`
     and OSError.
     """
-    asked = MoveRequest(context, access, name, wanted, uuid4().bytes)
-    for _ in range(ATTEMPTS):
-        await context.catalog.refresh()
+    topic_id = uuid4().bytes
+
+    async def attempt() -> str | None:
         listed = context.clock()
         await context.cluster.refresh()
-        try:
-            flat = await _try_to_move(asked, listed, validate_only)
-        except Outdated:
-            continue
-        if flat is not None:
-            await within_patience(apply_topic(context, flat))
-        return
-    raise Refused(REQUEST_TIMED_OUT, f"Topic '{name}' keeps changing meanwhile; try again.")
+        seen = context.catalog.snapshot
+        move = _Attempt(context, access, name, wanted, topic_id, seen, listed)
+        return await move.run(validate_only)
+
+    flat = await decide_until_current(context, attempt, f"Topic '{name}'")
+    if flat is not None:
+        await within_patience(apply_topic(context, flat))
 
 
-async def _try_to_move(asked: MoveRequest, listed: int, validate_only: bool) -> str | None:
-    """The flat name of what was moved; None: it was there, or was not to be. The cluster was
-    ``listed`` then."""
-    context = asked.context
-    seen = context.catalog.snapshot
-    flat = _source(asked, seen)
-    if flat is None:
-        return None
-    dynamic = (await read_dynamic(context, [flat])).get(flat)
-    if dynamic is None:
-        raise Refused(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{asked.name}' does not exist.")
+@dataclass(slots=True)
+class _Attempt:
+    """One attempt to move a topic, decided by the catalog as ``seen``; the cluster was ``listed``
+    before that (milliseconds since the epoch). ``topic_id`` is the virtual one that the topic gets.
 
-    def exists(stored: str) -> bool:
-        return context.cluster.index.exists(stored.encode())
-
-    known = Known(dynamic, seen, exists, context.clock())
-    judged = await _judge(asked, flat, known, listed)
-    decided: list[Decided] = []
-
-    def decide(newest: Snapshot) -> Sequence[Change]:
-        decided.append(_decide(asked, newest, flat, known, judged))
-        return decided[-1].changes
-
-    if validate_only:
-        decide(seen)
-        return None
-    await context.catalog.change(decide)
-    former = seen.topics.get(flat)
-    await look_for_twin(context, former, decided[-1])
-    if judged is not None:
-        await judge_again(context, asked.access.principal, judged, former, decided[-1])
-    return flat
-
-
-def _decide(
-    asked: MoveRequest, newest: Snapshot, flat: str, known: Known, judged: Judged | None = None
-) -> Decided:
-    records = _records(asked, newest, flat, known)
-    if not records:
-        return Decided()
-    (record,) = records
-    name = record.name if isinstance(record, TopicEntry) else newest.spelled(flat)
-    if judged is not None:
-        record = _limited(asked, newest, judged, record, name)
-    acls = carried(newest, newest.owner(flat), name)
-    changes = [record] if acls is None else acls.around([record])
-    return Decided(changes, record, acls, name)
-
-
-async def _judge(asked: MoveRequest, flat: str, known: Known, listed: int) -> Judged | None:
-    """Ask the policies of where the topic goes, if it may go there at all; None: there are none,
-    or it is there already. Raises :class:`Refused`."""
-    context = asked.context
-    if not context.judge.policies.judges:
-        return None
-    name = _decide(asked, known.seen, flat, known).name
-    if name is None:
-        return None
-    above = inherited(known.seen, name.namespace)
-    arrival = Arrival(flat, name, above, shown_topic(asked.view, name))
-    facts = await judge(context, asked.access.principal, known.seen, [arrival])
-    return Judged(arrival, facts.get(flat), known.seen, listed)
-
-
-def _limited(
-    asked: MoveRequest, newest: Snapshot, judged: Judged, record: Change, name: LogicalName
-) -> Change:
-    """The record, by which the topic counts where it is limited how many there may be. Raises
-    :class:`Refused`, and Outdated where it goes elsewhere by now."""
-    context, arrival = asked.context, judged.arrival
-    if name != arrival.name or tiers(newest, name.namespace) != tiers(judged.seen, name.namespace):
-        raise Outdated
-    moving = [(arrival, judged.partitions)]
-    check_growth(newest, moving)
-    check_limits(context, asked.access.principal, newest, moving, judged.listed)
-    if not judged.partitions or not context.judge.counts(name.namespace):
-        return record
-    usage = context.usage.at(newest, context.cluster.index)
-    counted = max(judged.partitions, usage.partitions_of(arrival.flat))
-    if isinstance(record, TopicEntry):
-        return replace(record, counted=counted)
-    since = later(newest.topics.get(arrival.flat), context.clock())
-    return TopicEntry(arrival.flat, name, since=since, counted=counted)
-
-
-def _records(asked: MoveRequest, newest: Snapshot, flat: str, known: Known) -> Sequence[Change]:
-    """The one record of the topic that is to be written; none where it is there already."""
-    now_stored = _source(asked, newest)
-    if now_stored is None:
-        return ()
-    if now_stored != flat:
-        raise Outdated
-    if isinstance(asked.wanted, Release):
-        settings = asked.view.settings
-        if settings.home and not settings.escape:
-            raise Refused(
-                INVALID_REQUEST,
-                f"Releasing topic '{asked.name}' would take it out of namespace '{settings.home}'"
-                " of this listener.",
-            )
-        _check_rights(asked, newest, newest.spelled(flat))
-        return release(newest, flat, known)
-    name = _target(asked, asked.wanted, newest, newest.owner(flat))
-    _check_rights(asked, newest, name)
-    return move(newest, flat, Target(name, asked.topic_id, asked.wanted.alias_until), known)
-
-
-def _check_rights(asked: MoveRequest, newest: Snapshot, target: LogicalName) -> None:
-    """Raise :class:`Refused` unless who asks may move the topic from where it is by now."""
-    access = asked.access.over(View(asked.view.settings, newest))
-    name = asked.name.encode()
-    topic = access.topic_resource(name)
-    if topic is not None and access.authorizes:
-        goes_to = Resource(ResourceType.TOPIC, target.namespace, target.topic)
-        refuse_if(admin_rights.move(access, name, topic, goes_to))
-
-
-def _source(asked: MoveRequest, snapshot: Snapshot) -> str | None:
-    """The flat name of the topic; None when it was moved there already.
-
-    Raises :class:`Refused` when it does not exist, and when it is outside the client's view.
+    The last decision is ``record``, the change of the topic's entry (None: nothing is to change),
+    the name that the topic has by it, and the ACLs that it takes along.
     """
-    view = View(asked.view.settings, snapshot)
-    found = view.resolve(asked.name.encode())
-    if isinstance(found, Denied) or not asked.context.cluster.index.exists(found.flat):
-        if _is_adopted(asked, view):
+
+    context: Context
+    access: Access
+    name: str
+    wanted: Move | Release
+    topic_id: bytes
+    seen: Snapshot
+    listed: int
+    record: Change | None = None
+    new_name: LogicalName | None = None
+    acls: Carried | None = None
+
+    async def run(self, validate_only: bool) -> str | None:
+        """The flat name of the topic that was moved; None: it was there, or was not to be moved.
+        Raises Outdated where the catalog changes meanwhile."""
+        context, seen = self.context, self.seen
+        flat = self._flat(seen)
+        if flat is None:
             return None
-        missing = f"Topic '{asked.name}' does not exist."
-        why = found if isinstance(found, Denied) else None
-        raise Refused(UNKNOWN_TOPIC_OR_PARTITION, missing if why is None else why.message)
-    flat = found.flat.decode()
-    why = moved_out(view, asked.name, flat)
-    if why is not None:
-        raise Refused(why.code, why.message)
-    return flat
+        dynamic = (await read_dynamic(context, [flat])).get(flat)
+        if dynamic is None:
+            raise Refused(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{self.name}' does not exist.")
+        index = context.cluster.index
+        source = Source(
+            flat, dynamic, seen, lambda stored: index.exists(stored.encode()), context.clock()
+        )
+        arrival = None
+        if context.judge.policies.judges:
+            arrival = await self._judge(source)
 
+        def decide(newest: Snapshot) -> Sequence[Change]:
+            return self._decide(newest, source, arrival)
 
-def _is_adopted(asked: MoveRequest, view: View) -> bool:
-    """Whether the topic that had this name as its flat one is where it is to go."""
-    if isinstance(asked.wanted, Release):
-        return False
-    try:
-        former = view.parse(asked.name)
-        entry = view.snapshot.topics.get(encode(former))
-    except InvalidName:
-        return False
-    target = _target(asked, asked.wanted, view.snapshot, former)
-    return entry is not None and entry.name == target
+        if validate_only:
+            decide(seen)
+            return None
+        await context.catalog.change(decide)
+        await self._check_twin(source)
+        if arrival is not None:
+            await self._judge_again(source, arrival)
+        return flat
 
+    # -- decisions ---------------------------------------------------------------------------------
 
-def _target(
-    asked: MoveRequest, wanted: Move, snapshot: Snapshot, present: LogicalName
-) -> LogicalName:
-    """The logical name to go to. Raises :class:`Refused` for what is outside the view."""
-    view = View(asked.view.settings, snapshot)
-    topic = present.topic if wanted.topic is None else wanted.topic
-    settings = view.settings
-    if wanted.namespace == DELIMITER and (settings.escape or not settings.home):
-        return LogicalName("", topic)
-    if not wanted.namespace:
-        return LogicalName(settings.home, topic)
-    try:
-        namespace = view.namespace_named(wanted.namespace + DELIMITER)
-    except InvalidName as error:
-        raise Refused(INVALID_TOPIC_EXCEPTION, f"{error}.", "names") from None
-    assert namespace is not None
-    return LogicalName(namespace, topic)
+    def _decide(
+        self, newest: Snapshot, source: Source, arrival: Arrival | None = None
+    ) -> list[Change]:
+        """The changes that move the topic and its ACLs; none where it is there already."""
+        self.new_name = self.acls = None
+        self.record = record = self._record(newest, source)
+        if record is None:
+            return []
+        name = record.name if isinstance(record, TopicEntry) else newest.spelled(source.flat)
+        if arrival is not None:
+            self.record = record = self._limited(newest, arrival, record, name)
+        self.new_name, self.acls = name, carried(newest, newest.owner(source.flat), name)
+        return [record] if self.acls is None else self.acls.around([record])
+
+    def _record(self, newest: Snapshot, source: Source) -> Change | None:
+        flat = self._flat(newest)
+        if flat is None:
+            return None
+        if flat != source.flat:
+            raise Outdated
+        if isinstance(self.wanted, Release):
+            settings = self.access.view.settings
+            if settings.home and not settings.escape:
+                raise Refused(
+                    INVALID_REQUEST,
+                    f"Releasing topic '{self.name}' would take it out of namespace"
+                    f" '{settings.home}' of this listener.",
+                )
+            self._check_rights(newest, newest.spelled(flat))
+            return release(newest, source)
+        name = self._target(self.wanted, newest, newest.owner(flat))
+        self._check_rights(newest, name)
+        return move(newest, source, name, self.topic_id, self.wanted.alias_until)
+
+    def _check_rights(self, newest: Snapshot, target: LogicalName) -> None:
+        """Raise :class:`Refused` unless the client may move the topic from where it is by now."""
+        access, name = self.access.over(View(self.access.view.settings, newest)), self.name.encode()
+        topic = access.topic_resource(name)
+        if topic is not None and access.authorizes:
+            goes_to = Resource(ResourceType.TOPIC, target.namespace, target.topic)
+            refuse_if(admin_rights.move(access, name, topic, goes_to))
+
+    def _flat(self, snapshot: Snapshot) -> str | None:
+        """The flat name of the topic; None when it was moved there already.
+
+        Raises :class:`Refused` when it does not exist, and when it is outside the client's view.
+        """
+        view = View(self.access.view.settings, snapshot)
+        found = view.resolve(self.name.encode())
+        if isinstance(found, Denied) or not self.context.cluster.index.exists(found.flat):
+            if self._is_adopted(view):
+                return None
+            missing = f"Topic '{self.name}' does not exist."
+            text = found.message if isinstance(found, Denied) else missing
+            raise Refused(UNKNOWN_TOPIC_OR_PARTITION, text)
+        flat = found.flat.decode()
+        why = moved_out(view, self.name, flat)
+        if why is not None:
+            raise Refused(why.code, why.message)
+        return flat
+
+    def _is_adopted(self, view: View) -> bool:
+        """Whether the topic that had this name as its flat one is where it is to go."""
+        if isinstance(self.wanted, Release):
+            return False
+        try:
+            former = view.parse(self.name)
+            entry = view.snapshot.topics.get(encode(former))
+        except InvalidName:
+            return False
+        target = self._target(self.wanted, view.snapshot, former)
+        return entry is not None and entry.name == target
+
+    def _target(self, wanted: Move, snapshot: Snapshot, present: LogicalName) -> LogicalName:
+        """The logical name to go to. Raises :class:`Refused` for what is outside the view."""
+        view = View(self.access.view.settings, snapshot)
+        topic = present.topic if wanted.topic is None else wanted.topic
+        settings = view.settings
+        if wanted.namespace == DELIMITER and (settings.escape or not settings.home):
+            return LogicalName("", topic)
+        if not wanted.namespace:
+            return LogicalName(settings.home, topic)
+        try:
+            namespace = view.namespace_named(wanted.namespace + DELIMITER)
+        except InvalidName as error:
+            raise Refused(INVALID_TOPIC_EXCEPTION, f"{error}.", "names") from None
+        assert namespace is not None
+        return LogicalName(namespace, topic)
+
+    # -- policies ----------------------------------------------------------------------------------
+
+    async def _judge(self, source: Source) -> Arrival | None:
+        """The topic as policies allow it where it goes; None: it is there already. Raises
+        :class:`Refused`."""
+        self._decide(self.seen, source)  # what cannot be needs no policy to say so
+        name = self.new_name
+        if name is None:
+            return None
+        above = inherited(self.seen, name.namespace)
+        arrival = Arrival(source.flat, name, above, shown_topic(self.access.view, name))
+        (judged,) = await check_arrivals(self.context, self.access.principal, self.seen, [arrival])
+        return judged
+
+    def _limited(
+        self, newest: Snapshot, arrival: Arrival, record: Change, name: LogicalName
+    ) -> Change:
+        """The record, by which the topic counts where the number of topics is limited. Raises
+        :class:`Refused`, and Outdated where it goes elsewhere by now."""
+        context, namespace = self.context, name.namespace
+        if name != arrival.name or tiers(newest, namespace) != tiers(self.seen, namespace):
+            raise Outdated
+        check_counted_limits(context, self.access.principal, newest, [arrival], self.listed)
+        if not arrival.partitions or not context.judge.counts(namespace):
+            return record
+        usage = context.usage.at(newest, context.cluster.index)
+        counted = max(arrival.partitions, usage.partitions_of(arrival.flat))
+        if isinstance(record, TopicEntry):
+            return replace(record, counted=counted)
+        since = later(newest.topics.get(arrival.flat), context.clock())
+        return TopicEntry(arrival.flat, name, since=since, counted=counted)
+
+    # -- after the commit --------------------------------------------------------------------------
+
+    async def _check_twin(self, source: Source) -> None:
+        """Roll back if a topic of the new name was made at the same time.
+
+        The name was free when the move was decided, and a creation reads the catalog once more
+        afterwards; only when both looked too early there are two. Raises :class:`Refused` then.
+        """
+        record, context = self.record, self.context
+        if not isinstance(record, TopicEntry):
+            return
+        await context.cluster.refresh()
+        twin = encode(record.name)
+        if twin == record.flat or twin in context.catalog.snapshot.topics:
+            return
+        if not context.cluster.index.exists(twin.encode()):
+            return
+        await self._roll_back(source)
+        log.warning("topic %r is not moved: %r was made meanwhile", record.flat, twin)
+        raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{record.name}' already exists.")
+
+    async def _judge_again(self, source: Source, arrival: Arrival) -> None:
+        """Roll back if the topic was changed meanwhile into one that policies do not allow where it
+        is now. Raises :class:`Refused` then, and OSError.
+
+        A change of the topic reads the catalog both before and afterwards (``alter_topics``); what
+        was changed before the move is there to be read by now.
+        """
+        if arrival.facts is None or self.record is None:
+            return
+        now = (await read_facts(self.context, [source.flat])).get(source.flat)
+        if now is None or now == arrival.facts:
+            return
+        try:
+            await check_arrivals(self.context, self.access.principal, self.seen, [arrival])
+        except Refused:
+            await self._roll_back(source)
+            log.warning("topic %r is not moved: it was changed meanwhile", source.flat)
+            raise
+
+    async def _roll_back(self, source: Source) -> None:
+        """Give the topic its former entry back, unless it has changed since."""
+        flat, acls = source.flat, self.acls
+        moved = self.record if isinstance(self.record, TopicEntry) else None
+        record = self.seen.topics.get(flat) or Removal(("topic", flat))
+
+        def decide(newest: Snapshot) -> Sequence[Change]:
+            if newest.topics.get(flat) != moved:
+                return ()
+            return [record] if acls is None else acls.back(newest, [record])
+
+        await self.context.catalog.change(decide)

@@ -9,7 +9,7 @@ from typing import Final
 from gateway.catalog.entities import Change, Namespace, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
-from gateway.changes.base.broker import validate
+from gateway.changes.base.broker import validate_configs
 from gateway.changes.base.context import Context
 from gateway.changes.namespaces.create_namespaces import captured_by
 from gateway.commands.catalog.diff import Difference, stale
@@ -105,7 +105,7 @@ async def _config_problems(
         effective = {key: value for key, (value, _) in inherited.items()}
         if not one.configs or frozenset(effective.items()) in good:
             continue
-        denied = await validate(context, effective)
+        denied = await validate_configs(context, effective)
         if denied is None:
             good.add(frozenset(effective.items()))
             continue
@@ -118,7 +118,7 @@ async def _config_problems(
 async def _culprit(context: Context, configs: Mapping[str, str], message: str) -> tuple[str, str]:
     """The key that the broker refuses by itself, and why; ``""`` if it is only all together."""
     for key, value in configs.items():
-        denied = await validate(context, {key: value})
+        denied = await validate_configs(context, {key: value})
         if denied is not None:
             return key, denied.message
     return "", message

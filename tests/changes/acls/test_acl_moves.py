@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import Change, PrincipalHome, Removal, ResourceAcls, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls import create_acls
+from gateway.changes.acls import acl_requests as create_acls
 from gateway.changes.acls.acl_moves import carried, carrying, inside
 from gateway.changes.base.refused import Refused
 from gateway.changes.base.virtual_configs import Move, Release
-from gateway.changes.jobs import deletion_job as deletion
-from gateway.changes.jobs.deletion_job import NamespaceDeletion, removals, task_of
+from gateway.changes.jobs import background as deletion
+from gateway.changes.jobs.background import NamespaceDeletion, deletion_task, removals
 from gateway.changes.jobs.runner import Task
 from gateway.changes.topics.move_topics import move_topic
 from gateway.names import LogicalName
@@ -242,8 +242,8 @@ async def test_many_acls_of_a_deleted_namespace(
 def test_of_a_namespace_that_is_not_marked_nothing_is_removed() -> None:
     snapshot = Snapshot.of(["org"]).apply(entities(INSIDE), 2)
     assert len(list(inside(snapshot, "org"))) == len(INSIDE)
-    task = Task(deletion.KIND, "org", 1)
-    assert task_of(snapshot, "org") is None
+    task = Task(deletion.DELETION, "org", 1)
+    assert deletion_task(snapshot, "org") is None
     assert removals(snapshot, task) == deletion.some_acls(snapshot, task) == []
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gateway.acl_model import Operation, pattern_of
-from gateway.changes.acls.acl_rights import AclRights, admitted
-from gateway.changes.base.batch import Answered
-from gateway.cluster.link import ClusterUnreachable
+from gateway.changes.acls.acl_rights import AclRights, admit_to_acls, commit
+from gateway.changes.base.context import Batch
 from gateway.decision import Denied
-from gateway.views.access import Access
 from tests.changes.acl_requests import access, put
 from tests.changes.fakes import FakeGateway, World
 
@@ -114,43 +112,40 @@ def test_the_reason_names_what_was_asked_for() -> None:
     assert (why.code, why.rule, why.operation) == (31, "acl", "ALTER")
 
 
-def reject(why: Denied) -> bytes:
-    return f"{why.code} {why.rule}".encode()
+def batch(gateway: FakeGateway, principal: str) -> Batch[int, None, None]:
+    return Batch(gateway.context, access(gateway, principal), (1, 2))
 
 
-async def ask(
-    gateway: FakeGateway, principal: str, operation: Operation, *, away: bool = False
-) -> Answered:
-    async def respond(access: Access, rights: AclRights) -> Answered:
-        if away:
-            raise ClusterUnreachable("main", {})
-        assert rights.why_none() is None
-        return Answered(f"{len(access.view.snapshot.acls)} patterns".encode())
-
-    who = access(gateway, principal)
-    return await admitted(
-        gateway.context, who, lambda newest: AclRights.some(newest, operation), reject, respond
-    )
-
-
-async def test_who_has_rights_is_answered_on_the_newest_catalog() -> None:
+async def test_rights_are_those_on_the_newest_catalog() -> None:
     world = World(["org"])
     gateway = world.gateway()
     gateway.catalog.lags = True
     put(world, f"ALLOW ALTER {BOB} TOPIC:LITERAL:org:")
-    assert (await ask(gateway, BOB, Operation.ALTER)).body == b"1 patterns"
+    one = batch(gateway, BOB)
+    assert isinstance(await admit_to_acls(one, Operation.ALTER), AclRights)
+    assert len(one.view.snapshot.acls) == 1
+    assert not one.answers
 
 
-async def test_who_has_none_is_denied_the_cluster() -> None:
-    answered = await ask(World(["org"]).gateway(), BOB, Operation.DESCRIBE)
-    assert answered.body == b"31 acl"
-    assert answered.denied.keys() == {"kafka-cluster"}
+async def test_a_principal_without_rights_is_denied_the_cluster() -> None:
+    one = batch(World(["org"]).gateway(), BOB)
+    why = await admit_to_acls(one, Operation.DESCRIBE)
+    assert isinstance(why, Denied)
+    assert (why.code, why.rule) == (31, "acl")
+    assert one.answers == {1: why, 2: why}
+    assert one.denied == {"kafka-cluster": why}
 
 
 async def test_what_is_away_is_no_denial() -> None:
     gateway = World(["org"]).gateway()
-    answered = await ask(gateway, "User:admin", Operation.ALTER, away=True)
-    assert answered == Answered(b"7 unavailable")
+    one = batch(gateway, "User:admin")
+    assert isinstance(await admit_to_acls(one, Operation.ALTER), AclRights)
     gateway.catalog.down = True
+    await commit(one, lambda _: [])
+    assert [(why.code, why.rule) for _, why in one.results() if why] == [(7, "unavailable")] * 2
+    assert not one.denied
     gateway.catalog.fresh = False
-    assert (await ask(gateway, "User:admin", Operation.ALTER)) == Answered(b"7 unavailable")
+    why = await admit_to_acls(one, Operation.ALTER)
+    assert isinstance(why, Denied)
+    assert (why.code, why.rule) == (7, "unavailable")
+    assert not one.denied

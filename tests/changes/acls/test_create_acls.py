@@ -8,8 +8,8 @@ import pytest
 
 from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import ResourceAcls
-from gateway.changes.acls import create_acls as module
-from gateway.changes.acls.create_acls import create_acls, is_too_large
+from gateway.changes.acls import acl_requests as module
+from gateway.changes.acls.acl_requests import create_acls, is_too_large
 from gateway.views.access import Access
 from protocol import messages
 from tests.changes.acl_requests import (

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.catalog.entities import Namespace
 from gateway.catalog.source import CatalogUnavailable
-from gateway.changes.base.batch import Batch, error_fields, renewed, write_response
+from gateway.changes.base.context import Batch, error_fields, write_response
 from gateway.decision import Denied
 from protocol import messages, pausing
 from protocol.pausing import EVERY
@@ -68,15 +68,15 @@ def test_what_is_left_is_rejected_together() -> None:
     one = batch("a", "b", "c", "d")
     one.answer("a", "done")
     one.twins["d"] = "a"
-    one.end(AWAY)
+    one.reject(AWAY)
     assert dict(one.results()) == {"a": "done", "b": AWAY, "c": AWAY, "d": "done"}
-    one.end(NO, ["a", "b"])
+    one.reject(NO, ["a", "b"])
     assert dict(one.results()) == {"a": NO, "b": NO, "c": AWAY, "d": NO}
 
 
 def test_the_items_that_are_left_may_be_named_for_it() -> None:
     one = batch("a", "b")
-    one.end(AWAY, one.left)
+    one.reject(AWAY, one.left)
     assert not one.left
     assert dict(one.results()) == {"a": AWAY, "b": AWAY}
 
@@ -85,7 +85,7 @@ def test_a_decision_is_made_anew() -> None:
     one = batch("a", "b")
     one.deny("a", NO)
     one.twins["b"] = "a"
-    one.clear()
+    one.restart()
     assert one.is_open("a")
     assert one.is_open("b")
     assert not one.left
@@ -101,7 +101,7 @@ def test_a_key_is_whatever_tells_items_apart() -> None:
     assert one.denied == {"org:x": NO}
 
 
-@pytest.mark.parametrize("work", [lambda one: list(one.results()), lambda one: one.end(AWAY)])
+@pytest.mark.parametrize("work", [lambda one: list(one.results()), lambda one: one.reject(AWAY)])
 def test_many_items_have_pauses(work: Callable[[Batch[str, int, str]], object]) -> None:
     names = [str(number) for number in range(10 * EVERY)]
     one = batch(*names)
@@ -127,9 +127,9 @@ async def test_it_goes_on_by_the_newest_catalog() -> None:
     gateway.catalog.lags = True
     one = batch("a", gateway=gateway)
     world.log.append([Namespace("org")])
-    one.look()
+    one.follow_catalog()
     assert "org" not in one.view.snapshot.namespaces
-    await one.renew()
+    await one.refresh()
     assert "org" in one.view.snapshot.namespaces
     assert one.view.settings == gateway.view().settings
 
@@ -138,14 +138,16 @@ async def test_access_is_renewed_while_the_catalog_can_be_read_or_is_fresh() -> 
     world = World()
     gateway = world.gateway()
     gateway.catalog.lags = True
-    before = allowed(gateway)
+    one = batch("a", gateway=gateway)
     world.log.append([Namespace("org")])
-    assert (await renewed(gateway.context, before)).view.snapshot == world.snapshot
+    await one.refresh()
+    assert one.view.snapshot == world.snapshot
     gateway.catalog.down = True
-    assert (await renewed(gateway.context, before)).view.snapshot == world.snapshot
+    await one.refresh()
+    assert one.view.snapshot == world.snapshot
     gateway.catalog.fresh = False
     with pytest.raises(CatalogUnavailable):
-        await renewed(gateway.context, before)
+        await one.refresh()
 
 
 @pytest.mark.parametrize(

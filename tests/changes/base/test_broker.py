@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.changes.base.broker import ask_of_each, delete_at_broker
+from gateway.changes.base.broker import delete_at_broker, query_each
 from gateway.decision import Denied
 from protocol.requests import Request
 from tests.changes.fakes import FakeGateway, World
@@ -75,7 +75,7 @@ async def test_a_topic_that_the_broker_leaves_out_is_not_called_gone(
 async def partitions(gateway: FakeGateway, **counts: int) -> dict[str, Any]:
     topics = [{"name": name, "count": count, "assignments": None} for name, count in counts.items()]
     request = Request("CreatePartitionsRequest", 3, {"topics": topics})
-    return await ask_of_each(gateway.context, request, counts, "results")
+    return await query_each(gateway.context, request, counts, "results")
 
 
 async def test_every_topic_has_an_answer_of_its_own() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.context import Trees
+from gateway.changes.base.usage import Trees
 from gateway.names import LogicalName
 from gateway.topic_ids import TopicIndex
 from tests.changes.fakes import World

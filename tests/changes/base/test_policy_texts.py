@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.changes.base.refused import called, shown_topic
+from gateway.changes.base.refused import respelled, shown_topic
 from gateway.decision import Denied
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
@@ -15,7 +15,7 @@ from tests.changes.topics.test_create_partitions import grow
 
 def test_what_is_called_so() -> None:
     why = Denied(44, "Topic 'a:b:x' is not 'a:b:xy' (set by namespace 'a:b').", "policies")
-    told = called(why, "a:b:x", "x")
+    told = respelled(why, "a:b:x", "x")
     assert told.message == "Topic 'x' is not 'a:b:xy' (set by namespace 'a:b')."
     assert told.code == POLICY_VIOLATION
 

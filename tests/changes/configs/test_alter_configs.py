@@ -6,20 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.catalog.entities import Removal
-from gateway.names import LogicalName
 from tests.changes.config_requests import (
     APPEND,
-    RELEASING,
     SET,
     SUBTRACT,
     TOPIC,
     Change,
     alter,
     alter_all,
+    broker_configs,
     deleting,
     describe,
     moving,
+    own_keys,
     replace_configs,
     setting,
 )
@@ -28,40 +27,19 @@ from tests.changes.fakes import FakeGateway, World
 DONE = (0, None)
 
 
-@pytest.fixture
-def world() -> World:
-    world = World(["org:apache", "team-a:sub", "team-b"])
-    world.broker.make("orders", "org..x", "org.apache..y", "team-a..x")
-    return world
-
-
-@pytest.fixture
-def gateway(world: World) -> FakeGateway:
-    return world.gateway()
-
-
-def configs(world: World, flat: str) -> dict[str, str]:
-    return world.broker.topics[flat].configs
-
-
-def own(world: World, flat: str) -> tuple[str, ...]:
-    entry = world.snapshot.topics.get(flat)
-    return () if entry is None else entry.own_configs
-
-
 async def test_a_namespace_s_configs_reach_the_topics_below(
     world: World, gateway: FakeGateway
 ) -> None:
     assert await alter(gateway, "org:", setting(retention_ms="1000")) == DONE
     assert world.snapshot.namespaces["org"].configs == {"retention.ms": "1000"}
     assert world.snapshot.namespaces["org"].apply == ()
-    assert configs(world, "org..x") == {"retention.ms": "1000"}
-    assert configs(world, "org.apache..y") == {"retention.ms": "1000"}
-    assert configs(world, "orders") == configs(world, "team-a..x") == {}
+    assert broker_configs(world, "org..x") == {"retention.ms": "1000"}
+    assert broker_configs(world, "org.apache..y") == {"retention.ms": "1000"}
+    assert broker_configs(world, "orders") == broker_configs(world, "team-a..x") == {}
     assert world.snapshot.topics == {}
     assert await alter(gateway, "org..", deleting("retention.ms")) == DONE
     assert world.snapshot.namespaces["org"].configs == {}
-    assert configs(world, "org..x") == configs(world, "org.apache..y") == {}
+    assert broker_configs(world, "org..x") == broker_configs(world, "org.apache..y") == {}
 
 
 async def test_the_innermost_namespace_wins_and_falls_back(
@@ -69,10 +47,10 @@ async def test_the_innermost_namespace_wins_and_falls_back(
 ) -> None:
     await alter(gateway, "org:apache:", setting(retention_ms="2"))
     await alter(gateway, "org:", setting(retention_ms="1", segment_bytes="9"))
-    assert configs(world, "org..x") == {"retention.ms": "1", "segment.bytes": "9"}
-    assert configs(world, "org.apache..y") == {"retention.ms": "2", "segment.bytes": "9"}
+    assert broker_configs(world, "org..x") == {"retention.ms": "1", "segment.bytes": "9"}
+    assert broker_configs(world, "org.apache..y") == {"retention.ms": "2", "segment.bytes": "9"}
     await alter(gateway, "org:apache:", deleting("retention.ms"))
-    assert configs(world, "org.apache..y") == {"retention.ms": "1", "segment.bytes": "9"}
+    assert broker_configs(world, "org.apache..y") == {"retention.ms": "1", "segment.bytes": "9"}
 
 
 async def test_a_topic_s_own_config_overrides_and_falls_back(
@@ -80,12 +58,12 @@ async def test_a_topic_s_own_config_overrides_and_falls_back(
 ) -> None:
     await alter(gateway, "org:", setting(retention_ms="1"))
     assert await alter(gateway, "org:x", setting(retention_ms="7")) == DONE
-    assert own(world, "org..x") == ("retention.ms",)
+    assert own_keys(world, "org..x") == ("retention.ms",)
     await alter(gateway, "org:", setting(retention_ms="2"))
-    assert configs(world, "org..x") == {"retention.ms": "7"}
-    assert configs(world, "org.apache..y") == {"retention.ms": "2"}
+    assert broker_configs(world, "org..x") == {"retention.ms": "7"}
+    assert broker_configs(world, "org.apache..y") == {"retention.ms": "2"}
     assert await alter(gateway, "org:x", deleting("retention.ms")) == DONE
-    assert configs(world, "org..x") == {"retention.ms": "2"}
+    assert broker_configs(world, "org..x") == {"retention.ms": "2"}
     assert world.snapshot.topics == {}
 
 
@@ -95,7 +73,7 @@ async def test_setting_what_is_inherited_already_makes_it_the_topic_s_own(
     await alter(gateway, "org:", setting(retention_ms="1"))
     await alter(gateway, "org:x", setting(retention_ms="1"))
     await alter(gateway, "org:", setting(retention_ms="2"))
-    assert configs(world, "org..x") == {"retention.ms": "1"}
+    assert broker_configs(world, "org..x") == {"retention.ms": "1"}
 
 
 async def test_what_was_set_before_the_namespace_had_the_key_is_the_topic_s_own(
@@ -103,8 +81,8 @@ async def test_what_was_set_before_the_namespace_had_the_key_is_the_topic_s_own(
 ) -> None:
     world.broker.topics["org..x"].configs = {"retention.ms": "5", "segment.bytes": "6"}
     await alter(gateway, "org:", setting(retention_ms="1"))
-    assert configs(world, "org..x") == {"retention.ms": "5", "segment.bytes": "6"}
-    assert own(world, "org..x") == ("retention.ms",)
+    assert broker_configs(world, "org..x") == {"retention.ms": "5", "segment.bytes": "6"}
+    assert own_keys(world, "org..x") == ("retention.ms",)
     assert (await describe(gateway, "org:x"))["retention.ms"] == ("5", 1)
 
 
@@ -114,14 +92,14 @@ async def test_lists(world: World, gateway: FakeGateway) -> None:
     assert world.snapshot.namespaces["org"].configs == {"cleanup.policy": "delete,compact"}
     assert await alter(gateway, "org:apache:", [("cleanup.policy", SUBTRACT, "delete")]) == DONE
     assert world.snapshot.namespaces["org:apache"].configs == {"cleanup.policy": "compact"}
-    assert configs(world, "org.apache..y") == {"cleanup.policy": "compact"}
+    assert broker_configs(world, "org.apache..y") == {"cleanup.policy": "compact"}
     code, message = await alter(gateway, "org:", [("retention.ms", APPEND, "1")])
     assert (code, message) == (
         40,
         "Config 'retention.ms' is no list, so nothing is added to it or taken off.",
     )
     assert await alter(gateway, "org:x", [("cleanup.policy", SUBTRACT, "delete")]) == DONE
-    assert own(world, "org..x") == ("cleanup.policy",)
+    assert own_keys(world, "org..x") == ("cleanup.policy",)
 
 
 @pytest.mark.parametrize("name", ["org:", "org..", "org:x", "org..x"])
@@ -137,7 +115,7 @@ async def test_the_broker_judges_keys_and_values(
         answer = await alter(gateway, name, changes, validate_only=validate_only)
         assert answer == (40, text)
     assert world.snapshot == before
-    assert configs(world, "org..x") == {}
+    assert broker_configs(world, "org..x") == {}
 
 
 async def test_validate_only_changes_nothing(world: World, gateway: FakeGateway) -> None:
@@ -172,8 +150,8 @@ async def test_every_resource_is_answered_in_order(world: World, gateway: FakeGa
         ],
     )
     assert [code for code, _ in answers] == [31, 0, 0, 0, 3, 3, 3, 0, 17, 42]
-    assert configs(world, "orders") == {"retention.ms": "2"}
-    assert configs(world, "org..x") == {"retention.ms": "1", "segment.bytes": "3"}
+    assert broker_configs(world, "orders") == {"retention.ms": "2"}
+    assert broker_configs(world, "org..x") == {"retention.ms": "1", "segment.bytes": "3"}
     assert answers[4][1] == "Namespace 'missing' does not exist."
     assert answers[8][1] is not None
     assert answers[8][1].startswith("tier 'a b' of namespace 'a b'")
@@ -220,7 +198,10 @@ async def test_the_same_error_under_both_spellings(gateway: FakeGateway) -> None
 @pytest.mark.parametrize("name", ["org:", "orders", "org:x"])
 async def test_virtual_keys_are_told_what_they_are(gateway: FakeGateway, name: str) -> None:
     code, message = await alter(gateway, name, [("gateway.topics", SET, "1")])
-    assert (code, message) == (40, "'gateway.topics' tells what is; it cannot be changed.")
+    assert (code, message) == (
+        40,
+        "'gateway.topics' is read-only: only the gateway sets it.",
+    )
     code, message = await alter(gateway, name, [("gateway.unheard.of", SET, "1")])
     assert code == 40
     assert message is not None
@@ -264,7 +245,7 @@ async def test_alter_configs_replaces_what_is_the_topic_s_own(
 ) -> None:
     await alter(gateway, "org:", setting(retention_ms="1"))
     await alter(gateway, "org:x", setting(retention_ms="5", segment_bytes="6"))
-    configs(world, "orders")["segment.bytes"] = "8"
+    broker_configs(world, "orders")["segment.bytes"] = "8"
     answers = await replace_configs(
         gateway,
         [
@@ -274,17 +255,17 @@ async def test_alter_configs_replaces_what_is_the_topic_s_own(
         ],
     )
     assert answers == [DONE] * 3
-    assert configs(world, "org..x") == {"retention.ms": "1", "max.message.bytes": "7"}
-    assert own(world, "org..x") == ("max.message.bytes",)
-    assert configs(world, "orders") == {"retention.ms": "9"}
-    assert configs(world, "org.apache..y") == {"retention.ms": "1"}
+    assert broker_configs(world, "org..x") == {"retention.ms": "1", "max.message.bytes": "7"}
+    assert own_keys(world, "org..x") == ("max.message.bytes",)
+    assert broker_configs(world, "orders") == {"retention.ms": "9"}
+    assert broker_configs(world, "org.apache..y") == {"retention.ms": "1"}
 
 
 async def test_alter_configs_of_a_namespace(world: World, gateway: FakeGateway) -> None:
     await alter(gateway, "org:", setting(retention_ms="1", segment_bytes="2"))
     assert await replace_configs(gateway, [("org:", {"retention.ms": "3"})]) == [DONE]
     assert world.snapshot.namespaces["org"].configs == {"retention.ms": "3"}
-    assert configs(world, "org..x") == {"retention.ms": "3"}
+    assert broker_configs(world, "org..x") == {"retention.ms": "3"}
     ((code, _),) = await replace_configs(gateway, [("org:", {"retention.ms": None})])
     assert code == 42
 
@@ -298,124 +279,6 @@ async def test_alter_configs_moves_nothing(gateway: FakeGateway, version: int) -
     assert code == 40
     assert message is not None
     assert "IncrementalAlterConfigs" in message
-
-
-# -- moves -----------------------------------------------------------------------------------------
-
-
-async def test_a_move_is_one_record_and_the_configs_follow(
-    world: World, gateway: FakeGateway
-) -> None:
-    await alter(gateway, "org:", setting(retention_ms="1", segment_bytes="1"))
-    await alter(gateway, "team-b:", setting(retention_ms="2"))
-    await alter(gateway, "org:x", setting(max_message_bytes="3"))
-    broker_id = world.broker.topics["org..x"].topic_id
-    before = len(world.log.decisions)
-    assert await alter(gateway, "org:x", moving("team-b")) == DONE
-    moved, applied = world.log.decisions[before:]
-    assert len(moved) == len(applied) == 1
-    entry = world.snapshot.topics["org..x"]
-    assert entry.name == LogicalName("team-b", "x")
-    assert entry.topic_id not in (None, broker_id)
-    assert not entry.apply
-    assert entry.own_configs == ("max.message.bytes",)
-    assert configs(world, "org..x") == {"retention.ms": "2", "max.message.bytes": "3"}
-    code, message = await alter(gateway, "org:x", setting(retention_ms="1"))
-    assert (code, message) == (3, "Topic 'org:x' does not exist.")
-    assert await alter(gateway, "team-b:x", setting(retention_ms="4")) == DONE
-    assert configs(world, "org..x")["retention.ms"] == "4"
-
-
-async def test_a_move_with_an_alias(world: World, gateway: FakeGateway) -> None:
-    assert await alter(gateway, "org:x", moving("team-b", "z", "2030-01-01")) == DONE
-    entry = world.snapshot.topics["org..x"]
-    (alias,) = entry.aliases
-    assert (alias.name, alias.topic_id) == (LogicalName("org", "x"), None)
-    assert await alter(gateway, "org:x", setting(retention_ms="4")) == DONE
-    assert configs(world, "org..x") == {"retention.ms": "4"}
-    # By its alias the topic goes back, to the id that clients know it by under that name; the
-    # name that it had meanwhile works no more.
-    assert await alter(gateway, "org:x", moving("org", "x")) == DONE
-    back = world.snapshot.topics["org..x"]
-    assert (back.name, back.aliases) == (LogicalName("org", "x"), ())
-    assert entry.topic_id is not None
-    assert back.topic_id is None
-
-
-async def test_adopting_is_a_move_and_done_once(world: World, gateway: FakeGateway) -> None:
-    configs(world, "orders")["retention.ms"] = "5"
-    await alter(gateway, "org:", setting(retention_ms="1", segment_bytes="1"))
-    assert await alter(gateway, "orders", moving("org")) == DONE
-    entry = world.snapshot.topics["orders"]
-    assert entry.name == LogicalName("org", "orders")
-    assert configs(world, "orders") == {"retention.ms": "5", "segment.bytes": "1"}
-    before = world.snapshot
-    assert await alter(gateway, "orders", moving("org")) == DONE
-    assert await alter(gateway, "org:orders", moving("org")) == DONE
-    assert world.snapshot == before
-    code, message = await alter(gateway, "orders", moving("team-b"))
-    assert (code, message) == (3, "Topic 'orders' does not exist.")
-
-
-async def test_adopting_by_prefix_renames(world: World, gateway: FakeGateway) -> None:
-    world.broker.make("team-a.orders", "team-a.x")
-    gateway = world.gateway()
-    assert await alter(gateway, "team-a.orders", moving("team-a", "orders")) == DONE
-    assert world.snapshot.topics["team-a.orders"].name == LogicalName("team-a", "orders")
-    code, message = await alter(gateway, "team-a.x", moving("team-a", "x"))
-    assert (code, message) == (36, "Topic 'team-a:x' already exists.")
-
-
-async def test_release(world: World, gateway: FakeGateway) -> None:
-    configs(world, "orders")["segment.bytes"] = "5"
-    await alter(gateway, "org:", setting(retention_ms="1"))
-    await alter(gateway, "orders", moving("org"))
-    assert configs(world, "orders") == {"retention.ms": "1", "segment.bytes": "5"}
-    assert await alter(gateway, "org:orders", RELEASING) == DONE
-    assert configs(world, "orders") == {"segment.bytes": "5"}
-    assert world.snapshot.topics == {}
-    assert world.log.decisions[-1] == (Removal(("topic", "orders")),)
-    assert await alter(gateway, "orders", RELEASING) == DONE
-    code, message = await alter(gateway, "org:x", RELEASING)
-    assert code == 42
-    assert message is not None
-    assert "move it" in message
-
-
-async def test_under_a_home_both_ends_are_inside(world: World, gateway: FakeGateway) -> None:
-    view = gateway.view("team-a")
-    assert await alter(gateway, "x", moving("sub"), view=view) == DONE
-    assert world.snapshot.topics["team-a..x"].name == LogicalName("team-a:sub", "x")
-    assert await alter(gateway, "sub:x", moving("", "back"), view=view) == DONE
-    assert world.snapshot.topics["team-a..x"].name == LogicalName("team-a", "back")
-    for namespace in (":org", ":", ":team-b"):
-        code, message = await alter(gateway, "back", moving(namespace), view=view)
-        assert code == 17
-        assert message is not None
-        assert "outside namespace 'team-a'" in message
-    assert (await alter(gateway, ":orders", moving(""), view=view))[0] == 3
-    assert (await alter(gateway, "orders", moving(""), view=view))[0] == 3
-    escaping = gateway.view("team-a", escape=True)
-    assert await alter(gateway, "back", moving(":org", "z"), view=escaping) == DONE
-    assert await alter(gateway, ":org:z", moving(":"), view=escaping) == DONE
-    assert world.snapshot.topics["team-a..x"].name == LogicalName("", "z")
-
-
-async def test_an_alias_does_not_reach_out_of_a_home(world: World, gateway: FakeGateway) -> None:
-    await alter(gateway, "team-a:x", moving("org", "z", "2030-01-01"))
-    code, message = await alter(gateway, "x", moving("sub"), view=gateway.view("team-a"))
-    assert (code, message) == (
-        42,
-        "Topic 'x' was moved out of namespace 'team-a' of this listener, so it cannot be changed"
-        " from here.",
-    )
-
-
-async def test_a_topic_that_is_not_there(world: World, gateway: FakeGateway) -> None:
-    for name in ("org:missing", "missing"):
-        code, message = await alter(gateway, name, moving("team-b"))
-        assert (code, message) == (3, f"Topic '{name}' does not exist.")
-    assert world.log.decisions == []
 
 
 # -- what is away ----------------------------------------------------------------------------------

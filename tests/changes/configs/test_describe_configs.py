@@ -189,7 +189,10 @@ async def test_a_guarantee_is_told_in_the_default_namespace(world: World) -> Non
 async def test_policies_can_only_be_read(gateway: FakeGateway) -> None:
     for name in ("org:", "org:x"):
         code, message = await alter(gateway, name, setting(**{"gateway.policies": "none"}))
-        assert (code, message) == (40, "'gateway.policies' tells what is; it cannot be changed.")
+        assert (code, message) == (
+            40,
+            "'gateway.policies' is read-only: only the gateway sets it.",
+        )
 
 
 async def test_only_the_keys_that_are_asked_for(gateway: FakeGateway) -> None:

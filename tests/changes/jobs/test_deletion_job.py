@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
-from gateway.changes.jobs.deletion_job import SETTLE_TIME, NamespaceDeletion, task_of
+from gateway.changes.jobs.background import SETTLE_TIME, NamespaceDeletion, deletion_task
 from gateway.changes.jobs.runner import Task
 from gateway.cluster.link import ClusterUnreachable
 from gateway.names import LogicalName
@@ -26,7 +26,7 @@ def marked_world() -> World:
 
 
 def task(world: World, path: str = "org") -> Task:
-    found = task_of(world.snapshot, path)
+    found = deletion_task(world.snapshot, path)
     assert found is not None
     return found
 

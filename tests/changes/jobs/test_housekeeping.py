@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.catalog.entities import Alias, TopicEntry
-from gateway.changes.jobs.housekeeping import ALIASES, CREATING, Housekeeping
+from gateway.changes.jobs.background import ALIASES, CREATING, Housekeeping
 from gateway.changes.topics.create_plan import CREATION_TIME
 from gateway.cluster.link import ClusterUnreachable
 from gateway.names import LogicalName

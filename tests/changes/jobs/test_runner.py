@@ -11,7 +11,7 @@ import pytest
 from gateway.catalog.committed import ACTOR, GATEWAY, Actor
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.jobs.deletion_job import NamespaceDeletion, task_of
+from gateway.changes.jobs.background import NamespaceDeletion, deletion_task
 from gateway.changes.jobs.runner import MAX_TASKS, JobRunner, Task
 from tests.changes.admin_requests import delete
 from tests.changes.fakes import FakeGateway, World
@@ -177,7 +177,7 @@ async def test_a_deleted_namespace_goes_in_the_background() -> None:
     gateway = world.gateway()
     async with running(gateway, NamespaceDeletion(gateway.context), head_start=30) as runner:
         await delete(gateway, "org:")
-        task = task_of(world.snapshot, "org")
+        task = deletion_task(world.snapshot, "org")
         assert task is not None
         runner.claim(task)
         await until(lambda: not world.broker.topics)

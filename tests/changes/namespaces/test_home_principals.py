@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.changes.base.refused import Refused
-from gateway.changes.namespaces.home_principals import principals_of, read_principals
+from gateway.changes.namespaces.namespace_settings import principals_of, read_principals
 from gateway.error_codes import INVALID_CONFIG
 from tests.changes.admin_requests import create, delete
 from tests.changes.config_requests import (

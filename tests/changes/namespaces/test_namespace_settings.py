@@ -9,7 +9,6 @@ from gateway.changes.base.resources import APPEND, DEFAULT, DELETE, SET, Operati
 from gateway.changes.base.virtual_configs import AUTO_CREATE, DOCUMENTATION, NUM_PARTITIONS
 from gateway.changes.namespaces.namespace_settings import (
     altered_settings,
-    is_setting,
     read_setting,
     wrong_setting,
 )
@@ -45,7 +44,6 @@ def own(gateway: FakeGateway, path: str = "org") -> dict[str, str]:
     ],
 )
 def test_good_values(key: str, value: str, kept: str) -> None:
-    assert is_setting(key)
     assert read_setting(key, value) == kept
 
 

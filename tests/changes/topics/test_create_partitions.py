@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
-from gateway.changes.base.batch import Answered
+from gateway.changes.base.context import Answered
 from gateway.changes.topics.create_partitions import create_partitions
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
@@ -254,7 +254,7 @@ async def test_a_topic_that_goes_meanwhile() -> None:
     one.step = once("list", lambda: one.broker.topics.pop("org..a"))
     ((_, code, text),) = await grow(gateway, ("org:a", 2))
     assert code == TIMED_OUT
-    assert "does not tell what the topic is" in text
+    assert "does not describe the topic" in text
 
 
 # -- what is counted -------------------------------------------------------------------------------

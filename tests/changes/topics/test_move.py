@@ -8,9 +8,10 @@ import pytest
 
 from gateway.catalog.entities import Alias, Namespace, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.context import Outdated
+from gateway.changes.base.inherited import ground, own_of, settled
 from gateway.changes.base.refused import Refused
-from gateway.changes.inheritance.inherited import Outdated, ground, own_of, settled
-from gateway.changes.topics.move import Known, Target, check_target, move, release
+from gateway.changes.topics.move import Source, check_target, move, release
 from gateway.names import LogicalName
 
 NOW = 1_700_000_000_000
@@ -21,17 +22,19 @@ ORG_X = LogicalName("org", "x")
 SNAPSHOT = Snapshot.of(["org:apache", "team"])
 
 
-def known(snapshot: Snapshot, *there: str, seen: Snapshot | None = None, **dynamic: str) -> Known:
-    held = {key.replace("_", "."): value for key, value in dynamic.items()}
-    return Known(held, seen or snapshot, lambda flat: flat in there, NOW)
+def source(
+    snapshot: Snapshot, flat: str, *others: str, seen: Snapshot | None = None, **dynamic: str
+) -> Source:
+    """A topic at a broker that has it and ``others``."""
+    return Source(flat, dynamic, seen or snapshot, lambda name: name in (flat, *others), NOW)
 
 
 def moved(
     snapshot: Snapshot, flat: str, to: LogicalName, until: int | None = None, **dynamic: str
 ) -> TopicEntry:
-    facts = replace(known(snapshot, flat), dynamic=dynamic)
-    (change,) = move(snapshot, flat, Target(to, NEW_ID, until), facts)
-    assert isinstance(change, TopicEntry)
+    facts = replace(source(snapshot, flat), dynamic=dynamic)
+    change = move(snapshot, facts, to, NEW_ID, until)
+    assert change is not None
     after = snapshot.apply([change], snapshot.version + 1)
     assert after.flat_of(to) == flat
     assert after.owner(flat) == to
@@ -40,7 +43,7 @@ def moved(
 
 def refusal(snapshot: Snapshot, flat: str, to: LogicalName, *there: str) -> tuple[int, str]:
     with pytest.raises(Refused) as caught:
-        move(snapshot, flat, Target(to, NEW_ID), known(snapshot, flat, *there))
+        move(snapshot, source(snapshot, flat, *there), to, NEW_ID)
     return caught.value.why.code, caught.value.why.message
 
 
@@ -115,17 +118,17 @@ def test_a_topic_of_the_default_namespace_owns_what_is_set_and_nothing_else() ->
 
 def test_what_was_read_before_the_catalog_changed_is_read_anew() -> None:
     newer = SNAPSHOT.apply([Namespace("org", {"a": "1"})], 2)
-    facts = known(newer, "org..x", seen=SNAPSHOT)
+    facts = source(newer, "org..x", seen=SNAPSHOT)
     with pytest.raises(Outdated):
-        move(newer, "org..x", Target(LogicalName("team", "x"), NEW_ID), facts)
+        move(newer, facts, LogicalName("team", "x"), NEW_ID)
     elsewhere = SNAPSHOT.apply([Namespace("team", {"a": "1"})], 2)
     assert ground(elsewhere, "org..x") == ground(SNAPSHOT, "org..x")
-    facts = known(elsewhere, "org..x", seen=SNAPSHOT)
-    assert move(elsewhere, "org..x", Target(LogicalName("team", "x"), NEW_ID), facts)
+    facts = source(elsewhere, "org..x", seen=SNAPSHOT)
+    assert move(elsewhere, facts, LogicalName("team", "x"), NEW_ID)
 
 
 def test_to_where_it_is_nothing_is_to_be_done() -> None:
-    assert move(SNAPSHOT, "org..x", Target(ORG_X, NEW_ID), known(SNAPSHOT)) == []
+    assert move(SNAPSHOT, source(SNAPSHOT, "org..x"), ORG_X, NEW_ID) is None
 
 
 @pytest.mark.parametrize(
@@ -165,8 +168,9 @@ def test_a_flat_name_that_another_topic_has_left_is_free_as_a_name() -> None:
     left = SNAPSHOT.apply([TopicEntry("team..x", LogicalName("team", "y"), topic_id=OLD_ID)], 2)
     entry = TopicEntry("z", ORG_X)
     snapshot = left.apply([entry], 3)
-    facts = known(snapshot, "z", "team..x")
-    (change,) = move(snapshot, "z", Target(LogicalName("team", "x"), NEW_ID), facts)
+    facts = source(snapshot, "z", "team..x")
+    change = move(snapshot, facts, LogicalName("team", "x"), NEW_ID)
+    assert change is not None
     after = snapshot.apply([change], 4)
     assert after.flat_of(LogicalName("team", "x")) == "z"
     assert after.flat_of(LogicalName("team", "y")) == "team..x"
@@ -183,12 +187,12 @@ def test_into_what_is_being_deleted() -> None:
 
 
 def test_a_topic_that_does_not_exist_or_not_yet() -> None:
-    facts = known(SNAPSHOT)
+    facts = replace(source(SNAPSHOT, "org..x"), exists=lambda _: False)
     with pytest.raises(Refused, match=r"Topic 'org:x' does not exist\."):
-        move(SNAPSHOT, "org..x", Target(LogicalName("team", "x"), NEW_ID), facts)
+        move(SNAPSHOT, facts, LogicalName("team", "x"), NEW_ID)
     creating = SNAPSHOT.apply([TopicEntry("x0", ORG_X, creating=True)], 2)
     with pytest.raises(Refused) as caught:
-        release(creating, "x0", known(creating, "x0"))
+        release(creating, source(creating, "x0"))
     assert caught.value.why.code == 3
 
 
@@ -198,13 +202,13 @@ def test_a_topic_that_does_not_exist_or_not_yet() -> None:
 def test_a_release_takes_off_first_what_was_inherited() -> None:
     entry = TopicEntry("orders", ORG_X, topic_id=OLD_ID, own_configs=("a",), since=5)
     snapshot = SNAPSHOT.apply([entry], 2)
-    (change,) = release(snapshot, "orders", known(snapshot, "orders", a="1"))
+    change = release(snapshot, source(snapshot, "orders", a="1"))
     assert change == TopicEntry(
         "orders", LogicalName("", "orders"), own_configs=("a",), apply=True, since=NOW
     )
     assert isinstance(change, TopicEntry)
     again = snapshot.apply([change], 3)
-    assert release(again, "orders", known(again, "orders")) == []
+    assert release(again, source(again, "orders")) is None
     done = settled(again, replace(change, apply=False))
     assert done == Removal(("topic", "orders"))
 
@@ -212,9 +216,8 @@ def test_a_release_takes_off_first_what_was_inherited() -> None:
 def test_a_release_out_of_the_default_namespace_leaves_nothing() -> None:
     entry = TopicEntry("orders", LogicalName("", "other"), topic_id=OLD_ID)
     snapshot = SNAPSHOT.apply([entry], 2)
-    changes = release(snapshot, "orders", known(snapshot, "orders"))
-    assert changes == [Removal(("topic", "orders"))]
-    assert release(SNAPSHOT, "orders", known(SNAPSHOT, "orders")) == []
+    assert release(snapshot, source(snapshot, "orders")) == Removal(("topic", "orders"))
+    assert release(SNAPSHOT, source(SNAPSHOT, "orders")) is None
 
 
 def test_a_release_keeps_promised_aliases_but_none_with_the_broker_s_id() -> None:
@@ -222,7 +225,7 @@ def test_a_release_keeps_promised_aliases_but_none_with_the_broker_s_id() -> Non
     aliases = (Alias(LogicalName("team", "z"), NOW + 9), kept, replace(kept, until=NOW))
     entry = TopicEntry("orders", ORG_X, topic_id=OLD_ID, aliases=aliases)
     snapshot = SNAPSHOT.apply([entry], 2)
-    (change,) = release(snapshot, "orders", known(snapshot, "orders"))
+    change = release(snapshot, source(snapshot, "orders"))
     assert isinstance(change, TopicEntry)
     assert change.aliases == (kept,)
     assert settled(snapshot, replace(change, apply=False)) == replace(change, apply=False)
@@ -232,10 +235,10 @@ def test_a_release_keeps_promised_aliases_but_none_with_the_broker_s_id() -> Non
 def test_a_name_of_a_namespace_is_not_released(flat: str) -> None:
     snapshot = SNAPSHOT.apply([TopicEntry(flat, LogicalName("team", "q"), topic_id=OLD_ID)], 2)
     with pytest.raises(Refused, match="move it to the namespace") as caught:
-        release(snapshot, flat, known(snapshot, flat))
+        release(snapshot, source(snapshot, flat))
     assert caught.value.why.code == 42
     with pytest.raises(Refused, match="move it to the namespace"):
-        release(SNAPSHOT, "org..x", known(SNAPSHOT, "org..x"))
+        release(SNAPSHOT, source(SNAPSHOT, "org..x"))
 
 
 def test_a_release_to_a_name_that_somebody_took() -> None:
@@ -245,7 +248,7 @@ def test_a_release_to_a_name_that_somebody_took() -> None:
     ]
     snapshot = SNAPSHOT.apply(entries, 2)
     with pytest.raises(Refused, match="already exists") as caught:
-        release(snapshot, "orders", known(snapshot, "orders", "orders.1a2b3c4d"))
+        release(snapshot, source(snapshot, "orders", "orders.1a2b3c4d"))
     assert caught.value.why.code == 36
 
 

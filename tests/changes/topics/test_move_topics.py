@@ -7,9 +7,9 @@ import logging
 import pytest
 
 from gateway.catalog.entities import TopicEntry
+from gateway.changes.base import context as module
 from gateway.changes.base.refused import Refused
 from gateway.changes.base.virtual_configs import Move, Release
-from gateway.changes.topics import move_topics as module
 from gateway.changes.topics.move_topics import move_topic
 from gateway.names import LogicalName
 from tests.changes.fake_broker import FakeTopic, no_step

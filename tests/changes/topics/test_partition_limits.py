@@ -7,9 +7,9 @@ import logging
 import pytest
 
 from gateway.catalog.entities import TopicEntry
-from gateway.changes.jobs.housekeeping import Housekeeping
+from gateway.changes.jobs.background import Housekeeping
+from gateway.changes.topics.create_partitions import Growth, over_limits, reserve, roll_back
 from gateway.changes.topics.create_plan import CREATION_TIME
-from gateway.changes.topics.partition_limits import Growth, over_limits, reserve, take_back
 from gateway.names import LogicalName
 from tests.changes.fakes import FakeGateway, World, once
 from tests.changes.judges import judge
@@ -38,7 +38,7 @@ async def test_one_after_the_other() -> None:
     # What is told is the same without a decision.
     again = over_limits(gateway.context, one.snapshot, [B], "User:alice", one.clock())
     assert list(again) == ["org..b"]
-    assert await reserve(gateway.context, [], "User:alice", one.clock()) == ([], {})
+    assert await reserve(gateway.context, [], "User:alice", one.clock()) == ({}, {})
 
 
 async def test_the_same_once_more_adds_nothing() -> None:
@@ -72,7 +72,7 @@ async def test_an_entry_keeps_what_it_says() -> None:
     reserved, _ = await reserve(gateway.context, [A], "User:alice", one.clock())
     entry = one.snapshot.topics["org..a"]
     assert (entry.own_configs, entry.counted) == (("x",), 4)
-    await take_back(gateway.context, reserved)
+    await roll_back(gateway.context, reserved)
     entry = one.snapshot.topics["org..a"]
     assert (entry.own_configs, entry.counted) == (("x",), 2)
 
@@ -81,10 +81,10 @@ async def test_taking_back() -> None:
     one = world()
     gateway = limited(one)
     reserved, _ = await reserve(gateway.context, [A], "User:alice", one.clock())
-    await take_back(gateway.context, reserved)
+    await roll_back(gateway.context, reserved)
     assert one.snapshot.topics == {}
     decisions = len(one.log.decisions)
-    await take_back(gateway.context, reserved)
+    await roll_back(gateway.context, reserved)
     assert len(one.log.decisions) == decisions
 
 
@@ -94,7 +94,7 @@ async def test_another_growth_of_the_topic_counts_on(first_fails: bool) -> None:
     gateway = limited(one)
     first, _ = await reserve(gateway.context, [A], "User:alice", one.clock())
     second, _ = await reserve(gateway.context, [A], "User:bob", one.clock())
-    await take_back(gateway.context, first if first_fails else second)
+    await roll_back(gateway.context, first if first_fails else second)
     assert one.snapshot.topics["org..a"].counted == 4
 
 
@@ -106,7 +106,7 @@ async def test_what_cannot_be_taken_back_counts_for_a_while(
     reserved, _ = await reserve(gateway.context, [A], "User:alice", one.clock())
     gateway.catalog.down = True
     with caplog.at_level(logging.WARNING):
-        await take_back(gateway.context, reserved)
+        await roll_back(gateway.context, reserved)
     assert "count for a while" in caplog.text
     gateway.catalog.down = False
     one.clock.forward(seconds=CREATION_TIME / 1000 + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from gateway.changes.base.usage import LISTING_HOLDS
-from gateway.changes.jobs.housekeeping import Housekeeping
+from gateway.changes.jobs.background import Housekeeping
 from gateway.changes.topics.create_plan import CREATION_TIME
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.tree import Placed

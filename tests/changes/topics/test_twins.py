@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.changes.topics.create_topics import create_topics
-from gateway.changes.topics.creation import are_alike, contradiction, have_like_configs
+from gateway.changes.topics.creation import are_alike, contradiction
 from gateway.error_codes import INVALID_REQUEST
 from gateway.rules.nested import element_class, make
 from protocol import messages
@@ -105,7 +105,5 @@ def test_topics_that_the_broker_creates(partitions: int, code: int) -> None:
 def test_what_is_alike() -> None:
     one, same, other = request(("a", 1, {}), ("b", 1, {}), ("c", 1, {"x": "1"})).topics
     assert are_alike(one, same)
-    assert have_like_configs(one, same)
     assert not are_alike(one, other)
-    assert not have_like_configs(one, other)
     assert "'a' and 'c'" in contradiction("a", "c").message

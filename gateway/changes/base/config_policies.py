@@ -1,7 +1,7 @@
-"""Changes of configs before policies (KIP-108): what a topic, or a namespace, would be then.
+"""Policies (KIP-108) and changes of configs: what a topic, or a namespace, would be after one.
 
-The broker has validated the change by then. The result is judged; what it violated before, and the
-change has no part in, does not count (``gateway.policies.standing``).
+The broker has validated the change by then. Policies judge the result; a violation that was there
+before, and that the change has no part in, does not count (``gateway.policies.standing``).
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ from typing import Final
 from gateway.catalog.entities import NO_CONFIGS
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused, try_again
-from gateway.changes.base.resources import Operation
-from gateway.changes.inheritance.inherited import inherited
-from gateway.changes.inheritance.namespace_configs import LIST_TYPE, altered
-from gateway.changes.judging.topic_facts import Asker, TopicFacts, new_topic_values, read_facts
+from gateway.changes.base.inherited import alter_configs, inherited
+from gateway.changes.base.refused import Refused
+from gateway.changes.base.resources import LIST_TYPE, Operation
+from gateway.changes.base.topic_policies import (
+    NOT_TOLD,
+    Metadata,
+    TopicFacts,
+    new_topic_values,
+    read_facts,
+)
 from gateway.decision import Denied
 from gateway.identity import ANONYMOUS
-from gateway.names import parents
+from gateway.names import DELIMITER, parents
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.standing import Alteration
 from gateway.views.access import DESCRIBE, Access
@@ -29,61 +34,73 @@ _OF_SOME_BELOW: Final = (
     "Policies of a namespace below this one do not allow what its topics would inherit."
 )
 
-NOT_TOLD: Final = try_again(
-    "The broker does not tell what the topic is now, so no policy can be asked"
-)
 
-
-def judged(context: Context, flats: Iterable[str]) -> list[str]:
-    """Those of the topics that policies have a say in."""
+def subject_to_policies(context: Context, flats: Iterable[str]) -> list[str]:
+    """Those of the topics that any policy applies to."""
     owner = context.catalog.snapshot.owner
     return [flat for flat in flats if context.judge.applies(owner(flat).namespace)]
 
 
-async def refused_topics(
+async def topic_violations(
     context: Context, principal: str, wanted: Mapping[str, Sequence[Operation]]
 ) -> dict[str, Denied]:
-    """Why topics may not be altered so, by flat name, where policies have something against it.
+    """The topics that policies do not allow to be altered so, by flat name.
 
     Messages are in logical names. Raises OSError, and :class:`Refused` when the broker does not
-    tell what the topics are.
+    describe a topic.
     """
-    flats = judged(context, wanted)
+    flats = subject_to_policies(context, wanted)
     if not flats:
         return {}
     facts = await read_facts(context, flats)
-    asker = Asker(context, principal, context.catalog.snapshot)
-    refused: dict[str, Denied] = {}
+    metadata = Metadata(context, principal, context.catalog.snapshot)
+    denied: dict[str, Denied] = {}
     for flat in flats:
         known = facts.get(flat)
-        why = NOT_TOLD if known is None else await _topic(asker, known, wanted[flat])
+        why = NOT_TOLD if known is None else await _topic_violation(metadata, known, wanted[flat])
         if why is not None:
-            refused[flat] = why
-    return refused
+            denied[flat] = why
+    return denied
 
 
-async def refused_namespace(
+async def _topic_violation(
+    metadata: Metadata, facts: TopicFacts, operations: Sequence[Operation]
+) -> Denied | None:
+    snapshot = metadata.snapshot
+    name, own = snapshot.owner(facts.flat), facts.own(snapshot)
+    defaults = {key: (value or "", LIST_TYPE) for key, value in facts.defaults.items()}
+    try:
+        wanted = alter_configs(own, operations, inherited(snapshot, name.namespace), defaults)
+    except Refused as refused:
+        return refused.why
+    before = metadata.of_topic(facts, name, own)
+    alteration = Alteration(before, changed_keys(own, wanted))
+    return await metadata.context.judge.why_not(metadata.of_topic(facts, name, wanted), alteration)
+
+
+async def namespace_violation(
     context: Context,
     principal: str,
     path: str,
     configs: Mapping[str, str],
     before: Mapping[str, str] | None = None,
 ) -> Denied | None:
-    """Why a namespace may not have these configs of its own. ``before``: those that it has, None
-    for one that is made."""
+    """Why policies do not allow a namespace these configs of its own. ``before``: those that it
+    has, None for one that is made."""
     if not context.judge.applies(path):
         return None
     snapshot = context.catalog.snapshot
-    asker = Asker(context, principal, snapshot)
-    above = inherited(snapshot, parent(path))
-    after = asker.about_namespace(path, configs, above)
+    metadata = Metadata(context, principal, snapshot)
+    above = inherited(snapshot, path.rpartition(DELIMITER)[0])
+    after = metadata.of_namespace(path, configs, above)
     if before is None:
         return await context.judge.why_not(after)
-    alteration = _alteration(asker.about_namespace(path, before, above), before, configs)
+    keys = changed_keys(before, configs)
+    alteration = Alteration(metadata.of_namespace(path, before, above), keys)
     return await context.judge.why_not(after, alteration)
 
 
-async def refused_inheritance(
+async def inheritance_violation(
     context: Context,
     access: Access | None,
     snapshot: Snapshot,
@@ -93,7 +110,7 @@ async def refused_inheritance(
     """Why a namespace may not have these configs of its own because of topics that inherit them.
 
     ``inheriting`` are the keys that topics inherit by namespace: it, and those below it. Only
-    declared rules are asked, and once for all topics of a namespace, so no topic is named: they
+    declared rules are evaluated, and once for all topics of a namespace, so no topic is named: they
     cannot differ in what they inherit. Raises OSError.
     """
     path, configs = altered_namespace
@@ -103,6 +120,7 @@ async def refused_inheritance(
         return None
     fresh = await new_topic_values(context)
     defaults = {key: fresh[key] for key in keys if key in fresh}
+    principal = ANONYMOUS.principal if access is None else access.principal
     for namespace in judged:
         before = inherited(snapshot, namespace)
         after = dict(before)
@@ -116,7 +134,7 @@ async def refused_inheritance(
             RequestMetadata(
                 topic=f"{namespace}:*",
                 configs=values,
-                principal=ANONYMOUS.principal if access is None else access.principal,
+                principal=principal,
                 namespace=namespace,
                 effective_configs={**defaults, **values},
             )
@@ -128,11 +146,6 @@ async def refused_inheritance(
             seen = access is None or access.namespace(DESCRIBE, namespace) is None
             return why if seen else replace(why, message=_OF_SOME_BELOW)
     return None
-
-
-def parent(path: str) -> str:
-    """The namespace above; ``""`` for an outermost one."""
-    return ["", *parents(path)][-2]
 
 
 def changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
@@ -150,29 +163,3 @@ def _inherited_then(
         if key in own:
             return own[key]
     return None
-
-
-async def _topic(asker: Asker, facts: TopicFacts, operations: Sequence[Operation]) -> Denied | None:
-    name = asker.snapshot.owner(facts.flat)
-    own = facts.own(asker.snapshot)
-    try:
-        wanted = _altered(asker.snapshot, facts, own, operations)
-    except Refused as refused:
-        return refused.why
-    before = asker.about(facts, name, own)
-    alteration = _alteration(before, own, wanted)
-    return await asker.context.judge.why_not(asker.about(facts, name, wanted), alteration)
-
-
-def _altered(
-    snapshot: Snapshot, facts: TopicFacts, own: Mapping[str, str], operations: Sequence[Operation]
-) -> dict[str, str]:
-    above = inherited(snapshot, snapshot.owner(facts.flat).namespace)
-    defaults = {key: (value or "", LIST_TYPE) for key, value in facts.defaults.items()}
-    return altered(own, operations, above, defaults)
-
-
-def _alteration(
-    metadata: RequestMetadata, before: Mapping[str, str], after: Mapping[str, str]
-) -> Alteration:
-    return Alteration(metadata, changed_keys(before, after))

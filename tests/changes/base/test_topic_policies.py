@@ -7,9 +7,9 @@ from contextlib import nullcontext
 import pytest
 
 from gateway.catalog.entities import Namespace, TopicEntry
+from gateway.changes.base import topic_policies as module
 from gateway.changes.base.refused import Refused
-from gateway.changes.judging import topic_facts as module
-from gateway.changes.judging.topic_facts import MAX_NEW, Asker, Layout, TopicFacts, read_facts
+from gateway.changes.base.topic_policies import MAX_NEW, Layout, Metadata, TopicFacts, read_facts
 from gateway.names import LogicalName
 from tests.changes.fakes import FakeGateway, World
 
@@ -25,8 +25,8 @@ def world() -> World:
     return made
 
 
-def asker(gateway: FakeGateway) -> Asker:
-    return Asker(gateway.context, "User:alice", gateway.catalog.snapshot)
+def asker(gateway: FakeGateway) -> Metadata:
+    return Metadata(gateway.context, "User:alice", gateway.catalog.snapshot)
 
 
 async def test_a_topic_as_the_broker_has_it() -> None:
@@ -129,35 +129,35 @@ def test_more_than_a_request_may_make() -> None:
 def test_counts_where_all_partitions_are_alike() -> None:
     gateway = world().gateway()
     name = LogicalName("org:sub", "x")
-    seen = asker(gateway).about(facts((1, 2), (2, 3)), name, {"flush.ms": "4"})
+    seen = asker(gateway).of_topic(facts((1, 2), (2, 3)), name, {"flush.ms": "4"})
     assert (seen.topic, seen.namespace, seen.principal) == ("org:sub:x", "org:sub", "User:alice")
     assert (seen.num_partitions, seen.replication_factor) == (2, 2)
     assert seen.replicas_assignments is None
     assert seen.configs == {KEY: "5", "flush.ms": "4"}, "with what it inherits there"
     assert seen.effective_configs == {KEY: "5", "flush.ms": "4"}
-    seen = asker(gateway).about(facts((1, 2), (2,)), name, {}, {})
+    seen = asker(gateway).of_topic(facts((1, 2), (2,)), name, {}, {})
     assert (seen.num_partitions, seen.replication_factor) == (None, None)
     assert seen.replicas_assignments == {0: (1, 2), 1: (2,)}
     assert (seen.configs, seen.effective_configs[KEY]) == ({}, "9")
     layout = Layout(assignments={0: (1,), 1: (2,)})
-    seen = asker(gateway).about(facts((1,)), name, {}, layout=layout)
+    seen = asker(gateway).of_topic(facts((1,)), name, {}, layout=layout)
     assert seen.replicas_assignments == {0: (1,), 1: (2,)}
 
 
 def test_a_topic_is_not_counted_among_the_others() -> None:
     one = world()
     gateway = one.gateway()
-    here = asker(gateway).about(facts((1,)), LogicalName("", "plain"), {})
+    here = asker(gateway).of_topic(facts((1,)), LogicalName("", "plain"), {})
     assert (here.namespace_topics, here.namespace_partitions) == (1, 1)
-    there = asker(gateway).about(facts((1,)), LogicalName("org", "plain"), {})
+    there = asker(gateway).of_topic(facts((1,)), LogicalName("org", "plain"), {})
     assert (there.namespace_topics, there.namespace_partitions) == (1, 1)
     one.log.append([TopicEntry("plain", LogicalName("", "plain"), counted=7)])
-    here = asker(gateway).about(facts((1,)), LogicalName("", "plain"), {})
+    here = asker(gateway).of_topic(facts((1,)), LogicalName("", "plain"), {})
     assert (here.namespace_topics, here.namespace_partitions) == (1, 1)
 
 
 def test_a_namespace() -> None:
-    seen = asker(world().gateway()).about_namespace("org", {KEY: "6"}, {KEY: "1", "flush.ms": "2"})
+    seen = asker(world().gateway()).of_namespace("org", {KEY: "6"}, {KEY: "1", "flush.ms": "2"})
     assert (seen.topic, seen.namespace, seen.partitions) == ("org:", "org", None)
     assert seen.configs == {KEY: "6"}
     assert seen.effective_configs == {KEY: "6", "flush.ms": "2"}

@@ -8,10 +8,8 @@ import pytest
 
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.broker import read_dynamic, write
-from gateway.changes.base.refused import Refused
-from gateway.changes.base.resources import DELETE, SET, Operation
-from gateway.changes.inheritance.inherited import (
+from gateway.changes.base.broker import read_dynamic, write_configs
+from gateway.changes.base.inherited import (
     adjust_created,
     adjust_described,
     entry_for,
@@ -20,6 +18,8 @@ from gateway.changes.inheritance.inherited import (
     pending,
     topics_in,
 )
+from gateway.changes.base.refused import Refused
+from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
@@ -137,7 +137,7 @@ async def test_reading_and_writing() -> None:
         "gone": [Operation("segment.bytes", SET, "3")],
     }
     for validate_only in (True, False):
-        done = await write(context, wanted, validate_only=validate_only)
+        done = await write_configs(context, wanted, validate_only=validate_only)
         codes = {flat: None if denied is None else denied.code for flat, denied in done.items()}
         assert codes == {"a": None, "b": 40, "gone": 3}
         held = {"retention.ms": "1", "segment.bytes": "2"} if validate_only else None

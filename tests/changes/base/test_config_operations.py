@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.changes.base.broker import validate
+from gateway.changes.base.broker import validate_configs
+from gateway.changes.base.inherited import alter_configs
 from gateway.changes.base.refused import Refused
 from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation
-from gateway.changes.inheritance.namespace_configs import altered, split_virtual
 from tests.changes import fake_broker
 from tests.changes.fakes import World
 
@@ -18,15 +18,7 @@ DEFAULTS = {"cleanup.policy": ("delete", 7), "retention.ms": ("9", 5)}
 
 
 def after(*operations: Operation) -> dict[str, str]:
-    return altered(OWN, operations, {"leader.replicas": "1:1, 2:2"}, DEFAULTS)
-
-
-def test_split_virtual() -> None:
-    configs = {"retention.ms": "1", "gateway.adopt": "true", "gateway.x": None}
-    assert split_virtual(configs) == (
-        {"retention.ms": "1"},
-        {"gateway.adopt": "true", "gateway.x": None},
-    )
+    return alter_configs(OWN, operations, {"leader.replicas": "1:1, 2:2"}, DEFAULTS)
 
 
 @pytest.mark.parametrize("newest", [2, 3, 4, 7])
@@ -34,10 +26,10 @@ async def test_the_broker_validates_and_nothing_is_made(newest: int) -> None:
     world = World()
     world.broker.newest["CreateTopicsRequest"] = newest
     context = world.gateway().context
-    assert await validate(context, {}) is None
+    assert await validate_configs(context, {}) is None
     assert world.broker.asked == []
-    assert await validate(context, {"retention.ms": "1"}) is None
-    denied = await validate(context, {"retention.ms": "soon"})
+    assert await validate_configs(context, {"retention.ms": "1"}) is None
+    denied = await validate_configs(context, {"retention.ms": "soon"})
     assert denied is not None
     assert (denied.code, denied.message) == (
         40,
@@ -55,7 +47,7 @@ async def test_the_name_that_was_asked_with_is_not_told(monkeypatch: pytest.Monk
         raise fake_broker.Refused(44, f"Topic name {name} breaks the rules; not {name}!")
 
     monkeypatch.setattr(world.broker, "_check_name", refuse)
-    denied = await validate(world.gateway().context, {"retention.ms": "1"})
+    denied = await validate_configs(world.gateway().context, {"retention.ms": "1"})
     assert denied is not None
     assert denied.message == "Topic name (a topic) breaks the rules; not (a topic)!"
 
@@ -85,7 +77,7 @@ def test_lists(operation: Operation, expected: str) -> None:
 
 def test_lists_begin_with_the_cluster_s_default() -> None:
     operation = Operation("cleanup.policy", APPEND, "compact")
-    assert altered({}, [operation], {}, DEFAULTS) == {"cleanup.policy": "delete,compact"}
+    assert alter_configs({}, [operation], {}, DEFAULTS) == {"cleanup.policy": "delete,compact"}
 
 
 @pytest.mark.parametrize(
@@ -111,7 +103,7 @@ ITEMS = st.lists(st.sampled_from(["a", "b", "c"]), max_size=4)
 @given(ITEMS, ITEMS)
 def test_what_was_appended_can_be_subtracted(present: list[str], more: list[str]) -> None:
     own = {"k": ",".join(present)}
-    appended = altered(own, [Operation("k", APPEND, ",".join(more))], {}, {})
+    appended = alter_configs(own, [Operation("k", APPEND, ",".join(more))], {}, {})
     assert set(appended["k"].split(",")) - {""} == {*present, *more}
-    left = altered(appended, [Operation("k", SUBTRACT, ",".join(more))], {}, {})
+    left = alter_configs(appended, [Operation("k", SUBTRACT, ",".join(more))], {}, {})
     assert set(left["k"].split(",")) - {""} == set(present) - set(more)

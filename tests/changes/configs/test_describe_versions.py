@@ -1,4 +1,4 @@
-"""gateway.changes.configs.describe_messages: configs and results, in every version."""
+"""DescribeConfigs: configs and results in every version."""
 
 from __future__ import annotations
 
@@ -6,15 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.changes.configs.describe_messages import (
-    Shape,
-    described,
-    layered,
-    rebuilt,
-    refused,
-    virtual,
-)
-from gateway.changes.inheritance.namespace_configs import Default
+from gateway.changes.base.broker import Default
+from gateway.changes.configs.describe_configs import Shape
 from gateway.decision import Denied
 from gateway.rules.nested import element_class, make
 from protocol import messages
@@ -37,7 +30,7 @@ def resource(*keys: str) -> Any:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_virtual_config(version: int) -> None:
-    config = virtual(shape(version), "gateway.topics", "3", config_type=3)
+    config = shape(version).virtual("gateway.topics", "3", config_type=3)
     assert (config.name, config.value) == ("gateway.topics", "3")
     assert (config.read_only, config.config_source) == (True, DEFAULT)
     assert [(s.name, s.value, s.source) for s in config.synonyms] == [
@@ -47,7 +40,7 @@ def test_a_virtual_config(version: int) -> None:
         assert config.config_type == 3
         assert config.documentation.startswith("How many topics")
     bare = shape(version, synonyms=False, documentation=False)
-    config = virtual(bare, "gateway.topics", "3")
+    config = bare.virtual("gateway.topics", "3")
     assert config.synonyms == ()
     assert getattr(config, "documentation", None) is None
 
@@ -70,29 +63,29 @@ def test_layers(
     layers: list[tuple[str, int]],
 ) -> None:
     default = Default("segment.ms", "9", STATIC, synonyms=(("log.roll.ms", "9", STATIC),))
-    config = layered(shape(version), default, own, above)
+    config = shape(version).layered(default, own, above)
     assert (config.value, config.config_source) == (value, source)
     assert [(s.value, s.source) for s in config.synonyms] == layers
 
 
 def test_a_sensitive_default_is_not_told() -> None:
     default = Default("secret", "x", is_sensitive=True)
-    assert layered(shape(4), default, None, None).value is None
+    assert shape(4).layered(default, None, None).value is None
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_what_the_broker_tells_in_another_version(version: int) -> None:
-    newest = virtual(shape(4), "gateway.topics", "3")
-    config = rebuilt(shape(version), newest)
-    assert config == virtual(shape(version), "gateway.topics", "3")
+    newest = shape(4).virtual("gateway.topics", "3")
+    config = shape(version).rebuilt(newest)
+    assert config == shape(version).virtual("gateway.topics", "3")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_results(version: int) -> None:
     one = shape(version)
-    configs = [virtual(one, key, "1") for key in ("gateway.topics", "gateway.deleting")]
-    assert described(one, resource(), configs).configs == tuple(configs)
-    told = described(one, resource("gateway.deleting", "no.such"), configs)
+    configs = [one.virtual(key, "1") for key in ("gateway.topics", "gateway.deleting")]
+    assert one.described(resource(), configs).configs == tuple(configs)
+    told = one.described(resource("gateway.deleting", "no.such"), configs)
     assert (told.resource_name, told.configs) == ("org:", tuple(configs[1:]))
-    why = refused(one, resource(), Denied(3, "No.", "namespace"))
+    why = one.rejected(resource(), Denied(3, "No.", "namespace"))
     assert (int(why.error_code), why.error_message, why.resource_name) == (3, "No.", "org:")

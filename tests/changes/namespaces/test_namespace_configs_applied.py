@@ -11,15 +11,15 @@ import pytest
 
 from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.changes.base.resources import DELETE, SET, Operation
-from gateway.changes.inheritance.apply import (
+from gateway.changes.jobs.background import ApplyJob
+from gateway.changes.jobs.runner import Task
+from gateway.changes.namespaces.namespace_configs import (
     NotApplied,
     apply_namespace,
     apply_topic,
     operations,
     within_patience,
 )
-from gateway.changes.jobs.background import ApplyJob
-from gateway.changes.jobs.runner import Task
 from gateway.names import LogicalName
 from tests.changes.fake_broker import FakeTopic, Refused
 from tests.changes.fakes import Crash, World, crash_at, once

@@ -9,9 +9,8 @@ import pytest
 
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
 from gateway.changes.base.refused import Refused
-from gateway.changes.base.usage import Usage
+from gateway.changes.base.usage import Usage, UsageForMove
 from gateway.changes.base.virtual_configs import Move
-from gateway.changes.judging.judged_moves import Joined
 from gateway.changes.topics.move_topics import move_topic
 from gateway.names import LogicalName
 from tests.changes.admin_requests import codes, create, create_shaped
@@ -246,7 +245,7 @@ def test_trees_that_hold_both() -> None:
         def tree_partitions(self, path: str | None) -> int:
             return 99
 
-    joined = Joined(Full(), "org:sub")
+    joined = UsageForMove(Full(), "org:sub")
     paths = (None, "org", "org:sub", "org:subway", "org:sub:x", "free")
     assert [joined.tree_topics(path) for path in paths] == [NONE, NONE, NONE, 9, 9, 9]
     assert [joined.tree_partitions(path) for path in paths] == [NONE, NONE, NONE, 99, 99, 99]

@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 
 from gateway.catalog.entities import Namespace, TopicEntry
+from gateway.changes.base import context as module
 from gateway.changes.base.refused import Refused
 from gateway.changes.base.resources import APPEND, SET, Operation
-from gateway.changes.namespaces import alter_namespaces as module
-from gateway.changes.namespaces.alter_namespaces import alter_namespace, existing
+from gateway.changes.namespaces.namespace_configs import alter_namespace
+from gateway.changes.namespaces.namespace_settings import existing
 from gateway.names import LogicalName
 from tests.changes.fake_broker import no_step
 from tests.changes.fakes import World, once

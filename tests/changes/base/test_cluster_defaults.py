@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.changes.inheritance.namespace_configs import STRING_TYPE, cluster_defaults
+from gateway.changes.base.broker import cluster_defaults
+from gateway.changes.base.resources import STRING_TYPE
 from tests.changes import fake_broker
 from tests.changes.fake_broker import DEFAULTS
 from tests.changes.fakes import World

@@ -1,0 +1,219 @@
+"""The configs of topics in namespaces and of namespaces themselves (KIP-37: Namespace Configs):
+what is their own, and what they inherit. Pure.
+
+The broker holds both as configs of the topic; the catalog says which keys are the topic's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gateway.catalog.entities import Namespace, Removal, TopicEntry
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.refused import Refused
+from gateway.changes.base.resources import (
+    APPEND,
+    DELETE,
+    INHERITED,
+    LIST_TYPE,
+    OWN,
+    SET,
+    SUBTRACT,
+    Operation,
+)
+from gateway.changes.base.virtual_configs import is_virtual, refuse_on_namespace
+from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
+from gateway.names import LogicalName, parents
+from gateway.rules.nested import changed
+from protocol.pausing import eased
+
+Ground = tuple[TopicEntry | None, LogicalName, tuple[Namespace | None, ...]]
+
+
+def inherited(snapshot: Snapshot, namespace: str) -> dict[str, str]:
+    """The values that a topic in ``namespace`` inherits, by key."""
+    return {key: value for key, (value, _) in snapshot.effective_configs(namespace).items()}
+
+
+def own_configs(snapshot: Snapshot, flat: str) -> frozenset[str]:
+    """The keys that are known to be the topic's own."""
+    entry = snapshot.topics.get(flat)
+    return frozenset() if entry is None else frozenset(entry.own_configs)
+
+
+def pending(snapshot: Snapshot, flat: str) -> Collection[str] | None:
+    """The keys of which the broker may not yet hold what the topic inherits; None: any of them."""
+    entry = snapshot.topics.get(flat)
+    if entry is not None and entry.apply:
+        return None
+    above = tiers(snapshot, snapshot.owner(flat).namespace)
+    return {key for namespace in above if namespace is not None for key in namespace.apply}
+
+
+def own_of(snapshot: Snapshot, flat: str, dynamic: Mapping[str, str]) -> frozenset[str]:
+    """The keys of a topic that are its own, given what is set on it at the broker (``dynamic``).
+
+    Besides those that the catalog has these are all that it does not inherit: what was set
+    before there was a namespace, or at the broker itself. As long as what it inherits has yet to
+    reach the broker this cannot be known, but then it was recorded before.
+    """
+    recorded = own_configs(snapshot, flat)
+    waits = pending(snapshot, flat)
+    if waits is None:
+        return recorded
+    namespace = snapshot.owner(flat).namespace
+    if not namespace:
+        return frozenset(dynamic)
+    values = inherited(snapshot, namespace)
+    return recorded | {k for k, v in dynamic.items() if k not in waits and values.get(k) != v}
+
+
+def topics_in(snapshot: Snapshot, flats: Iterable[bytes], namespace: str) -> list[str]:
+    """Those of the flat names that belong to ``namespace`` or one below it, sorted."""
+    prefix = namespace + ":"
+    owners = ((flat.decode(), snapshot.owner(flat.decode()).namespace) for flat in flats)
+    return sorted(f for f, owner in owners if owner == namespace or owner.startswith(prefix))
+
+
+def tiers(snapshot: Snapshot, namespace: str) -> tuple[Namespace | None, ...]:
+    """The namespace and those above it, as they are."""
+    return tuple(snapshot.namespaces.get(tier) for tier in parents(namespace))
+
+
+def ground(snapshot: Snapshot, flat: str) -> Ground:
+    """All that the catalog says of a topic's configs; where it is equal nothing has changed."""
+    owner = snapshot.owner(flat)
+    return snapshot.topics.get(flat), owner, tiers(snapshot, owner.namespace)
+
+
+# -- catalog entries -------------------------------------------------------------------------------
+
+
+def entry_for(snapshot: Snapshot, flat: str, now: int) -> TopicEntry:
+    """The topic's entry, or a new one that says no more than its flat name does."""
+    return snapshot.topics.get(flat) or TopicEntry(flat, snapshot.owner(flat), since=now)
+
+
+def later(entry: TopicEntry | None, now: int) -> int:
+    """When an entry changes, in milliseconds: later than the last time, whatever the clock says, so
+    that two states of an entry are never equal."""
+    return now if entry is None else max(now, entry.since + 1)
+
+
+def settled(snapshot: Snapshot, entry: TopicEntry) -> TopicEntry | Removal:
+    """An entry with nothing left to do: its removal when it says no more than its flat name."""
+    if not entry.name.namespace and not entry.apply:
+        entry = replace(entry, own_configs=())  # there is nothing to tell them from
+    busy = entry.apply or entry.creating or entry.counted or entry.aliases or entry.own_configs
+    if busy or entry.topic_id is not None or snapshot.spelled(entry.flat) != entry.name:
+        return entry
+    return Removal(("topic", entry.flat))
+
+
+# -- operations on configs -------------------------------------------------------------------------
+
+
+def alter_configs(
+    own: Mapping[str, str],
+    operations: Sequence[Operation],
+    above: Mapping[str, str],
+    defaults: Mapping[str, tuple[str, int]],
+) -> dict[str, str]:
+    """The own configs of a topic or namespace after ``operations`` (IncrementalAlterConfigs).
+
+    ``above`` is what it inherits, ``defaults`` the cluster's (value, config type) by key: what is
+    appended to a key that it does not set is appended to these, as a broker does for topics. The
+    broker validates keys and values. Raises :class:`Refused`.
+    """
+    new = dict(own)
+    seen: set[str] = set()
+    for one in eased(operations):
+        if is_virtual(one.key):
+            raise refuse_on_namespace(one.key)
+        if one.key in seen:
+            raise Refused(INVALID_REQUEST, f"Config key '{one.key}' is in the request twice.")
+        seen.add(one.key)
+        if one.operation == DELETE:
+            new.pop(one.key, None)
+        elif one.value is None:
+            raise Refused(INVALID_REQUEST, f"Config '{one.key}' has no value.")
+        elif one.operation == SET:
+            new[one.key] = one.value
+        elif one.operation not in (APPEND, SUBTRACT):
+            message = f"Operation {one.operation} on config '{one.key}' is none of Kafka's."
+            raise Refused(INVALID_REQUEST, message)
+        else:
+            default, config_type = defaults.get(one.key, ("", LIST_TYPE))
+            if config_type != LIST_TYPE:
+                message = f"Config '{one.key}' is no list, so nothing is added to it or taken off."
+                raise Refused(INVALID_CONFIG, message)
+            new[one.key] = _alter_list(new.get(one.key, above.get(one.key, default)), one)
+    return new
+
+
+def _alter_list(present: str, one: Operation) -> str:
+    items = [item.strip() for item in present.split(",") if item.strip()]
+    named = [item.strip() for item in (one.value or "").split(",") if item.strip()]
+    if one.operation == SUBTRACT:
+        return ",".join(item for item in items if item not in named)
+    return ",".join([*items, *(item for item in named if item not in items)])
+
+
+# -- how responses show configs --------------------------------------------------------------------
+
+
+def adjust_created(
+    response_topic: Any, own: Collection[str], inherited: Mapping[str, tuple[str, str]]
+) -> Any:
+    """A topic of a CreateTopics response whose inherited configs have INHERITED as their source.
+
+    ``own`` are the keys that the request set, ``inherited`` is ``Snapshot.effective_configs``.
+    Versions before 5 have no configs, and then nothing is to be done.
+    """
+    configs = getattr(response_topic, "configs", None)
+    if not configs:
+        return response_topic
+
+    def adjusted(config: Any) -> Any:
+        found = inherited.get(config.name)
+        if config.name in own or found is None or found[0] != config.value:
+            return config
+        return changed(config, {"config_source": INHERITED})
+
+    return changed(response_topic, {"configs": tuple(map(adjusted, configs))})
+
+
+def adjust_described(
+    configs: Sequence[Any],
+    own: Collection[str],
+    inherited: Mapping[str, str],
+    unsettled: Collection[str] | None = (),
+) -> tuple[Any, ...]:
+    """The configs of a DescribeConfigs result, inherited ones with INHERITED as their source.
+
+    ``unsettled`` are the keys of :func:`pending`: whatever the broker holds of them, unless it is
+    the topic's own, was inherited.
+    """
+
+    def adjusted(config: Any) -> Any:
+        if config.config_source != OWN:
+            return config
+        value = inherited.get(config.name)
+        if config.name not in own:
+            waits = unsettled is None or config.name in unsettled
+            if waits or (value is not None and value == config.value):
+                synonyms = (
+                    changed(each, {"source": INHERITED}) if each.source == OWN else each
+                    for each in config.synonyms
+                )
+                return changed(config, {"config_source": INHERITED, "synonyms": tuple(synonyms)})
+        if value is None or not config.synonyms:
+            return config
+        # The value that it would fall back to comes next in the synonyms.
+        first, *rest = config.synonyms
+        fallback = changed(first, {"value": value, "source": INHERITED})
+        return changed(config, {"synonyms": (first, fallback, *rest)})
+
+    return tuple(map(adjusted, configs))

@@ -1,0 +1,305 @@
+"""Policies (KIP-108) and topics that exist: what policies are given about them, and whether they
+allow topics to come to another namespace, moved or adopted.
+
+A CreateTopics request describes its topics itself; every other way of making or changing one names
+a part of it. The rest is read here, from the broker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.broker import (
+    batches,
+    dynamic_configs,
+    new_topic_configs,
+    read_configs,
+)
+from gateway.changes.base.context import Context
+from gateway.changes.base.inherited import inherited, own_of
+from gateway.changes.base.refused import Refused, refuse_if, respelled, try_again
+from gateway.changes.base.resources import OWN
+from gateway.changes.base.usage import LISTING_HOLDS, Expected, UsageForMove
+from gateway.decision import Denied
+from gateway.error_codes import POLICY_VIOLATION
+from gateway.names import LogicalName
+from gateway.policies.interface import RequestMetadata
+from gateway.policies.judge import POLICIES
+from protocol.requests import Request
+
+MAX_NEW: Final = 10_000
+"""Partitions that one request makes at most, in Kafka, too (ReplicationControlManager)."""
+
+MAX_SHOWN: Final = 10
+"""Topics that one error speaks of; of the others it says how many there are."""
+
+NOT_TOLD: Final = try_again(
+    "The broker does not describe the topic now, so policies cannot judge it"
+)
+_LATE: Final = try_again("It took too long until the topics could be counted")
+_GROWING: Final = try_again("Partitions are just being added to the topic")
+
+_METADATA: Final = 12
+_LOOKS: Final = 20
+_PAUSE: Final = 0.1
+
+Replicas = Mapping[int, Sequence[int]]
+"""Partition to the ids of the brokers that hold it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How many partitions with how many replicas each; or the ``assignments`` in place of both,
+    where a request makes them, or partitions differ."""
+
+    num_partitions: int | None = None
+    replication_factor: int | None = None
+    assignments: Replicas | None = None
+
+    @classmethod
+    def of(cls, replicas: Replicas) -> Layout:
+        """The layout of these replicas, in counts if that says everything."""
+        factors = {len(brokers) for brokers in replicas.values()}
+        if len(factors) == 1:
+            return cls(len(replicas), factors.pop())
+        return cls(assignments=replicas)
+
+
+_NO_LAYOUT: Final = Layout()
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """A topic as the broker has it.
+
+    ``dynamic`` is what is set on it there, whether it is its own or inherited; ``defaults`` what
+    the configs would be without that (None: the broker does not tell).
+    """
+
+    flat: str
+    replicas: Replicas
+    dynamic: Mapping[str, str]
+    defaults: Mapping[str, str | None]
+
+    def own(self, snapshot: Snapshot) -> dict[str, str]:
+        """Its own configs, without those that it inherits."""
+        keys = own_of(snapshot, self.flat, self.dynamic)
+        return {key: self.dynamic[key] for key in sorted(keys) if key in self.dynamic}
+
+    def grown(self, total: int, assigned: Sequence[Sequence[int]] = ()) -> Layout:
+        """The layout with ``total`` partitions. What is not ``assigned`` of the new ones gets as
+        many replicas as the first partition has, as in Kafka (ReplicationControlManager); which
+        brokers these will be is not known yet.
+
+        Raises :class:`Refused` for more than :data:`MAX_NEW` where they have to be told apart.
+        """
+        now = Layout.of(self.replicas)
+        if not assigned and now.assignments is None:
+            return Layout(max(total, len(self.replicas)), now.replication_factor)
+        new = range(len(self.replicas), total)
+        if len(new) > MAX_NEW:
+            message = "Excessively large number of partitions per request."
+            raise Refused(POLICY_VIOLATION, message, POLICIES)
+        more = [*assigned, *[self.replicas.get(0, ())] * (len(new) - len(assigned))]
+        return Layout(assignments={**self.replicas, **dict(zip(new, more, strict=False))})
+
+
+async def read_facts(context: Context, flats: Sequence[str]) -> dict[str, TopicFacts]:
+    """The topics as the broker has them, by flat name; those that do not exist are left out.
+
+    A broker that has not heard of a topic yet is queried again for a moment. Raises OSError, and
+    :class:`Refused` when the broker does not describe a topic.
+    """
+    fresh = await new_topic_values(context)
+    read: dict[str, TopicFacts] = {}
+    left = list(flats)
+    for _ in range(_LOOKS):
+        for batch in batches(left):
+            replicas = await _read_replicas(context, batch)
+            there = [flat for flat in batch if flat in replicas]
+            for flat, configs in (await read_configs(context, there)).items():
+                defaults = {
+                    each.name: fresh.get(each.name) if each.config_source == OWN else each.value
+                    for each in configs
+                }
+                dynamic = dynamic_configs(configs)
+                read[flat] = TopicFacts(flat, replicas[flat], dynamic, defaults)
+        left = [flat for flat in left if flat not in read]
+        if not left:
+            break
+        await asyncio.sleep(_PAUSE)
+    return read
+
+
+async def new_topic_values(context: Context) -> Mapping[str, str | None]:
+    """The configs of a topic that sets none. Raises OSError.
+
+    What is set on a topic hides them: synonyms have the brokers' keys, in other units at times
+    (``log.retention.hours``).
+    """
+    return {config.name: config.value for config in await new_topic_configs(context)}
+
+
+async def _read_replicas(context: Context, flats: Sequence[str]) -> dict[str, Replicas]:
+    values = {"topics": [{"name": flat} for flat in flats], "allow_auto_topic_creation": False}
+    answer = await context.admin.ask(Request("MetadataRequest", _METADATA, values), changes=False)
+    return {
+        topic.name: {
+            int(each.partition_index): tuple(map(int, each.replica_nodes))
+            for each in sorted(topic.partitions, key=lambda each: int(each.partition_index))
+        }
+        for topic in answer.topics
+        if topic.name is not None and topic.partitions and not topic.error_code
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """Makes what policies are given, for one principal, on one state of the catalog."""
+
+    context: Context
+    principal: str
+    snapshot: Snapshot
+
+    def of_topic(
+        self,
+        facts: TopicFacts,
+        name: LogicalName,
+        own: Mapping[str, str],
+        above: Mapping[str, str] | None = None,
+        *,
+        layout: Layout | None = None,
+    ) -> RequestMetadata:
+        """The topic under ``name``, with these configs of its own.
+
+        ``above`` is what it inherits there, by default what the catalog says; ``layout`` what is to
+        be, by default what is.
+        """
+        if above is None:
+            above = inherited(self.snapshot, name.namespace)
+        configs = {**above, **own}
+        layout = Layout.of(facts.replicas) if layout is None else layout
+        effective = {**facts.defaults, **configs}
+        return self.of(str(name), name.namespace, configs, effective, layout, facts.flat)
+
+    def of_namespace(
+        self, path: str, own: Mapping[str, str], above: Mapping[str, str]
+    ) -> RequestMetadata:
+        """A namespace with these configs of its own, which its topics inherit; ``above`` is what
+        they inherit besides."""
+        return self.of(f"{path}:", path, own, {**above, **own})
+
+    def of(
+        self,
+        topic: str,
+        namespace: str,
+        configs: Mapping[str, str],
+        effective: Mapping[str, str | None],
+        layout: Layout = _NO_LAYOUT,
+        flat: str | None = None,
+    ) -> RequestMetadata:
+        """What is named ``topic`` in a namespace; ``flat`` is not counted among its topics."""
+        usage = self.context.usage.at(self.snapshot, self.context.cluster.index)
+        is_there = flat is not None and self.snapshot.owner(flat).namespace == namespace
+        itself = usage.partitions_of(flat) if flat is not None and is_there else 0
+        return RequestMetadata(
+            topic,
+            layout.num_partitions,
+            layout.replication_factor,
+            layout.assignments,
+            configs,
+            self.principal,
+            namespace,
+            namespace_topics=usage.topics(namespace) - (itself > 0),
+            namespace_partitions=usage.partitions(namespace) - itself,
+            effective_configs=effective,
+        )
+
+
+# -- topics that come to a namespace ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A topic, stored as ``flat``, that is to get the name ``name``, where it inherits ``above``.
+    The client reads its name as ``shown``. ``facts`` are what policies have allowed it with; None:
+    there are none for its new namespace."""
+
+    flat: str
+    name: LogicalName
+    above: Mapping[str, str]
+    shown: str
+    facts: TopicFacts | None = None
+
+    @property
+    def partitions(self) -> int:
+        """The partitions with which policies have allowed it; 0: there are no policies."""
+        return 0 if self.facts is None else len(self.facts.replicas)
+
+
+async def check_arrivals(
+    context: Context, principal: str, snapshot: Snapshot, arrivals: Sequence[Arrival]
+) -> list[Arrival]:
+    """Evaluate the policies of the namespaces that topics come to; returns the arrivals with the
+    facts by which they are allowed.
+
+    A topic is judged as it would be there: its own configs, what it inherits there, its partitions
+    and replicas as they are. Raises :class:`Refused` unless all are allowed, and OSError.
+    """
+    judged = [one for one in arrivals if context.judge.applies(one.name.namespace)]
+    if not judged:
+        return list(arrivals)
+    facts = await read_facts(context, [one.flat for one in judged])
+    metadata = Metadata(context, principal, snapshot)
+    denied: list[Denied] = []
+    for one in judged:
+        known = facts.get(one.flat)
+        if known is None:
+            raise Refused.of(NOT_TOLD)
+        topic = metadata.of_topic(known, one.name, known.own(snapshot), one.above)
+        why = await context.judge.why_not(topic)
+        if why is not None:
+            denied.append(respelled(why, str(one.name), one.shown))
+    if denied:
+        texts = [why.message for why in denied[:MAX_SHOWN]]
+        if len(denied) > MAX_SHOWN:
+            texts.append(f"{len(denied) - MAX_SHOWN} more topics violate policies.")
+        raise Refused(denied[0].code, " ".join(texts), denied[0].rule)
+    return [replace(one, facts=facts.get(one.flat)) for one in arrivals]
+
+
+def check_counted_limits(
+    context: Context, principal: str, newest: Snapshot, arrivals: Sequence[Arrival], listed: int
+) -> None:
+    """Raise :class:`Refused` unless there is room for all topics, and none is about to have more
+    partitions than it was judged with: for the catalog writer's turn. The cluster was ``listed``
+    then (milliseconds since the epoch)."""
+    for one in arrivals:
+        entry = newest.topics.get(one.flat)
+        if one.partitions and entry is not None and entry.counted > one.partitions:
+            raise Refused.of(_GROWING)
+    if not arrivals or not context.judge.policies.counts:
+        return
+    usage = context.usage.at(newest, context.cluster.index)
+    expected = Expected(usage)
+    for one in arrivals:
+        partitions = max(one.partitions, usage.partitions_of(one.flat))
+        namespace, former = one.name.namespace, newest.owner(one.flat).namespace
+        if former == namespace or not context.judge.counts(namespace):
+            continue
+        if context.clock() - listed > LISTING_HOLDS:
+            raise Refused.of(_LATE)
+        why = context.judge.over_limit(
+            UsageForMove(expected, former),
+            str(one.name),
+            namespace,
+            topics=1,
+            partitions=partitions,
+            principal=principal,
+        )
+        refuse_if(why and respelled(why, str(one.name), one.shown))
+        expected.add(namespace, partitions)

@@ -1,1 +1,0 @@
-"""What policies are asked about topics that exist, and about what changes them (KIP-108)."""

@@ -1,0 +1,302 @@
+"""Changing the configs of a namespace (KIP-37: Namespace Configs), and applying what topics
+inherit: their configs at the broker become those of their namespaces.
+
+The catalog says what is left to apply (``Namespace.apply``, ``TopicEntry.apply``), so that any
+gateway goes on where another one ended. The request that caused it runs the job at once. Two may
+run the same job: both write what the catalog says, and read it once more afterwards. A key that is
+the topic's own is never written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from gateway.catalog.entities import Change, TopicEntry
+from gateway.catalog.snapshot import Snapshot, differing
+from gateway.changes.base.broker import (
+    batches,
+    cluster_defaults,
+    read_dynamic,
+    validate_configs,
+    write_configs,
+)
+from gateway.changes.base.config_policies import (
+    changed_keys,
+    inheritance_violation,
+    namespace_violation,
+)
+from gateway.changes.base.context import Context, Outdated, decide_until_current
+from gateway.changes.base.inherited import (
+    alter_configs,
+    entry_for,
+    ground,
+    inherited,
+    own_configs,
+    own_of,
+    settled,
+    tiers,
+    topics_in,
+)
+from gateway.changes.base.refused import refuse_if, respelled, shown_namespace
+from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation
+from gateway.changes.namespaces.namespace_settings import existing
+from gateway.error_codes import (
+    INVALID_CONFIG,
+    INVALID_REQUEST,
+    POLICY_VIOLATION,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from gateway.identity import ANONYMOUS
+from gateway.names import DELIMITER
+from gateway.views.access import Access
+from gateway.views.spelling import below
+
+log = logging.getLogger(__name__)
+
+PATIENCE: Final = 10.0
+"""Seconds that a request waits for what it caused; the rest is done in the background."""
+
+_FINAL = frozenset({UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, POLICY_VIOLATION})
+_background: set[asyncio.Task[None]] = set()
+
+Operations = Callable[[Mapping[str, str]], Sequence[Operation]]
+"""The operations on a namespace, given its own configs."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The own ``configs`` that a namespace is to have, decided on the catalog as ``seen``.
+    ``dynamic`` is what is set on the topics in and below it, of the ``keys`` that change."""
+
+    seen: Snapshot
+    configs: Mapping[str, str]
+    keys: frozenset[str]
+    dynamic: Mapping[str, Mapping[str, str]]
+
+
+async def alter_namespace(
+    context: Context,
+    path: str,
+    operations: Operations,
+    validate_only: bool = False,
+    access: Access | None = None,
+) -> None:
+    """Change a namespace's own configs, as far as policies allow it, and apply them to its topics.
+    ``access`` is the client's.
+
+    Returns when that is done, or goes on in the background. Raises :class:`Refused` and OSError.
+    """
+
+    async def attempt() -> bool:
+        found = await _find(context, access, path, operations, validate_only)
+        if found is not None:
+            await context.catalog.change(lambda newest: _decide(context, path, found, newest))
+        return found is not None
+
+    if await decide_until_current(context, attempt, f"Namespace '{path}'"):
+        await within_patience(apply_namespace(context, path))
+
+
+async def _find(
+    context: Context,
+    access: Access | None,
+    path: str,
+    operations: Operations,
+    validate_only: bool,
+) -> _Found | None:
+    """Validate and judge the change; None: there is nothing to commit."""
+    seen = context.catalog.snapshot
+    present = existing(seen, path)
+    above = inherited(seen, path.rpartition(DELIMITER)[0])
+    wanted = operations(present.configs)
+    lists = any(one.operation in (APPEND, SUBTRACT) for one in wanted)
+    defaults: Mapping[str, Any] = await cluster_defaults(context) if lists else {}
+    known = {key: (default.value or "", default.config_type) for key, default in defaults.items()}
+    configs = alter_configs(present.configs, wanted, above, known)
+    refuse_if(await validate_configs(context, {**above, **configs}))
+    principal = ANONYMOUS.principal if access is None else access.principal
+    denied = await namespace_violation(context, principal, path, configs, present.configs)
+    if denied is not None and access is not None:
+        denied = respelled(denied, path, shown_namespace(access.view, path))
+    refuse_if(denied)
+    keys = changed_keys(present.configs, configs)
+    if not keys or (validate_only and not context.judge.policies.judges):
+        return None
+    await context.cluster.refresh()
+    flats = topics_in(seen, list(context.cluster.index.names()), path)
+    dynamic = await read_dynamic(context, flats, keys)
+    inheriting: dict[str, set[str]] = {}
+    for flat, held in dynamic.items():
+        missing = keys - own_of(seen, flat, held)
+        if missing:
+            inheriting.setdefault(seen.owner(flat).namespace, set()).update(missing)
+    refuse_if(await inheritance_violation(context, access, seen, (path, configs), inheriting))
+    return None if validate_only else _Found(seen, configs, keys, dynamic)
+
+
+def _decide(context: Context, path: str, found: _Found, newest: Snapshot) -> Sequence[Change]:
+    if tiers(newest, path) != tiers(found.seen, path):
+        existing(newest, path)
+        raise Outdated
+    if context.judge.policies.judges and _has_changed_below(found.seen, newest, path):
+        raise Outdated
+    changes: list[Change] = []
+    for flat, dynamic in found.dynamic.items():
+        more = own_of(found.seen, flat, dynamic) - own_configs(found.seen, flat)
+        if not more:
+            continue
+        # Set before any namespace had the key: it is the topic's own from here on.
+        if ground(newest, flat) != ground(found.seen, flat):
+            raise Outdated
+        entry = entry_for(newest, flat, context.clock())
+        own = tuple(sorted(more.union(entry.own_configs)))
+        changes.append(replace(entry, own_configs=own))
+    present = newest.namespaces[path]
+    since = max(context.clock(), present.apply_since + 1)
+    apply = tuple(sorted(found.keys.union(present.apply)))
+    configs = dict(sorted(found.configs.items()))
+    return [*changes, replace(present, configs=configs, apply=apply, apply_since=since)]
+
+
+def _has_changed_below(seen: Snapshot, newest: Snapshot, path: str) -> bool:
+    """Whether topics at or below a namespace may inherit what they did not when it was judged:
+    another namespace there has changed, or one of them has come, or has a config of its own no
+    more. Topics that are being made do not matter: their creation reads this afterwards."""
+    for tier in differing(seen.namespaces, newest.namespaces):
+        if below(tier, path) is not None:
+            return True
+    for flat in differing(seen.topics, newest.topics):
+        old, new = seen.topics.get(flat), newest.topics.get(flat)
+        is_near = any(one and below(one.name.namespace, path) is not None for one in (old, new))
+        if is_near and not (new is not None and new.creating) and _basis(old) != _basis(new):
+            return True
+    return False
+
+
+def _basis(entry: TopicEntry | None) -> tuple[object, ...]:
+    """The fields of an entry that decide what a topic inherits."""
+    if entry is None:
+        return ()
+    return entry.name, entry.own_configs, entry.apply, entry.creating
+
+
+# -- applying ------------------------------------------------------------------------------------
+
+
+class NotApplied(ConnectionError):
+    """The broker does not take the configs now; it is an OSError, as one that is away is."""
+
+
+async def apply_namespace(context: Context, path: str) -> None:
+    """Bring the changed configs of a namespace to all topics in it and below.
+
+    Returns when that is done and the catalog says so, or when there was nothing to do. Raises
+    OSError.
+    """
+
+    def done(newest: Snapshot) -> Sequence[Change]:
+        # Another change of its configs began a job of its own.
+        if namespace is None or newest.namespaces.get(path) != namespace:
+            return ()
+        return [replace(namespace, apply=())]
+
+    while True:
+        namespace = context.catalog.snapshot.namespaces.get(path)
+        if namespace is None or namespace.deleting is not None or not namespace.apply:
+            return
+        await context.cluster.refresh()
+        flats = topics_in(context.catalog.snapshot, list(context.cluster.index.names()), path)
+        for batch in batches(flats):
+            await _bring(context, batch, namespace.apply)
+        await context.catalog.change(done)
+
+
+async def apply_topic(context: Context, flat: str) -> None:
+    """Bring all that a moved topic inherits to it, and take off what it inherits no more.
+
+    Returns and raises as :func:`apply_namespace`.
+    """
+
+    def done(newest: Snapshot) -> Sequence[Change]:
+        if ground(newest, flat) != ground(snapshot, flat):
+            return ()
+        return [settled(newest, replace(newest.topics[flat], apply=False))]
+
+    while True:
+        snapshot = context.catalog.snapshot
+        entry = snapshot.topics.get(flat)
+        if entry is None or not entry.apply:
+            return
+        await _bring(context, [flat], None)
+        await context.catalog.change(done)
+
+
+async def within_patience(job: Awaitable[None], patience: float = PATIENCE) -> None:
+    """Wait for a job at most ``patience`` seconds; it goes on after that, and when the request is
+    cancelled. What cannot be done now is left to the background jobs: the catalog has it."""
+
+    async def logged() -> None:
+        try:
+            await job
+        except OSError as error:
+            log.warning("inherited configs are not applied yet: %s", error)
+
+    task = asyncio.create_task(logged())
+    _background.add(task)
+    task.add_done_callback(_background.discard)
+    done, _ = await asyncio.wait({task}, timeout=patience)
+    for finished in done:
+        finished.result()
+
+
+def operations(
+    snapshot: Snapshot, flat: str, dynamic: Mapping[str, str], keys: Collection[str] | None
+) -> list[Operation]:
+    """The operations that bring a topic from what is set on it at the broker to what it inherits.
+
+    ``keys``: of these only; None: whatever is neither inherited nor its own is taken off.
+    """
+    wanted = inherited(snapshot, snapshot.owner(flat).namespace)
+    considered = {*dynamic, *wanted} if keys is None else set(keys)
+    todo: list[Operation] = []
+    for key in sorted(considered - own_configs(snapshot, flat)):
+        value = wanted.get(key)
+        if value is None and key in dynamic:
+            todo.append(Operation(key, DELETE))
+        elif value is not None and dynamic.get(key) != value:
+            todo.append(Operation(key, SET, value))
+    return todo
+
+
+async def _bring(context: Context, flats: Sequence[str], keys: Collection[str] | None) -> None:
+    """Write until the catalog has not changed meanwhile: a slow writer must not have the last
+    word with what is out of date."""
+    left = list(flats)
+    while left:
+        dynamic = await read_dynamic(context, left, keys)
+        # After the reading: the shorter the time until the writing, the better.
+        snapshot = context.catalog.snapshot
+        todo = {
+            flat: steps
+            for flat, held in dynamic.items()
+            if (steps := operations(snapshot, flat, held, keys))
+        }
+        if not todo:
+            return
+        for flat, denied in (await write_configs(context, todo)).items():
+            if denied is not None and denied.code not in _FINAL:
+                raise NotApplied(f"error {denied.code}: {denied.message}")
+            if denied is not None:
+                log.warning(
+                    "topic %r does not take the configs of its namespace (error %d): %s",
+                    flat,
+                    denied.code,
+                    denied.message,
+                )
+        await context.catalog.refresh()
+        newest = context.catalog.snapshot
+        left = [flat for flat in todo if ground(newest, flat) != ground(snapshot, flat)]
