@@ -1,4 +1,4 @@
-"""What comes back of the admin requests that the commands send, without versions."""
+"""Responses to the admin requests of the commands, without versions, and configs as text."""
 
 from __future__ import annotations
 
@@ -8,17 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from gateway.commands.client import Answer
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one named thing. ``code`` 0: done; ``error`` is the code's Kafka name."""
-
-    name: str
-    code: int
-    error: str
-    message: str
-    repeated: bool = False
+from gateway.commands.errors import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +34,8 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Created(Outcome):
-    """What became of a topic that was asked for, and what it is, or would be: None, and no configs,
-    where that is not told."""
+    """The outcome for a topic to be created, and what it is, or would be: None, and no configs,
+    where the response does not say."""
 
     partitions: int | None = None
     replication_factor: int | None = None
@@ -61,13 +51,12 @@ class Described:
 
     def value(self, key: str) -> str:
         """The value of a key; empty when there is none."""
-        config = self.configs.get(key)
-        return (config.value or "") if config is not None else ""
+        return (self.configs[key].value or "") if key in self.configs else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition as Metadata tells of it: node ids."""
+    """A partition in Metadata, with node ids."""
 
     index: int
     leader: int
@@ -77,7 +66,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as Metadata tells of it; ``name`` is in the listener's spelling."""
+    """A topic in Metadata; ``name`` is in the listener's spelling."""
 
     name: str
     outcome: Outcome
@@ -87,16 +76,16 @@ class Topic:
 
 
 def outcome_of(answer: Answer, name: str, item: Any) -> Outcome:
-    """What became of ``name``; ``item`` None: the answer says nothing of it."""
+    """The outcome for ``name``; ``item`` is its part of the response, None: there is none."""
     if item is None:
-        return Outcome(name, -1, "UNKNOWN_SERVER_ERROR", "The answer says nothing of it.")
+        return Outcome(name, -1, "UNKNOWN_SERVER_ERROR", "The response leaves it out.")
     message = getattr(item, "error_message", None) or ""
     code = item.error_code
     return Outcome(name, int(code), code.name.upper(), message, answer.repeated)
 
 
 def created_of(outcome: Outcome, entity: Any) -> Created:
-    """The same of a topic that was asked for."""
+    """The outcome for a topic to be created, with what CreateTopics responds of it."""
     partitions = int(getattr(entity, "num_partitions", -1))
     replicas = int(getattr(entity, "replication_factor", -1))
     return Created(
@@ -117,7 +106,7 @@ def config_of(entity: Any) -> Config:
         bool(entity.read_only),
         tuple(
             Synonym(one.name, one.value, int(one.source))
-            for one in getattr(entity, "synonyms", ())  # CreateTopics tells none
+            for one in getattr(entity, "synonyms", ())  # CreateTopics has none
         ),
     )
 
@@ -167,7 +156,13 @@ def source_name(source: int) -> str:
     return SOURCES.get(source, SOURCES[0])
 
 
-def lines(configs: Iterable[Config]) -> list[str]:
+def not_defaults(configs: Iterable[Config]) -> list[Config]:
+    """The configs that are set anywhere, sorted by key."""
+    found = [one for one in configs if one.source != DEFAULT_CONFIG]
+    return sorted(found, key=lambda config: config.name)
+
+
+def config_lines(configs: Iterable[Config]) -> list[str]:
     """A line each: ``  retention.ms=60000 sensitive=false source=... synonyms={...}``."""
     found = []
     for config in configs:
@@ -182,8 +177,8 @@ def lines(configs: Iterable[Config]) -> list[str]:
     return found
 
 
-def as_json(configs: Iterable[Config]) -> list[dict[str, object]]:
-    """The same for programs."""
+def configs_json(configs: Iterable[Config]) -> list[dict[str, object]]:
+    """Configs for programs."""
     return [
         {
             "name": config.name,

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway import cli, exit_codes
-from gateway.checks.check import find_problems
-from gateway.checks.named import policy_problems
+from gateway.checks.check import find_problems, policy_problems
 from gateway.config.errors import key_text
 from gateway.policies.instance import KEY
 from tests.config import config_samples

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gateway.commands.client import GatewayClient
-from gateway.commands.failure import CommandError, Unavailable
+from gateway.commands.errors import CommandError, Unavailable
 from gateway.commands.groups import coordinator as groups_module
 from gateway.commands.groups.coordinator import Groups, Partition, Position
 from gateway.config.models import Address

@@ -10,7 +10,7 @@ import pytest
 from gateway.commands import admin as admin_module
 from gateway.commands.admin import Admin
 from gateway.commands.client import GatewayClient
-from gateway.commands.failure import CommandError
+from gateway.commands.errors import CommandError
 from gateway.commands.namespaces import (
     describe_namespaces,
     existing_namespaces,

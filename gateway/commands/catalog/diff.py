@@ -1,4 +1,4 @@
-"""What an import would change in a catalog: computed and judged. Pure.
+"""The changes that an import would make to a catalog: computed, judged and shown. Pure.
 
 Notes of work under way (``Field.note``) make no difference between two states of one entity, since
 a job of the gateway changes them at any time.
@@ -24,9 +24,11 @@ from gateway.catalog.entities import (
 from gateway.catalog.field_types import NAMESPACE
 from gateway.catalog.kinds import Kind
 from gateway.catalog.schema import KINDS, kind_of
+from gateway.catalog.shapes import Field, Records
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.namespaces.namespace_settings import wrong_setting
 from gateway.commands.catalog.file import Imported, exported, main_kinds
+from gateway.commands.output import counted
 from gateway.config.errors import Problem
 from gateway.names import DELIMITER, LogicalName, parents
 
@@ -44,7 +46,7 @@ class Difference:
 
     @property
     def change(self) -> Change:
-        """What is committed."""
+        """The change to commit."""
         return Removal(self.key) if self.after is None else self.after
 
 
@@ -57,10 +59,10 @@ def differences(
     kinds: Container[Kind] | None = None,
     new_id: Callable[[], bytes] = lambda: uuid.uuid4().bytes,
 ) -> list[Difference]:
-    """What leads from a snapshot to the wanted entities, in an order in which it can be applied.
+    """The changes from a snapshot to the wanted entities, in an order in which they can be applied.
 
-    What is not wanted is removed with ``prune`` only, and only if it is of one of the ``kinds``
-    that were asked for (None: those of the main file). ``now`` is in milliseconds since the epoch;
+    Other entities are removed with ``prune`` only, and only those of one of the ``kinds`` (None:
+    those of the main file). ``now`` is in milliseconds since the epoch;
     ``new_id`` makes topic ids that were never used.
     """
     kinds = main_kinds().values() if kinds is None else kinds
@@ -76,11 +78,11 @@ def differences(
             found.append(Difference(key, before, _to_commit(before, after, now, new_id)))
     gone = [key for key in present if key not in target] if prune else []
     found += [Difference(key, present[key], None) for key in gone]
-    return sorted(found, key=_turn)
+    return sorted(found, key=_order)
 
 
 def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]) -> list[Problem]:
-    """Why a catalog cannot be led to that state; none: it can."""
+    """Why a catalog cannot be brought to that state; empty: it can."""
     told = []
     if imported.catalog_format > snapshot.format:
         told.append(
@@ -108,7 +110,7 @@ def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]
 
 
 def stale(snapshot: Snapshot, found: Iterable[Difference]) -> list[Key]:
-    """Of the entities that are to change, those that are not any more what they were."""
+    """The entities to be changed that have changed since the differences were computed."""
     present = exported(snapshot.entities())
     return [one.key for one in found if settled(present.get(one.key)) != settled(one.before)]
 
@@ -121,8 +123,8 @@ def settled(entity: Entity | None) -> Entity | None:
 def _to_commit(
     before: Entity | None, after: Entity, now: int, new_id: Callable[[], bytes]
 ) -> Entity:
-    """An entity that replaces one, with what has to be done about it noted, so that a gateway
-    does it; a new one stands for a state that was reached before, and is taken as it is."""
+    """The entity to commit in place of ``before``, with a note of the work that a gateway has to
+    do; a new one stands for a state that was reached before, and has no note."""
     if isinstance(before, Namespace) and isinstance(after, Namespace):
         keys = before.configs.keys() | after.configs.keys()
         changed = {key for key in keys if before.configs.get(key) != after.configs.get(key)}
@@ -175,7 +177,7 @@ def _topic_problems(
 
 
 def _named_problems(result: Snapshot, entity: Entity, imported: Imported) -> list[Problem]:
-    """Of namespaces that any other entity names."""
+    """Namespaces that an entity names and that do not exist."""
     fields = (one for one in kind_of(entity).fields if one.type is NAMESPACE)
     named = (getattr(entity, field.name) for field in fields)
     return [
@@ -199,10 +201,11 @@ def _removal_problems(result: Snapshot, one: Difference, imported: Imported) -> 
     return []
 
 
-def _turn(one: Difference) -> tuple[int, int, str]:
-    """Namespaces before what is in them, outermost first; what is removed the other way round.
+def _order(one: Difference) -> tuple[int, int, str]:
+    """Namespaces are added before what is in them, outermost first, and removed after it.
 
-    ACLs come first and go last, users the other way round: nothing is there without its ACLs.
+    ACLs are added first and removed last, users the other way round: nothing exists without its
+    ACLs.
     """
     name, identity = one.key
     kind = KINDS[name]
@@ -210,3 +213,85 @@ def _turn(one: Difference) -> tuple[int, int, str]:
     if one.after is None:
         return kind.removed, -depth, identity
     return kind.added, depth, identity
+
+
+def differences_text(found: Sequence[Difference]) -> str:
+    """The differences for people: ``+`` is added, ``~`` changed, ``-`` removed; and how many.
+    Secrets are not shown."""
+    lines = []
+    for one in found:
+        sign = "+" if one.before is None else "-" if one.after is None else "~"
+        lines.append(f"{sign} {entity_text(one.key)}")
+        for field in KINDS[one.key[0]].state_fields:
+            if isinstance(field.type, Records) and field.type.unordered:
+                lines += _items_that_differ(one, field)
+        before, after = _texts(one.before), _texts(one.after)
+        for name in sorted(before.keys() | after.keys()):
+            lines += _field_line(one, name, before.get(name), after.get(name))
+    added = sum(one.before is None for one in found)
+    removed = sum(one.after is None for one in found)
+    changed = len(found) - added - removed
+    lines.append(f"{counted(added, 'added', 'added')}, {changed:,} changed, {removed:,} removed.")
+    return "\n".join(lines)
+
+
+def differences_json(found: Iterable[Difference]) -> list[dict[str, object]]:
+    """The differences for programs: the fields before and after, null for what is not there."""
+    return [
+        {
+            "kind": one.key[0],
+            "key": one.key[1],
+            "before": None if one.before is None else kind_of(one.before).shown(one.before),
+            "after": None if one.after is None else kind_of(one.after).shown(one.after),
+        }
+        for one in found
+    ]
+
+
+def entity_text(key: Key) -> str:
+    """The words for an entity in a sentence."""
+    kind, identity = key
+    return KINDS[kind].thing(identity)
+
+
+def _texts(entity: Entity | None) -> dict[str, str]:
+    """Fields a line each, configs by their keys; without notes of work under way, and without
+    the key, which is in the line above."""
+    found: dict[str, str] = {}
+    for field in () if entity is None else kind_of(entity).state_fields:
+        value = getattr(entity, field.name)
+        if field.note or value == field.default:
+            continue
+        shown = field.type.to_file(value)
+        if isinstance(field.type, Records):
+            if not field.type.unordered:
+                found[field.name] = ", ".join(map(field.type.line, value))
+        elif isinstance(shown, dict):
+            found |= {f"{field.name}.{key}": str(inner) for key, inner in shown.items()}
+        elif isinstance(shown, list):
+            found[field.name] = ", ".join(shown)
+        else:
+            found[field.name] = str(shown)
+    return found
+
+
+def _items_that_differ(one: Difference, field: Field) -> list[str]:
+    """The records of a set that are added or removed."""
+    assert isinstance(field.type, Records)
+    before, after = (
+        set() if entity is None else set(map(field.type.line, getattr(entity, field.name)))
+        for entity in (one.before, one.after)
+    )
+    lines = [("-", text) for text in before - after] + [("+", text) for text in after - before]
+    return [f"    {sign} {text}" for sign, text in sorted(lines, key=lambda line: line[::-1])]
+
+
+def _field_line(one: Difference, name: str, before: str | None, after: str | None) -> list[str]:
+    if before == after:
+        return []
+    warnings = {field.name: field.warning for field in KINDS[one.key[0]].state_fields}
+    warning = warnings.get(name, "")
+    note = f"  # {warning}" if warning and after else ""
+    if one.before is None:
+        return [f"    {name}: {after}{note}"]
+    return [f"    {name}: {before or '(none)'} -> {after or '(none)'}{note}"]

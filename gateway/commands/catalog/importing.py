@@ -1,7 +1,10 @@
-"""``catalog import``: what the cluster says of a diff that was shown, and committing it."""
+"""``catalog import``: a file is compared with the catalog, judged by the brokers, and committed."""
 
 from __future__ import annotations
 
+import argparse
+import sys
+import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -12,20 +15,91 @@ from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
 from gateway.changes.base.broker import validate
 from gateway.changes.base.context import Context
 from gateway.changes.namespaces.create_namespaces import captured_by
-from gateway.commands.catalog.diff import Difference, stale
-from gateway.commands.catalog.file import Imported
-from gateway.commands.catalog.shown import thing
-from gateway.commands.failure import CommandError, Unavailable
-from gateway.commands.told import Progress, counted, shortened
-from gateway.config.errors import Problem
+from gateway.commands import backend
+from gateway.commands.catalog.diff import (
+    Difference,
+    differences,
+    differences_json,
+    differences_text,
+    entity_text,
+    problems,
+    stale,
+)
+from gateway.commands.catalog.file import (
+    Imported,
+    main_kinds,
+    read_export,
+    read_secrets,
+    secret_kinds,
+)
+from gateway.commands.errors import CommandError, Unavailable
+from gateway.commands.output import Output, Progress, confirmed, counted, shortened
+from gateway.config.errors import ConfigError, Problem
+from gateway.config.models import Config
 from gateway.names import decode
 
 BATCH: Final = 500
 """Changes that are committed together."""
 
 
+async def import_file(config: Config, options: argparse.Namespace) -> Output:
+    """Import the file that the options name. Raises CommandError, and ConfigError for a file that
+    does not fit the catalog or the cluster."""
+    imported = read_export(options.input)
+    if options.secrets_from is not None:
+        imported.entities += read_secrets(options.secrets_from)
+    changes = await _wanted_changes(config, imported, options)
+    if not options.json:
+        print(differences_text(changes), flush=True)
+    commits = bool(changes) and not options.dry_run
+    text = ""
+    if commits:
+        # The catalog is not held open meanwhile: its state is checked again when it is changed.
+        _confirm(changes, options)
+        async with backend.open_backend(config, read_only=False) as found:
+            snapshot = await commit(found.catalog, changes)
+        text = f"Imported; the catalog has version {snapshot.version:,}."
+    return Output({"committed": commits, "changes": differences_json(changes)}, text)
+
+
+async def _wanted_changes(
+    config: Config, imported: Imported, options: argparse.Namespace
+) -> list[Difference]:
+    """The changes that the file makes. Raises ConfigError."""
+    async with backend.open_backend(config, read_only=True, or_empty=True) as found:
+        snapshot = found.catalog.snapshot
+        now = time.time_ns() // 1_000_000
+        kinds = set(main_kinds().values())
+        if options.secrets_from is not None:
+            kinds |= set(secret_kinds().values())
+        changes = differences(
+            snapshot, imported.entities, prune=options.prune, now=now, kinds=kinds
+        )
+        reasons = problems(snapshot, imported, changes)
+        if not reasons:
+            context = Context(found.catalog, found.cluster, found.admin)
+            reasons = await judged(context, imported, changes, adopt=options.adopt_existing)
+    if reasons:
+        raise ConfigError(imported.path, reasons)
+    return changes
+
+
+def _confirm(changes: list[Difference], options: argparse.Namespace) -> None:
+    """Raises CommandError unless the operator agrees, who has seen the changes."""
+    if options.json and not options.yes:
+        # Standard output is one JSON document, so the changes are shown beside it.
+        print(differences_text(changes), file=sys.stderr)
+    agreed = confirmed("Import this?", yes=options.yes)
+    if agreed is None:
+        raise CommandError(
+            "nothing was imported: there is no terminal to ask at; pass --yes, or --dry-run"
+        )
+    if not agreed:
+        raise CommandError("nothing was imported")
+
+
 class _Outdated(Exception):
-    """The catalog is not what the diff was made of."""
+    """The catalog has changed since the differences were computed."""
 
 
 async def commit(catalog: Catalog, found: Sequence[Difference]) -> Snapshot:
@@ -58,7 +132,7 @@ def _decide(batch: Sequence[Difference], unchanged: Sequence[Difference]) -> Dec
     def decide(snapshot: Snapshot) -> list[Change]:
         keys = stale(snapshot, unchanged)
         if keys:
-            raise _Outdated(shortened(map(thing, keys)))
+            raise _Outdated(shortened(map(entity_text, keys)))
         return [one.change for one in batch]
 
     return decide
@@ -73,9 +147,9 @@ def _committed(number: int, found: Sequence[Difference]) -> str:
 async def judged(
     context: Context, imported: Imported, found: Sequence[Difference], *, adopt: bool
 ) -> list[Problem]:
-    """Why these differences must not be committed; none: they may be.
+    """Why these differences must not be committed; empty: they may be.
 
-    The snapshot of the context's catalog is what they lead from. With ``adopt`` new namespaces
+    They start from the snapshot of the context's catalog. With ``adopt`` new namespaces
     may take over topics whose names are in them. Raises OSError when no broker answers.
     """
     snapshot = context.catalog.snapshot
@@ -116,7 +190,7 @@ async def _config_problems(
 
 
 async def _culprit(context: Context, configs: Mapping[str, str], message: str) -> tuple[str, str]:
-    """The key that the broker refuses by itself, and why; ``""`` if it is only all together."""
+    """The key that the broker rejects alone, and why; ``""`` if it rejects only all together."""
     for key, value in configs.items():
         denied = await validate(context, {key: value})
         if denied is not None:

@@ -1,4 +1,4 @@
-"""What operators' tools look at: the cluster behind a gateway, and the catalog on it, directly."""
+"""The cluster behind a gateway and the catalog on it, opened directly for operators' tools."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from gateway.catalog.signatures import KeyFileError
 from gateway.catalog.source import CatalogUnavailable, CheckedCatalog
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
-from gateway.commands.failure import CommandError, Unavailable
+from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.models import Config
 
 START_SECONDS: Final = 15.0
-"""How long a cluster is waited for, and then its catalog: somebody waits at a terminal."""
+"""How long to wait for a cluster, and then for its catalog: an operator waits at a terminal."""
 
 
 class NoCatalog(CommandError):
@@ -43,16 +43,16 @@ class Backend:
 
 
 @asynccontextmanager
-async def backend(
+async def open_backend(
     config: Config, *, read_only: bool, or_empty: bool = False
 ) -> AsyncIterator[Backend]:
-    """The backend of a configuration; the catalog's topic is made unless it is ``read_only``.
+    """Open the backend of a configuration; creates the catalog's topic unless ``read_only``.
 
     ``or_empty`` stands in for a catalog that does not exist: its snapshot holds nothing.
 
-    Raises NoCatalog, and CommandError for whatever goes wrong with cluster or catalog meanwhile.
+    Raises NoCatalog, and CommandError for every failure of cluster or catalog meanwhile.
     """
-    # What goes wrong is told once, as the error that the command ends with.
+    # Failures are reported once, as the error that the command ends with.
     logging.getLogger().addHandler(logging.NullHandler())
     settings = config.clusters[0]
     security = BrokerSecurity(settings.security)
@@ -89,7 +89,7 @@ async def backend(
                     await catalog.stop()
             finally:
                 await audit.stop()
-                _tell_lost(audit)
+                _report_lost(audit)
         finally:
             admin.close()
             own_admin.close()
@@ -104,15 +104,15 @@ async def backend(
         raise Unavailable(f"{error}; see that it runs, and that clusters[0] names it") from None
 
 
-def _tell_lost(audit: Audit) -> None:
+def _report_lost(audit: Audit) -> None:
     counts = [count for family, _, count in audit.take_rows() if family == "audit_dropped"]
     lost = sum(count for count in counts if isinstance(count, int))
     if lost:
         print(f"{lost} audit events of this command could not be written", file=sys.stderr)
 
 
-def actor(command: str) -> Actor:
-    """Whoever runs a command, as the audit log tells of what it changes."""
+def operator_actor(command: str) -> Actor:
+    """The operator that runs a command, for the audit events of its changes."""
     try:
         login = getpass.getuser()
     except (KeyError, OSError):  # as in a container that knows no user of this number

@@ -1,17 +1,17 @@
-"""What a name is in a view, layer by layer: namespace, stored name, topic, configs."""
+"""What a name stands for in a view, layer by layer: namespace, stored name, topic, configs."""
 
 from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
-from gateway.catalog.entities import TopicEntry
+from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.yaml_values import time_text
 from gateway.commands.answers import DYNAMIC_TOPIC_CONFIG, source_name
-from gateway.commands.failure import CommandError
+from gateway.commands.errors import CommandError
 from gateway.commands.topics.describe import id_text
 from gateway.decision import Denied
 from gateway.names import InvalidName, LogicalName
@@ -28,8 +28,7 @@ class Topics(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ExplainedConfig:
+class ExplainedConfig(NamedTuple):
     """A config that holds, and ``source``: ``topic``, ``namespace org``, or ``broker`` with the
     name that Kafka has for where the broker took it from."""
 
@@ -43,7 +42,7 @@ class Explained:
     """``kind`` is topic or namespace, or None for what no name can be: ``refusal`` says why.
 
     ``missing`` is the outermost tier that does not exist, ``deleting`` one that is being
-    deleted. ``refusal`` is what a client is told.
+    deleted. ``refusal`` is the error message for clients.
     """
 
     kind: str | None
@@ -67,7 +66,7 @@ class Explained:
         return self.namespace if self.entry is None else self.entry.name.namespace
 
     def rows(self) -> list[tuple[str, str]]:
-        """What is known, a row each, for people."""
+        """The explanation for people, a row for each fact."""
         if self.kind is None:
             return [("is", f"no name here: {self.refusal}")]
         rows = [("is", self.kind), ("logical name", self.logical)]
@@ -81,15 +80,14 @@ class Explained:
         if self.topic_id is not None:
             virtual = self.entry is not None and self.entry.topic_id is not None
             rows.append(("topic id", f"{self.topic_id}{' (virtual)' if virtual else ''}"))
-        for alias in () if self.entry is None else self.entry.aliases:
+        for alias in self._aliases():
             rows.append(("alias", f"{alias.name} until {time_text(alias.until)}"))
         if self.refusal is not None:
             rows.append(("clients are told", self.refusal))
         return rows
 
     def as_json(self) -> dict[str, object]:
-        """The same for programs."""
-        aliases = () if self.entry is None else self.entry.aliases
+        """The explanation for programs."""
         return {
             "kind": self.kind,
             "logical_name": self.logical or None,
@@ -100,11 +98,16 @@ class Explained:
             "flat_name": self.flat,
             "exists": self.exists,
             "topic_id": self.topic_id,
-            "aliases": [{"name": str(one.name), "until": time_text(one.until)} for one in aliases],
+            "aliases": [
+                {"name": str(one.name), "until": time_text(one.until)} for one in self._aliases()
+            ],
             "configs": [
                 {"name": one.key, "value": one.value, "source": one.source} for one in self.configs
             ],
         }
+
+    def _aliases(self) -> tuple[Alias, ...]:
+        return () if self.entry is None else self.entry.aliases
 
     def _namespace_state(self) -> str:
         if self.deleting is not None:
@@ -113,7 +116,7 @@ class Explained:
 
 
 async def explain_name(spelled: str, view: View, cluster: Topics, admin: ClusterAdmin) -> Explained:
-    """What ``spelled`` is in a view. Raises OSError when the cluster does not answer."""
+    """Explain the name ``spelled`` in a view. Raises OSError when the cluster does not answer."""
     try:
         path = view.namespace_named(spelled)
         if path is not None:
@@ -193,12 +196,12 @@ async def _effective(
     for config in await _describe(flat, admin):
         key, value, source = str(config.name), config.value, int(config.config_source)
         if source != DYNAMIC_TOPIC_CONFIG:
-            told = f"broker ({source_name(source)})"
+            where = f"broker ({source_name(source)})"
         elif key not in own and inherited.get(key, (None, ""))[0] == value:
-            told = f"namespace {inherited[key][1]}"
+            where = f"namespace {inherited[key][1]}"
         else:
-            told = "topic"
-        found.append(ExplainedConfig(key, "" if value is None else str(value), told))
+            where = "topic"
+        found.append(ExplainedConfig(key, "" if value is None else str(value), where))
     return tuple(sorted(found, key=lambda one: one.key))
 
 
