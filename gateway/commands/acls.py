@@ -253,10 +253,15 @@ def _binding(resource: Any, entry: Any) -> AclBinding:
 # -- the command line ------------------------------------------------------------------------------
 
 _RESOURCE: Final = "namespace topic group transactional_id cluster resource_pattern_type"
-_ENTRY: Final = (
-    "allow_principal deny_principal allow_host deny_host operation producer consumer idempotent"
+_ADDED: Final = (
+    f"{_RESOURCE} allow_principal deny_principal allow_host deny_host operation producer consumer"
+    " idempotent"
 )
+_PATTERN_TYPES: Final = ("literal", "prefixed", "any", "match")
+_OPERATIONS: Final = "read, write, create, delete, alter, describe"
 _AGAIN: Final = {"action": "append"}
+_PATH: Final = {"type": namespace_argument}
+_OPERATION: Final = {"type": operation_argument}
 
 COMMAND: Final = Command(
     "acls",
@@ -271,52 +276,32 @@ COMMAND: Final = Command(
         "--remove --allow-principal User:bob \\\n      --operation read --topic org:orders --force",
     ),
     (
-        Flag(
-            "--namespace",
-            "NS",
-            "alone: the namespace itself; else the namespace of the other names",
-            {"type": namespace_argument},
-        ),
+        Flag("--namespace", "NS", "alone the namespace itself, else that of the names", _PATH),
         Flag("--topic", "T", "a topic; '*' is every topic", _AGAIN),
         Flag("--group", "G", "a consumer group; '*' is every group", _AGAIN),
         Flag("--transactional-id", "ID", "'*' is every transactional id", _AGAIN),
         Flag("--cluster", "", "the cluster"),
         Flag(
             "--resource-pattern-type",
-            "",
-            "the name itself, or all names with this prefix; list, remove: both of them (any), or"
-            " every pattern that covers the name (match); default: literal",
-            {
-                "action": "store",
-                "type": str.lower,
-                "choices": ["literal", "prefixed", "any", "match"],
-                "default": "literal",
-            },
+            "TYPE",
+            "literal (default): the name itself; prefixed: all names that begin so; list, remove:"
+            " any of both, or match, every pattern that covers the name",
+            {"type": str.lower, "choices": _PATTERN_TYPES, "default": "literal"},
         ),
         Flag("--allow-principal", "P", "such as User:alice; User:* is every principal", _AGAIN),
         Flag("--deny-principal", "P", "likewise; a deny comes before any allow", _AGAIN),
         Flag("--principal", "P", "list: only this principal's ACLs", _AGAIN),
         Flag("--allow-host", "IP", "the client's address; default: every address", _AGAIN),
         Flag("--deny-host", "IP", "the client's address; default: every address", _AGAIN),
-        Flag(
-            "--operation",
-            "OP",
-            "read, write, create, delete, alter, describe, ...; default: all",
-            {"action": "append", "type": operation_argument},
-        ),
+        Flag("--operation", "OP", f"{_OPERATIONS}, ...; default: all", _AGAIN | _OPERATION),
         Flag("--producer", "", "write, describe and create on topics; write, describe on ids"),
         Flag("--consumer", "", "read and describe on topics, read on groups"),
         Flag("--idempotent", "", "with --producer: deprecated, WRITE is enough (KIP-679)"),
         Flag("--force", "", "remove: do not ask"),
     ),
     (
-        Action("add", "allow principals operations, or deny them", _add, f"{_RESOURCE} {_ENTRY}"),
-        Action(
-            "remove",
-            "remove such ACLs; without a principal all of the resource",
-            _remove,
-            f"{_RESOURCE} {_ENTRY} force",
-        ),
+        Action("add", "allow principals operations, or deny them", _add, _ADDED),
+        Action("remove", "remove ACLs; all, without a principal", _remove, f"{_ADDED} force"),
         Action("list", "the ACLs of a resource, or all", _list, f"{_RESOURCE} principal"),
     ),
 )

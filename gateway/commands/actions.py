@@ -68,17 +68,34 @@ class Command(NamedTuple):
     run: Run | None = None
 
 
+def _servers(text: str) -> tuple[Address, ...]:
+    try:
+        return tuple(parse_address(part.strip()) for part in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+    return seconds
+
+
+_ADDRESS_HELP: Final = (
+    "address of a listener of the gateway; several, joined by commas, are tried in turn"
+)
+_TIMEOUT_HELP: Final = "how many seconds each request is tried (default: %(default)g)"
 _CLIENT_FLAGS: Final = (
-    Flag(
-        "--timeout",
-        "S",
-        f"how many seconds each request is tried (default: {DEFAULT_TIMEOUT:g})",
-        {"type": lambda text: _seconds(text), "default": DEFAULT_TIMEOUT},
-    ),
+    Flag("--bootstrap-server", "HOST:PORT", _ADDRESS_HELP, {"type": _servers, "required": True}),
+    Flag("--timeout", "S", _TIMEOUT_HELP, {"type": _seconds, "default": DEFAULT_TIMEOUT}),
     Flag(
         "--command-config",
         "FILE",
-        "how to log in: a properties file, as Kafka's own tools take it",
+        "a properties file with the login, as for Kafka's tools",
         {"type": Path},
     ),
     Flag("--json", "", "print JSON"),
@@ -106,23 +123,13 @@ def add_client_command(parsers: Parsers, command: Command) -> None:
         epilog=f"examples:\n{examples}{CLIENT_STATUS}",
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--bootstrap-server",
-        type=_servers,
-        required=True,
-        metavar="HOST:PORT",
-        help="address of a listener of the gateway; several, joined by commas, are tried in turn",
-    )
     add_flags(parser, _CLIENT_FLAGS)
     if command.actions:
         group = parser.add_mutually_exclusive_group(required=True)
         for action in command.actions:
+            flag, text = f"--{action.name}", action.help
             group.add_argument(
-                f"--{action.name}",
-                dest="action",
-                action="store_const",
-                const=action.name,
-                help=action.help,
+                flag, dest="action", action="store_const", const=action.name, help=text
             )
     add_flags(parser, command.flags)
     parser.set_defaults(run=lambda options: run_client(command, options))
@@ -185,20 +192,3 @@ def reject_flags(options: argparse.Namespace, names: str, why: str) -> None:
 def _flag_text(name: str) -> str:
     # ``as`` is a word of Python's own.
     return "--as" if name == "as_name" else "--" + name.replace("_", "-")
-
-
-def _servers(text: str) -> tuple[Address, ...]:
-    try:
-        return tuple(parse_address(part.strip()) for part in text.split(","))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds <= 86_400:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
-    return seconds

@@ -139,6 +139,9 @@ def parse_configs(text: str) -> dict[str, str]:
     return found
 
 
+_PATH: Final = {"type": namespace_argument}
+_ALTERED: Final = "namespace topic add_config delete_config validate_only"
+
 COMMAND: Final = Command(
     "configs",
     "describe and alter the configs of namespaces and topics (KIP-37)",
@@ -151,12 +154,7 @@ COMMAND: Final = Command(
         "--alter --namespace org --topic orders \\\n      --delete-config retention.ms",
     ),
     (
-        Flag(
-            "--namespace",
-            "NS",
-            'such as org:apache:kafka; "" is the default one',
-            {"type": namespace_argument},
-        ),
+        Flag("--namespace", "NS", 'such as org:apache:kafka; "" is the default one', _PATH),
         Flag("--topic", "T", "a topic in that namespace, or with its namespace: org:orders"),
         Flag("--all", "", "describe: defaults as well"),
         Flag("--add-config", "K=V,K=[A,B]", "alter: set these"),
@@ -165,11 +163,6 @@ COMMAND: Final = Command(
     ),
     (
         Action("describe", "show what is set, and inherited", _describe, "namespace topic all"),
-        Action(
-            "alter",
-            "set configs, or remove them",
-            _alter,
-            "namespace topic add_config delete_config validate_only",
-        ),
+        Action("alter", "set configs, or remove them", _alter, _ALTERED),
     ),
 )

@@ -35,13 +35,8 @@ _ANONYMOUS: Final = ANONYMOUS.principal
 _FLAGS: Final = (
     Flag("--config", "FILE", "YAML file", {"type": Path, "required": True}),
     Flag("--name", "N", "a topic, or a namespace such as org:apache:", {"required": True}),
-    Flag(
-        "--principal",
-        "P",
-        f"the client's principal (default: {_ANONYMOUS})",
-        {"default": _ANONYMOUS},
-    ),
-    Flag("--host", "H", "the client's IP address (default: 127.0.0.1)", {"default": "127.0.0.1"}),
+    Flag("--principal", "P", "the client's (default: %(default)s)", {"default": _ANONYMOUS}),
+    Flag("--host", "H", "the client's address (default: %(default)s)", {"default": "127.0.0.1"}),
     Flag("--listener", "L", "the listener it connects to (default: the first one)"),
     Flag("--json", "", "print JSON"),
 )

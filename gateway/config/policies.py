@@ -1,4 +1,4 @@
-"""The ``policies:`` of a configuration: what may be created and changed, and how it is written.
+"""The ``policies:`` of a configuration: limits of topics, and the guarantee of producers.
 
 docs/policies.md describes every key.
 """
@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 import re2
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -20,13 +19,14 @@ from pydantic import (
     model_validator,
 )
 
-from gateway.names import MAX_FLAT_LENGTH, check_namespace, flat_prefix
+from gateway.config.security import StrictModel, namespace_path
+from gateway.names import MAX_FLAT_LENGTH, flat_prefix
 
 RANGE_KEYS = ("min.insync.replicas", "retention.ms", "retention.bytes")
 """Configs whose range may be written beside ``partitions``."""
 
 UNLIMITED_KEYS = ("retention.ms", "retention.bytes", "local.retention.ms", "local.retention.bytes")
-"""Configs of which :data:`UNLIMITED` is no number but infinity."""
+"""Configs for which :data:`UNLIMITED` means infinity."""
 
 UNLIMITED = -1
 
@@ -42,16 +42,9 @@ IdempotenceGuarantee = Literal["require", "observe"]
 Count = Annotated[int, Field(ge=0, le=10_000_000)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
 def namespace_of(value: str) -> str:
-    """A tier path. Raises ValueError with one sentence."""
-    try:
-        check_namespace(value)
-    except ValueError as error:
-        raise ValueError(f"{error}; write it like org:apache:kafka") from None
+    """A tier path that leaves room for a topic. Raises ValueError with one sentence."""
+    namespace_path(value)
     if len(flat_prefix(value)) >= MAX_FLAT_LENGTH:
         raise ValueError(
             f"'{value}' leaves none of Kafka's {MAX_FLAT_LENGTH} characters for a topic; shorten it"
@@ -69,8 +62,8 @@ def compiled_pattern(pattern: str) -> Any:
         return re2.compile(pattern, options=options)
     except (re2.error, UnicodeError) as error:
         reason = error.args[0] if error.args else error
-        told = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        text = f"'{pattern}' is no regular expression of RE2: {told}; correct it"
+        why = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        text = f"'{pattern}' is no regular expression of RE2: {why}; correct it"
         raise ValueError(text) from None
 
 
@@ -109,7 +102,7 @@ _REQUIRED_SCHEMA: dict[str, Any] = {
 }
 
 
-class Range(_Model):
+class Range(StrictModel):
     """Numbers from ``min`` to ``max``, both of them included; None: no limit."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
@@ -135,9 +128,9 @@ class Range(_Model):
         return low <= value <= high
 
 
-class ConfigRules(_Model):
-    """What is said of topic configs: ``required`` maps a key to the value it has to have (None:
-    any); ``allowed`` (None: all) and ``forbidden`` say what clients may set."""
+class ConfigRules(StrictModel):
+    """Rules on topic configs: ``required`` maps a key to the value it has to have (None:
+    any); ``allowed`` (None: all) and ``forbidden`` are keys that clients may and may not set."""
 
     ranges: dict[str, Range] = Field(
         default_factory=dict, description="The range of any numeric config, by its key."
@@ -164,7 +157,7 @@ class ConfigRules(_Model):
 
 
 def _check_unlimited(key: str, allowed: Range) -> None:
-    """Refuse a range that looks as if -1 were a number of milliseconds or bytes."""
+    """Raises ValueError for a range in which -1 would be a number of milliseconds or bytes."""
     if key in UNLIMITED_KEYS and any(
         end is not None and end < 0 for end in (allowed.min, allowed.max)
     ):
@@ -174,8 +167,8 @@ def _check_unlimited(key: str, allowed: Range) -> None:
         )
 
 
-class ProducerGuarantee(_Model):
-    """What is done with producers that ask for less than the strongest guarantee (KIP-679)."""
+class ProducerGuarantee(StrictModel):
+    """The treatment of producers with less than the strongest guarantee (KIP-679)."""
 
     acks: AcksGuarantee | None = Field(
         default=None, description="What is done with acks other than all."
@@ -185,8 +178,8 @@ class ProducerGuarantee(_Model):
     )
 
 
-class PolicyBlock(_Model):
-    """What one place of the tree asks for. ``mode`` is that of its rules and its class."""
+class PolicyBlock(StrictModel):
+    """The policies of one place in the tree. ``mode`` is that of its rules and its class."""
 
     class_name: Annotated[str, Field(min_length=1)] | None = Field(
         default=None,
@@ -256,7 +249,7 @@ class PolicyBlock(_Model):
         return {**short, **self.configs.ranges}
 
     def judges_topics(self) -> bool:
-        """Whether it has a say in what topics are made and how they are changed."""
+        """Whether it has rules for creating and altering topics."""
         unset = PolicyBlock()
         mine: Any = self.model_copy(
             update={"producer": unset.producer, "mode": unset.mode, "timeout_ms": unset.timeout_ms}
@@ -265,20 +258,15 @@ class PolicyBlock(_Model):
 
     def counts_topics(self) -> bool:
         """Whether it limits how many topics or partitions there are."""
-        limits = (
-            self.max_topics,
-            self.max_partitions,
-            self.max_topics_in_tree,
-            self.max_partitions_in_tree,
-        )
-        return any(limit is not None for limit in limits)
+        in_tree = self.max_topics_in_tree, self.max_partitions_in_tree
+        return any(limit is not None for limit in (self.max_topics, self.max_partitions, *in_tree))
 
     def _short(self, key: str) -> Range | None:
         found: Range | None = getattr(self, key.replace(".", "_"))
         return found
 
 
-class PolicySettings(_Model):
+class PolicySettings(StrictModel):
     """``everywhere``: all namespaces, the default one too; ``default_namespace``: topics of the
     default one alone; ``namespaces``: one and all below it."""
 

@@ -1,34 +1,43 @@
-"""What the keys of listeners that encrypt and ask who is there mean together, and their files."""
+"""Rules between the keys for security of listeners, clusters and the catalog, and their files."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 from gateway.auth.exchange import CredentialsError
 from gateway.auth.jwks import FileKeys
 from gateway.auth.mechanisms import URLS
 from gateway.broker_names import BrokerNames
+from gateway.brokers.login import BrokerLogin, LoginError
+from gateway.catalog.signatures import KeyFile, KeyFileError
 from gateway.config.errors import Key, Problem
-from gateway.config.models import Listener
-from gateway.config.security import ListenerSasl, ListenerTls, SecretError
+from gateway.config.models import CatalogSettings, Listener
+from gateway.config.security import ClusterSecurity, ListenerSasl, ListenerTls, Secret, SecretError
 from gateway.node_ids import NodeIdRanges
-from gateway.tls.contexts import TlsError, server_context
+from gateway.tls.contexts import TlsError, client_context, server_context
 from gateway.tls.principal_mapping import InvalidRules, PrincipalMapping
 
-MAX_NAMES = 65_535
+MAX_NAMES: Final = 65_535
 """Brokers that may have a name on one listener: as many as could have ports."""
+
+KEY: Final[Key] = ("clusters", 0, "security")
+CATALOG_KEY: Final[Key] = ("catalog", "security")
+
+_TLS: Final = ("SSL", "SASL_SSL")
+_SASL: Final = ("SASL_PLAINTEXT", "SASL_SSL")
 
 
 def tls_problems(
     listeners: Mapping[int, Listener], ranges: NodeIdRanges | None
 ) -> Iterator[Problem]:
-    """Every mistake in what listeners have of TLS, and in the files of it."""
+    """Every mistake in the TLS settings of listeners, and in their files."""
     for index, listener in listeners.items():
         where: Key = ("listeners", index)
         protocol = listener.security_protocol
-        encrypted = protocol in ("SSL", "SASL_SSL")
+        encrypted = protocol in _TLS
         if encrypted and listener.tls is None:
             text = f"is missing, as security_protocol is {protocol}; give certificate and key"
             yield Problem((*where, "tls"), text)
@@ -36,12 +45,12 @@ def tls_problems(
             text = f"means nothing with {protocol}; make security_protocol SSL or SASL_SSL"
             yield Problem((*where, "tls"), text)
         elif listener.tls is not None:
-            yield from _tls((*where, "tls"), listener.tls, protocol)
+            yield from _listener_tls((*where, "tls"), listener.tls, protocol)
         if listener.broker_names is not None:
             yield from _names(where, listener, listener.broker_names, ranges)
 
 
-def _tls(where: Key, tls: ListenerTls, protocol: str) -> Iterator[Problem]:
+def _listener_tls(where: Key, tls: ListenerTls, protocol: str) -> Iterator[Problem]:
     try:
         PrincipalMapping(tls.principal_mapping_rules)
     except InvalidRules as error:
@@ -64,7 +73,7 @@ def _names(
     where: Key, listener: Listener, pattern: str, ranges: NodeIdRanges | None
 ) -> Iterator[Problem]:
     key: Key = (*where, "broker_names")
-    if listener.security_protocol not in ("SSL", "SASL_SSL"):
+    if listener.security_protocol not in _TLS:
         text = "needs TLS, in which clients say what name they ask for; make security_protocol SSL"
         yield Problem(key, f"{text} or SASL_SSL")
     if "broker_base_port" in listener.model_fields_set:
@@ -81,11 +90,8 @@ def _names(
         yield Problem(key, str(error))
 
 
-_SASL = ("SASL_PLAINTEXT", "SASL_SSL")
-
-
 def sasl_problems(listeners: Mapping[int, Listener]) -> Iterator[Problem]:
-    """Every mistake in what listeners have of SASL."""
+    """Every mistake in the SASL settings of listeners."""
     for index, listener in listeners.items():
         key: Key = ("listeners", index, "sasl")
         protocol, sasl = listener.security_protocol, listener.sasl
@@ -124,11 +130,8 @@ def _users(key: Key, sasl: ListenerSasl) -> Iterator[Problem]:
     for user, secret in sasl.users.items():
         if not user or "\0" in user:
             yield Problem(where, "has a user without a name that PLAIN can carry; give it one")
-        try:
-            secret.read()
-        except SecretError as error:
-            text = str(error)
-            yield Problem((*where, user), text if "; " in text else f"{text}; correct it")
+        _, problems = _read((*where, user), secret)
+        yield from problems
 
 
 def _oauthbearer(key: Key, sasl: ListenerSasl) -> Iterator[Problem]:
@@ -163,3 +166,74 @@ def _jwks(key: Key, jwks: str) -> Iterator[Problem]:
         FileKeys(Path(jwks), "").load()
     except CredentialsError as error:
         yield Problem(key, f"{str(error).removeprefix(': ')}; give a JWKS (RFC 7517)")
+
+
+def cluster_problems(
+    security: ClusterSecurity | None, listeners: Mapping[int, Listener]
+) -> Iterator[Problem]:
+    """Every mistake in a cluster's security, and with listeners that pass logins through; None: it
+    is not valid by itself."""
+    if security is None:
+        return
+    yield from _broker_security(KEY, security)
+    for index, listener in listeners.items():
+        if listener.sasl is None or not listener.sasl.pass_through:
+            continue
+        if security.protocol not in _SASL:
+            text = (
+                f"needs brokers that let clients log in, not {security.protocol}; make "
+                "clusters[0].security.protocol SASL_PLAINTEXT or SASL_SSL"
+            )
+            yield Problem(("listeners", index, "sasl", "pass_through"), text)
+
+
+def catalog_problems(catalog: CatalogSettings | None) -> Iterator[Problem]:
+    """Every mistake in the catalog's security and signing key; None: not valid by itself."""
+    if catalog is None:
+        return
+    if catalog.security is not None:
+        yield from _broker_security(CATALOG_KEY, catalog.security)
+    if catalog.key_file is not None:
+        try:
+            KeyFile(catalog.key_file).load()
+        except KeyFileError as error:
+            yield Problem(("catalog", "key_file"), str(error))
+
+
+def _broker_security(where: Key, security: ClusterSecurity) -> Iterator[Problem]:
+    protocol, sasl = security.protocol, security.sasl
+    if protocol in _TLS:
+        try:
+            client_context(security.tls)
+        except TlsError as error:
+            yield Problem((*where, "tls", error.key), error.reason)
+    elif "tls" in security.model_fields_set:
+        other = "SSL" if protocol == "PLAINTEXT" else "SASL_SSL"
+        text = f"means nothing with {protocol}; make protocol {other} or remove it"
+        yield Problem((*where, "tls"), text)
+    key: Key = (*where, "sasl")
+    if sasl is None:
+        if protocol in _SASL:
+            text = f"is missing, as protocol is {protocol}"
+            yield Problem(key, f"{text}; give mechanism, username and password")
+    elif protocol not in _SASL:
+        other = "SASL_SSL" if protocol == "SSL" else "SASL_PLAINTEXT or SASL_SSL"
+        yield Problem(key, f"means nothing with {protocol}; make protocol {other}")
+    else:
+        password, problems = _read((*key, "password"), sasl.password)
+        yield from problems
+        if not problems:
+            try:
+                BrokerLogin(sasl.mechanism, sasl.username, password, "")
+            except LoginError as error:
+                reason = str(error).partition("; ")[0]
+                yield Problem(key, f"{reason}; change username or password")
+
+
+def _read(key: Key, secret: Secret) -> tuple[str, list[Problem]]:
+    """A secret, and the problem if it cannot be read."""
+    try:
+        return secret.read(), []
+    except SecretError as error:
+        text = str(error)
+        return "", [Problem(key, text if "; " in text else f"{text}; correct it")]

@@ -223,11 +223,7 @@ _ACTIONS: Final = (
         (
             Flag("input", "INPUT.yaml", "a file that export has written", _FILE),
             Flag("--prune", "", "remove what the file does not hold"),
-            Flag(
-                "--adopt-existing",
-                "",
-                "new namespaces take over the existing topics whose names are in them",
-            ),
+            Flag("--adopt-existing", "", "new namespaces take over the topics with their names"),
             Flag("--dry-run", "", "show only"),
             Flag("--yes", "", "do not ask"),
             Flag("--secrets-from", "FILE", "a file that export --secrets-to has written", _FILE),

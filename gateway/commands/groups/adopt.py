@@ -162,31 +162,20 @@ def _offset(position: Position | None) -> str:
     return "-" if position is None else str(position.offset)
 
 
+_HOME: Final = {"required": True, "type": namespace_argument}
+
 COMMAND: Final = Command(
     "adopt",
     "carry the committed offsets of a group into a home namespace, and back",
     "A group that moves to a listener with a home, or whose principal gets one, has another name at"
     " the brokers. Its offsets are carried there, while it has no members.",
-    (
-        "--group app --home crm --dry-run",
-        "--group app --home crm",
-        "--group app --home crm --undo",
-    ),
+    tuple(f"--group app --home crm{more}" for more in (" --dry-run", "", " --undo")),
     (
         Flag("--group", "G", "as the application calls it", {"required": True}),
-        Flag(
-            "--home",
-            "NS",
-            "the namespace that is, or will be, its home",
-            {"required": True, "type": namespace_argument},
-        ),
+        Flag("--home", "NS", "the namespace that is, or will be, its home", _HOME),
         Flag("--undo", "", "carry the home's offsets back to the bare group"),
         Flag("--dry-run", "", "show what would be carried, and change nothing"),
-        Flag(
-            "--force",
-            "",
-            "also carry offsets of topics outside of the home, and overwrite those of the target",
-        ),
+        Flag("--force", "", "also carry offsets outside of the home, and overwrite the target's"),
     ),
     run=adopt_group,
 )

@@ -12,6 +12,20 @@ from gateway.commands.topics.describe import describe, list_names
 from gateway.commands.topics.move import adopt, move, release
 
 _PATH: Final = {"type": namespace_argument}
+_SEVERAL: Final = {"action": "extend", "nargs": "+"}
+_DATES: Final = "2030-12-01, 2030-12-01T10:00:00Z"
+
+_CREATE: Final = (
+    "namespace topic partitions replication_factor config adopt_existing if_not_exists"
+    " validate_only"
+)
+_LIST: Final = "namespace recursive"
+_DESCRIBE: Final = "namespace topic if_exists"
+_DELETE: Final = "namespace topic recursive if_exists no_wait"
+_MOVE: Final = "from_namespace to_namespace topic as_name alias_until validate_only"
+_ADOPT: Final = "topic prefix to_namespace as_name alias_until dry_run yes validate_only"
+_RELEASE: Final = "namespace topic validate_only"
+"""The flags that go with each action."""
 
 COMMAND: Final = Command(
     "topics",
@@ -30,12 +44,7 @@ COMMAND: Final = Command(
         "--release --topic team-a:orders",
     ),
     (
-        Flag(
-            "--namespace",
-            "NS",
-            'such as org:apache:kafka; "" is the default one (list: with all namespaces)',
-            _PATH,
-        ),
+        Flag("--namespace", "NS", 'such as org:apache:kafka; "" is the default one', _PATH),
         Flag("--topic", "T", "a topic in that namespace, or with its namespace: org:orders"),
         Flag(
             "--from-namespace",
@@ -51,19 +60,15 @@ COMMAND: Final = Command(
         Flag(
             "--config",
             "K=V",
-            "create: a config of the namespace or topic; may be given again",
-            {"action": "extend", "nargs": "+"},
+            "create: key=value, for the namespace or topic; several or again",
+            _SEVERAL,
         ),
         Flag("--adopt-existing", "", "create: adopt the topics that the namespace would capture"),
         Flag("--if-not-exists", "", "create: what exists is no error"),
         Flag("--if-exists", "", "describe, delete: what does not exist is no error"),
         Flag("--recursive", "", "delete: the namespaces below as well; list: their topics as well"),
         Flag("--no-wait", "", "delete: do not wait until a namespace is gone"),
-        Flag(
-            "--alias-until",
-            "DATE",
-            "move, adopt: the old name works until then (2030-12-01, 2030-12-01T10:00:00Z)",
-        ),
+        Flag("--alias-until", "DATE", f"move, adopt: the old name works until then ({_DATES})"),
         Flag(
             "--validate-only",
             "",
@@ -74,48 +79,12 @@ COMMAND: Final = Command(
         Flag("--yes", "", "adopt --prefix: do not ask"),
     ),
     (
-        Action(
-            "create",
-            "make a namespace with every tier above it, or a topic",
-            create,
-            "namespace topic partitions replication_factor config adopt_existing if_not_exists"
-            " validate_only",
-        ),
-        Action(
-            "list",
-            "the default namespace's topics; or what is under and in --namespace",
-            list_names,
-            "namespace recursive",
-        ),
-        Action(
-            "describe",
-            "topics and their partitions, or a namespace",
-            describe,
-            "namespace topic if_exists",
-        ),
-        Action(
-            "delete",
-            "a topic, or a namespace with all topics in it",
-            delete,
-            "namespace topic recursive if_exists no_wait",
-        ),
-        Action(
-            "move",
-            "a topic, or all of a namespace, to another namespace",
-            move,
-            "from_namespace to_namespace topic as_name alias_until validate_only",
-        ),
-        Action(
-            "adopt",
-            "existing topics into a namespace, without copying",
-            adopt,
-            "topic prefix to_namespace as_name alias_until dry_run yes validate_only",
-        ),
-        Action(
-            "release",
-            "a topic from its namespace, back to its plain name",
-            release,
-            "namespace topic validate_only",
-        ),
+        Action("create", "make a namespace with every tier above it, or a topic", create, _CREATE),
+        Action("list", "the default topics, or what is in --namespace", list_names, _LIST),
+        Action("describe", "topics and their partitions, or a namespace", describe, _DESCRIBE),
+        Action("delete", "a topic, or a namespace with all topics in it", delete, _DELETE),
+        Action("move", "a topic, or all of a namespace, to another namespace", move, _MOVE),
+        Action("adopt", "existing topics into a namespace, without copying", adopt, _ADOPT),
+        Action("release", "a topic from its namespace, back to its plain name", release, _RELEASE),
     ),
 )
