@@ -12,9 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
-from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.records import FORMAT
-from gateway.catalog.replicated import own_security
 from gateway.catalog.snapshot import Snapshot
 from gateway.checks.broker_rights import (
     CLIENTS_KEY,
@@ -24,8 +22,7 @@ from gateway.checks.broker_rights import (
     lacking,
     rights_of,
 )
-from gateway.cluster.admin import BrokerAdmin
-from gateway.cluster.cluster import Cluster, ClusterUnreachable
+from gateway.cluster.cluster import ClusterUnreachable
 from gateway.commands import backend
 from gateway.commands.errors import CommandError
 from gateway.commands.output import shortened
@@ -135,24 +132,10 @@ async def ask_cluster(config: Config) -> ClusterFindings:
 
 async def _ask_rights(config: Config, found: ClusterFindings) -> None:
     """Query the rights before the catalog is read, which needs them."""
-    settings = config.clusters[0]
-    security = BrokerSecurity(settings.security)
-    own = own_security(config, security)
-    cluster = Cluster(
-        settings.name,
-        settings.bootstrap_servers,
-        security=security,
-        start_timeout=backend.START_SECONDS,
-    )
-    clients_admin, own_admin = BrokerAdmin(cluster), BrokerAdmin(cluster, security=own)
-    try:
-        await cluster.start()
-        found.clients, found.own = await rights_of(clients_admin), await rights_of(own_admin)
-    finally:
-        clients_admin.close()
-        own_admin.close()
-        await cluster.stop()
-    one_identity = own is security
+    async with backend.open_cluster(config) as opened:
+        found.clients = await rights_of(opened.admin)
+        found.own = await rights_of(opened.own_admin)
+    one_identity = config.catalog.security is None
     found.problems += lacking(found.own, CLIENTS_KEY if one_identity else OWN_KEY)
     found.warnings += exposure(found.clients, one_identity=one_identity)
 

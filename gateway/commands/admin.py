@@ -96,7 +96,13 @@ class Admin:
         """DescribeConfigs of topics and namespaces, in their order. ``keys`` None: all."""
         found: list[Described] = []
         for start in range(0, len(names), BATCH):
-            found += await self._describe(names[start : start + BATCH], keys, synonyms)
+            part = names[start : start + BATCH]
+            request = describe_configs(part, keys, synonyms=synonyms)
+            answer = await self.client.ask(request, lambda response: response.results)
+            results = {result.resource_name: result for result in answer.entity.results}
+            for outcome in await self._outcomes(answer, results, part):
+                configs = getattr(results.get(outcome.name), "configs", ())
+                found.append(Described(outcome, {one.name: config_of(one) for one in configs}))
         return found
 
     async def alter(
@@ -120,14 +126,8 @@ class Admin:
 
     async def topics(self, names: Sequence[str] | None = None) -> list[Topic]:
         """Metadata of these topics, or of every one (None), which has no errors then."""
-        if names is None:
-            return await self._metadata(None)
-        found: list[Topic] = []
-        for start in range(0, len(names), BATCH):
-            found += await self._metadata(names[start : start + BATCH])
-        return found
-
-    async def _metadata(self, names: Sequence[str] | None) -> list[Topic]:
+        if names is not None and len(names) > BATCH:
+            return [*await self.topics(names[:BATCH]), *await self.topics(names[BATCH:])]
         topics = None if names is None else [{"name": name} for name in names]
         request = Request(
             "MetadataRequest", 13, {"allow_auto_topic_creation": False, "topics": topics}
@@ -141,21 +141,6 @@ class Admin:
         ]
         await self._reject_broker(topic.outcome for topic in found)
         return found
-
-    async def _describe(
-        self, names: Sequence[str], keys: Sequence[str] | None, synonyms: bool
-    ) -> list[Described]:
-        request = describe_configs(names, keys, synonyms=synonyms)
-        answer = await self.client.ask(request, lambda response: response.results)
-        results = {result.resource_name: result for result in answer.entity.results}
-        outcomes = await self._outcomes(answer, results, names)
-        return [
-            Described(
-                outcome,
-                {c.name: config_of(c) for c in getattr(results.get(outcome.name), "configs", ())},
-            )
-            for outcome in outcomes
-        ]
 
     async def _outcomes(
         self, answer: Answer, items: Mapping[str, Any], names: Sequence[str]
@@ -176,7 +161,7 @@ class Admin:
         if self._checked:
             return
         self._checked = True
-        (root,) = await self._describe([_ROOT], [_NAMESPACES], synonyms=False)
+        (root,) = await self.describe([_ROOT], [_NAMESPACES])
         if may_be_a_brokers(root.outcome):
             raise self.client.is_a_broker()
 

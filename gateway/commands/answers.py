@@ -5,14 +5,14 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 from gateway.commands.client import Answer
 from gateway.commands.errors import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Synonym:
+class Synonym(NamedTuple):
     """A value that a config has, or would fall back to; ``source`` as in Config."""
 
     name: str
@@ -20,8 +20,7 @@ class Synonym:
     source: int
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """One config of a topic or namespace; ``source`` is DescribeConfigsResponse.ConfigSource."""
 
     name: str
@@ -64,8 +63,7 @@ class Partition:
     isr: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(NamedTuple):
     """A topic in Metadata; ``name`` is in the listener's spelling."""
 
     name: str
@@ -104,9 +102,8 @@ def config_of(entity: Any) -> Config:
         int(entity.config_source),
         bool(entity.is_sensitive),
         bool(entity.read_only),
-        tuple(
-            Synonym(one.name, one.value, int(one.source))
-            for one in getattr(entity, "synonyms", ())  # CreateTopics has none
+        tuple(  # CreateTopics has none
+            Synonym(one.name, one.value, int(one.source)) for one in getattr(entity, "synonyms", ())
         ),
     )
 
@@ -132,33 +129,30 @@ def topic_of(answer: Answer, entity: Any) -> Topic:
 
 # -- configs as text, close to what kafka-configs prints, and as JSON -----------------------------
 
-DYNAMIC_TOPIC_CONFIG: Final = 1
-DYNAMIC_DEFAULT_BROKER_CONFIG: Final = 3
-DEFAULT_CONFIG: Final = 5
 
-SOURCES: Final[Mapping[int, str]] = {
-    0: "UNKNOWN",
-    DYNAMIC_TOPIC_CONFIG: "DYNAMIC_TOPIC_CONFIG",
-    2: "DYNAMIC_BROKER_CONFIG",
-    DYNAMIC_DEFAULT_BROKER_CONFIG: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    4: "STATIC_BROKER_CONFIG",
-    DEFAULT_CONFIG: "DEFAULT_CONFIG",
-    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
-    7: "DYNAMIC_CLIENT_METRICS_CONFIG",
-    8: "DYNAMIC_GROUP_CONFIG",
-}
-"""DescribeConfigsResponse.ConfigSource. A namespace's own configs are DYNAMIC_TOPIC_CONFIG there;
-what is inherited from a namespace is DYNAMIC_DEFAULT_BROKER_CONFIG."""
+class ConfigSource(IntEnum):
+    """DescribeConfigsResponse.ConfigSource. A namespace's own configs are DYNAMIC_TOPIC_CONFIG
+    there; what is inherited from a namespace is DYNAMIC_DEFAULT_BROKER_CONFIG."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
 
 
 def source_name(source: int) -> str:
     """The name of a source, as Kafka's tools write it."""
-    return SOURCES.get(source, SOURCES[0])
+    return ConfigSource(source if source in set(ConfigSource) else 0).name
 
 
 def not_defaults(configs: Iterable[Config]) -> list[Config]:
     """The configs that are set anywhere, sorted by key."""
-    found = [one for one in configs if one.source != DEFAULT_CONFIG]
+    found = [one for one in configs if one.source != ConfigSource.DEFAULT_CONFIG]
     return sorted(found, key=lambda config: config.name)
 
 

@@ -8,8 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.audit.interface import NO_AUDIT, Audit, AuditError
 from gateway.audit.places import COMMANDS, open_audit
@@ -33,13 +32,44 @@ class NoCatalog(CommandError):
     """The cluster has no catalog."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backend:
+class Backend(NamedTuple):
     """A cluster, and its catalog."""
 
     cluster: Cluster
     admin: BrokerAdmin
     catalog: CheckedCatalog
+
+
+class OpenedCluster(NamedTuple):
+    """A cluster that is connected to. ``admin`` has the identity of clients' connections,
+    ``own_admin`` and ``own`` the catalog's."""
+
+    cluster: Cluster
+    admin: BrokerAdmin
+    own_admin: BrokerAdmin
+    own: BrokerSecurity
+
+
+@asynccontextmanager
+async def open_cluster(config: Config) -> AsyncIterator[OpenedCluster]:
+    """Connect to the cluster of a configuration. Raises ClusterUnreachable."""
+    settings = config.clusters[0]
+    security = BrokerSecurity(settings.security)
+    cluster = Cluster(
+        settings.name,
+        settings.bootstrap_servers,
+        security=security,
+        start_timeout=START_SECONDS,
+    )
+    own = own_security(config, security)
+    admin, own_admin = BrokerAdmin(cluster), BrokerAdmin(cluster, security=own)
+    try:
+        await cluster.start()
+        yield OpenedCluster(cluster, admin, own_admin, own)
+    finally:
+        admin.close()
+        own_admin.close()
+        await cluster.stop()
 
 
 @asynccontextmanager
@@ -54,30 +84,19 @@ async def open_backend(
     """
     # Failures are reported once, as the error that the command ends with.
     logging.getLogger().addHandler(logging.NullHandler())
-    settings = config.clusters[0]
-    security = BrokerSecurity(settings.security)
-    cluster = Cluster(
-        settings.name,
-        settings.bootstrap_servers,
-        security=security,
-        start_timeout=START_SECONDS,
-    )
-    admin = BrokerAdmin(cluster)
-    own = own_security(config, security)
-    own_admin = BrokerAdmin(cluster, security=own)
-    audit = NO_AUDIT if read_only else open_audit(config, COMMANDS, own_admin, own)
-    catalog = open_catalog(
-        config, own_admin, own, audit.catalog_changed, start_seconds=START_SECONDS
-    )
+    name = config.clusters[0].name
     try:
-        await cluster.start()
-        try:
+        async with open_cluster(config) as (cluster, admin, own_admin, own):
+            audit = NO_AUDIT if read_only else open_audit(config, COMMANDS, own_admin, own)
+            catalog = open_catalog(
+                config, own_admin, own, audit.catalog_changed, start_seconds=START_SECONDS
+            )
             if read_only and not await check_topic(own_admin, CATALOG_TOPIC):
                 if or_empty:
                     yield Backend(cluster, admin, catalog)
                     return
                 raise NoCatalog(
-                    f"cluster '{settings.name}' has no catalog yet: the first gateway that starts "
+                    f"cluster '{name}' has no catalog yet: the first gateway that starts "
                     "makes it, and so does kafka-gateway catalog import"
                 )
             await audit.start()
@@ -90,16 +109,12 @@ async def open_backend(
             finally:
                 await audit.stop()
                 _report_lost(audit)
-        finally:
-            admin.close()
-            own_admin.close()
-            await cluster.stop()
     except AuditError as error:
         raise CommandError(str(error)) from None
     except (CatalogTopicError, KeyFileError, UnreadableCatalog) as error:
-        raise CommandError(f"the catalog of cluster '{settings.name}': {error}") from None
+        raise CommandError(f"the catalog of cluster '{name}': {error}") from None
     except CatalogUnavailable as error:
-        raise Unavailable(f"the catalog of cluster '{settings.name}': {error}") from None
+        raise Unavailable(f"the catalog of cluster '{name}': {error}") from None
     except ClusterUnreachable as error:
         raise Unavailable(f"{error}; see that it runs, and that clusters[0] names it") from None
 

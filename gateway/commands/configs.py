@@ -8,13 +8,7 @@ from typing import Final, NamedTuple
 
 from gateway.commands.actions import Action, Command, Flag
 from gateway.commands.admin import DELETE, SET, Admin
-from gateway.commands.answers import (
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    Described,
-    config_lines,
-    configs_json,
-)
+from gateway.commands.answers import ConfigSource, Described, config_lines, configs_json
 from gateway.commands.errors import CommandError, UsageError, rejection
 from gateway.commands.namespaces import (
     VIRTUAL,
@@ -26,7 +20,9 @@ from gateway.commands.namespaces import (
 )
 from gateway.commands.output import Output, Progress
 
-_SET_SOMEWHERE = frozenset({DYNAMIC_TOPIC_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG})
+_SET_SOMEWHERE = frozenset(
+    {ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG}
+)
 
 
 class _Resource(NamedTuple):
@@ -103,7 +99,8 @@ async def _alter(admin: Admin, options: argparse.Namespace) -> Output:
 
 def _reject_unset(described: Described, keys: Sequence[str], resource: _Resource) -> None:
     """Raises CommandError for keys that are not set on the resource itself, as kafka-configs."""
-    own = {one.name for one in described.configs.values() if one.source == DYNAMIC_TOPIC_CONFIG}
+    source = ConfigSource.DYNAMIC_TOPIC_CONFIG
+    own = {one.name for one in described.configs.values() if one.source == source}
     unset = [key for key in keys if key not in own]
     if unset:
         kind, name, _ = resource

@@ -10,7 +10,7 @@ from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.yaml_values import time_text
-from gateway.commands.answers import DYNAMIC_TOPIC_CONFIG, source_name
+from gateway.commands.answers import ConfigSource, source_name
 from gateway.commands.errors import CommandError
 from gateway.commands.topics.describe import id_text
 from gateway.decision import Denied
@@ -195,7 +195,7 @@ async def _effective(
     found = []
     for config in await _describe(flat, admin):
         key, value, source = str(config.name), config.value, int(config.config_source)
-        if source != DYNAMIC_TOPIC_CONFIG:
+        if source != ConfigSource.DYNAMIC_TOPIC_CONFIG:
             where = f"broker ({source_name(source)})"
         elif key not in own and inherited.get(key, (None, ""))[0] == value:
             where = f"namespace {inherited[key][1]}"

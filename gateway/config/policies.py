@@ -102,13 +102,17 @@ _REQUIRED_SCHEMA: dict[str, Any] = {
 }
 
 
+def _unset(description: str, **options: Any) -> Any:
+    return Field(default=None, description=description, **options)
+
+
 class Range(StrictModel):
     """Numbers from ``min`` to ``max``, both of them included; None: no limit."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    min: int | None = Field(default=None, description="The least that is allowed.")
-    max: int | None = Field(default=None, description="The most that is allowed.")
+    min: int | None = _unset("The least that is allowed.")
+    max: int | None = _unset("The most that is allowed.")
 
     @model_validator(mode="after")
     def _some(self) -> "Range":
@@ -141,9 +145,7 @@ class ConfigRules(StrictModel):
         default_factory=dict,
         description="Configs that have to be set: a list of keys, or keys with their values.",
     )
-    allowed: tuple[str, ...] | None = Field(
-        default=None, description="The configs that may be set; all others may not."
-    )
+    allowed: tuple[str, ...] | None = _unset("The configs that may be set; all others may not.")
     forbidden: tuple[str, ...] = Field(default=(), description="Configs that may not be set.")
 
     @model_validator(mode="after")
@@ -170,21 +172,18 @@ def _check_unlimited(key: str, allowed: Range) -> None:
 class ProducerGuarantee(StrictModel):
     """The treatment of producers with less than the strongest guarantee (KIP-679)."""
 
-    acks: AcksGuarantee | None = Field(
-        default=None, description="What is done with acks other than all."
-    )
-    idempotence: Annotated[IdempotenceGuarantee | None, BeforeValidator(_idempotence)] = Field(
-        default=None, description="What is done with records of producers that are not idempotent."
+    acks: AcksGuarantee | None = _unset("What is done with acks other than all.")
+    idempotence: Annotated[IdempotenceGuarantee | None, BeforeValidator(_idempotence)] = _unset(
+        "What is done with records of producers that are not idempotent."
     )
 
 
 class PolicyBlock(StrictModel):
     """The policies of one place in the tree. ``mode`` is that of its rules and its class."""
 
-    class_name: Annotated[str, Field(min_length=1)] | None = Field(
-        default=None,
+    class_name: Annotated[str, Field(min_length=1)] | None = _unset(
+        "A class of your own: module:Class, or the name of an entry point.",
         alias="create.topic.policy.class.name",
-        description="A class of your own: module:Class, or the name of an entry point.",
     )
     timeout_ms: Annotated[int, Field(ge=10, le=30_000)] = Field(
         default=1_000,
@@ -192,43 +191,30 @@ class PolicyBlock(StrictModel):
         description="Milliseconds that the class may take for a topic; after them it is refused.",
     )
     mode: Mode = Field(default="enforce", description="Whether this block refuses, or only warns.")
-    partitions: Range | None = Field(default=None, description="Partitions of a topic.")
-    replication_factor: Range | None = Field(
-        default=None, description="Replicas of each partition."
+    partitions: Range | None = _unset("Partitions of a topic.")
+    replication_factor: Range | None = _unset("Replicas of each partition.")
+    min_insync_replicas: Range | None = _unset(
+        "The range of min.insync.replicas.", alias="min.insync.replicas"
     )
-    min_insync_replicas: Range | None = Field(
-        default=None,
-        alias="min.insync.replicas",
-        description="The range of min.insync.replicas.",
+    retention_ms: Range | None = _unset(
+        "The range of retention.ms; -1 is above every max.", alias="retention.ms"
     )
-    retention_ms: Range | None = Field(
-        default=None,
-        alias="retention.ms",
-        description="The range of retention.ms; -1 is above every max.",
-    )
-    retention_bytes: Range | None = Field(
-        default=None,
-        alias="retention.bytes",
-        description="The range of retention.bytes; -1 is above every max.",
+    retention_bytes: Range | None = _unset(
+        "The range of retention.bytes; -1 is above every max.", alias="retention.bytes"
     )
     configs: ConfigRules = Field(
         default=ConfigRules(), description="Rules on the configs of topics."
     )
     name_pattern: (
         Annotated[str, Field(max_length=MAX_NAME_PATTERN), AfterValidator(_pattern)] | None
-    ) = Field(default=None, description="RE2; the whole name of a topic, without its namespace.")
-    max_topics: Count | None = Field(
-        default=None, description="Topics in each namespace by itself."
+    ) = _unset("RE2; the whole name of a topic, without its namespace.")
+    max_topics: Count | None = _unset("Topics in each namespace by itself.")
+    max_partitions: Count | None = _unset("Partitions in each namespace by itself.")
+    max_topics_in_tree: Count | None = _unset(
+        "Topics in the namespace of the block and all below it, together."
     )
-    max_partitions: Count | None = Field(
-        default=None, description="Partitions in each namespace by itself."
-    )
-    max_topics_in_tree: Count | None = Field(
-        default=None, description="Topics in the namespace of the block and all below it, together."
-    )
-    max_partitions_in_tree: Count | None = Field(
-        default=None,
-        description="Partitions in the namespace of the block and all below it, together.",
+    max_partitions_in_tree: Count | None = _unset(
+        "Partitions in the namespace of the block and all below it, together."
     )
     producer: ProducerGuarantee = Field(
         default=ProducerGuarantee(), description="The guarantee that producers are held to."

@@ -7,7 +7,7 @@ a job of the gateway changes them at any time.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,7 +19,6 @@ from gateway.catalog.entities import (
     Removal,
     Seeds,
     TopicEntry,
-    key_of,
 )
 from gateway.catalog.field_types import NAMESPACE
 from gateway.catalog.kinds import Kind
@@ -83,15 +82,11 @@ def differences(
 
 def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]) -> list[Problem]:
     """Why a catalog cannot be brought to that state; empty: it can."""
-    told = []
-    if imported.catalog_format > snapshot.format:
-        told.append(
-            imported.problem(
-                _FORMAT,
-                f"is {imported.catalog_format}, and this catalog has {snapshot.format}; raise it "
-                f"first: kafka-gateway catalog upgrade --format {imported.catalog_format}",
-            )
-        )
+    level, problems = imported.catalog_format, []
+    if level > snapshot.format:
+        text = f"is {level}, and this catalog has {snapshot.format}; raise it first: "
+        text += f"kafka-gateway catalog upgrade --format {level}"
+        problems.append(imported.problem(_FORMAT, text))
     result = snapshot.apply([one.change for one in found], snapshot.version + 1)
     holders: dict[LogicalName, list[str]] = {}
     for entry in result.topics.values():
@@ -99,14 +94,15 @@ def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]
     for one in found:
         match one.after:
             case Namespace() as namespace:
-                told += _namespace_problems(snapshot, result, namespace, imported)
+                texts = _namespace_problems(snapshot, result, namespace)
             case TopicEntry() as entry:
-                told += _topic_problems(result, entry, holders[entry.name], imported)
+                texts = _topic_problems(result, entry, holders[entry.name])
             case None:
-                told += _removal_problems(result, one, imported)
+                texts = _removal_problems(result, *one.key)
             case entity:
-                told += _named_problems(result, entity, imported)
-    return told
+                texts = _missing_namespaces(result, entity)
+        problems += [imported.problem(one.key, text) for text in texts]
+    return problems
 
 
 def stale(snapshot: Snapshot, found: Iterable[Difference]) -> list[Key]:
@@ -140,65 +136,43 @@ def _to_commit(
 
 
 def _namespace_problems(
-    snapshot: Snapshot, result: Snapshot, namespace: Namespace, imported: Imported
-) -> list[Problem]:
-    key = key_of(namespace)
-    told = []
-    for tier in parents(namespace.path)[:-1]:
-        if tier not in result.namespaces:
-            told.append(imported.problem(key, f"has no namespace '{tier}' above it; add that too"))
-            break
+    snapshot: Snapshot, result: Snapshot, namespace: Namespace
+) -> Iterator[str]:
+    missing = [tier for tier in parents(namespace.path)[:-1] if tier not in result.namespaces]
+    if missing:
+        yield f"has no namespace '{missing[0]}' above it; add that too"
     deleting = snapshot.deleting_tier(namespace.path)
     if deleting is not None and namespace.deleting is None:
-        text = f"namespace '{deleting}' is being deleted; wait until it is gone"
-        told.append(imported.problem(key, text))
-    wrong = (wrong_setting(*setting) for setting in namespace.settings.items())
-    told += [
-        imported.problem(key, f"has settings that make no sense: {text}") for text in wrong if text
-    ]
-    return told
+        yield f"namespace '{deleting}' is being deleted; wait until it is gone"
+    for key, value in namespace.settings.items():
+        reason = wrong_setting(key, value)
+        if reason:
+            yield f"has settings that make no sense: {reason}"
 
 
-def _topic_problems(
-    result: Snapshot, entry: TopicEntry, holders: Sequence[str], imported: Imported
-) -> list[Problem]:
-    key = key_of(entry)
-    told = []
-    for tier in parents(entry.name.namespace):
-        if tier not in result.namespaces:
-            text = f"namespace '{tier}' of '{entry.name}' does not exist; add it"
-            told.append(imported.problem(key, text))
-            break
+def _topic_problems(result: Snapshot, entry: TopicEntry, holders: Sequence[str]) -> Iterator[str]:
+    tiers = parents(entry.name.namespace)
+    missing = [tier for tier in tiers if tier not in result.namespaces]
+    if missing:
+        yield f"namespace '{missing[0]}' of '{entry.name}' does not exist; add it"
     others = [flat for flat in holders if flat != entry.flat]
     if others:
-        text = f"'{entry.name}' is the name of the topic stored as '{others[0]}'; choose another"
-        told.append(imported.problem(key, text))
-    return told
+        yield f"'{entry.name}' is the name of the topic stored as '{others[0]}'; choose another"
 
 
-def _named_problems(result: Snapshot, entity: Entity, imported: Imported) -> list[Problem]:
-    """Namespaces that an entity names and that do not exist."""
-    fields = (one for one in kind_of(entity).fields if one.type is NAMESPACE)
-    named = (getattr(entity, field.name) for field in fields)
-    return [
-        imported.problem(key_of(entity), f"namespace '{path}' does not exist; add it")
-        for path in named
-        if path not in result.namespaces
-    ]
+def _missing_namespaces(result: Snapshot, entity: Entity) -> Iterator[str]:
+    for field in kind_of(entity).fields:
+        if field.type is NAMESPACE and getattr(entity, field.name) not in result.namespaces:
+            yield f"namespace '{getattr(entity, field.name)}' does not exist; add it"
 
 
-def _removal_problems(result: Snapshot, one: Difference, imported: Imported) -> list[Problem]:
-    kind, path = one.key
-    if kind != "namespace":
-        return []
+def _removal_problems(result: Snapshot, kind: str, path: str) -> Iterator[str]:
     held = [entry for entry in result.topics.values() if entry.name.namespace == path]
-    if held:
-        text = (
+    if kind == "namespace" and held:
+        yield (
             f"namespace '{path}' would be removed, but '{held[0].name}' is in it; keep it in the "
             "file, or take the topic out of it first"
         )
-        return [imported.problem(one.key, text)]
-    return []
 
 
 def _order(one: Difference) -> tuple[int, int, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from gateway.commands.admin import Admin
@@ -20,8 +19,7 @@ _WITHOUT_MEMBERS: Final = frozenset({"Empty", "Dead"})
 """States of a group that takes offsets without a member; ``Dead``: there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Carriage:
+class Carriage(NamedTuple):
     """A group's offsets, to be carried from group ``source`` to group ``target``, as the brokers
     and listeners without a home name them. ``back``: out of the home."""
 
@@ -201,44 +199,29 @@ _MOST: Final = 10
 """Groups that are warned of one by one."""
 
 
-class LeftGroups(NamedTuple):
-    """The groups that have offsets of some topics, each with these topics; ``failed`` says why not
-    all of them are known."""
-
-    found: dict[str, set[str]]
-    failed: str = ""
-
-
-async def groups_left(admin: Admin, topics: Sequence[str], home: str) -> LeftGroups:
-    """Those groups that are not in ``home`` already. ``topics`` are named as the listener lists
-    them. Raises nothing: topics can be adopted whether or not this is known."""
+async def warnings_of_groups(admin: Admin, topics: Sequence[str], home: str) -> list[str]:
+    """A warning for each group with offsets of topics that are adopted into ``home``, unless it is
+    there already, with the command that carries them. ``topics`` are named as the listener lists
+    them. Raises nothing: topics can be adopted whether or not the groups are known."""
     groups = Groups(admin.client)
     try:
         if not await admin.client.serves("ListGroupsRequest", 0):
-            return LeftGroups({})
+            return []
         async with Progress("looking for groups that have read them"):
             found = await groups.having(topics)
     except CommandError as error:
-        return LeftGroups({}, str(error))
+        return [f"warning: groups that have offsets on what is adopted are not known: {error}"]
     finally:
         groups.close()
-    inside = flat_prefix(home.removeprefix(ROOT))
-    return LeftGroups({group: on for group, on in found.items() if not group.startswith(inside)})
-
-
-def warnings_of(left: LeftGroups, home: str) -> list[str]:
-    """A warning for each group, with the command that carries its offsets into ``home``."""
-    warnings = []
-    if left.failed:
-        warnings.append(f"groups that have offsets on what is adopted are not known: {left.failed}")
     home = home.removeprefix(ROOT)
-    for group, topics in list(left.found.items())[:_MOST]:
-        command = Carriage(group, home, "", "", back=False).command
-        warnings.append(
-            f"group '{group}' has offsets on {shortened(sorted(topics), 3)}; if it moves to a"
-            f" listener with home '{home}', carry them: {command}"
-        )
-    if len(left.found) > _MOST:
-        more = list(left.found)[_MOST:]
-        warnings.append(f"the same goes for {len(more):,} more groups: {shortened(more)}")
-    return [f"warning: {warning}" for warning in warnings]
+    left = [group for group in found if not group.startswith(flat_prefix(home))]
+    warnings = [
+        f"warning: group '{group}' has offsets on {shortened(sorted(found[group]), 3)}; if it moves"
+        f" to a listener with home '{home}', carry them:"
+        f" {Carriage(group, home, '', '', back=False).command}"
+        for group in left[:_MOST]
+    ]
+    if len(left) > _MOST:
+        more = left[_MOST:]
+        warnings.append(f"warning: the same goes for {len(more):,} more groups: {shortened(more)}")
+    return warnings

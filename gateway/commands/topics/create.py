@@ -10,7 +10,7 @@ from gateway.commands.actions import reject_flags
 from gateway.commands.admin import Admin
 from gateway.commands.answers import Created, configs_json, not_defaults, source_name
 from gateway.commands.errors import CommandError, UsageError, rejection
-from gateway.commands.groups.carriage import groups_left, warnings_of
+from gateway.commands.groups.carriage import warnings_of_groups
 from gateway.commands.namespaces import (
     is_default,
     namespace_resource,
@@ -77,8 +77,8 @@ async def _create_namespace(
     output = _output(created, options, "namespace", path, step, applied)
     if options.adopt_existing and not options.validate_only:
         topics = (await topics_by_namespace(admin)).get(path, {})
-        left = await groups_left(admin, [topic.name for topic in topics.values()], path)
-        return output._replace(notes=warnings_of(left, path))
+        names = [topic.name for topic in topics.values()]
+        return output._replace(notes=await warnings_of_groups(admin, names, path))
     return output
 
 

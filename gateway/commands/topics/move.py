@@ -18,7 +18,7 @@ from gateway.commands.errors import (
     rejection,
     with_address,
 )
-from gateway.commands.groups.carriage import groups_left, warnings_of
+from gateway.commands.groups.carriage import warnings_of_groups
 from gateway.commands.namespaces import (
     ROOT,
     Name,
@@ -131,8 +131,8 @@ async def adopt(admin: Admin, options: argparse.Namespace) -> Output:
     plan = [{"from": str(step.source), "to": str(step.target)} for step in steps]
     plan_text = table([("topic", "becomes"), *((one["from"], one["to"]) for one in plan)])
     if options.dry_run:
-        left = await groups_left(admin, [step.written for step in steps], target)
-        return Output({"plan": plan}, plan_text, warnings_of(left, target))
+        warnings = await warnings_of_groups(admin, [step.written for step in steps], target)
+        return Output({"plan": plan}, plan_text, warnings)
     if not options.json:
         print(plan_text)
     agreed = confirmed(f"Adopt {counted(len(steps), 'topic')}?", yes=options.yes)
@@ -149,9 +149,9 @@ async def _adopt_all(
     admin: Admin, steps: list[Step], target: str, options: argparse.Namespace
 ) -> Output:
     # Groups are looked up first, while the topics have the names that their offsets are under.
-    left = await groups_left(admin, [step.written for step in steps], target)
+    warnings = await warnings_of_groups(admin, [step.written for step in steps], target)
     output = await _move_all(admin, steps, "adopted", "adopting", options)
-    return output._replace(notes=warnings_of(left, target))
+    return output._replace(notes=warnings)
 
 
 def _check_plan(steps: list[Step], taken: set[str], prefix: str) -> None:
