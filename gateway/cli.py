@@ -45,24 +45,6 @@ class _Parser(argparse.ArgumentParser):
         return found, unknown
 
 
-_SERVE_EXAMPLES = """\
-examples:
-  kafka-gateway serve --config gateway.yaml
-  kafka-gateway serve --config gateway.yaml --log-level debug
-"""
-
-_CHECK_EXAMPLES = """\
-examples:
-  kafka-gateway check gateway.yaml
-  kafka-gateway check gateway.yaml --json
-  kafka-gateway check --cluster gateway.yaml
-"""
-
-_POLICIES_EXAMPLES = """\
-examples:
-  kafka-gateway policies schema > policies.schema.json
-"""
-
 _EXAMPLES = """\
 examples:
   kafka-gateway check config/quickstart.yaml
@@ -138,6 +120,10 @@ def _print_schema(_: argparse.Namespace) -> int:
     return exit_codes.OK
 
 
+def _examples(*commands: str) -> str:
+    return "".join(["examples:\n", *(f"  kafka-gateway {command}\n" for command in commands)])
+
+
 def _parser() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = _Parser(
         prog="kafka-gateway",
@@ -150,7 +136,9 @@ def _parser() -> argparse.ArgumentParser:
         "serve",
         help="run the gateway until SIGTERM",
         description="Run the gateway until SIGTERM or SIGINT.",
-        epilog=_SERVE_EXAMPLES,
+        epilog=_examples(
+            "serve --config gateway.yaml", "serve --config gateway.yaml --log-level debug"
+        ),
     )
     serve.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML file")
     serve.add_argument(
@@ -165,7 +153,9 @@ def _parser() -> argparse.ArgumentParser:
         help="check a configuration: resolve its names, bind its ports, read its certificates,"
         " load its policy classes",
         description="Check whether a configuration would work on this machine.",
-        epilog=_CHECK_EXAMPLES,
+        epilog=_examples(
+            "check gateway.yaml", "check gateway.yaml --json", "check --cluster gateway.yaml"
+        ),
     )
     check.add_argument("config", type=Path, metavar="FILE", help="YAML file")
     check.add_argument("--json", action="store_true", help="print JSON")
@@ -183,13 +173,13 @@ def _parser() -> argparse.ArgumentParser:
         "policies",
         help="the JSON Schema of the policies in a configuration",
         description="Help with writing policies; connects to nothing.",
-        epilog=_POLICIES_EXAMPLES,
+        epilog=_examples("policies schema > policies.schema.json"),
     )
     schema = policies.add_subparsers(dest="action", required=True, metavar="ACTION").add_parser(
         "schema",
         help="print the JSON Schema of `policies:`",
         description="Print the JSON Schema of a configuration's key `policies`.",
-        epilog=_POLICIES_EXAMPLES,
+        epilog=_examples("policies schema > policies.schema.json"),
     )
     schema.set_defaults(run=_print_schema)
     return parser

@@ -108,8 +108,7 @@ def as_json(
     warnings: Sequence[str] = (),
     cluster: Mapping[str, object] | None = None,
 ) -> str:
-    """The findings for programs: ``errors`` and ``warnings`` as lines, and ``cluster`` if it was
-    queried."""
+    """The findings for programs; ``errors`` and ``warnings`` are lines."""
     content: dict[str, object] = {
         "ok": not errors,
         "problems": list(errors),
@@ -170,11 +169,9 @@ def _unresolved_names(config: Config) -> Iterator[Problem]:
 
 
 def _exposed(config: Config) -> Iterator[Problem]:
-    found = {listener.name: reason for listener, reason in exposures(config)}
-    for index, listener in enumerate(config.listeners):
-        if listener.name in found:
-            text = f"'{listener.bind}' is open to other machines: {found[listener.name]}"
-            yield Problem(("listeners", index, "bind"), text)
+    for listener, reason in exposures(config):
+        key = ("listeners", config.listeners.index(listener), "bind")
+        yield Problem(key, f"'{listener.bind}' is open to other machines: {reason}")
 
 
 def _reasons(hosts: Iterable[str]) -> dict[str, str | None]:

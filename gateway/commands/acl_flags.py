@@ -59,16 +59,14 @@ def acls_to_add(options: argparse.Namespace) -> list[AclBinding]:
 
 
 def filters_to_remove(options: argparse.Namespace) -> list[AclFilter]:
-    """The filters of ``--remove``: without a principal all ACLs of the resources. Raises
-    UsageError."""
+    """The filters of ``--remove``; without a principal for all ACLs. Raises UsageError."""
     if options.operation and not (options.allow_principal or options.deny_principal):
         raise UsageError(
             "--operation needs --allow-principal, --deny-principal or both; without them --remove"
             " means all ACLs of the resources"
         )
-    return [
-        one for pattern, entries in _grants(options).items() for one in _filters(pattern, entries)
-    ]
+    grants = _grants(options).items()
+    return [one for pattern, entries in grants for one in _filters(pattern, entries)]
 
 
 def filters_to_list(options: argparse.Namespace) -> list[AclFilter]:
@@ -135,9 +133,7 @@ def _grants(options: argparse.Namespace) -> Grants:
         if wrong:
             shown = ", ".join(sorted(map(_shown, {*known, Operation.ALL})))
             kind = pattern.type.name.lower().replace("_", " ")
-            raise UsageError(
-                f"{_shown(wrong[0])} is never asked for on a {kind}; there are {shown}"
-            )
+            raise UsageError(f"a {kind} has no operation {_shown(wrong[0])}; there are {shown}")
     _add(grants, patterns, options, operations)
     return grants
 
@@ -154,15 +150,12 @@ def _add(
 
 
 def _entries(options: argparse.Namespace, operations: Collection[Operation]) -> Iterator[AclEntry]:
-    for permission, principals, hosts, flag in (
-        (Permission.ALLOW, options.allow_principal, options.allow_host, "allow"),
-        (Permission.DENY, options.deny_principal, options.deny_host, "deny"),
-    ):
+    for permission, flag in ((Permission.ALLOW, "allow"), (Permission.DENY, "deny")):
+        principals = _principals(getattr(options, f"{flag}_principal"))
+        hosts = getattr(options, f"{flag}_host")
         if hosts and not principals:
             raise UsageError(f"--{flag}-host goes with --{flag}-principal only")
-        for principal, host, operation in product(
-            _principals(principals), hosts or [WILDCARD], operations
-        ):
+        for principal, host, operation in product(principals, hosts or [WILDCARD], operations):
             yield AclEntry(principal, host.strip(), operation, permission)
 
 

@@ -122,22 +122,13 @@ def _is_deprecated(entry: AclEntry) -> bool:
 
 
 def _table(acls: Sequence[AclBinding]) -> str:
-    rows = [("resource", "name", "pattern", "principal", "host", "operation", "permission")]
-    for one in acls:
-        pattern, entry = one.pattern, one.entry
+    head = ("resource", "name", "pattern", "principal", "host", "operation", "permission")
+    rows: list[tuple[str, ...]] = [head]
+    for kind, name, pattern_type, principal, *entry in (_as_json(one).values() for one in acls):
         # A topic resource whose name ends in a colon is a namespace.
-        is_namespace = pattern.type is ResourceType.TOPIC and pattern.name.endswith(DELIMITER)
-        rows.append(
-            (
-                "namespace" if is_namespace else pattern.type.name.lower().replace("_", " "),
-                pattern.name,
-                pattern.pattern_type.name.lower(),
-                entry.principal,
-                entry.host,
-                entry.operation.name,
-                entry.permission.name,
-            )
-        )
+        is_namespace = kind == ResourceType.TOPIC.name and name.endswith(DELIMITER)
+        resource = "namespace" if is_namespace else kind.lower().replace("_", " ")
+        rows.append((resource, name, pattern_type.lower(), principal, *entry))
     return table(rows)
 
 

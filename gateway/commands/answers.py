@@ -158,32 +158,26 @@ def not_defaults(configs: Iterable[Config]) -> list[Config]:
 
 def config_lines(configs: Iterable[Config]) -> list[str]:
     """A line each: ``  retention.ms=60000 sensitive=false source=... synonyms={...}``."""
-    found = []
-    for config in configs:
-        value = "null" if config.sensitive else config.value
-        synonyms = ", ".join(
-            f"{source_name(one.source)}:{one.name}={one.value}" for one in config.synonyms
-        )
-        found.append(
-            f"  {config.name}={value} sensitive={str(config.sensitive).lower()} "
-            f"source={source_name(config.source)} synonyms={{{synonyms}}}"
-        )
-    return found
+    return [
+        f"  {one.name}={'null' if one.sensitive else one.value}"
+        f" sensitive={str(one.sensitive).lower()} source={source_name(one.source)} synonyms={{"
+        + ", ".join(f"{source_name(s.source)}:{s.name}={s.value}" for s in one.synonyms)
+        + "}"
+        for one in configs
+    ]
 
 
 def configs_json(configs: Iterable[Config]) -> list[dict[str, object]]:
     """Configs for programs."""
     return [
         {
-            "name": config.name,
-            "value": None if config.sensitive else config.value,
-            "source": source_name(config.source),
-            "sensitive": config.sensitive,
-            "read_only": config.read_only,
+            **one._asdict(),
+            "value": None if one.sensitive else one.value,
+            "source": source_name(one.source),
             "synonyms": [
-                {"name": one.name, "value": one.value, "source": source_name(one.source)}
-                for one in config.synonyms
+                {**synonym._asdict(), "source": source_name(synonym.source)}
+                for synonym in one.synonyms
             ],
         }
-        for config in configs
+        for one in configs
     ]

@@ -51,8 +51,7 @@ class GatewayClient:
         timeout: float = DEFAULT_TIMEOUT,
         security: ClientSecurity | None = None,
     ) -> None:
-        """``timeout``, in seconds, is for each request with all its repetitions; ``security`` is
-        how it logs in."""
+        """``timeout``, in seconds, is for each request with all its repetitions."""
         self.timeout = timeout
         self._security = security or ClientSecurity(None)
         self._servers = tuple(servers)
@@ -99,8 +98,7 @@ class GatewayClient:
             backoff = min(backoff * 2, _LONGEST_BACKOFF)
 
     async def serves(self, name: str, version: int) -> bool:
-        """Whether requests of this name are answered in that version or a newer one. Raises as
-        :meth:`ask`."""
+        """Whether the server knows that version of a request, or a newer one. Raises as ``ask``."""
         try:
             _, highest = (await self._connected()).api_versions.get(api_key_of(name), (0, -1))
         except BrokerError as error:

@@ -22,7 +22,7 @@ _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _PEM_TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
 KNOWN: Final = frozenset(
-    {
+    [
         "security.protocol",
         "sasl.mechanism",
         "sasl.mechanisms",
@@ -36,8 +36,9 @@ KNOWN: Final = frozenset(
         "ssl.key.location",
         "ssl.key.password",
         "ssl.endpoint.identification.algorithm",
-        *_PEM_TYPES,
-    }
+        "ssl.truststore.type",
+        "ssl.keystore.type",
+    ]
 )
 """The properties of security that are known."""
 _JAAS: Final = re.compile(r"\s*\S*\.(Plain|Scram)LoginModule\s+required\s+(.*?);?\s*\Z", re.DOTALL)
@@ -62,7 +63,6 @@ class _Inline(Secret):
     value: str
 
     def read(self) -> str:
-        """The secret."""
         return self.value
 
     def __repr__(self) -> str:
@@ -128,6 +128,7 @@ def _unescaped(text: str) -> str:
 
 
 def _settings(path: Path) -> ClusterSecurity:
+    """Raises UsageError."""
     try:
         values = read_properties(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
@@ -138,10 +139,6 @@ def _settings(path: Path) -> ClusterSecurity:
             raise UsageError(
                 f"'{path}': '{key}' is not known here; there are {', '.join(sorted(KNOWN))}"
             )
-    return _security(path, values)
-
-
-def _security(path: Path, values: Mapping[str, str]) -> ClusterSecurity:
     protocol = values.get("security.protocol", "PLAINTEXT").strip().upper()
     if protocol not in _PROTOCOLS:
         raise UsageError(f"'{path}': security.protocol is one of {', '.join(_PROTOCOLS)}")

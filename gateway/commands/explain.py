@@ -67,7 +67,7 @@ async def _explain(config: Config, options: argparse.Namespace) -> Output:
         raise UsageError("--name is empty; give it like org:orders")
     async with Progress("explaining"), backend.open_backend(config, read_only=True) as found:
         view = _view(config, listener, options.principal, found.catalog.snapshot)
-        explained = await explain_name(options.name, view, found.cluster, found.admin)
+        explained = await explain_name(options.name, view, found.cluster.index, found.admin)
         permitted = _permitted(config, view, options)
     namespace = explained.policies_of
     policies = [] if namespace is None else rows(Policies(config.policies), namespace)

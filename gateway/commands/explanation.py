@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.entities import Alias, TopicEntry
@@ -17,15 +17,6 @@ from gateway.decision import Denied
 from gateway.names import InvalidName, LogicalName
 from gateway.topic_ids import TopicIndex
 from gateway.views.view import View
-
-
-class Topics(Protocol):
-    """The cluster's topics (gateway/cluster/cluster.py)."""
-
-    @property
-    def index(self) -> TopicIndex:
-        """As of the last listing."""
-        ...
 
 
 class ExplainedConfig(NamedTuple):
@@ -115,66 +106,53 @@ class Explained:
         return "exists" if self.missing is None else f"'{self.missing}' does not exist"
 
 
-async def explain_name(spelled: str, view: View, cluster: Topics, admin: ClusterAdmin) -> Explained:
-    """Explain the name ``spelled`` in a view. Raises OSError when the cluster does not answer."""
+async def explain_name(
+    spelled: str, view: View, index: TopicIndex, admin: ClusterAdmin
+) -> Explained:
+    """Explain the name ``spelled`` in a view; ``index`` has the cluster's topics. Raises OSError
+    when the cluster does not answer."""
+    snapshot = view.snapshot
     try:
         path = view.namespace_named(spelled)
-        if path is not None:
-            return _namespace(path, view.snapshot)
-        name = view.parse(spelled)
+        name = LogicalName(path, "") if path is not None else view.parse(spelled)
+        flat = snapshot.flat_of(name) if path is None else None
     except InvalidName as error:
         return Explained(None, refusal=str(error))
-    return await _topic(spelled, name, view, cluster, admin)
-
-
-def _namespace(path: str, snapshot: Snapshot) -> Explained:
-    missing = snapshot.missing_tier(path)
-    return Explained(
-        "namespace",
-        logical=path,
-        namespace=path,
-        missing=missing,
-        deleting=snapshot.deleting_tier(path),
-        exists=missing is None,
-        configs=() if missing is not None else _inherited(snapshot, path),
-    )
-
-
-async def _topic(
-    spelled: str, name: LogicalName, view: View, cluster: Topics, admin: ClusterAdmin
-) -> Explained:
-    snapshot = view.snapshot
-    resolved = view.resolve(spelled.encode())
-    refused = isinstance(resolved, Denied)
-    try:
-        flat = snapshot.flat_of(name)
-    except InvalidName as error:
-        return Explained(None, refusal=str(error))
-    entry = snapshot.entry_of(name)
     missing = snapshot.missing_tier(name.namespace)
-    wire = None if flat is None else flat.encode()
-    exists = wire is not None and not refused and cluster.index.exists(wire)
-    configs: tuple[ExplainedConfig, ...] = ()
-    topic_id = None
-    if exists and flat is not None and wire is not None:
-        virtual = None if entry is None else entry.id_under(name)
-        topic_id = _id_text(virtual or cluster.index.id_of(wire))
-        owner = name if entry is None else entry.name
-        configs = await _effective(flat, owner, entry, snapshot, admin)
-    elif missing is None and not refused:
-        configs = _inherited(snapshot, name.namespace)
-    return Explained(
-        "topic",
-        logical=str(name),
+    explained = Explained(
+        "namespace",
+        logical=name.namespace,
         namespace=name.namespace,
         missing=missing,
         deleting=snapshot.deleting_tier(name.namespace),
-        refusal=resolved.message if isinstance(resolved, Denied) else None,
+        exists=missing is None,
+        configs=() if missing is not None else _inherited(snapshot, name.namespace),
+    )
+    if path is not None:
+        return explained
+    resolved = view.resolve(spelled.encode())
+    entry = snapshot.entry_of(name)
+    explained = replace(
+        explained,
+        kind="topic",
+        logical=str(name),
         flat=flat,
-        exists=exists,
-        topic_id=topic_id,
         entry=entry,
-        configs=configs,
+        exists=False,
+    )
+    if isinstance(resolved, Denied):
+        return replace(explained, refusal=resolved.message, configs=())
+    wire = b"" if flat is None else flat.encode()
+    if flat is None or not index.exists(wire):
+        return explained
+    topic_id = (None if entry is None else entry.id_under(name)) or index.id_of(wire)
+    return replace(
+        explained,
+        exists=True,
+        topic_id=None if topic_id is None else id_text(uuid.UUID(bytes=topic_id)),
+        configs=await _effective(
+            flat, name if entry is None else entry.name, entry, snapshot, admin
+        ),
     )
 
 
@@ -193,7 +171,14 @@ async def _effective(
     inherited = snapshot.effective_configs(owner.namespace)
     own = frozenset(() if entry is None else entry.own_configs)
     found = []
-    for config in await _describe(flat, admin):
+    response = await admin.ask(describe_configs([flat], None), changes=False)
+    (result,) = response.results
+    if int(result.error_code):
+        raise CommandError(
+            f"the configs of topic '{flat}' were not described by the broker: "
+            f"{result.error_message or result.error_code.name.upper()}; try again"
+        )
+    for config in result.configs:
         key, value, source = str(config.name), config.value, int(config.config_source)
         if source != ConfigSource.DYNAMIC_TOPIC_CONFIG:
             where = f"broker ({source_name(source)})"
@@ -203,18 +188,3 @@ async def _effective(
             where = "topic"
         found.append(ExplainedConfig(key, "" if value is None else str(value), where))
     return tuple(sorted(found, key=lambda one: one.key))
-
-
-async def _describe(flat: str, admin: ClusterAdmin) -> Any:
-    response = await admin.ask(describe_configs([flat], None), changes=False)
-    (result,) = response.results
-    if int(result.error_code):
-        raise CommandError(
-            f"the configs of topic '{flat}' were not described by the broker: "
-            f"{result.error_message or result.error_code.name.upper()}; try again"
-        )
-    return result.configs
-
-
-def _id_text(topic_id: bytes | None) -> str | None:
-    return None if topic_id is None else id_text(uuid.UUID(bytes=topic_id))

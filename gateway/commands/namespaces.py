@@ -171,8 +171,7 @@ def request_name(name: LogicalName, namespaces: Collection[str] = ()) -> str:
 
 
 def namespace_argument(text: str) -> str:
-    """The path that a ``--namespace`` names: a final colon is allowed, a leading one is kept,
-    the gateway checks the tiers."""
+    """The path that a ``--namespace`` names: a final colon is allowed, a leading one is kept."""
     return text if text == ROOT else text.removesuffix(DELIMITER)
 
 

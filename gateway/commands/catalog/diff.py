@@ -190,8 +190,7 @@ def _order(one: Difference) -> tuple[int, int, str]:
 
 
 def differences_text(found: Sequence[Difference]) -> str:
-    """The differences for people: ``+`` is added, ``~`` changed, ``-`` removed; and how many.
-    Secrets are not shown."""
+    """The differences for people: ``+`` is added, ``~`` changed, ``-`` removed. No secrets."""
     lines = []
     for one in found:
         sign = "+" if one.before is None else "-" if one.after is None else "~"

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Final
 
 from gateway.catalog.entities import Change, Namespace, key_of
@@ -116,9 +116,11 @@ async def commit(catalog: Catalog, found: Sequence[Difference]) -> Snapshot:
             try:
                 snapshot = await catalog.change(_decide(batch, batch if start else found))
             except _Outdated as error:
+                done = f"only {start:,} of {counted(len(found), 'change')} were committed"
                 raise CommandError(
-                    f"the catalog has changed meanwhile ({error}), so {_committed(start, found)}; "
-                    "import once more to see what is left to do"
+                    f"the catalog has changed meanwhile ({error}), so "
+                    f"{done if start else 'nothing was committed'}; import once more to see what "
+                    "is left to do"
                 ) from None
             except CatalogUnavailable as error:
                 raise Unavailable(
@@ -138,12 +140,6 @@ def _decide(batch: Sequence[Difference], unchanged: Sequence[Difference]) -> Dec
     return decide
 
 
-def _committed(number: int, found: Sequence[Difference]) -> str:
-    if not number:
-        return "nothing was committed"
-    return f"only {number:,} of {counted(len(found), 'change')} were committed"
-
-
 async def judged(
     context: Context, imported: Imported, found: Sequence[Difference], *, adopt: bool
 ) -> list[Problem]:
@@ -155,13 +151,13 @@ async def judged(
     snapshot = context.catalog.snapshot
     result = snapshot.apply([one.change for one in found], snapshot.version + 1)
     changed = [one.after for one in found if isinstance(one.after, Namespace)]
-    made = [one.path for one in changed if one.path not in snapshot.namespaces]
+    made = {one.path for one in changed if one.path not in snapshot.namespaces}
     async with Progress("asking the brokers about the configs of namespaces") as progress:
-        told = await _config_problems(context, imported, result, changed, progress)
+        reasons = await _config_problems(context, imported, result, changed, progress)
     if made:
         await context.cluster.refresh()
-        told += _capture_problems(context, imported, result, made, adopt=adopt)
-    return told
+        reasons += _capture_problems(context, imported, result, made, adopt=adopt)
+    return reasons
 
 
 async def _config_problems(
@@ -171,7 +167,7 @@ async def _config_problems(
     changed: Sequence[Namespace],
     progress: Progress,
 ) -> list[Problem]:
-    told = []
+    problems_found = []
     good: set[frozenset[tuple[str, str]]] = {frozenset()}
     for number, one in enumerate(changed):
         progress.text = f"{number:,} of {len(changed):,}"
@@ -185,8 +181,8 @@ async def _config_problems(
             continue
         key, message = await _culprit(context, one.configs, denied.message)
         text = f"{message.rstrip('.')}, says the broker of namespace '{one.path}'; correct it"
-        told.append(imported.problem(key_of(one), text, key))
-    return told
+        problems_found.append(imported.problem(key_of(one), text, key))
+    return problems_found
 
 
 async def _culprit(context: Context, configs: Mapping[str, str], message: str) -> tuple[str, str]:
@@ -199,25 +195,20 @@ async def _culprit(context: Context, configs: Mapping[str, str], message: str) -
 
 
 def _capture_problems(
-    context: Context, imported: Imported, result: Snapshot, made: Sequence[str], *, adopt: bool
-) -> list[Problem]:
-    tiers = frozenset(made)
+    context: Context, imported: Imported, result: Snapshot, made: Set[str], *, adopt: bool
+) -> Iterator[Problem]:
     flats: defaultdict[str, list[bytes]] = defaultdict(list)
     for flat in context.cluster.index.names():
         tier = result.folds_into(flat.decode())
-        if tier in tiers:
+        if tier is not None and tier in made:
             flats[tier].append(flat)
-    told = []
+    step = "--adopt-existing makes them its own"
+    if adopt:
+        step = "give them an entry in 'topics', with 'flat' and a 'name' in it"
     for path, inside in sorted(flats.items()):
         captured = captured_by(result, [path], inside)
         if adopt:
             captured = [flat for flat in captured if decode(flat).namespace != path]
-        if not captured:
-            continue
-        text = f"would take over existing topics: {shortened(captured)}; " + (
-            "give them an entry in 'topics', with 'flat' and a 'name' in it"
-            if adopt
-            else "--adopt-existing makes them its own"
-        )
-        told.append(imported.problem(("namespace", path), text))
-    return told
+        if captured:
+            text = f"would take over existing topics: {shortened(captured)}; {step}"
+            yield imported.problem(("namespace", path), text)

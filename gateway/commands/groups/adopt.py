@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Final
 
 from gateway.acl_model import Operation
@@ -152,8 +151,8 @@ def row_json(row: Row) -> dict[str, object]:
     return {
         "topic": row.partition.topic,
         "partition": row.partition.number,
-        "source": None if row.source is None else asdict(row.source),
-        "target": None if row.target is None else asdict(row.target),
+        "source": None if row.source is None else row.source._asdict(),
+        "target": None if row.target is None else row.target._asdict(),
         "action": row.action,
     }
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from gateway.commands.client import RETRIABLE, GatewayClient
@@ -50,8 +49,7 @@ class Partition(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """What a group has committed of a partition. ``leader_epoch`` is -1 where it is not known."""
 
     offset: int
@@ -127,7 +125,8 @@ class Groups:
         which. A group that may not be described is left out."""
         wanted = set(topics)
         found: dict[str, set[str]] = {}
-        for address in await self._brokers():
+        metadata = await self._client.ask(Request("MetadataRequest", 13, {"topics": ()}))
+        for address in sorted(Address(one.host, one.port) for one in metadata.entity.brokers):
             client = self._client_at(address)
             answer = await client.ask(_EVERY_GROUP, lambda listed: [listed])
             code = int(answer.entity.error_code)
@@ -170,14 +169,8 @@ class Groups:
             self._coordinators[group] = self._client_at(Address(found.host, found.port))
         return self._coordinators[group]
 
-    async def _brokers(self) -> list[Address]:
-        answer = await self._client.ask(Request("MetadataRequest", 13, {"topics": ()}))
-        return sorted(Address(one.host, one.port) for one in answer.entity.brokers)
-
     def _client_at(self, address: Address) -> GatewayClient:
-        if address not in self._at:
-            self._at[address] = self._client.at(address)
-        return self._at[address]
+        return self._at.setdefault(address, self._client.at(address))
 
 
 _EVERY_GROUP: Final = Request("ListGroupsRequest", _LIST_VERSIONS[1], {})

@@ -1,5 +1,4 @@
-"""``topics --move``, ``--adopt`` and ``--release``: topics get another namespace (KIP-37: Move),
-without being copied."""
+"""``topics --move``, ``--adopt``, ``--release``: topics get another namespace (KIP-37: Move)."""
 
 from __future__ import annotations
 
@@ -232,7 +231,18 @@ async def release(admin: Admin, options: argparse.Namespace) -> Output:
             f"team-a:{name.topic}"
         )
     async with Progress(f"releasing topic '{name}'"):
-        outcome = await _release_topic(admin, name, validate_only=options.validate_only)
+        (topic,) = await admin.topics([request_name(name)])
+        outcome = topic.outcome
+        if outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
+            outcome = replace(outcome, message=f"Topic '{name}' does not exist.")
+        else:
+            changes = [(RELEASE, SET, "true")]
+            outcome = await admin.alter(
+                request_name(name), changes, validate_only=options.validate_only
+            )
+            if outcome.repeated and outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
+                # It was there: an attempt whose response was lost released it.
+                outcome = replace(outcome, code=0)
     if outcome.code:
         raise CommandError(rejection(f"topic '{name}'", "released", outcome))
     text = f"Released topic {name}: it has its plain name in the default namespace again."
@@ -240,15 +250,3 @@ async def release(admin: Admin, options: argparse.Namespace) -> Output:
         text = f"Topic {name} could be released."
     content = {"topic": str(name), "released": True, "validate_only": options.validate_only}
     return Output(content, text)
-
-
-async def _release_topic(admin: Admin, name: LogicalName, *, validate_only: bool) -> Outcome:
-    """IncrementalAlterConfigs SET of ``gateway.release``."""
-    written = request_name(name)
-    (topic,) = await admin.topics([written])
-    if topic.outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
-        return replace(topic.outcome, message=f"Topic '{name}' does not exist.")
-    outcome = await admin.alter(written, [(RELEASE, SET, "true")], validate_only=validate_only)
-    if outcome.repeated and outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
-        return replace(outcome, code=0)  # it was there: an attempt without a response released it
-    return outcome
