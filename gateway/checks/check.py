@@ -135,15 +135,12 @@ def _plan_as_json(one: ListenerPlan) -> dict[str, object]:
     return content
 
 
-def _shown(brokers: dict[int, Address]) -> Iterator[tuple[str, str]]:
+def _shown(brokers: dict[int, Address]) -> list[tuple[str, str]]:
     """Every broker, or the first ones and the last one."""
     items = [(str(node), str(address)) for node, address in brokers.items()]
-    if len(items) <= MAX_ROWS:
-        yield from items
-        return
-    yield from items[: MAX_ROWS - 2]
-    yield "...", f"{len(items) - MAX_ROWS + 1} more"
-    yield items[-1]
+    if len(items) > MAX_ROWS:
+        items[MAX_ROWS - 2 : -1] = [("...", f"{len(items) - MAX_ROWS + 1} more")]
+    return items
 
 
 def _unresolved(config: Config) -> list[Problem]:
@@ -213,23 +210,18 @@ def homes_not_seeded(config: Config) -> Iterator[Problem]:
             )
 
 
-def policy_problems(config: Config) -> list[Problem]:
+def policy_problems(config: Config) -> Iterator[Problem]:
     """Policy classes that cannot be loaded on this machine."""
-    problems = []
-    for key, block in _blocks(config):
-        if block.class_name is None:
-            continue
-        try:
-            load_class(block.class_name)
-        except PolicyError as error:
-            text = f"{error}; correct it, or put its module on PYTHONPATH"
-            problems.append(Problem((*key, KEY), text))
-    return problems
-
-
-def _blocks(config: Config) -> Iterator[tuple[Key, PolicyBlock]]:
     policies = config.policies
-    yield ("policies", "everywhere"), policies.everywhere
-    yield ("policies", "default_namespace"), policies.default_namespace
-    for namespace, block in policies.namespaces.items():
-        yield ("policies", "namespaces", namespace), block
+    blocks: dict[Key, PolicyBlock] = {
+        ("everywhere",): policies.everywhere,
+        ("default_namespace",): policies.default_namespace,
+        **{("namespaces", path): block for path, block in policies.namespaces.items()},
+    }
+    for key, block in blocks.items():
+        if block.class_name is not None:
+            try:
+                load_class(block.class_name)
+            except PolicyError as error:
+                text = f"{error}; correct it, or put its module on PYTHONPATH"
+                yield Problem(("policies", *key, KEY), text)

@@ -50,7 +50,8 @@ _VERSION: Final = 3
 
 async def _add(admin: Admin, options: argparse.Namespace) -> Output:
     acls = in_order(acls_to_add(options))
-    if any(_is_deprecated(one.entry) for one in acls):
+    deprecated = Operation.IDEMPOTENT_WRITE, Permission.ALLOW
+    if any((one.entry.operation, one.entry.permission) == deprecated for one in acls):
         print_error(_DEPRECATED)
     async with Progress(f"adding {counted(len(acls), 'ACL')}"):
         outcomes = list(zip(acls, await create_acls(admin, acls), strict=True))
@@ -115,10 +116,6 @@ async def _described(admin: Admin, filters: Sequence[AclFilter]) -> list[AclBind
         step = _STEPS.get(outcome.error, "").replace("ALTER", "DESCRIBE", 1)
         raise CommandError(rejection("the list of ACLs", "read", outcome, step))
     return found
-
-
-def _is_deprecated(entry: AclEntry) -> bool:
-    return entry.operation is Operation.IDEMPOTENT_WRITE and entry.permission is Permission.ALLOW
 
 
 def _table(acls: Sequence[AclBinding]) -> str:

@@ -132,12 +132,7 @@ def add_client_command(parsers: Parsers, command: Command) -> None:
                 flag, dest="action", action="store_const", const=action.name, help=text
             )
     add_flags(parser, command.flags)
-    parser.set_defaults(run=lambda options: run_client(command, options))
-
-
-def run_client(command: Command, options: argparse.Namespace) -> int:
-    """Run what the options request of a gateway; returns the exit status."""
-    return run(lambda: _ask_gateway(command, options), options)
+    parser.set_defaults(run=lambda options: run(lambda: _ask_gateway(command, options), options))
 
 
 def run(command: Callable[[], Awaitable[Output]], options: argparse.Namespace) -> int:

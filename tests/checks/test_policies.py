@@ -29,7 +29,7 @@ def test_every_block_is_looked_at(tmp_path: Path) -> None:
         "default_namespace": WRONG,
         "namespaces": {"org": block(), "org:apache": WRONG},
     }
-    problems = policy_problems(config_samples.config(tmp_path, policies=policies))
+    problems = list(policy_problems(config_samples.config(tmp_path, policies=policies)))
     assert [key_text(problem.key) for problem in problems] == [
         f"policies.everywhere.{KEY}",
         f"policies.default_namespace.{KEY}",

@@ -160,7 +160,10 @@ def test_what_is_listed(line: str, expected: list[str]) -> None:
         (f'--add {BOB} --namespace ""', "the default namespace has no ACLs of its own"),
         (f"--add {BOB} --cluster --resource-pattern-type prefixed", "literal only"),
         (f"--add {BOB} --operation write --group g", "a group has no operation Write; there"),
-        (f"--add {BOB} --operation ClusterAction --topic x", "a topic has no operation ClusterAction"),
+        (
+            f"--add {BOB} --operation ClusterAction --topic x",
+            "a topic has no operation ClusterAction",
+        ),
         (f"--add {BOB} --producer --group g", "--producer needs --topic or --namespace"),
         (f"--add {BOB} --consumer --topic x", "--consumer needs --group and --topic"),
         (f"--add {BOB} --consumer --topic x --group g --cluster", "no other resource"),
