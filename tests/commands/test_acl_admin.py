@@ -2,38 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
 
 from gateway.acl_model import Operation, PatternType, Permission, ResourceType
 from gateway.acls.authorizer import AclFilter
 from gateway.commands import acls as acl_command
 from gateway.commands.acls import create_acls, delete_acls, describe_acls, in_order
-from gateway.commands.admin import Admin
-from gateway.commands.client import GatewayClient
-from gateway.config.models import parse_address
 from tests.changes.acl_requests import acl, text_of
 from tests.commands.fake_acls import FakeAcls
 from tests.commands.fake_gateway import drop_after, drop_before
+from tests.commands.running import admin_at
 
 TEXTS = [f"ALLOW READ User:u{n}@10.0.0.1 GROUP:PREFIXED:g{n}" for n in range(5)]
 FILTERS = [AclFilter(ResourceType.GROUP, f"g{n}", PatternType.PREFIXED) for n in range(5)]
 
 
-@asynccontextmanager
-async def admin(gateway: FakeAcls) -> AsyncIterator[Admin]:
-    client = GatewayClient([parse_address(gateway.address)], timeout=120)
-    try:
-        yield Admin(client)
-    finally:
-        client.close()
-
-
 async def test_what_is_made_is_described_and_deleted() -> None:
     acls = [acl(text) for text in TEXTS]
-    async with FakeAcls() as gateway, admin(gateway) as asking:
+    async with FakeAcls() as gateway, admin_at(gateway) as asking:
         assert [one.code for one in await create_acls(asking, acls)] == [0] * 5
         found, outcome = await describe_acls(asking, [*FILTERS, AclFilter()])
         assert (found, outcome.code) == (acls, 0)
@@ -45,7 +31,7 @@ async def test_what_is_made_is_described_and_deleted() -> None:
 
 async def test_more_than_one_request_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acl_command, "BATCH", 2)
-    async with FakeAcls() as gateway, admin(gateway) as asking:
+    async with FakeAcls() as gateway, admin_at(gateway) as asking:
         assert len(await create_acls(asking, [acl(text) for text in TEXTS])) == 5
         assert [len(one.creations) for one in gateway.asked("CreateAcls")] == [2, 2, 1]
         gone, outcomes = await delete_acls(asking, FILTERS)
@@ -58,7 +44,7 @@ async def test_every_part_of_a_filter_is_sent() -> None:
     host = "10.0.0.1"
     who = ("User:a", host, Operation.WRITE, Permission.DENY)
     asked = AclFilter(ResourceType.TOPIC, "x", PatternType.MATCH, *who)
-    async with FakeAcls() as gateway, admin(gateway) as asking:
+    async with FakeAcls() as gateway, admin_at(gateway) as asking:
         await describe_acls(asking, [asked])
         (sent,) = gateway.asked("DescribeAcls")
         assert (sent.resource_type_filter, sent.resource_name_filter) == (2, "x")
@@ -68,7 +54,7 @@ async def test_every_part_of_a_filter_is_sent() -> None:
 
 async def test_every_version() -> None:
     for version in (1, 2, 3):
-        async with FakeAcls() as gateway, admin(gateway) as asking:
+        async with FakeAcls() as gateway, admin_at(gateway) as asking:
             gateway.highest = dict.fromkeys(("CreateAcls", "DescribeAcls", "DeleteAcls"), version)
             await create_acls(asking, [acl(TEXTS[0])])
             found, _ = await describe_acls(asking, [AclFilter()])
@@ -78,7 +64,7 @@ async def test_every_version() -> None:
 
 
 async def test_a_lost_connection_and_an_error_that_passes() -> None:
-    async with FakeAcls() as gateway, admin(gateway) as asking:
+    async with FakeAcls() as gateway, admin_at(gateway) as asking:
         gateway.faults["CreateAcls"] += [drop_before, drop_after]
         (outcome,) = await create_acls(asking, [acl(TEXTS[0])])
         assert outcome.code == 0

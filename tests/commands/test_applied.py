@@ -8,13 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gateway.commands.admin import Admin
-from gateway.commands.client import GatewayClient
 from gateway.commands.namespaces import ROOT, Name
 from gateway.commands.policies import Applied, applied_text, of_namespace, of_topic, policies_json
-from gateway.config.models import Address
 from gateway.policies.told import Row
-from tests.commands.fake_gateway import HOST, FakeGateway
-from tests.commands.running import topics
+from tests.commands.fake_gateway import FakeGateway
+from tests.commands.running import admin_at, topics
 
 VALIDATE = ("--create", "--validate-only")
 
@@ -29,9 +27,8 @@ async def asking(*namespaces: str) -> AsyncIterator[tuple[FakeGateway, Admin]]:
     async with FakeGateway(*namespaces) as gateway:
         for path in (*namespaces, ""):
             gateway.policies[path] = f"max_topics=5 (policies.namespaces.{path}, enforce)"
-        client = GatewayClient([Address(HOST, gateway.port)], timeout=120)
-        yield gateway, Admin(client)
-        client.close()
+        async with admin_at(gateway) as admin:
+            yield gateway, admin
 
 
 @pytest.mark.parametrize(
