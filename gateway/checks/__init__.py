@@ -1,1 +1,1 @@
-"""What can be said of a configuration without serving."""
+"""The command ``check``: findings about a configuration, without serving."""

@@ -1,13 +1,12 @@
-"""``kafka-gateway check --cluster``: what the gateway's identities may do with its own topic.
+"""``kafka-gateway check --cluster``: the rights of the gateway's identities on the catalog's topic.
 
-The brokers are asked, and nothing is changed: they say which operations are authorized (KIP-430).
+The brokers respond which operations are authorized (KIP-430); nothing is changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
 from gateway.brokers.messages import ClusterAdmin
@@ -19,7 +18,7 @@ CLIENTS_KEY: Final[Key] = ("clusters", 0, "security")
 OWN_KEY: Final[Key] = ("catalog", "security")
 
 NEEDED: Final = (Operation.READ, Operation.WRITE, Operation.DESCRIBE_CONFIGS)
-"""What the catalog's identity does with its topic."""
+"""The operations of the catalog's identity on its topic."""
 
 DANGEROUS: Final = (
     Operation.READ,
@@ -28,67 +27,66 @@ DANGEROUS: Final = (
     Operation.ALTER,
     Operation.ALTER_CONFIGS,
 )
-"""What nobody else should be able to do with it; its records hold the verifiers of passwords."""
+"""The operations that no other identity should have; its records hold SCRAM credentials."""
 
 _METADATA: Final = 9
 _FIND_COORDINATOR: Final = 3
 _TRANSACTION: Final = 1
 _UNKNOWN_TOPIC: Final = 3
-_NOT_TOLD: Final = -(2**31)
+_UNKNOWN_OPERATIONS: Final = -(2**31)
 _AUTHORIZATION_FAILED: Final = frozenset({29, 53})
 
 
-@dataclass(frozen=True, slots=True)
-class Rights:
-    """What one identity may do with the catalog's topic, and whether the transactional id is open
-    to it. ``exists``: there is such a topic, as far as it is told. ``operations`` None: the
-    brokers do not say."""
+class Rights(NamedTuple):
+    """The rights of one identity on the catalog's topic, and whether it may use the transactional
+    id. ``exists``: the topic exists, as far as it can see. ``operations`` None: the brokers do not
+    report them."""
 
     exists: bool
     operations: frozenset[Operation] | None
     transactional_id: bool
 
     def among(self, wanted: Iterable[Operation]) -> list[str]:
-        """Those of these operations that it has, by name."""
+        """The names of the operations among ``wanted`` that it has."""
         return [one.name for one in wanted if one in (self.operations or ())]
 
     def as_json(self) -> dict[str, object]:
-        """For programs."""
-        told = None if self.operations is None else sorted(one.name for one in self.operations)
-        return {"operations": told, "transactional_id": self.transactional_id}
+        """The rights for programs."""
+        names = None if self.operations is None else sorted(one.name for one in self.operations)
+        return {"operations": names, "transactional_id": self.transactional_id}
 
 
-async def rights_of(asker: ClusterAdmin) -> Rights:
-    """What the brokers say of an identity. Raises OSError."""
+async def rights_of(admin: ClusterAdmin) -> Rights:
+    """The rights of the identity of ``admin``, by the brokers. Raises OSError."""
     values = {
         "topics": [{"name": CATALOG_TOPIC}],
         "allow_auto_topic_creation": False,
         "include_topic_authorized_operations": True,
     }
-    response = await asker.ask(Request("MetadataRequest", _METADATA, values), changes=False)
+    response = await admin.ask(Request("MetadataRequest", _METADATA, values), changes=False)
     (topic,) = response.topics
     code = int(topic.error_code)
     if code == _UNKNOWN_TOPIC:
         return Rights(False, None, False)
     if code in _AUTHORIZATION_FAILED:
-        return Rights(True, frozenset(), await _takes_id(asker))
-    bits = int(getattr(topic, "topic_authorized_operations", _NOT_TOLD))
+        return Rights(True, frozenset(), await _may_use_id(admin))
+    bits = int(getattr(topic, "topic_authorized_operations", _UNKNOWN_OPERATIONS))
     operations = None
-    if bits != _NOT_TOLD:
+    if bits != _UNKNOWN_OPERATIONS:
         operations = frozenset(one for one in Operation if bits & (1 << one))
-    return Rights(True, operations, await _takes_id(asker))
+    return Rights(True, operations, await _may_use_id(admin))
 
 
-async def _takes_id(asker: ClusterAdmin) -> bool:
-    """Whether the id may be described, which whoever may write with it may."""
+async def _may_use_id(admin: ClusterAdmin) -> bool:
+    """Whether the id may be described, which WRITE on it implies."""
     values = {"key": CATALOG_TOPIC, "key_type": _TRANSACTION}
     request = Request("FindCoordinatorRequest", _FIND_COORDINATOR, values)
-    response = await asker.ask(request, changes=False)
+    response = await admin.ask(request, changes=False)
     return int(response.error_code) not in _AUTHORIZATION_FAILED
 
 
 def exposure(clients: Rights, *, one_identity: bool) -> Iterator[Problem]:
-    """What clients' connections may do with the catalog at the brokers."""
+    """A warning if clients' connections have rights on the catalog at the brokers."""
     may = clients.among(DANGEROUS)
     if not clients.exists or not (may or clients.transactional_id or clients.operations is None):
         return
@@ -112,7 +110,7 @@ def exposure(clients: Rights, *, one_identity: bool) -> Iterator[Problem]:
 
 
 def lacking(own: Rights, key: Key) -> Iterator[Problem]:
-    """What the catalog's identity needs and does not have."""
+    """Problems for the rights that the catalog's identity lacks."""
     if not own.exists or own.operations is None:
         return
     missing = [one.name for one in NEEDED if one not in own.operations]

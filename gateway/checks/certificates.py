@@ -1,15 +1,15 @@
-"""What ``kafka-gateway check`` says of certificates: when they expire, whose names they hold."""
+"""Certificates of listeners: when they expire, and the names that they are for."""
 
 from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from cryptography import x509
 
+from gateway.commands.output import shortened
 from gateway.config.errors import Key, Problem
 from gateway.config.models import Config, Listener
 from gateway.connections.listeners import listener_addresses
@@ -18,11 +18,10 @@ from gateway.tls.files import TlsError, read_certificates, seconds_left
 from gateway.tls.listener import EXPIRES_SOON, expiry_text
 
 MAX_SHOWN: Final = 4
-"""Names that a problem lists one by one."""
+"""Names that a problem lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class CertificateFacts:
+class CertificateFacts(NamedTuple):
     """``names`` are host names and addresses of the first certificate; ``expires`` is when the
     first of the chain does."""
 
@@ -32,7 +31,7 @@ class CertificateFacts:
 
 
 def certificate_facts(listener: Listener) -> CertificateFacts | None:
-    """What a listener shows its clients; None without TLS. Raises TlsError."""
+    """The facts of a listener's certificate; None without TLS. Raises TlsError."""
     if listener.tls is None:
         return None
     chain = read_certificates("certificate", listener.tls.certificate)
@@ -41,7 +40,7 @@ def certificate_facts(listener: Listener) -> CertificateFacts | None:
 
 
 def certificate_problems(config: Config) -> Iterator[Problem]:
-    """Certificates that no client with Kafka's defaults accepts."""
+    """Certificates that clients with Kafka's defaults reject."""
     ranges = NodeIdRanges.parse(config.clusters[0].node_ids)
     for key, listener, facts in _found(config):
         path = f"'{_path(listener)}'"
@@ -50,17 +49,16 @@ def certificate_problems(config: Config) -> Iterator[Problem]:
             yield Problem(key, text)
         missing = [host for host in _hosts(listener, ranges) if not covers(facts.names, host)]
         if missing:
-            shown = ", ".join(f"'{host}'" for host in missing[:MAX_SHOWN])
-            more = f" and {len(missing) - MAX_SHOWN} more" if len(missing) > MAX_SHOWN else ""
+            shown = shortened((f"'{host}'" for host in missing), MAX_SHOWN)
             text = (
-                f"{path} is not for {shown}{more}, which clients are told to connect to; "
+                f"{path} is not for {shown}, which clients are told to connect to; "
                 "get one with these subject alternative names"
             )
             yield Problem(key, text)
 
 
 def certificate_warnings(config: Config) -> Iterator[Problem]:
-    """Certificates that will soon be of no use."""
+    """Certificates that expire soon."""
     for key, listener, facts in _found(config):
         if 0 < facts.seconds_left < EXPIRES_SOON:
             text = f"'{_path(listener)}' {expiry_text(facts.seconds_left)}; renew it"
@@ -83,14 +81,14 @@ def _found(config: Config) -> Iterator[tuple[Key, Listener, CertificateFacts]]:
     for index, listener in enumerate(config.listeners):
         try:
             facts = certificate_facts(listener)
-        except TlsError:  # told when the file was loaded, or in the next moment's log
+        except TlsError:  # reported when the file was loaded
             continue
         if facts is not None:
             yield ("listeners", index, "tls", "certificate"), listener, facts
 
 
 def _hosts(listener: Listener, ranges: NodeIdRanges) -> Iterator[str]:
-    """Every host that clients of the listener are told."""
+    """Every host that the listener advertises."""
     yield listener.advertised_host
     names = listener_addresses(listener, ranges).names
     if names is not None:

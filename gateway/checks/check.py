@@ -1,8 +1,8 @@
-"""``kafka-gateway check FILE``: would this configuration work on this machine?
+"""``kafka-gateway check FILE``: whether a configuration would work on this machine.
 
-The file's own mistakes are found by ``load_config``. This resolves every name in it, binds every
-port, reads every certificate and loads every policy class. Nothing is connected to, unless it is
-asked for (``checks/cluster.py``).
+``load_config`` finds the file's own mistakes. This resolves every name in it, binds every port,
+reads every certificate and loads every policy class. It connects to nothing (see
+``checks/cluster.py`` for that).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gateway.checks.certificates import (
     CertificateFacts,
@@ -19,25 +19,22 @@ from gateway.checks.certificates import (
     certificate_problems,
     certificate_warnings,
 )
-from gateway.checks.exposure import exposures
-from gateway.checks.named import homes_not_seeded, policy_problems
-from gateway.checks.port_probe import probe
-from gateway.config.errors import Key, Problem
+from gateway.checks.listeners import exposures, probe
+from gateway.config.errors import Key, Problem, nearest
 from gateway.config.models import Address, Config
+from gateway.config.policies import PolicyBlock
 from gateway.config_file.rules import Parts, port_claims
 from gateway.connections.listeners import listener_addresses
+from gateway.names import parents
 from gateway.node_ids import NodeIdRanges
+from gateway.policies.instance import KEY, PolicyError, load_class
 
 MAX_ROWS = 16
 """Brokers of a listener that the table lists one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListenerPlan:
-    """What a listener's clients are told: its bootstrap address, and each broker's by node id.
-
-    ``security_protocol`` is what they need for it, ``certificate`` what they are shown.
-    """
+class ListenerPlan(NamedTuple):
+    """The addresses that a listener advertises: of the bootstrap, and of each broker by node id."""
 
     name: str
     bootstrap: Address
@@ -47,9 +44,9 @@ class ListenerPlan:
 
 
 def find_problems(config: Config) -> list[Problem]:
-    """Everything that would not work here."""
+    """Everything that would not work on this machine."""
     unresolved = _unresolved(config)
-    # A bind address without a meaning was told already.
+    # A bind address that does not resolve is a problem already.
     unknown = {problem.key[:-1] for problem in unresolved if problem.key[-1] in {"bind", "host"}}
     claims = [claim for claim in port_claims(Parts.of(config)) if claim.key[:-1] not in unknown]
     return [
@@ -61,8 +58,8 @@ def find_problems(config: Config) -> list[Problem]:
 
 
 def find_warnings(config: Config, *, of_cluster: bool = False) -> list[Problem]:
-    """What works now, and should be looked at all the same. ``of_cluster``: the cluster is asked
-    as well, and knows better what namespaces there are."""
+    """What works now, and may still be a mistake. ``of_cluster``: the cluster is queried as well,
+    so that its catalog is compared with the homes."""
     return [
         *certificate_warnings(config),
         *_unresolved_names(config),
@@ -94,37 +91,33 @@ def plan(config: Config) -> list[ListenerPlan]:
     return plans
 
 
-def table(plans: Sequence[ListenerPlan]) -> str:
-    """The plans, for people."""
-    rows = [("listener", "bootstrap.servers", "node id", "address")]
+def plan_rows(plans: Sequence[ListenerPlan]) -> list[tuple[str, ...]]:
+    """The plans as rows of a table, its head first."""
+    rows: list[tuple[str, ...]] = [("listener", "bootstrap.servers", "node id", "address")]
     for one in plans:
         name, bootstrap = one.name, str(one.bootstrap)
         for node, address in _shown(one.brokers):
             rows.append((name, bootstrap, node, address))
             name = bootstrap = ""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
-    return "\n".join(lines) + "\n"
+    return rows
 
 
 def as_json(
-    problems: Sequence[Problem],
-    told: Sequence[str],
+    errors: Sequence[str],
     plans: Sequence[ListenerPlan],
     warnings: Sequence[str] = (),
     cluster: Mapping[str, object] | None = None,
 ) -> str:
-    """The same for programs. ``told`` are the problems as lines, ``warnings`` likewise; ``cluster``
-    is what it says, if it was asked."""
+    """The findings for programs; ``errors`` and ``warnings`` are lines."""
     content: dict[str, object] = {
-        "ok": not problems,
-        "problems": list(told),
+        "ok": not errors,
+        "problems": list(errors),
         "warnings": list(warnings),
         "listeners": [_plan_as_json(one) for one in plans],
     }
     if cluster is not None:
         content["cluster"] = dict(cluster)
-    return json.dumps(content, indent=2) + "\n"
+    return json.dumps(content, indent=2)
 
 
 def _plan_as_json(one: ListenerPlan) -> dict[str, object]:
@@ -142,29 +135,26 @@ def _plan_as_json(one: ListenerPlan) -> dict[str, object]:
     return content
 
 
-def _shown(brokers: dict[int, Address]) -> Iterator[tuple[str, str]]:
+def _shown(brokers: dict[int, Address]) -> list[tuple[str, str]]:
     """Every broker, or the first ones and the last one."""
     items = [(str(node), str(address)) for node, address in brokers.items()]
-    if len(items) <= MAX_ROWS:
-        yield from items
-        return
-    yield from items[: MAX_ROWS - 2]
-    yield "...", f"{len(items) - MAX_ROWS + 1} more"
-    yield items[-1]
+    if len(items) > MAX_ROWS:
+        items[MAX_ROWS - 2 : -1] = [("...", f"{len(items) - MAX_ROWS + 1} more")]
+    return items
 
 
 def _unresolved(config: Config) -> list[Problem]:
-    asked = dict(_hosts(config))
-    reasons = _reasons(asked.values())
+    hosts = dict(_hosts(config))
+    reasons = _reasons(hosts.values())
     return [
         Problem(key, f"'{host}' does not resolve: {reason}; correct it, or make it known to DNS")
-        for key, host in asked.items()
+        for key, host in hosts.items()
         if (reason := reasons[host]) is not None
     ]
 
 
 def _unresolved_names(config: Config) -> Iterator[Problem]:
-    """Broker names that are not known here; brokers that there may never be need none."""
+    """Broker names that do not resolve here; a warning, since those brokers may never exist."""
     for index, one in enumerate(plan(config)):
         if config.listeners[index].broker_names is None:
             continue
@@ -176,18 +166,16 @@ def _unresolved_names(config: Config) -> Iterator[Problem]:
 
 
 def _exposed(config: Config) -> Iterator[Problem]:
-    found = {listener.name: what for listener, what in exposures(config)}
-    for index, listener in enumerate(config.listeners):
-        if listener.name in found:
-            text = f"'{listener.bind}' is open to other machines: {found[listener.name]}"
-            yield Problem(("listeners", index, "bind"), text)
+    for listener, reason in exposures(config):
+        key = ("listeners", config.listeners.index(listener), "bind")
+        yield Problem(key, f"'{listener.bind}' is open to other machines: {reason}")
 
 
 def _reasons(hosts: Iterable[str]) -> dict[str, str | None]:
-    """Why names do not resolve; None: they do. All are asked at once: a no may take seconds."""
-    asked = sorted(set(hosts))
-    with ThreadPoolExecutor(max_workers=min(16, len(asked) or 1)) as pool:
-        return dict(zip(asked, pool.map(_why_unresolved, asked), strict=True))
+    """Why names do not resolve; None: they do. All are looked up at once: each may take seconds."""
+    names = sorted(set(hosts))
+    with ThreadPoolExecutor(max_workers=min(16, len(names) or 1)) as pool:
+        return dict(zip(names, pool.map(_why_unresolved, names), strict=True))
 
 
 def _hosts(config: Config) -> Iterator[tuple[Key, str]]:
@@ -206,3 +194,34 @@ def _why_unresolved(host: str) -> str | None:
     except (OSError, UnicodeError) as error:
         return str(getattr(error, "strerror", None) or error).lower()
     return None
+
+
+def homes_not_seeded(config: Config) -> Iterator[Problem]:
+    """Homes that the file does not create. The catalog may have them all the same."""
+    known = {tier for namespace in config.namespaces for tier in parents(namespace)}
+    for principal, settings in config.principals.items():
+        if settings.home not in known:
+            near = nearest(settings.home, sorted(known))
+            hint = f"did you mean '{near}'?" if near else "add it there, or make it before"
+            yield Problem(
+                ("principals", principal, "home"),
+                f"'{settings.home}' is not among the namespaces of this file, and a principal"
+                f" without its home reaches nothing; {hint} (check --cluster looks in the catalog)",
+            )
+
+
+def policy_problems(config: Config) -> Iterator[Problem]:
+    """Policy classes that cannot be loaded on this machine."""
+    policies = config.policies
+    blocks: dict[Key, PolicyBlock] = {
+        ("everywhere",): policies.everywhere,
+        ("default_namespace",): policies.default_namespace,
+        **{("namespaces", path): block for path, block in policies.namespaces.items()},
+    }
+    for key, block in blocks.items():
+        if block.class_name is not None:
+            try:
+                load_class(block.class_name)
+            except PolicyError as error:
+                text = f"{error}; correct it, or put its module on PYTHONPATH"
+                yield Problem(("policies", *key, KEY), text)

@@ -9,10 +9,10 @@ import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from gateway.brokers.messages import TOPIC_RESOURCE, describe_configs
 from gateway.commands.answers import (
     Created,
     Described,
-    Outcome,
     Topic,
     config_of,
     created_of,
@@ -20,19 +20,17 @@ from gateway.commands.answers import (
     topic_of,
 )
 from gateway.commands.client import Answer, GatewayClient
+from gateway.commands.errors import Outcome
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER
-from gateway.rules.nested import element_class, has_field, make
+from protocol.requests import Request
 
 SET: Final = 0
 DELETE: Final = 1
 """Operations of IncrementalAlterConfigs (AlterConfigOp.OpType)."""
 
-TOPIC_RESOURCE: Final = 2
-"""ConfigResource.Type.TOPIC."""
-
 BATCH: Final = 500
-"""Resources and topics that one request asks for at most."""
+"""Resources and topics that one request names at most."""
 
 _ROOT = ":"
 _NAMESPACES = "gateway.namespaces"
@@ -42,13 +40,12 @@ _REQUEST_SECONDS = 30.0
 
 
 class Admin:
-    """Asks by wire what the commands need. Every method raises Unavailable, also when it is a
-    broker that answers."""
+    """Administrative requests for topics, namespaces and configs. Every method raises
+    Unavailable, also when it is a broker that answers."""
 
     def __init__(self, client: GatewayClient) -> None:
         self.client = client
         self._checked = False
-        self.timeout = client.timeout
 
     async def create(
         self,
@@ -60,50 +57,38 @@ class Admin:
         validate_only: bool = False,
     ) -> Created:
         """CreateTopics of one topic, or of the namespace ``org:``; None: the broker's default."""
-
-        def request(cls: type) -> Any:
-            topic = element_class(cls, "topics")
-            config = element_class(topic, "configs")
-            values = {
-                "name": name,
-                "num_partitions": _BROKER_DEFAULT if partitions is None else partitions,
-                "replication_factor": (
-                    _BROKER_DEFAULT if replication_factor is None else replication_factor
-                ),
-                "configs": tuple(
-                    make(config, {"name": key, "value": value})
-                    for key, value in (configs or {}).items()
-                ),
-            }
-            return make(
-                cls,
-                {
-                    "topics": (make(topic, values),),
-                    "timeout": self._broker_timeout(),
-                    "validate_only": validate_only,
-                },
-            )
-
-        answer = await self.client.ask("CreateTopicsRequest", request, lambda r: r.topics)
-        (outcome,) = await self._outcomes(answer, answer.entity.topics, "name", [name])
-        told = [topic for topic in answer.entity.topics if topic.name == name]
-        return created_of(outcome, told[0] if told else None)
+        topic = {
+            "name": name,
+            "num_partitions": _BROKER_DEFAULT if partitions is None else partitions,
+            "replication_factor": (
+                _BROKER_DEFAULT if replication_factor is None else replication_factor
+            ),
+            "configs": [{"name": key, "value": value} for key, value in (configs or {}).items()],
+        }
+        values = {
+            "topics": [topic],
+            "timeout": self._broker_timeout(),
+            "validate_only": validate_only,
+        }
+        request = Request("CreateTopicsRequest", 7, values)
+        answer = await self.client.ask(request, lambda response: response.topics)
+        topics = {topic.name: topic for topic in answer.entity.topics}
+        (outcome,) = await self._outcomes(answer, topics, [name])
+        return created_of(outcome, topics.get(name))
 
     async def delete(self, names: Sequence[str]) -> list[Outcome]:
         """DeleteTopics of topics and namespaces, all in one request, since a namespace goes only
-        along with all below it. One outcome a name, in their order."""
-
-        def request(cls: type) -> Any:
-            values: dict[str, object] = {"timeout": self._broker_timeout()}
-            if has_field(cls, "topics"):
-                topic = element_class(cls, "topics")
-                values["topics"] = tuple(make(topic, {"name": name}) for name in names)
-            else:
-                values["topic_names"] = tuple(names)
-            return make(cls, values)
-
-        answer = await self.client.ask("DeleteTopicsRequest", request, lambda r: r.responses)
-        return await self._outcomes(answer, answer.entity.responses, "name", names)
+        along with all below it. One outcome for each name, in their order."""
+        values = {
+            "topics": [{"name": name} for name in names],
+            "topic_names": names,  # before v6
+            "timeout": self._broker_timeout(),
+        }
+        request = Request("DeleteTopicsRequest", 6, values)
+        answer = await self.client.ask(request, lambda response: response.responses)
+        return await self._outcomes(
+            answer, {one.name: one for one in answer.entity.responses}, names
+        )
 
     async def describe(
         self, names: Sequence[str], keys: Sequence[str] | None = None, *, synonyms: bool = False
@@ -111,101 +96,64 @@ class Admin:
         """DescribeConfigs of topics and namespaces, in their order. ``keys`` None: all."""
         found: list[Described] = []
         for start in range(0, len(names), BATCH):
-            found += await self._describe(names[start : start + BATCH], keys, synonyms)
+            part = names[start : start + BATCH]
+            request = describe_configs(part, keys, synonyms=synonyms)
+            answer = await self.client.ask(request, lambda response: response.results)
+            results = {result.resource_name: result for result in answer.entity.results}
+            for outcome in await self._outcomes(answer, results, part):
+                configs = getattr(results.get(outcome.name), "configs", ())
+                found.append(Described(outcome, {one.name: config_of(one) for one in configs}))
         return found
 
     async def alter(
         self, name: str, changes: Sequence[tuple[str, int, str | None]], *, validate_only: bool
     ) -> Outcome:
         """IncrementalAlterConfigs of one topic or namespace: (key, SET or DELETE, value)."""
-
-        def request(cls: type) -> Any:
-            resource = element_class(cls, "resources")
-            config = element_class(resource, "configs")
-            values = {
-                "resource_type": TOPIC_RESOURCE,
-                "resource_name": name,
-                "configs": tuple(
-                    make(config, {"name": key, "config_operation": operation, "value": value})
-                    for key, operation, value in changes
-                ),
-            }
-            one = make(resource, values)
-            return make(cls, {"resources": (one,), "validate_only": validate_only})
-
-        api = "IncrementalAlterConfigsRequest"
-        answer = await self.client.ask(api, request, lambda r: r.responses)
-        responses = answer.entity.responses
-        (outcome,) = await self._outcomes(answer, responses, "resource_name", [name])
+        resource = {
+            "resource_type": TOPIC_RESOURCE,
+            "resource_name": name,
+            "configs": [
+                {"name": key, "config_operation": operation, "value": value}
+                for key, operation, value in changes
+            ],
+        }
+        values = {"resources": [resource], "validate_only": validate_only}
+        request = Request("IncrementalAlterConfigsRequest", 1, values)
+        answer = await self.client.ask(request, lambda response: response.responses)
+        responses = {one.resource_name: one for one in answer.entity.responses}
+        (outcome,) = await self._outcomes(answer, responses, [name])
         return outcome
 
     async def topics(self, names: Sequence[str] | None = None) -> list[Topic]:
         """Metadata of these topics, or of every one (None), which has no errors then."""
-        if names is None:
-            return await self._metadata(None)
-        found: list[Topic] = []
-        for start in range(0, len(names), BATCH):
-            found += await self._metadata(names[start : start + BATCH])
-        return found
-
-    async def _metadata(self, names: Sequence[str] | None) -> list[Topic]:
-        def request(cls: type) -> Any:
-            values: dict[str, object] = {"allow_auto_topic_creation": False, "topics": None}
-            if names is not None:
-                topic = element_class(cls, "topics")
-                values["topics"] = tuple(make(topic, {"name": name}) for name in names)
-            return make(cls, values)
-
+        if names is not None and len(names) > BATCH:
+            return [*await self.topics(names[:BATCH]), *await self.topics(names[BATCH:])]
+        topics = None if names is None else [{"name": name} for name in names]
+        request = Request(
+            "MetadataRequest", 13, {"allow_auto_topic_creation": False, "topics": topics}
+        )
         # A partition without a leader is worth showing: only errors of single topics are waited
         # for, and a listing is taken as it is.
         items = (lambda _: ()) if names is None else (lambda response: response.topics)
-        answer = await self.client.ask("MetadataRequest", request, items)
+        answer = await self.client.ask(request, items)
         found = [
             topic_of(answer, topic) for topic in answer.entity.topics if topic.name is not None
         ]
-        await self._refuse_broker(topic.outcome for topic in found)
+        await self._reject_broker(topic.outcome for topic in found)
         return found
 
-    async def _describe(
-        self, names: Sequence[str], keys: Sequence[str] | None, synonyms: bool
-    ) -> list[Described]:
-        def request(cls: type) -> Any:
-            resource = element_class(cls, "resources")
-            resources = tuple(
-                make(
-                    resource,
-                    {
-                        "resource_type": TOPIC_RESOURCE,
-                        "resource_name": name,
-                        "configuration_keys": None if keys is None else tuple(keys),
-                    },
-                )
-                for name in names
-            )
-            return make(cls, {"resources": resources, "include_synonyms": synonyms})
-
-        answer = await self.client.ask("DescribeConfigsRequest", request, lambda r: r.results)
-        results = answer.entity.results
-        outcomes = await self._outcomes(answer, results, "resource_name", names)
-        configs = {result.resource_name: result.configs for result in results}
-        return [
-            Described(outcome, {c.name: config_of(c) for c in configs.get(outcome.name, ())})
-            for outcome in outcomes
-        ]
-
     async def _outcomes(
-        self, answer: Answer, items: Sequence[Any], attribute: str, names: Sequence[str]
+        self, answer: Answer, items: Mapping[str, Any], names: Sequence[str]
     ) -> list[Outcome]:
-        """An outcome for each of the names that were asked for, in that order."""
-        told = {getattr(item, attribute): item for item in items}
-        outcomes = [outcome_of(answer, name, told.get(name)) for name in names]
-        await self._refuse_broker(outcomes)
+        """The outcome for each of these names, in their order, of the response's items by name."""
+        outcomes = [outcome_of(answer, name, items.get(name)) for name in names]
+        await self._reject_broker(outcomes)
         return outcomes
 
-    async def _refuse_broker(self, outcomes: Iterable[Outcome]) -> None:
+    async def _reject_broker(self, outcomes: Iterable[Outcome]) -> None:
         """Raises Unavailable where these outcomes are a broker's: it knows no name with a colon,
-        and no configs of the root, which every gateway tells."""
-        if any(map(_may_be_foreign, outcomes)):
+        and no configs of the root, which every gateway describes."""
+        if any(map(may_be_a_brokers, outcomes)):
             await self.require_gateway()
 
     async def require_gateway(self) -> None:
@@ -213,29 +161,25 @@ class Admin:
         if self._checked:
             return
         self._checked = True
-        (root,) = await self._describe([_ROOT], [_NAMESPACES], synonyms=False)
-        if _may_be_foreign(root.outcome):
+        (root,) = await self.describe([_ROOT], [_NAMESPACES])
+        if may_be_a_brokers(root.outcome):
             raise self.client.is_a_broker()
 
     def _broker_timeout(self) -> datetime.timedelta:
-        return datetime.timedelta(seconds=min(self.timeout, _REQUEST_SECONDS))
-
-
-def _may_be_foreign(outcome: Outcome) -> bool:
-    return may_be_a_brokers(outcome.name, outcome.code, outcome.message)
+        return datetime.timedelta(seconds=min(self.client.timeout, _REQUEST_SECONDS))
 
 
 _INVALID: Final = "ASCII alphanumerics"
-"""What every Kafka says of a topic whose name has a colon (internals.Topic.validate)."""
+"""In the message of every Kafka for a topic whose name has a colon (internals.Topic.validate)."""
 
 _UNKNOWN: Final = "This server does not host this topic-partition"
-"""What DeleteTopics says of one, since it looks for it only."""
+"""The message of DeleteTopics for such a topic, since it only looks for it."""
 
 
-def may_be_a_brokers(name: str, code: int, message: str) -> bool:
-    """Whether a broker may have said this of a name. Metadata gives no message."""
-    if DELIMITER not in name:
+def may_be_a_brokers(outcome: Outcome) -> bool:
+    """Whether a broker may have responded this for a name. Metadata gives no message."""
+    if DELIMITER not in outcome.name:
         return False
-    if code == INVALID_TOPIC_EXCEPTION:
-        return not message or _INVALID in message
-    return code == UNKNOWN_TOPIC_OR_PARTITION and _UNKNOWN in message
+    if outcome.code == INVALID_TOPIC_EXCEPTION:
+        return not outcome.message or _INVALID in outcome.message
+    return outcome.code == UNKNOWN_TOPIC_OR_PARTITION and _UNKNOWN in outcome.message

@@ -1,28 +1,18 @@
-"""What comes back of the admin requests that the commands send, without versions."""
+"""Responses to the admin requests of the commands, without versions, and configs as text."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from enum import IntEnum
+from typing import Any, NamedTuple
 
 from gateway.commands.client import Answer
+from gateway.commands.errors import Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one named thing. ``code`` 0: done; ``error`` is the code's Kafka name."""
-
-    name: str
-    code: int
-    error: str
-    message: str
-    repeated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Synonym:
+class Synonym(NamedTuple):
     """A value that a config has, or would fall back to; ``source`` as in Config."""
 
     name: str
@@ -30,8 +20,7 @@ class Synonym:
     source: int
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(NamedTuple):
     """One config of a topic or namespace; ``source`` is DescribeConfigsResponse.ConfigSource."""
 
     name: str
@@ -44,8 +33,8 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Created(Outcome):
-    """What became of a topic that was asked for, and what it is, or would be: None, and no configs,
-    where that is not told."""
+    """The outcome for a topic to be created, and what it is, or would be: None, and no configs,
+    where the response does not say."""
 
     partitions: int | None = None
     replication_factor: int | None = None
@@ -61,13 +50,12 @@ class Described:
 
     def value(self, key: str) -> str:
         """The value of a key; empty when there is none."""
-        config = self.configs.get(key)
-        return (config.value or "") if config is not None else ""
+        return (self.configs[key].value or "") if key in self.configs else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A partition as Metadata tells of it: node ids."""
+    """A partition in Metadata, with node ids."""
 
     index: int
     leader: int
@@ -75,9 +63,8 @@ class Partition:
     isr: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
-    """A topic as Metadata tells of it; ``name`` is in the listener's spelling."""
+class Topic(NamedTuple):
+    """A topic in Metadata; ``name`` is in the listener's spelling."""
 
     name: str
     outcome: Outcome
@@ -87,16 +74,16 @@ class Topic:
 
 
 def outcome_of(answer: Answer, name: str, item: Any) -> Outcome:
-    """What became of ``name``; ``item`` None: the answer says nothing of it."""
+    """The outcome for ``name``; ``item`` is its part of the response, None: there is none."""
     if item is None:
-        return Outcome(name, -1, "UNKNOWN_SERVER_ERROR", "The answer says nothing of it.")
+        return Outcome(name, -1, "UNKNOWN_SERVER_ERROR", "The response leaves it out.")
     message = getattr(item, "error_message", None) or ""
     code = item.error_code
     return Outcome(name, int(code), code.name.upper(), message, answer.repeated)
 
 
 def created_of(outcome: Outcome, entity: Any) -> Created:
-    """The same of a topic that was asked for."""
+    """The outcome for a topic to be created, with what CreateTopics responds of it."""
     partitions = int(getattr(entity, "num_partitions", -1))
     replicas = int(getattr(entity, "replication_factor", -1))
     return Created(
@@ -115,9 +102,8 @@ def config_of(entity: Any) -> Config:
         int(entity.config_source),
         bool(entity.is_sensitive),
         bool(entity.read_only),
-        tuple(
-            Synonym(one.name, one.value, int(one.source))
-            for one in getattr(entity, "synonyms", ())  # CreateTopics tells none
+        tuple(  # CreateTopics has none
+            Synonym(one.name, one.value, int(one.source)) for one in getattr(entity, "synonyms", ())
         ),
     )
 
@@ -143,58 +129,55 @@ def topic_of(answer: Answer, entity: Any) -> Topic:
 
 # -- configs as text, close to what kafka-configs prints, and as JSON -----------------------------
 
-DYNAMIC_TOPIC_CONFIG: Final = 1
-DYNAMIC_DEFAULT_BROKER_CONFIG: Final = 3
-DEFAULT_CONFIG: Final = 5
 
-SOURCES: Final[Mapping[int, str]] = {
-    0: "UNKNOWN",
-    DYNAMIC_TOPIC_CONFIG: "DYNAMIC_TOPIC_CONFIG",
-    2: "DYNAMIC_BROKER_CONFIG",
-    DYNAMIC_DEFAULT_BROKER_CONFIG: "DYNAMIC_DEFAULT_BROKER_CONFIG",
-    4: "STATIC_BROKER_CONFIG",
-    DEFAULT_CONFIG: "DEFAULT_CONFIG",
-    6: "DYNAMIC_BROKER_LOGGER_CONFIG",
-    7: "DYNAMIC_CLIENT_METRICS_CONFIG",
-    8: "DYNAMIC_GROUP_CONFIG",
-}
-"""DescribeConfigsResponse.ConfigSource. A namespace's own configs are DYNAMIC_TOPIC_CONFIG there;
-what is inherited from a namespace is DYNAMIC_DEFAULT_BROKER_CONFIG."""
+class ConfigSource(IntEnum):
+    """DescribeConfigsResponse.ConfigSource. A namespace's own configs are DYNAMIC_TOPIC_CONFIG
+    there; what is inherited from a namespace is DYNAMIC_DEFAULT_BROKER_CONFIG."""
+
+    UNKNOWN = 0
+    DYNAMIC_TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
 
 
 def source_name(source: int) -> str:
     """The name of a source, as Kafka's tools write it."""
-    return SOURCES.get(source, SOURCES[0])
+    return ConfigSource(source if source in set(ConfigSource) else 0).name
 
 
-def lines(configs: Iterable[Config]) -> list[str]:
+def not_defaults(configs: Iterable[Config]) -> list[Config]:
+    """The configs that are set anywhere, sorted by key."""
+    found = [one for one in configs if one.source != ConfigSource.DEFAULT_CONFIG]
+    return sorted(found, key=lambda config: config.name)
+
+
+def config_lines(configs: Iterable[Config]) -> list[str]:
     """A line each: ``  retention.ms=60000 sensitive=false source=... synonyms={...}``."""
-    found = []
-    for config in configs:
-        value = "null" if config.sensitive else config.value
-        synonyms = ", ".join(
-            f"{source_name(one.source)}:{one.name}={one.value}" for one in config.synonyms
-        )
-        found.append(
-            f"  {config.name}={value} sensitive={str(config.sensitive).lower()} "
-            f"source={source_name(config.source)} synonyms={{{synonyms}}}"
-        )
-    return found
+    return [
+        f"  {one.name}={'null' if one.sensitive else one.value}"
+        f" sensitive={str(one.sensitive).lower()} source={source_name(one.source)} synonyms={{"
+        + ", ".join(f"{source_name(s.source)}:{s.name}={s.value}" for s in one.synonyms)
+        + "}"
+        for one in configs
+    ]
 
 
-def as_json(configs: Iterable[Config]) -> list[dict[str, object]]:
-    """The same for programs."""
+def configs_json(configs: Iterable[Config]) -> list[dict[str, object]]:
+    """Configs for programs."""
     return [
         {
-            "name": config.name,
-            "value": None if config.sensitive else config.value,
-            "source": source_name(config.source),
-            "sensitive": config.sensitive,
-            "read_only": config.read_only,
+            **one._asdict(),
+            "value": None if one.sensitive else one.value,
+            "source": source_name(one.source),
             "synonyms": [
-                {"name": one.name, "value": one.value, "source": source_name(one.source)}
-                for one in config.synonyms
+                {**synonym._asdict(), "source": source_name(synonym.source)}
+                for synonym in one.synonyms
             ],
         }
-        for config in configs
+        for one in configs
     ]

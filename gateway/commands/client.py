@@ -1,6 +1,6 @@
-"""A client of the gateway's wire protocol: one connection, one question at a time.
+"""A client of the gateway's wire protocol: one connection, one request at a time.
 
-One connection is enough: the gateway answers or forwards what administrates on any of its ports.
+One connection is enough: the gateway answers or forwards administrative requests on any port.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any, Final
 from gateway.brokers.connection import BrokerConnection, BrokerError
 from gateway.brokers.login import LoginError
 from gateway.commands.client_properties import ClientSecurity
-from gateway.commands.failure import CommandError, Unavailable
+from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.models import Address
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.requests import Request
 from protocol.schema import api_key_of
 
 DEFAULT_TIMEOUT: Final = 60.0
@@ -34,14 +35,14 @@ _LONGEST_BACKOFF = 2.0
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A response entity. ``repeated``: an earlier request may have been carried out already,
-    since it was not answered, or answered with an error that leaves this open."""
+    since it had no response, or one with an error that leaves this open."""
 
     entity: Any
     repeated: bool
 
 
 class GatewayClient:
-    """Asks a gateway, anew where the connection is lost or an error passes by itself."""
+    """Sends requests to a gateway, again if the connection is lost or an error is RETRIABLE."""
 
     def __init__(
         self,
@@ -50,8 +51,7 @@ class GatewayClient:
         timeout: float = DEFAULT_TIMEOUT,
         security: ClientSecurity | None = None,
     ) -> None:
-        """``timeout``, in seconds, is for each question with all its repetitions; ``security`` is
-        how it logs in."""
+        """``timeout``, in seconds, is for each request with all its repetitions."""
         self.timeout = timeout
         self._security = security or ClientSecurity(None)
         self._servers = tuple(servers)
@@ -61,20 +61,13 @@ class GatewayClient:
         self._connected_to = self._servers[0]
 
     async def ask(
-        self,
-        name: str,
-        make: Callable[[type], Any],
-        items: Callable[[Any], Iterable[Any]] = lambda _: (),
-        *,
-        at_most: int | None = None,
+        self, request: Request, items: Callable[[Any], Iterable[Any]] = lambda _: ()
     ) -> Answer:
-        """The response to one request, as soon as it has no item whose error is RETRIABLE.
+        """The response to a request, as soon as it has no item whose error is RETRIABLE.
 
-        ``name`` is Kafka's (``CreateTopicsRequest``), ``make`` builds the request of a version,
-        ``items`` are the parts of the response that have an error code each, and ``at_most`` is
-        the newest version that the caller understands. After the timeout
+        ``items`` are the parts of the response that have an error code each. After the timeout
         the last response is returned as it is. Raises Unavailable when there is none, and
-        CommandError for a request that cannot be written and for a login that is refused.
+        CommandError for a request that cannot be written and for a login that is rejected.
         """
         deadline = _now() + self.timeout
         backoff = _FIRST_BACKOFF
@@ -83,19 +76,18 @@ class GatewayClient:
         while True:
             try:
                 connection = await self._connected()
-                version = connection.version_for(name)
-                version = version if at_most is None else min(version, at_most)
-                request = _writable(name, make(messages.message_class(name, version)))
+                version = connection.version_for(request.name, request.at_most)
+                entity = _entity(request, version)
                 repeated, sent = sent, True
-                answer = Answer(await connection.request(name, version, request), repeated)
+                response = await connection.request(request.name, version, entity)
+                answer = Answer(response, repeated)
                 self._was_answered = True
             except BrokerError as error:
                 self.close()
-                reason = str(error)
                 # Nothing has answered so far: the address may be wrong, and waiting no use.
                 if not self._was_connected or _now() + backoff > deadline:
                     if answer is None:
-                        raise self._unavailable(reason) from None
+                        raise self._unavailable(str(error)) from None
                     return answer
             else:
                 if not any(int(item.error_code) in RETRIABLE for item in items(answer.entity)):
@@ -106,8 +98,7 @@ class GatewayClient:
             backoff = min(backoff * 2, _LONGEST_BACKOFF)
 
     async def serves(self, name: str, version: int) -> bool:
-        """Whether requests of this name are answered in that version or a newer one. Raises as
-        :meth:`ask`."""
+        """Whether the server knows that version of a request, or a newer one. Raises as ``ask``."""
         try:
             _, highest = (await self._connected()).api_versions.get(api_key_of(name), (0, -1))
         except BrokerError as error:
@@ -125,7 +116,7 @@ class GatewayClient:
         )
 
     def close(self) -> None:
-        """Closes the connection, if there is one; ``ask`` would open another."""
+        """Close the connection, if there is one; ``ask`` would open another."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -141,9 +132,11 @@ class GatewayClient:
                     *server, timeout=self.timeout, security=self._security
                 )
             except LoginError as error:
-                raise CommandError(f"{server} {self._security.told(str(error))}") from None
+                raise CommandError(
+                    f"{server} {self._security.with_properties(str(error))}"
+                ) from None
             except BrokerError as error:
-                reasons.append(f"{server}: {self._security.told(str(error))}")
+                reasons.append(f"{server}: {self._security.with_properties(str(error))}")
             else:
                 self._was_connected = True
                 self._connected_to = server
@@ -153,7 +146,7 @@ class GatewayClient:
     def _unavailable(self, reason: str) -> Unavailable:
         where = ",".join(map(str, self._servers))
         shown = reason if where in reason else f"{where}: {reason}"
-        # What asks for TLS or a login closes connections that have neither.
+        # Listeners with TLS or SASL close connections that have neither.
         closed = not self._was_answered and "closed the connection" in reason
         login = "; if it asks for TLS or a login, --command-config says how" if closed else ""
         return Unavailable(
@@ -162,13 +155,16 @@ class GatewayClient:
         )
 
 
-def _writable(name: str, request: Any) -> Any:
-    """The request. Raises CommandError for values that do not fit it."""
+def _entity(request: Request, version: int) -> Any:
+    """The request in one version. Raises CommandError for values that do not fit it."""
     try:
-        messages.write(request)
+        entity = request.entity(version)
+        messages.write(entity)
     except ProtocolError as error:
-        raise CommandError(f"the {name} cannot be written: {error}; correct the values") from None
-    return request
+        raise CommandError(
+            f"the {request.name} cannot be written: {error}; correct the values"
+        ) from None
+    return entity
 
 
 def _now() -> float:

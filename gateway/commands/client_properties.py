@@ -1,7 +1,7 @@
 """``--command-config``: how a command logs in, in the properties file that Kafka's own tools take.
 
-Java's names and librdkafka's are known. What is about security and not known is refused: it would
-not do what it says. All else, such as ``client.id``, is left alone.
+Java's names and librdkafka's are known. An unknown property of security is rejected, since it would
+have no effect. All others, such as ``client.id``, are ignored.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.commands.failure import UsageError
+from gateway.commands.errors import UsageError
 from gateway.config.security import ClientSasl, ClientTls, ClusterSecurity, Secret
 
 KEY: Final = "COMMAND_CONFIG"
@@ -22,7 +22,7 @@ _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _PEM_TYPES: Final = ("ssl.truststore.type", "ssl.keystore.type")
 KNOWN: Final = frozenset(
-    {
+    [
         "security.protocol",
         "sasl.mechanism",
         "sasl.mechanisms",
@@ -36,10 +36,11 @@ KNOWN: Final = frozenset(
         "ssl.key.location",
         "ssl.key.password",
         "ssl.endpoint.identification.algorithm",
-        *_PEM_TYPES,
-    }
+        "ssl.truststore.type",
+        "ssl.keystore.type",
+    ]
 )
-"""What is known of what is about security."""
+"""The properties of security that are known."""
 _JAAS: Final = re.compile(r"\s*\S*\.(Plain|Scram)LoginModule\s+required\s+(.*?);?\s*\Z", re.DOTALL)
 _JAAS_OPTION: Final = re.compile(
     r"(\w+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|(\S+))\s*"
@@ -56,18 +57,12 @@ _PLACES: Final[Mapping[str, str]] = {
 
 
 class _Inline(Secret):
-    """A secret that stands in the file itself, as it does for Kafka's tools: the models of the
-    gateway's own configuration do not take it, so they are made without their checks."""
+    """A secret in the properties file itself, as for Kafka's tools. The gateway's configuration
+    models do not allow it, so they are constructed without validation."""
 
     value: str
 
-    @classmethod
-    def of(cls, value: str) -> Self:
-        """The secret with this value."""
-        return cls.model_construct(value=value)
-
     def read(self) -> str:
-        """The secret."""
         return self.value
 
     def __repr__(self) -> str:
@@ -77,21 +72,22 @@ class _Inline(Secret):
 
 
 class ClientSecurity(BrokerSecurity):
-    """How a command connects, by ``path``; None: it proves nothing."""
+    """How a command connects, by the file ``path``; None: in plaintext, without a login."""
 
     def __init__(self, path: Path | None) -> None:
-        """Raises UsageError for a file that cannot be read, or says what cannot be done."""
+        """Raises UsageError for a file that cannot be read, or is not valid."""
         settings = ClusterSecurity() if path is None else _settings(path)
         super().__init__(settings, KEY)
         self._path = path
 
-    def told(self, reason: str) -> str:
+    def with_properties(self, reason: str) -> str:
         """An error text that names the properties of the file."""
-
-        def place(found: re.Match[str]) -> str:
-            return f"{_PLACES.get(found[1], 'what')} in {self._path or 'a file: --command-config'}"
-
-        return re.sub(re.escape(KEY) + r"((?:\.[a-z_]+)*)", place, reason)
+        file = self._path or "a file: --command-config"
+        return re.sub(
+            re.escape(KEY) + r"((?:\.[a-z_]+)*)",
+            lambda found: f"{_PLACES.get(found[1], 'the security settings')} in {file}",
+            reason,
+        )
 
 
 def read_properties(text: str) -> dict[str, str]:
@@ -105,7 +101,7 @@ def read_properties(text: str) -> dict[str, str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Lines as they are continued, without comments."""
+    """Logical lines, with their continuations, without comments."""
     begun = ""
     for line in text.splitlines():
         stripped = line.lstrip()
@@ -123,13 +119,16 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _unescaped(text: str) -> str:
-    def one(found: re.Match[str]) -> str:
-        return chr(int(found[1], 16)) if found[1] else _ESCAPES.get(found[2], found[2])
-
-    return re.sub(r"\\(?:u([0-9a-fA-F]{4})|(.))", one, text, flags=re.DOTALL)
+    return re.sub(
+        r"\\(?:u([0-9a-fA-F]{4})|(.))",
+        lambda found: chr(int(found[1], 16)) if found[1] else _ESCAPES.get(found[2], found[2]),
+        text,
+        flags=re.DOTALL,
+    )
 
 
 def _settings(path: Path) -> ClusterSecurity:
+    """Raises UsageError."""
     try:
         values = read_properties(path.read_text())
     except (OSError, UnicodeDecodeError) as error:
@@ -140,10 +139,6 @@ def _settings(path: Path) -> ClusterSecurity:
             raise UsageError(
                 f"'{path}': '{key}' is not known here; there are {', '.join(sorted(KNOWN))}"
             )
-    return _security(path, values)
-
-
-def _security(path: Path, values: Mapping[str, str]) -> ClusterSecurity:
     protocol = values.get("security.protocol", "PLAINTEXT").strip().upper()
     if protocol not in _PROTOCOLS:
         raise UsageError(f"'{path}': security.protocol is one of {', '.join(_PROTOCOLS)}")
@@ -157,7 +152,7 @@ def _security(path: Path, values: Mapping[str, str]) -> ClusterSecurity:
         ca=_file(values.get("ssl.truststore.location") or values.get("ssl.ca.location")),
         certificate=_file(certificate),
         key=_file(values.get("ssl.key.location") or certificate),
-        key_password=_Inline.of(key_password) if key_password else None,
+        key_password=_Inline.model_construct(value=key_password) if key_password else None,
         verify_hostname=algorithm not in ("", "none"),
     )
     sasl = _sasl(path, values) if protocol.startswith("SASL_") else None
@@ -176,9 +171,8 @@ def _sasl(path: Path, values: Mapping[str, str]) -> ClientSasl:
         raise UsageError(
             f"'{path}': give the user in sasl.jaas.config, or in sasl.username and sasl.password"
         )
-    return ClientSasl.model_construct(
-        mechanism=mechanism, username=user, password=_Inline.of(password)
-    )
+    secret = _Inline.model_construct(value=password)
+    return ClientSasl.model_construct(mechanism=mechanism, username=user, password=secret)
 
 
 def _jaas(path: Path, mechanism: str, text: str) -> dict[str, str]:

@@ -4,129 +4,69 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
+from gateway.commands.actions import Action, Command, Flag
 from gateway.commands.admin import DELETE, SET, Admin
-from gateway.commands.answers import (
-    DYNAMIC_DEFAULT_BROKER_CONFIG,
-    DYNAMIC_TOPIC_CONFIG,
-    Config,
-    Described,
-    as_json,
-    lines,
-)
-from gateway.commands.failure import CommandError, UsageError
+from gateway.commands.answers import ConfigSource, Described, config_lines, configs_json
+from gateway.commands.errors import CommandError, UsageError, rejection
 from gateway.commands.namespaces import (
-    DELETING,
-    SUB_NAMESPACES,
-    TOPICS,
+    VIRTUAL,
     is_default,
     namespace_argument,
     namespace_resource,
-    sent,
+    request_name,
     topic_argument,
 )
-from gateway.commands.running import add_client_arguments, run_client
-from gateway.commands.told import Progress, print_json, refusal
+from gateway.commands.output import Output, Progress
 
-_EXAMPLES = """\
-examples:
-  kafka-gateway configs --bootstrap-server localhost:9192 --describe --namespace org
-  kafka-gateway configs --bootstrap-server localhost:9192 --describe --all --topic org:orders
-  kafka-gateway configs --bootstrap-server localhost:9192 --alter --namespace org \\
-      --add-config retention.ms=60000,cleanup.policy=[compact,delete]
-  kafka-gateway configs --bootstrap-server localhost:9192 --alter --namespace org --topic orders \\
-      --delete-config retention.ms
-
-exit status:
-   0  done
-   1  refused; standard error says why, and what to do next
-   2  the command line cannot be understood
-  69  no gateway answers at that address, or not in time
-"""
-
-_SET_SOMEWHERE = frozenset({DYNAMIC_TOPIC_CONFIG, DYNAMIC_DEFAULT_BROKER_CONFIG})
-_VIRTUAL = frozenset({SUB_NAMESPACES, TOPICS, DELETING})
+_SET_SOMEWHERE = frozenset(
+    {ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG}
+)
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The subcommand; its options' ``run`` returns the exit status."""
-    parser = commands.add_parser(
-        "configs",
-        help="describe and alter the configs of namespaces and topics (KIP-37)",
-        description="Configs of a namespace, inherited by what is below, or of a topic.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add_client_arguments(parser)
-    action = parser.add_mutually_exclusive_group(required=True)
-    action.add_argument("--describe", action="store_true", help="what is set, and inherited")
-    action.add_argument("--alter", action="store_true", help="set configs, or take them off")
-    add = parser.add_argument
-    add("--namespace", metavar="NS", help='such as org:apache:kafka; "" is the default one')
-    add("--topic", metavar="T", help="a topic in that namespace, or with it: org:orders")
-    add("--all", action="store_true", help="describe: defaults as well")
-    add("--add-config", metavar="K=V,K=[A,B]", help="alter: set these")
-    add("--delete-config", metavar="K,K", help="alter: take these off, so that others hold")
-    add("--validate-only", action="store_true", help="alter: change nothing")
-    parser.set_defaults(run=lambda options: run_client(_configs, options))
+class _Resource(NamedTuple):
+    """``kind`` is topic or namespace, ``written`` the resource's name in a request."""
+
+    kind: str
+    name: str
+    written: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} '{self.name}'"
 
 
-async def _configs(admin: Admin, options: argparse.Namespace) -> int:
-    kind, shown, resource = _resource(options)
-    if options.describe:
-        for flag in ("add_config", "delete_config", "validate_only"):
-            if getattr(options, flag):
-                shown_flag = "--" + flag.replace("_", "-")
-                raise UsageError(f"{shown_flag} does not go with --describe but with --alter")
-        return await _describe(admin, options, kind, shown, resource)
-    if options.all:
-        raise UsageError("--all does not go with --alter but with --describe")
-    return await _alter(admin, options, kind, shown, resource)
-
-
-def _resource(options: argparse.Namespace) -> tuple[str, str, str]:
-    """``topic`` or ``namespace``, its name, and its name in a request."""
-    namespace = None if options.namespace is None else namespace_argument(options.namespace)
+def _resource(options: argparse.Namespace) -> _Resource:
+    namespace = options.namespace
     if options.topic is not None:
         name = topic_argument(options.topic, namespace)
-        return "topic", str(name), sent(name)
+        return _Resource("topic", str(name), request_name(name))
     if namespace is None or is_default(namespace):
         raise UsageError(
             "give --namespace, --topic or both; the default namespace has the cluster's configs"
         )
-    return "namespace", namespace, namespace_resource(namespace)
+    return _Resource("namespace", namespace, namespace_resource(namespace))
 
 
-async def _describe(
-    admin: Admin, options: argparse.Namespace, kind: str, shown: str, resource: str
-) -> int:
-    async with Progress(f"describing {kind} '{shown}'"):
-        (described,) = await admin.describe([resource], synonyms=True)
+async def _describe(admin: Admin, options: argparse.Namespace) -> Output:
+    resource = _resource(options)
+    async with Progress(f"describing {resource}"):
+        (described,) = await admin.describe([resource.written], synonyms=True)
     if described.outcome.code:
-        raise CommandError(refusal(f"{kind} '{shown}'", "described", described.outcome))
-    configs = _chosen(described, every=options.all)
-    if options.json:
-        print_json({kind: shown, "configs": as_json(configs)})
-        return 0
-    what = "All configs" if options.all else "Configs"
-    print(f"{what} for {kind} {shown} are:")
-    for line in lines(configs):
-        print(line)
-    return 0
+        raise CommandError(rejection(str(resource), "described", described.outcome))
+    configs = [
+        described.configs[key]
+        for key in sorted(described.configs)
+        if options.all or (described.configs[key].source in _SET_SOMEWHERE and key not in VIRTUAL)
+    ]
+    heading = "All configs" if options.all else "Configs"
+    lines = [f"{heading} for {resource.kind} {resource.name} are:", *config_lines(configs)]
+    content = {resource.kind: resource.name, "configs": configs_json(configs)}
+    return Output(content, "\n".join(lines))
 
 
-def _chosen(described: Described, *, every: bool) -> list[Config]:
-    """Sorted by key: all of them, or those that the thing or a namespace above it sets."""
-    configs = [described.configs[key] for key in sorted(described.configs)]
-    if every:
-        return configs
-    return [one for one in configs if one.source in _SET_SOMEWHERE and one.name not in _VIRTUAL]
-
-
-async def _alter(
-    admin: Admin, options: argparse.Namespace, kind: str, shown: str, resource: str
-) -> int:
+async def _alter(admin: Admin, options: argparse.Namespace) -> Output:
+    resource = _resource(options)
     added = parse_configs(options.add_config or "")
     deleted = [key.strip() for key in (options.delete_config or "").split(",") if key.strip()]
     if not added and not deleted:
@@ -136,37 +76,37 @@ async def _alter(
         raise UsageError(f"'{both[0]}' is both added and deleted; keep one")
     changes: list[tuple[str, int, str | None]] = [(key, SET, added[key]) for key in added]
     changes += [(key, DELETE, None) for key in dict.fromkeys(deleted)]
-    async with Progress(f"altering {kind} '{shown}'"):
+    async with Progress(f"altering {resource}"):
         if deleted:
-            (described,) = await admin.describe([resource])
+            (described,) = await admin.describe([resource.written])
             if described.outcome.code:
-                raise CommandError(refusal(f"{kind} '{shown}'", "altered", described.outcome))
-            _refuse_unset(described, deleted, kind, shown)
-        outcome = await admin.alter(resource, changes, validate_only=options.validate_only)
+                raise CommandError(rejection(str(resource), "altered", described.outcome))
+            _reject_unset(described, deleted, resource)
+        outcome = await admin.alter(resource.written, changes, validate_only=options.validate_only)
+    kind, name, _ = resource
     if outcome.code:
         step = ""
         if outcome.message.startswith("Unknown"):
             step = (
-                f"see what keys there are: kafka-gateway configs --describe --all --{kind} {shown}"
+                f"see what keys there are: kafka-gateway configs --describe --all --{kind} {name}"
             )
-        raise CommandError(refusal(f"{kind} '{shown}'", "altered", outcome, step))
-    if options.json:
-        print_json({kind: shown, "altered": True, "validate_only": options.validate_only})
-    elif options.validate_only:
-        print(f"Configs of {kind} {shown} could be updated.")
-    else:
-        print(f"Completed updating config for {kind} {shown}.")
-    return 0
+        raise CommandError(rejection(str(resource), "altered", outcome, step))
+    text = f"Completed updating config for {kind} {name}."
+    if options.validate_only:
+        text = f"Configs of {kind} {name} could be updated."
+    return Output({kind: name, "altered": True, "validate_only": options.validate_only}, text)
 
 
-def _refuse_unset(described: Described, keys: Sequence[str], kind: str, shown: str) -> None:
-    """Raises CommandError for keys that are not set on the thing itself, as kafka-configs does."""
-    own = {one.name for one in described.configs.values() if one.source == DYNAMIC_TOPIC_CONFIG}
+def _reject_unset(described: Described, keys: Sequence[str], resource: _Resource) -> None:
+    """Raises CommandError for keys that are not set on the resource itself, as kafka-configs."""
+    source = ConfigSource.DYNAMIC_TOPIC_CONFIG
+    own = {one.name for one in described.configs.values() if one.source == source}
     unset = [key for key in keys if key not in own]
     if unset:
+        kind, name, _ = resource
         raise CommandError(
-            f"{kind} '{shown}' was not altered: Invalid config(s): {','.join(unset)}, not set on "
-            f"the {kind} itself; see what is: kafka-gateway configs --describe --{kind} {shown}"
+            f"{resource} was not altered: Invalid config(s): {','.join(unset)}, not set on "
+            f"the {kind} itself; see what is: kafka-gateway configs --describe --{kind} {name}"
         )
 
 
@@ -194,3 +134,32 @@ def parse_configs(text: str) -> dict[str, str]:
         found[key] = value.strip()
         rest = rest.strip()
     return found
+
+
+_PATH: Final = {"type": namespace_argument}
+_ALTERED: Final = "namespace topic add_config delete_config validate_only"
+
+COMMAND: Final = Command(
+    "configs",
+    "describe and alter the configs of namespaces and topics (KIP-37)",
+    "Describe or alter the configs of a topic, or of a namespace, whose topics inherit them.",
+    (
+        "--describe --namespace org",
+        "--describe --all --topic org:orders",
+        "--alter --namespace org \\\n"
+        "      --add-config retention.ms=60000,cleanup.policy=[compact,delete]",
+        "--alter --namespace org --topic orders \\\n      --delete-config retention.ms",
+    ),
+    (
+        Flag("--namespace", "NS", 'such as org:apache:kafka; "" is the default one', _PATH),
+        Flag("--topic", "T", "a topic in that namespace, or with its namespace: org:orders"),
+        Flag("--all", "", "describe: defaults as well"),
+        Flag("--add-config", "K=V,K=[A,B]", "alter: set these"),
+        Flag("--delete-config", "K,K", "alter: remove these, so that inherited values apply"),
+        Flag("--validate-only", "", "alter: change nothing"),
+    ),
+    (
+        Action("describe", "show what is set, and inherited", _describe, "namespace topic all"),
+        Action("alter", "set configs, or remove them", _alter, _ALTERED),
+    ),
+)

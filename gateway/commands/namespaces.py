@@ -12,30 +12,31 @@ from typing import Final
 
 from gateway.commands.admin import Admin
 from gateway.commands.answers import Described, Topic
-from gateway.commands.failure import CommandError, UsageError
-from gateway.commands.told import refusal
+from gateway.commands.errors import CommandError, UsageError, rejection
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, END_OF_NAMESPACE, LogicalName, decode
 
 SUB_NAMESPACES: Final = "gateway.namespaces"
 TOPICS: Final = "gateway.topics"
 DELETING: Final = "gateway.deleting"
+VIRTUAL: Final = frozenset({SUB_NAMESPACES, TOPICS, DELETING})
+"""Configs by which the gateway describes a namespace itself."""
 
 
 async def describe_namespaces(admin: Admin, paths: Iterable[str]) -> dict[str, Described]:
-    """What the virtual configs say of each of these namespaces that exists."""
-    asked = list(paths)
-    keys = (SUB_NAMESPACES, TOPICS, DELETING)
-    found = await admin.describe([namespace_resource(path) for path in asked], keys)
-    for path, described in zip(asked, found, strict=True):
-        if described.outcome.code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
-            what = shown_namespace(path) if path else "what the root holds"
-            raise CommandError(refusal(what, "described", described.outcome))
-    return {
-        path: described
-        for path, described in zip(asked, found, strict=True)
-        if described.outcome.code == 0
-    }
+    """The virtual configs of each of these namespaces that exists. Raises CommandError."""
+    paths = list(paths)
+    resources = [namespace_resource(path) for path in paths]
+    existing = {}
+    for path, described in zip(
+        paths, await admin.describe(resources, sorted(VIRTUAL)), strict=True
+    ):
+        if described.outcome.code == 0:
+            existing[path] = described
+        elif described.outcome.code != UNKNOWN_TOPIC_OR_PARTITION:
+            thing = namespace_text(path) if path else "what the root holds"
+            raise CommandError(rejection(thing, "described", described.outcome))
+    return existing
 
 
 async def require_namespace(admin: Admin, path: str) -> None:
@@ -65,10 +66,10 @@ async def namespaces_below(admin: Admin, path: str) -> dict[str, bool]:
     while level:
         found = await describe_namespaces(admin, level)
         if path in level and path not in found:
-            raise CommandError(_unknown(path))
-        # What has gone since it was listed is not there.
+            raise CommandError(missing_namespace(path))
+        # A namespace that has gone since it was listed is left out.
         known |= {name: bool(one.value(DELETING)) for name, one in found.items()}
-        inside = {name for one in found.values() for name in _split(one.value(SUB_NAMESPACES))}
+        inside = {name for one in found.values() for name in sub_namespaces(one)}
         level = sorted(inside - known.keys())
     del known[path]
     return dict(sorted(known.items()))
@@ -77,10 +78,10 @@ async def namespaces_below(admin: Admin, path: str) -> dict[str, bool]:
 async def topics_by_namespace(admin: Admin) -> dict[str, dict[str, Topic]]:
     """Every topic that the listener lists, by namespace and by name in it, both sorted."""
     topics = await admin.topics()
-    listed = [topic.name for topic in topics]
-    existing = await existing_namespaces(admin, listed)
+    existing = await existing_namespaces(admin, [topic.name for topic in topics])
+    named = ((name, topic) for topic in topics if (name := name_of_listed(topic.name, existing)))
     found: dict[str, dict[str, Topic]] = {}
-    for name, topic in sorted(_placed(topics, existing), key=lambda pair: pair[0]):
+    for name, topic in sorted(named, key=lambda pair: pair[0]):
         found.setdefault(name.namespace, {})[name.topic] = topic
     return found
 
@@ -90,20 +91,15 @@ async def existing_namespaces(admin: Admin, names: Iterable[str]) -> set[str]:
     return set(await describe_namespaces(admin, sorted(possible_namespaces(names))))
 
 
-def _placed(topics: Iterable[Topic], namespaces: set[str]) -> Iterable[tuple[LogicalName, Topic]]:
-    for topic in topics:
-        name = placed(topic.name, namespaces)
-        if name is not None:
-            yield name, topic
+def sub_namespaces(described: Described) -> list[str]:
+    """The namespaces directly in one."""
+    return [name for name in described.value(SUB_NAMESPACES).split(",") if name]
 
 
-def _split(names: str) -> list[str]:
-    return [name for name in names.split(",") if name]
-
-
-def _unknown(path: str) -> str:
+def missing_namespace(path: str, consequence: str = "") -> str:
+    """The sentence for a namespace that does not exist."""
     return (
-        f"namespace '{path}' does not exist; see what does: "
+        f"{namespace_text(path)} does not exist{consequence}; see what does: "
         'kafka-gateway topics --list --namespace ""'
     )
 
@@ -129,7 +125,7 @@ def namespace_resource(path: str) -> str:
     return path + DELIMITER
 
 
-def shown_namespace(path: str) -> str:
+def namespace_text(path: str) -> str:
     """A namespace in a sentence."""
     if path == ROOT:
         return "the root's default namespace"
@@ -148,7 +144,7 @@ def possible_namespaces(listed: Iterable[str]) -> set[str]:
     return {namespace for namespace in found if namespace}
 
 
-def placed(listed: str, namespaces: Collection[str]) -> Name | None:
+def name_of_listed(listed: str, namespaces: Collection[str]) -> Name | None:
     """The name of a listed topic, given which of its possible namespaces exist.
 
     None: it is a namespace, which listings may hold as well. A colon before a name that would
@@ -166,7 +162,7 @@ def placed(listed: str, namespaces: Collection[str]) -> Name | None:
     return Name("", listed)
 
 
-def sent(name: LogicalName, namespaces: Collection[str] = ()) -> str:
+def request_name(name: LogicalName, namespaces: Collection[str] = ()) -> str:
     """A logical name for a request. ``namespaces`` are those known to exist: what would read as
     a topic of one of them, though it is none, gets a colon before it."""
     if not name.namespace and _legal(name.topic).namespace in namespaces:
@@ -175,8 +171,7 @@ def sent(name: LogicalName, namespaces: Collection[str] = ()) -> str:
 
 
 def namespace_argument(text: str) -> str:
-    """The path that a ``--namespace`` names: a final colon is allowed, a leading one is kept,
-    tiers are the gateway's to check."""
+    """The path that a ``--namespace`` names: a final colon is allowed, a leading one is kept."""
     return text if text == ROOT else text.removesuffix(DELIMITER)
 
 

@@ -1,6 +1,6 @@
 """The configuration's models: every key, its type and its default, as frozen pydantic models.
 
-docs/configuration.md describes every key; what keys mean together stands in ``config_rules``.
+docs/configuration.md describes every key; ``config_file/rules.py`` has the rules between keys.
 """
 
 # No `from __future__ import annotations`: pydantic reads the annotations at run time.
@@ -13,9 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     PlainValidator,
@@ -31,6 +29,7 @@ from gateway.config.security import (
     Principal,
     PrincipalSettings,
     SecurityProtocol,
+    StrictModel,
     TrafficTopicName,
     Unauthenticated,
 )
@@ -48,12 +47,6 @@ UNLIMITED = 2_147_483_647
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
-
-
-class _Model(BaseModel):
-    """Strict: ``yes`` is no number and ``5`` no name, so that YAML's guesses surface."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class Address(NamedTuple):
@@ -147,11 +140,11 @@ ConnectionCount = Annotated[int, Field(ge=0, le=UNLIMITED)]
 Directory = Annotated[Path, Field(strict=False)]
 
 
-class Cluster(_Model):
+class Cluster(StrictModel):
     """One backing cluster. ``node_ids`` has a place, hence a port, for every broker it may get.
 
-    ``allow_namespace_like_topics``: its topics outside of namespaces may have names like
-    ``team-b..orders``, which read as a namespace's.
+    ``allow_namespace_like_topics``: topics outside of namespaces may have names that decode to a
+    namespace, such as ``team-b..orders``.
     """
 
     name: Name
@@ -161,8 +154,8 @@ class Cluster(_Model):
     allow_namespace_like_topics: bool = False
 
 
-class Listener(_Model):
-    """One way in: a bootstrap port, a port per broker, how names look there and what is listed.
+class Listener(StrictModel):
+    """A listener: a bootstrap port, a port per broker, how names look there and what is listed.
 
     ``list_namespaces``: listings hold namespaces, too. ``list_subtree``: they reach the namespaces
     below the listener's own; None: only without a home. ``broker_names`` (SNI): every broker has
@@ -198,13 +191,13 @@ class Listener(_Model):
     )
 
 
-class CatalogSettings(_Model):
+class CatalogSettings(StrictModel):
     """How this gateway uses the catalog that it shares with others.
 
-    ``max_staleness``: seconds that what was last read of it holds. ``replication_factor``: of its
-    topic, when this gateway makes it; -1 is the brokers' default. ``security``: how brokers are
-    connected to for it, and for the topics of the audit log and the traffic log; None: as for all
-    else. ``key_file``: the keys that its records are signed with.
+    ``max_staleness``: seconds for which the last read is valid. ``replication_factor``: of its
+    topic, when this gateway creates it; -1 is the brokers' default. ``security``: of connections
+    for it, and for the topics of the audit log and the traffic log; None: that of the cluster.
+    ``key_file``: the keys that its records are signed with.
     """
 
     max_staleness: Annotated[float, Field(ge=1, le=86_400)] = 60.0
@@ -213,7 +206,7 @@ class CatalogSettings(_Model):
     key_file: Directory | None = None
 
 
-class MetricsSettings(_Model):
+class MetricsSettings(StrictModel):
     """The HTTP port of /metrics, /livez and /readyz, and a bound for its label values."""
 
     host: Host = "127.0.0.1"
@@ -221,8 +214,8 @@ class MetricsSettings(_Model):
     max_namespaces: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
 
 
-class TrafficLogSettings(_Model):
-    """Where flow records go: files, and a topic of the cluster, by its name there; or one of both.
+class TrafficLogSettings(StrictModel):
+    """The sinks of flow records: files, and a topic of the cluster, by its name there; or one.
 
     Sizes are bytes before compression, counts are per worker.
     """
@@ -236,8 +229,8 @@ class TrafficLogSettings(_Model):
     max_queued_records: Annotated[int, Field(ge=100)] = 50_000
 
 
-class Config(_Model):
-    """One gateway: all of its worker processes share it."""
+class Config(StrictModel):
+    """The configuration of one gateway, shared by its worker processes."""
 
     gateway_id: Name = Field(default_factory=_default_gateway_id)
     clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)]
@@ -258,7 +251,7 @@ class Config(_Model):
     policies: PolicySettings = PolicySettings()
 
     def to_json(self) -> str:
-        """One line that :meth:`from_json` reads back: how workers are given it."""
+        """One line of JSON, in which workers get the configuration."""
         return self.model_dump_json(by_alias=True)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The ``policies:`` of a configuration: what may be created and changed, and how it is written.
+"""The ``policies:`` of a configuration: limits of topics, and the guarantee of producers.
 
 docs/policies.md describes every key.
 """
@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 import re2
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -20,13 +19,14 @@ from pydantic import (
     model_validator,
 )
 
-from gateway.names import MAX_FLAT_LENGTH, check_namespace, flat_prefix
+from gateway.config.security import StrictModel, namespace_path
+from gateway.names import MAX_FLAT_LENGTH, flat_prefix
 
 RANGE_KEYS = ("min.insync.replicas", "retention.ms", "retention.bytes")
 """Configs whose range may be written beside ``partitions``."""
 
 UNLIMITED_KEYS = ("retention.ms", "retention.bytes", "local.retention.ms", "local.retention.bytes")
-"""Configs of which :data:`UNLIMITED` is no number but infinity."""
+"""Configs for which :data:`UNLIMITED` means infinity."""
 
 UNLIMITED = -1
 
@@ -42,16 +42,9 @@ IdempotenceGuarantee = Literal["require", "observe"]
 Count = Annotated[int, Field(ge=0, le=10_000_000)]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
 def namespace_of(value: str) -> str:
-    """A tier path. Raises ValueError with one sentence."""
-    try:
-        check_namespace(value)
-    except ValueError as error:
-        raise ValueError(f"{error}; write it like org:apache:kafka") from None
+    """A tier path that leaves room for a topic. Raises ValueError with one sentence."""
+    namespace_path(value)
     if len(flat_prefix(value)) >= MAX_FLAT_LENGTH:
         raise ValueError(
             f"'{value}' leaves none of Kafka's {MAX_FLAT_LENGTH} characters for a topic; shorten it"
@@ -69,8 +62,8 @@ def compiled_pattern(pattern: str) -> Any:
         return re2.compile(pattern, options=options)
     except (re2.error, UnicodeError) as error:
         reason = error.args[0] if error.args else error
-        told = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        text = f"'{pattern}' is no regular expression of RE2: {told}; correct it"
+        why = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        text = f"'{pattern}' is no regular expression of RE2: {why}; correct it"
         raise ValueError(text) from None
 
 
@@ -109,13 +102,17 @@ _REQUIRED_SCHEMA: dict[str, Any] = {
 }
 
 
-class Range(_Model):
+def _unset(description: str, **options: Any) -> Any:
+    return Field(default=None, description=description, **options)
+
+
+class Range(StrictModel):
     """Numbers from ``min`` to ``max``, both of them included; None: no limit."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
-    min: int | None = Field(default=None, description="The least that is allowed.")
-    max: int | None = Field(default=None, description="The most that is allowed.")
+    min: int | None = _unset("The least that is allowed.")
+    max: int | None = _unset("The most that is allowed.")
 
     @model_validator(mode="after")
     def _some(self) -> "Range":
@@ -135,9 +132,9 @@ class Range(_Model):
         return low <= value <= high
 
 
-class ConfigRules(_Model):
-    """What is said of topic configs: ``required`` maps a key to the value it has to have (None:
-    any); ``allowed`` (None: all) and ``forbidden`` say what clients may set."""
+class ConfigRules(StrictModel):
+    """Rules on topic configs: ``required`` maps a key to the value it has to have (None:
+    any); ``allowed`` (None: all) and ``forbidden`` are keys that clients may and may not set."""
 
     ranges: dict[str, Range] = Field(
         default_factory=dict, description="The range of any numeric config, by its key."
@@ -148,9 +145,7 @@ class ConfigRules(_Model):
         default_factory=dict,
         description="Configs that have to be set: a list of keys, or keys with their values.",
     )
-    allowed: tuple[str, ...] | None = Field(
-        default=None, description="The configs that may be set; all others may not."
-    )
+    allowed: tuple[str, ...] | None = _unset("The configs that may be set; all others may not.")
     forbidden: tuple[str, ...] = Field(default=(), description="Configs that may not be set.")
 
     @model_validator(mode="after")
@@ -164,7 +159,7 @@ class ConfigRules(_Model):
 
 
 def _check_unlimited(key: str, allowed: Range) -> None:
-    """Refuse a range that looks as if -1 were a number of milliseconds or bytes."""
+    """Raises ValueError for a range in which -1 would be a number of milliseconds or bytes."""
     if key in UNLIMITED_KEYS and any(
         end is not None and end < 0 for end in (allowed.min, allowed.max)
     ):
@@ -174,24 +169,21 @@ def _check_unlimited(key: str, allowed: Range) -> None:
         )
 
 
-class ProducerGuarantee(_Model):
-    """What is done with producers that ask for less than the strongest guarantee (KIP-679)."""
+class ProducerGuarantee(StrictModel):
+    """The treatment of producers with less than the strongest guarantee (KIP-679)."""
 
-    acks: AcksGuarantee | None = Field(
-        default=None, description="What is done with acks other than all."
-    )
-    idempotence: Annotated[IdempotenceGuarantee | None, BeforeValidator(_idempotence)] = Field(
-        default=None, description="What is done with records of producers that are not idempotent."
+    acks: AcksGuarantee | None = _unset("What is done with acks other than all.")
+    idempotence: Annotated[IdempotenceGuarantee | None, BeforeValidator(_idempotence)] = _unset(
+        "What is done with records of producers that are not idempotent."
     )
 
 
-class PolicyBlock(_Model):
-    """What one place of the tree asks for. ``mode`` is that of its rules and its class."""
+class PolicyBlock(StrictModel):
+    """The policies of one place in the tree. ``mode`` is that of its rules and its class."""
 
-    class_name: Annotated[str, Field(min_length=1)] | None = Field(
-        default=None,
+    class_name: Annotated[str, Field(min_length=1)] | None = _unset(
+        "A class of your own: module:Class, or the name of an entry point.",
         alias="create.topic.policy.class.name",
-        description="A class of your own: module:Class, or the name of an entry point.",
     )
     timeout_ms: Annotated[int, Field(ge=10, le=30_000)] = Field(
         default=1_000,
@@ -199,43 +191,30 @@ class PolicyBlock(_Model):
         description="Milliseconds that the class may take for a topic; after them it is refused.",
     )
     mode: Mode = Field(default="enforce", description="Whether this block refuses, or only warns.")
-    partitions: Range | None = Field(default=None, description="Partitions of a topic.")
-    replication_factor: Range | None = Field(
-        default=None, description="Replicas of each partition."
+    partitions: Range | None = _unset("Partitions of a topic.")
+    replication_factor: Range | None = _unset("Replicas of each partition.")
+    min_insync_replicas: Range | None = _unset(
+        "The range of min.insync.replicas.", alias="min.insync.replicas"
     )
-    min_insync_replicas: Range | None = Field(
-        default=None,
-        alias="min.insync.replicas",
-        description="The range of min.insync.replicas.",
+    retention_ms: Range | None = _unset(
+        "The range of retention.ms; -1 is above every max.", alias="retention.ms"
     )
-    retention_ms: Range | None = Field(
-        default=None,
-        alias="retention.ms",
-        description="The range of retention.ms; -1 is above every max.",
-    )
-    retention_bytes: Range | None = Field(
-        default=None,
-        alias="retention.bytes",
-        description="The range of retention.bytes; -1 is above every max.",
+    retention_bytes: Range | None = _unset(
+        "The range of retention.bytes; -1 is above every max.", alias="retention.bytes"
     )
     configs: ConfigRules = Field(
         default=ConfigRules(), description="Rules on the configs of topics."
     )
     name_pattern: (
         Annotated[str, Field(max_length=MAX_NAME_PATTERN), AfterValidator(_pattern)] | None
-    ) = Field(default=None, description="RE2; the whole name of a topic, without its namespace.")
-    max_topics: Count | None = Field(
-        default=None, description="Topics in each namespace by itself."
+    ) = _unset("RE2; the whole name of a topic, without its namespace.")
+    max_topics: Count | None = _unset("Topics in each namespace by itself.")
+    max_partitions: Count | None = _unset("Partitions in each namespace by itself.")
+    max_topics_in_tree: Count | None = _unset(
+        "Topics in the namespace of the block and all below it, together."
     )
-    max_partitions: Count | None = Field(
-        default=None, description="Partitions in each namespace by itself."
-    )
-    max_topics_in_tree: Count | None = Field(
-        default=None, description="Topics in the namespace of the block and all below it, together."
-    )
-    max_partitions_in_tree: Count | None = Field(
-        default=None,
-        description="Partitions in the namespace of the block and all below it, together.",
+    max_partitions_in_tree: Count | None = _unset(
+        "Partitions in the namespace of the block and all below it, together."
     )
     producer: ProducerGuarantee = Field(
         default=ProducerGuarantee(), description="The guarantee that producers are held to."
@@ -256,7 +235,7 @@ class PolicyBlock(_Model):
         return {**short, **self.configs.ranges}
 
     def judges_topics(self) -> bool:
-        """Whether it has a say in what topics are made and how they are changed."""
+        """Whether it has rules for creating and altering topics."""
         unset = PolicyBlock()
         mine: Any = self.model_copy(
             update={"producer": unset.producer, "mode": unset.mode, "timeout_ms": unset.timeout_ms}
@@ -265,20 +244,15 @@ class PolicyBlock(_Model):
 
     def counts_topics(self) -> bool:
         """Whether it limits how many topics or partitions there are."""
-        limits = (
-            self.max_topics,
-            self.max_partitions,
-            self.max_topics_in_tree,
-            self.max_partitions_in_tree,
-        )
-        return any(limit is not None for limit in limits)
+        in_tree = self.max_topics_in_tree, self.max_partitions_in_tree
+        return any(limit is not None for limit in (self.max_topics, self.max_partitions, *in_tree))
 
     def _short(self, key: str) -> Range | None:
         found: Range | None = getattr(self, key.replace(".", "_"))
         return found
 
 
-class PolicySettings(_Model):
+class PolicySettings(StrictModel):
     """``everywhere``: all namespaces, the default one too; ``default_namespace``: topics of the
     default one alone; ``namespaces``: one and all below it."""
 

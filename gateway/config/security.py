@@ -1,7 +1,7 @@
 """The configuration's models for security: TLS, SASL, authorization, audit; secrets.
 
-Secrets are never written into the file itself: a value stands in another file or in the
-environment, is read when it is used, and is never printed.
+A secret is never in the configuration file itself: it is in another file or in the environment, is
+read when it is used, and is never printed.
 """
 
 # No `from __future__ import annotations`: pydantic reads the annotations at run time.
@@ -28,15 +28,16 @@ STANDARD_AUTHORIZER = "gateway.acls.standard.StandardAuthorizer"
 
 AUDIT_TOPIC = f"{RESERVED_PREFIX}_audit"
 TRAFFIC_TOPIC = f"{RESERVED_PREFIX}_traffic"
-"""The names of topics for records that no client reaches through a gateway."""
+"""Topics for the gateway's own records, which no client reaches through a gateway."""
 
 
 class SecretError(Exception):
     """A secret cannot be read; the text names where it should be and never holds any of it."""
 
 
-class _Model(BaseModel):
-    """Strict, as every part of the configuration is."""
+class StrictModel(BaseModel):
+    """A part of the configuration. ``yes`` is no number and ``5`` no name, so that YAML's guesses
+    surface."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -48,7 +49,8 @@ def _principal(value: str) -> str:
     return value
 
 
-def _namespace(value: str) -> str:
+def namespace_path(value: str) -> str:
+    """A tier path. Raises ValueError with one sentence."""
     try:
         check_namespace(value)
     except ValueError as error:
@@ -56,14 +58,14 @@ def _namespace(value: str) -> str:
     return value
 
 
-def _topic(like: str, what: str) -> AfterValidator:
+def _topic(like: str, use: str) -> AfterValidator:
     def check(value: str) -> str:
         try:
             check_topic(value)
         except ValueError as error:
             raise ValueError(f"{error}; write it like {like}") from None
         if is_reserved(value) and not value.startswith(like):
-            raise ValueError(f"'{value}' is not for {what}; write it like {like}")
+            raise ValueError(f"'{value}' is not for {use}; write it like {like}")
         return value
 
     return AfterValidator(check)
@@ -76,11 +78,11 @@ TrafficTopicName = Annotated[str, _NAME_LENGTH, _topic(TRAFFIC_TOPIC, "the traff
 
 File = Annotated[Path, Field(strict=False)]
 Principal = Annotated[str, AfterValidator(_principal)]
-Home = Annotated[str, AfterValidator(_namespace)]
+Home = Annotated[str, AfterValidator(namespace_path)]
 
 
-class Secret(_Model):
-    """Where a secret is: ``file`` (its first line) or ``env`` (a variable's name)."""
+class Secret(StrictModel):
+    """The place of a secret: ``file`` (its first line) or ``env`` (a variable's name)."""
 
     file: File | None = None
     env: str | None = None
@@ -109,11 +111,11 @@ class Secret(_Model):
         return lines[0]
 
 
-class ListenerTls(_Model):
-    """What a listener with SSL or SASL_SSL proves, and asks of clients.
+class ListenerTls(StrictModel):
+    """TLS of a listener with SSL or SASL_SSL: its certificate, and those of clients.
 
     ``certificate`` is a PEM chain, ``key`` its PEM key. ``client_ca``: PEM of the authorities
-    whose client certificates are believed. ``principal_mapping_rules`` are Kafka's
+    whose client certificates are trusted. ``principal_mapping_rules`` are Kafka's
     ``ssl.principal.mapping.rules``.
     """
 
@@ -125,8 +127,8 @@ class ListenerTls(_Model):
     principal_mapping_rules: tuple[str, ...] = ("DEFAULT",)
 
 
-class OAuthBearer(_Model):
-    """How bearer tokens (JWT, RFC 7519) are checked. ``jwks`` is a file or an http(s) URL; it and
+class OAuthBearer(StrictModel):
+    """How bearer tokens (JWT, RFC 7519) are verified. ``jwks`` is a file or an http(s) URL; it and
     ``audience`` are needed, but where tokens pass through to brokers, which check them.
 
     ``clock_skew_seconds`` is allowed between our clock and the issuer's. ``required_claims`` must
@@ -142,7 +144,7 @@ class OAuthBearer(_Model):
     refresh_seconds: Annotated[float, Field(ge=1, le=86_400)] = 300.0
 
 
-class ListenerSasl(_Model):
+class ListenerSasl(StrictModel):
     """The mechanisms that a listener with SASL accepts, and where their credentials are.
 
     ``users`` are PLAIN's, name to secret; SCRAM's are in the catalog. ``max_reauth_seconds``
@@ -157,9 +159,9 @@ class ListenerSasl(_Model):
     pass_through: bool = False
 
 
-class ClientTls(_Model):
-    """TLS to the brokers. ``ca``: PEM of the authorities to believe; None: the system's.
-    ``certificate`` and ``key`` (PEM): our own, for brokers that ask."""
+class ClientTls(StrictModel):
+    """TLS to the brokers. ``ca``: PEM of the authorities to trust; None: the system's.
+    ``certificate`` and ``key`` (PEM): the gateway's own, for brokers that request one."""
 
     ca: File | None = None
     certificate: File | None = None
@@ -168,7 +170,7 @@ class ClientTls(_Model):
     verify_hostname: bool = True
 
 
-class ClientSasl(_Model):
+class ClientSasl(StrictModel):
     """The gateway's own identity at the brokers."""
 
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -176,7 +178,7 @@ class ClientSasl(_Model):
     password: Secret
 
 
-class ClusterSecurity(_Model):
+class ClusterSecurity(StrictModel):
     """How the gateway connects to a cluster's brokers: for clients, and for itself."""
 
     protocol: SecurityProtocol = "PLAINTEXT"
@@ -184,8 +186,8 @@ class ClusterSecurity(_Model):
     sasl: ClientSasl | None = None
 
 
-class Unauthenticated(_Model):
-    """What connections may do before they have said who they are, on listeners with TLS or SASL.
+class Unauthenticated(StrictModel):
+    """Limits of connections that have not authenticated yet, on listeners with TLS or SASL.
 
     ``max_bytes`` each sends, ``max_seconds`` each takes, ``max_connections`` of a listener are in
     that state at a time, for each worker, and so large a share of them is one address's at most;
@@ -199,8 +201,8 @@ class Unauthenticated(_Model):
     failure_delay_seconds: Annotated[float, Field(ge=0, le=10)] = 0.1
 
 
-class Authorization(_Model):
-    """Who may do what. Without this block everything is allowed.
+class Authorization(StrictModel):
+    """Authorization. Without this block everything is allowed.
 
     Further ``configs`` are a custom authorizer's own.
     """
@@ -213,7 +215,7 @@ class Authorization(_Model):
     configs: dict[str, Any] = Field(default_factory=dict)
 
 
-class AuditSettings(_Model):
+class AuditSettings(StrictModel):
     """Where audit events go: files (JSON Lines), and a topic of the cluster, by its name there.
 
     Sizes are bytes; ``max_queued_events`` wait for a slow disk or broker, for each worker.
@@ -226,7 +228,7 @@ class AuditSettings(_Model):
     max_queued_events: Annotated[int, Field(ge=100)] = 50_000
 
 
-class PrincipalSettings(_Model):
-    """What is known of a principal besides how it proves itself. ``home``: see Listener.home."""
+class PrincipalSettings(StrictModel):
+    """Settings of a principal besides its credentials. ``home``: see Listener.home."""
 
     home: Home

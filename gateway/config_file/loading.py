@@ -1,8 +1,4 @@
-"""The configuration: what ``kafka-gateway serve --config FILE`` reads.
-
-The models stand in ``config_models``, what keys mean together in ``config_rules``, where they
-were written in ``config_yaml``, and how mistakes are told in ``config_errors``.
-"""
+"""Reading a configuration file: its keys (gateway/config), lines, and the rules between keys."""
 
 from __future__ import annotations
 
@@ -14,9 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from gateway.config.errors import ConfigError, Problem, problems_of
 from gateway.config.models import (
-    Address,
     CatalogSettings,
-    Cluster,
     Config,
     Listener,
     MetricsSettings,
@@ -29,29 +23,10 @@ from gateway.config_file.rules import Parts, cross_problems
 from gateway.config_file.yaml_lines import Document, UnreadableError, read_document
 from gateway.node_ids import NodeIdRanges
 
-__all__ = [
-    "Address",
-    "CatalogSettings",
-    "Cluster",
-    "Config",
-    "ConfigError",
-    "Listener",
-    "MetricsSettings",
-    "TrafficLogSettings",
-    "load_config",
-    "with_lines",
-]
-
 _Value = TypeVar("_Value")
 
 _NAMESPACES: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[Namespace, ...])
 _NODE_IDS: TypeAdapter[tuple[str, ...]] = TypeAdapter(NodeIds)
-_LISTENER = TypeAdapter(Listener)
-_SECURITY = TypeAdapter(ClusterSecurity)
-_METRICS = TypeAdapter(MetricsSettings)
-_AUDIT = TypeAdapter(AuditSettings)
-_CATALOG = TypeAdapter(CatalogSettings)
-_TRAFFIC_LOG = TypeAdapter(TrafficLogSettings)
 
 
 def load_config(path: Path) -> Config:
@@ -77,7 +52,7 @@ def load_config(path: Path) -> Config:
 
 
 def with_lines(path: Path, problems: Sequence[Problem]) -> ConfigError:
-    """Problems of a file that was read before, told with the lines of their keys."""
+    """Problems of a file that was read before, with the lines of their keys."""
     try:
         document = read_document(path)
     except UnreadableError:
@@ -91,24 +66,25 @@ def _placed(problem: Problem, document: Document) -> Problem:
 
 
 def _parts(values: dict[str, Any]) -> Parts:
-    """What can be understood of a file, so that a mistake in one part hides none in another."""
+    """The valid parts of a file, so that a mistake in one part hides none in another."""
     listeners = values.get("listeners")
     clusters = values.get("clusters")
     first = clusters[0] if isinstance(clusters, tuple) and clusters else None
-    node_ids = _valid(_NODE_IDS, first.get("node_ids")) if isinstance(first, dict) else None
+    cluster = first if isinstance(first, dict) else {"security": None}
+    node_ids = _valid(_NODE_IDS, cluster.get("node_ids"))
     items = enumerate(listeners) if isinstance(listeners, tuple) else ()
-    read = ((index, _valid(_LISTENER, item)) for index, item in items)
+    read = ((index, _valid(TypeAdapter(Listener), item)) for index, item in items)
     return Parts(
         clusters=len(clusters) if isinstance(clusters, tuple) else 0,
         ranges=None if node_ids is None else NodeIdRanges.parse(node_ids),
         namespaces=_valid(_NAMESPACES, values.get("namespaces", ())),
         listeners={index: listener for index, listener in read if listener is not None},
-        metrics=_valid(_METRICS, values.get("metrics", {})),
-        audit=_valid(_AUDIT, values.get("audit", {})),
-        traffic_log=_valid(_TRAFFIC_LOG, values.get("traffic_log", {})),
-        catalog=_valid(_CATALOG, values.get("catalog", {})),
+        metrics=_valid(TypeAdapter(MetricsSettings), values.get("metrics", {})),
+        audit=_valid(TypeAdapter(AuditSettings), values.get("audit", {})),
+        traffic_log=_valid(TypeAdapter(TrafficLogSettings), values.get("traffic_log", {})),
+        catalog=_valid(TypeAdapter(CatalogSettings), values.get("catalog", {})),
         authorizes=values.get("authorization") is not None,
-        security=_valid(_SECURITY, first.get("security", {})) if isinstance(first, dict) else None,
+        security=_valid(TypeAdapter(ClusterSecurity), cluster.get("security", {})),
     )
 
 

@@ -1,4 +1,4 @@
-"""What the keys of a configuration mean together: ports that meet, homes that exist, names."""
+"""Rules between the keys of a configuration: ports that overlap, homes that exist, names."""
 
 from __future__ import annotations
 
@@ -17,18 +17,22 @@ from gateway.config.models import (
     TrafficLogSettings,
 )
 from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC, AuditSettings, ClusterSecurity
-from gateway.config_file.cluster_rules import catalog_problems, cluster_problems
-from gateway.config_file.security_rules import sasl_problems, tls_problems
+from gateway.config_file.security_rules import (
+    catalog_problems,
+    cluster_problems,
+    sasl_problems,
+    tls_problems,
+)
 from gateway.names import is_reserved, parents
 from gateway.node_ids import NodeIdRanges
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """As much of a configuration as could be understood; None is what could not.
+    """The parts of a configuration that are valid by themselves; None: not valid.
 
-    ``listeners`` goes by their place in the file, ``clusters`` is how many there are,
-    ``authorizes`` whether there is an ``authorization``, ``security`` how brokers are connected to.
+    ``listeners`` are keyed by their place in the file, ``clusters`` is how many there are,
+    ``authorizes`` whether there is an ``authorization``, ``security`` that of the cluster.
     """
 
     clusters: int
@@ -44,50 +48,41 @@ class Parts:
 
     @classmethod
     def of(cls, config: Config) -> Parts:
-        """All parts of a configuration that is well formed."""
-        return cls(
-            len(config.clusters),
-            NodeIdRanges.parse(config.clusters[0].node_ids),
-            config.namespaces,
-            dict(enumerate(config.listeners)),
-            config.metrics,
-            config.audit,
-            config.authorization is not None,
-            config.clusters[0].security,
-            config.traffic_log,
-            config.catalog,
-        )
+        """The parts of a valid configuration that bind ports."""
+        ranges = NodeIdRanges.parse(config.clusters[0].node_ids)
+        return cls(1, ranges, None, dict(enumerate(config.listeners)), config.metrics)
 
 
 @dataclass(frozen=True, slots=True)
 class PortClaim:
-    """Ports ``first`` to ``last`` on one bind address, what they are for, and who asks for them."""
+    """Ports ``first`` to ``last`` on one bind address, their ``use`` and the key that sets them."""
 
     host: str
     first: int
     last: int
-    what: str
+    use: str
     key: Key
 
     @property
     def text(self) -> str:
         """``the metrics port (9404)``."""
         ports = f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
-        return f"the {self.what} ({ports})"
+        return f"the {self.use} ({ports})"
 
     def meets(self, other: PortClaim) -> bool:
         """Whether a port is in both, on addresses that cannot both be bound."""
-        return (
-            self.first <= other.last
-            and other.first <= self.last
-            and hosts_overlap(self.host, other.host)
-        )
+        return self.shares_ports(other) and hosts_overlap(self.host, other.host)
+
+    def shares_ports(self, other: PortClaim) -> bool:
+        """Whether a port number is in both."""
+        return self.first <= other.last and other.first <= self.last
 
 
 def cross_problems(parts: Parts) -> list[Problem]:
     """Every mistake that no single key shows."""
+    one_too_many = "is one too many: a gateway has one cluster; remove it"
     return [
-        *_clusters(parts.clusters),
+        *(Problem(("clusters", index), one_too_many) for index in range(1, parts.clusters)),
         *_repeated_names(parts.listeners),
         *_homes(parts),
         *_advertised(parts.listeners),
@@ -106,14 +101,13 @@ def port_claims(parts: Parts) -> list[PortClaim]:
     for index, listener in parts.listeners.items():
         where: Key = ("listeners", index)
         own = f"of listener '{listener.name}'"
-        port = listener.port
-        what = f"bootstrap port {own}"
-        claims.append(PortClaim(listener.bind, port, port, what, (*where, "port")))
+        port, use = listener.port, f"bootstrap port {own}"
+        claims.append(PortClaim(listener.bind, port, port, use, (*where, "port")))
         if parts.ranges is not None and listener.broker_names is None:
             base = listener.broker_base_port
             last = base + parts.ranges.size - 1
-            what, key = f"broker ports {own}", (*where, "broker_base_port")
-            claims.append(PortClaim(listener.bind, base, last, what, key))
+            use, key = f"broker ports {own}", (*where, "broker_base_port")
+            claims.append(PortClaim(listener.bind, base, last, use, key))
     if parts.metrics is not None:
         port, key = parts.metrics.port, ("metrics", "port")
         claims.append(PortClaim(parts.metrics.host, port, port, "metrics port", key))
@@ -129,14 +123,12 @@ def is_wildcard(host: str) -> bool:
 
 
 def hosts_overlap(one: str, other: str) -> bool:
-    """Whether two bind addresses cannot share a port, as far as can be told without a resolver."""
+    """Whether two bind addresses cannot share a port; host names are not resolved for this."""
     left, right = _address(one), _address(other)
-    if left is None or right is None:
-        unspecified = is_wildcard(one) or is_wildcard(other)
-        return unspecified or one.casefold() == other.casefold()
-    if left.version != right.version:
+    if left is not None and right is not None and left.version != right.version:
         return False
-    return left == right or left.is_unspecified or right.is_unspecified
+    same = one.casefold() == other.casefold() if left is None or right is None else left == right
+    return same or is_wildcard(one) or is_wildcard(other)
 
 
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -144,11 +136,6 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return ipaddress.ip_address("127.0.0.1" if host.casefold() == "localhost" else host)
     except ValueError:
         return None
-
-
-def _clusters(count: int) -> Iterator[Problem]:
-    for index in range(1, count):
-        yield Problem(("clusters", index), "is one too many: a gateway has one cluster; remove it")
 
 
 def _repeated_names(listeners: Mapping[int, Listener]) -> Iterator[Problem]:
@@ -219,7 +206,7 @@ def _ports(parts: Parts) -> Iterator[Problem]:
 
 
 def _advertised_twice(parts: Parts, claims: Sequence[PortClaim]) -> Iterator[Problem]:
-    """Listeners on different addresses may share ports, but not what clients are told."""
+    """Listeners on different addresses may share ports, but not what they advertise."""
     shown: list[tuple[str, PortClaim]] = []
     for claim in claims:
         for index, listener in parts.listeners.items():
@@ -229,9 +216,9 @@ def _advertised_twice(parts: Parts, claims: Sequence[PortClaim]) -> Iterator[Pro
             elif claim.key == ("listeners", index, "port") and names is not None:
                 shown.append((names.casefold(), claim))
     for (one_host, one), (other_host, other) in combinations(shown, 2):
-        meet = one.first <= other.last and other.first <= one.last
-        if one_host == other_host and meet and not one.meets(other):
+        shared = one_host == other_host and one.shares_ports(other)
+        if shared and not one.meets(other):
             verb = "is" if one.first == one.last else "are"
             text = f"{one.text} {verb} advertised at '{one_host}' too; choose another"
-            what = "base port" if other.key[-1] == "broker_base_port" else "port"
-            yield Problem(other.key, f"{text} {what}")
+            use = "base port" if other.key[-1] == "broker_base_port" else "port"
+            yield Problem(other.key, f"{text} {use}")

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway import exit_codes, version
-from gateway.checks.exposure import warn_of_exposures
-from gateway.checks.port_probe import probe
+from gateway.checks.listeners import probe, warn_of_exposures
 from gateway.config.models import Address, Config, Listener
 from gateway.config_file.rules import Parts, port_claims
 from gateway.node_ids import NodeIdRanges

@@ -9,6 +9,8 @@ import pytest
 from gateway.catalog.committed import ACTOR, GATEWAY, Actor
 from gateway.changes.base.context import Answered
 from gateway.commands import operator
+from gateway.changes.base.batch import Answered
+from gateway.commands import backend
 from tests.connections.test_connection import connected, settled
 from tests.session.pair import Pair, request_frame
 from tests.session.test_changes import create
@@ -37,7 +39,7 @@ async def test_a_clients_change_knows_the_client(monkeypatch: pytest.MonkeyPatch
 
 def test_an_operator_goes_by_login(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("getpass.getuser", lambda: "carol")
-    found = operator.actor("kafka-gateway catalog import")
+    found = backend.operator_actor("kafka-gateway catalog import")
     assert found == Actor("operator:carol", api="kafka-gateway catalog import")
 
 
@@ -47,4 +49,4 @@ def test_an_operator_without_a_login_goes_by_number(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr("getpass.getuser", no_login)
     monkeypatch.setattr("os.getuid", lambda: 12_345)
-    assert operator.actor("x").principal == "operator:12345"
+    assert backend.operator_actor("x").principal == "operator:12345"

@@ -18,10 +18,15 @@ from gateway.catalog.schema import KINDS
 from gateway.catalog.shapes import Field
 from gateway.catalog.signatures import Place
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog.diff import differences, problems, stale
+from gateway.commands.catalog.diff import (
+    differences,
+    differences_json,
+    differences_text,
+    problems,
+    stale,
+)
 from gateway.commands.catalog.file import export_text, read_export, read_secrets, secrets_text
 from gateway.commands.catalog.importing import commit
-from gateway.commands.catalog.shown import as_json, shown
 from gateway.config.errors import ConfigError
 from tests.commands.fake_backend import FakeCatalog
 
@@ -115,13 +120,13 @@ def test_its_differences_are_shown() -> None:
     before = Snapshot().apply([ORG, ALICE], 1)
     assert differences(before, [replace(ALICE, since=7)], prune=False, now=1) == []
     found = differences(before, [LESS], prune=False, now=1)
-    assert shown(found) == (
+    assert differences_text(found) == (
         "~ quota of User:alice in org\n"
         "    bytes_per_second: 5000 -> 10\n"
         "    clients: app-1, app-2 -> (none)\n"
         "0 added, 1 changed, 0 removed."
     )
-    (one,) = as_json(found)
+    (one,) = differences_json(found)
     assert (one["kind"], one["key"]) == ("quota", "User:alice/org")
     assert one["after"] == {"principal": "User:alice", "namespace": "org", "bytes_per_second": 10}
 
@@ -159,6 +164,11 @@ def test_what_is_secret_stays_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     kinds = [KINDS["token"]]
     found = differences(Snapshot(), [token], prune=False, now=1, kinds=kinds)
     (change,) = committed(GATEWAY, Snapshot(), [token])
-    everything = [export_text(snapshot), shown(found), str(as_json(found)), str(*told(change))]
+    everything = [
+        export_text(snapshot),
+        differences_text(found),
+        str(differences_json(found)),
+        str(*told(change)),
+    ]
     assert "abcd" in path.read_text()
     assert not any("abcd" in text for text in everything)

@@ -9,8 +9,8 @@ import pytest
 
 from gateway.acl_model import Operation
 from gateway.checks.broker_rights import Rights
-from gateway.checks.cluster import CatalogFacts, ClusterFindings, look
-from gateway.commands import operator
+from gateway.checks.cluster import CatalogFacts, ClusterFindings, ask_cluster
+from gateway.commands import backend
 from gateway.config.errors import key_text
 from tests.config import config_samples
 
@@ -47,12 +47,12 @@ def test_json() -> None:
 async def test_a_cluster_that_does_not_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operator, "START_SECONDS", 0.5)
+    monkeypatch.setattr(backend, "START_SECONDS", 0.5)
     values = config_samples.values()
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         values["clusters"][0]["bootstrap_servers"] = [f"127.0.0.1:{closed.getsockname()[1]}"]
-        found = await look(config_samples.config(tmp_path, **values))
+        found = await ask_cluster(config_samples.config(tmp_path, **values))
     (problem,) = found.problems
     assert key_text(problem.key) == "clusters[0].bootstrap_servers"
     assert "see that it runs, and that clusters[0] names it" in problem.text

@@ -1,4 +1,4 @@
-"""gateway.checks.durability: acks=all that one replica answers."""
+"""gateway.checks.cluster: acks=all that one replica answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
-from gateway.checks.durability import hollow_topics
+from gateway.checks.cluster import hollow_topics
 from gateway.config.policies import PolicySettings
 from gateway.policies.tree import Policies
 from protocol import messages

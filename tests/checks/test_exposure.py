@@ -1,4 +1,4 @@
-"""gateway.checks.exposure: listeners that other machines reach, and what is said of them."""
+"""gateway.checks.listeners: listeners that other machines reach, and what is said of them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from gateway.checks.exposure import authenticates, exposures, warn_of_exposures
+from gateway.checks.listeners import authenticates, exposures, warn_of_exposures
 from gateway.config.models import Config, Listener
 from gateway.config.policies import PolicySettings
 from gateway.config.security import ListenerTls
 
-NOBODY_ASKED = "nobody has to say who they are"
-NO_ACLS = "whoever may connect may do everything, as there is no authorization"
+NO_LOGIN = "clients need not authenticate"
+NO_ACLS = "every client that can connect may do everything, as there is no authorization"
 
-PASSES_THROUGH = "whoever may log in at the brokers may do everything in namespaces"
+PASSES_THROUGH = "every client that can log in at the brokers may do everything in namespaces"
 OWN_WORK = (
-    ": there is no authorization, and what the gateway does itself the brokers' ACLs on clients do"
-    " not forbid"
+    ": there is no authorization, and the brokers' ACLs on clients do not cover the requests of the"
+    " gateway's own"
 )
 
 _TLS = {"certificate": Path("c"), "key": Path("k")}
@@ -48,25 +48,25 @@ SASL = {"security_protocol": "SASL_SSL", "tls": _TLS}
 @pytest.mark.parametrize(
     ("listener", "authorization", "told"),
     [
-        ({}, False, [NOBODY_ASKED]),
-        ({}, True, [NOBODY_ASKED]),
+        ({}, False, [NO_LOGIN]),
+        ({}, True, [NO_LOGIN]),
         (SECURE, False, [NO_ACLS]),
         (SECURE, True, []),
         (SASL, False, [NO_ACLS]),
         (SASL, True, []),
-        ({"security_protocol": "SSL", "tls": _TLS}, True, [NOBODY_ASKED]),
+        ({"security_protocol": "SSL", "tls": _TLS}, True, [NO_LOGIN]),
         (
             {"security_protocol": "SSL", "tls": {**_TLS, "client_auth": "requested"}},
             True,
-            [NOBODY_ASKED],
+            [NO_LOGIN],
         ),
         ({"bind": "127.0.0.1"}, False, []),
         ({"bind": "127.1.2.3"}, False, []),
         ({"bind": "::1"}, False, []),
         ({"bind": "LocalHost"}, False, []),
-        ({"bind": "::"}, False, [NOBODY_ASKED]),
-        ({"bind": "192.0.2.1"}, False, [NOBODY_ASKED]),
-        ({"bind": "gateway.example"}, False, [NOBODY_ASKED]),
+        ({"bind": "::"}, False, [NO_LOGIN]),
+        ({"bind": "192.0.2.1"}, False, [NO_LOGIN]),
+        ({"bind": "gateway.example"}, False, [NO_LOGIN]),
     ],
 )
 def test_what_a_listener_lacks(
@@ -94,7 +94,7 @@ LIMITED = {"max_topics": 5}
             (
                 policies,
                 [
-                    f"{PASSES_THROUGH}, and make and change topics of the default namespace,"
+                    f"{PASSES_THROUGH}, and create and alter topics of the default namespace,"
                     f" as there are policies{OWN_WORK}"
                 ],
             )
@@ -125,4 +125,4 @@ def test_who_authenticates() -> None:
 def test_one_line_for_each(caplog: pytest.LogCaptureFixture) -> None:
     warn_of_exposures(config())
     warn_of_exposures(config(bind="127.0.0.1"))
-    assert caplog.messages == [f"listener a is open to other machines: {NOBODY_ASKED}"]
+    assert caplog.messages == [f"listener a is open to other machines: {NO_LOGIN}"]

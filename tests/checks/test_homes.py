@@ -6,7 +6,8 @@ from pathlib import Path
 
 from gateway.catalog.entities import Change, Namespace, PrincipalHome, Seeds
 from gateway.catalog.snapshot import Snapshot
-from gateway.checks.named import homes_not_seeded, homes_not_there
+from gateway.checks.check import homes_not_seeded
+from gateway.checks.cluster import homes_not_there
 from gateway.config.errors import key_text
 from gateway.config.models import Config
 from tests.config import config_samples

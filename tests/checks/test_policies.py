@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway import cli, exit_codes
-from gateway.checks.check import find_problems
-from gateway.checks.named import policy_problems
+from gateway.checks.check import find_problems, policy_problems
 from gateway.config.errors import key_text
 from gateway.policies.instance import KEY
 from tests.config import config_samples
@@ -30,7 +29,7 @@ def test_every_block_is_looked_at(tmp_path: Path) -> None:
         "default_namespace": WRONG,
         "namespaces": {"org": block(), "org:apache": WRONG},
     }
-    problems = policy_problems(config_samples.config(tmp_path, policies=policies))
+    problems = list(policy_problems(config_samples.config(tmp_path, policies=policies)))
     assert [key_text(problem.key) for problem in problems] == [
         f"policies.everywhere.{KEY}",
         f"policies.default_namespace.{KEY}",

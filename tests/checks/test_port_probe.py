@@ -1,4 +1,4 @@
-"""gateway.checks.port_probe: which ports cannot be had."""
+"""gateway.checks.listeners: which ports cannot be had."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from devkit.ports import free_port, free_ports
-from gateway.checks.port_probe import probe
+from gateway.checks.listeners import probe
 from gateway.config_file.rules import PortClaim
 
 KEY = ("listeners", 0, "port")

@@ -12,7 +12,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
-from gateway.commands import operator
+from gateway.commands import backend
 from gateway.config.models import Config
 from gateway.rules.nested import element_class, make
 from gateway.topic_ids import TopicIndex
@@ -104,7 +104,7 @@ class FakeCluster:
 
 
 class FakeBackend:
-    """Stands in for what operator.backend gives. Without a ``catalog`` there is none yet."""
+    """Stands in for what backend.open_backend gives. Without a ``catalog`` there is none yet."""
 
     def __init__(
         self,
@@ -117,15 +117,15 @@ class FakeBackend:
         self.opened: list[str] = []
 
     def take_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(operator, "backend", self._open)
+        monkeypatch.setattr(backend, "open_backend", self._open)
 
     @asynccontextmanager
     async def _open(
         self, config: Config, *, read_only: bool, or_empty: bool = False
-    ) -> AsyncIterator[operator.Backend]:
+    ) -> AsyncIterator[backend.Backend]:
         self.opened.append("to read" if read_only else "to write")
         if read_only and not self.exists and not or_empty:
-            raise operator.NoCatalog(f"cluster '{config.clusters[0].name}' has no catalog yet")
-        yield operator.Backend(
+            raise backend.NoCatalog(f"cluster '{config.clusters[0].name}' has no catalog yet")
+        yield backend.Backend(
             cast(Cluster, self.cluster), cast(BrokerAdmin, self.cluster), self.catalog
         )

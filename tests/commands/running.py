@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway import cli
+from gateway.commands.admin import Admin
+from gateway.commands.client import GatewayClient
+from gateway.config.models import parse_address
 from tests.commands.fake_gateway import FakeGateway
 
 
@@ -43,6 +47,16 @@ async def command(*words: str) -> Said:
         return Said(status, out.getvalue(), err.getvalue())
 
     return await asyncio.to_thread(run)
+
+
+@asynccontextmanager
+async def admin_at(gateway: FakeGateway, timeout: float = 120) -> AsyncIterator[Admin]:
+    """An admin client of a gateway that is open."""
+    client = GatewayClient([parse_address(gateway.address)], timeout=timeout)
+    try:
+        yield Admin(client)
+    finally:
+        client.close()
 
 
 async def topics(gateway: FakeGateway, *words: str) -> Said:

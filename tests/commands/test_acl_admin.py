@@ -1,54 +1,40 @@
-"""gateway.commands.acls.admin: ACL requests by wire, in as many as it takes."""
+"""gateway.commands.acls: ACL requests by wire, in as many as it takes."""
 
 from __future__ import annotations
-
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
 from gateway.acl_model import Operation, PatternType, Permission, ResourceType
 from gateway.acls.authorizer import AclFilter
-from gateway.commands.acls import admin as acl_admin
-from gateway.commands.acls.admin import AclAdmin, in_order
-from gateway.commands.admin import Admin
-from gateway.commands.client import GatewayClient
-from gateway.config.models import parse_address
+from gateway.commands import acls as acl_command
+from gateway.commands.acls import create_acls, delete_acls, describe_acls, in_order
 from tests.changes.acl_requests import acl, text_of
 from tests.commands.fake_acls import FakeAcls
 from tests.commands.fake_gateway import drop_after, drop_before
+from tests.commands.running import admin_at
 
 TEXTS = [f"ALLOW READ User:u{n}@10.0.0.1 GROUP:PREFIXED:g{n}" for n in range(5)]
 FILTERS = [AclFilter(ResourceType.GROUP, f"g{n}", PatternType.PREFIXED) for n in range(5)]
 
 
-@asynccontextmanager
-async def admin(gateway: FakeAcls) -> AsyncIterator[AclAdmin]:
-    client = GatewayClient([parse_address(gateway.address)], timeout=120)
-    try:
-        yield AclAdmin(Admin(client))
-    finally:
-        client.close()
-
-
 async def test_what_is_made_is_described_and_deleted() -> None:
     acls = [acl(text) for text in TEXTS]
-    async with FakeAcls() as gateway, admin(gateway) as asking:
-        assert [one.code for one in await asking.create(acls)] == [0] * 5
-        found, outcome = await asking.describe([*FILTERS, AclFilter()])
+    async with FakeAcls() as gateway, admin_at(gateway) as asking:
+        assert [one.code for one in await create_acls(asking, acls)] == [0] * 5
+        found, outcome = await describe_acls(asking, [*FILTERS, AclFilter()])
         assert (found, outcome.code) == (acls, 0)
-        gone, outcomes = await asking.delete(FILTERS[:2])
+        gone, outcomes = await delete_acls(asking, FILTERS[:2])
         assert gone == acls[:2]
         assert [one.code for one in outcomes] == [0, 0]
         assert gateway.texts == set(TEXTS[2:])
 
 
 async def test_more_than_one_request_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acl_admin, "BATCH", 2)
-    async with FakeAcls() as gateway, admin(gateway) as asking:
-        assert len(await asking.create([acl(text) for text in TEXTS])) == 5
+    monkeypatch.setattr(acl_command, "BATCH", 2)
+    async with FakeAcls() as gateway, admin_at(gateway) as asking:
+        assert len(await create_acls(asking, [acl(text) for text in TEXTS])) == 5
         assert [len(one.creations) for one in gateway.asked("CreateAcls")] == [2, 2, 1]
-        gone, outcomes = await asking.delete(FILTERS)
+        gone, outcomes = await delete_acls(asking, FILTERS)
         assert (len(gone), len(outcomes)) == (5, 5)
         assert [len(one.filters) for one in gateway.asked("DeleteAcls")] == [2, 2, 1]
         assert gateway.texts == set()
@@ -58,8 +44,8 @@ async def test_every_part_of_a_filter_is_sent() -> None:
     host = "10.0.0.1"
     who = ("User:a", host, Operation.WRITE, Permission.DENY)
     asked = AclFilter(ResourceType.TOPIC, "x", PatternType.MATCH, *who)
-    async with FakeAcls() as gateway, admin(gateway) as asking:
-        await asking.describe([asked])
+    async with FakeAcls() as gateway, admin_at(gateway) as asking:
+        await describe_acls(asking, [asked])
         (sent,) = gateway.asked("DescribeAcls")
         assert (sent.resource_type_filter, sent.resource_name_filter) == (2, "x")
         assert (sent.pattern_type_filter, sent.principal_filter) == (2, "User:a")
@@ -68,24 +54,24 @@ async def test_every_part_of_a_filter_is_sent() -> None:
 
 async def test_every_version() -> None:
     for version in (1, 2, 3):
-        async with FakeAcls() as gateway, admin(gateway) as asking:
+        async with FakeAcls() as gateway, admin_at(gateway) as asking:
             gateway.highest = dict.fromkeys(("CreateAcls", "DescribeAcls", "DeleteAcls"), version)
-            await asking.create([acl(TEXTS[0])])
-            found, _ = await asking.describe([AclFilter()])
+            await create_acls(asking, [acl(TEXTS[0])])
+            found, _ = await describe_acls(asking, [AclFilter()])
             assert list(map(text_of, found)) == TEXTS[:1]
-            assert (await asking.delete([AclFilter()]))[0] == found
+            assert (await delete_acls(asking, [AclFilter()]))[0] == found
             assert all(entity.__version__ == version for _, entity in gateway.requests[1:])
 
 
 async def test_a_lost_connection_and_an_error_that_passes() -> None:
-    async with FakeAcls() as gateway, admin(gateway) as asking:
+    async with FakeAcls() as gateway, admin_at(gateway) as asking:
         gateway.faults["CreateAcls"] += [drop_before, drop_after]
-        (outcome,) = await asking.create([acl(TEXTS[0])])
+        (outcome,) = await create_acls(asking, [acl(TEXTS[0])])
         assert outcome.code == 0
         gateway.refusing["DescribeAcls"] = (7, "Later.")
         gateway.before["DescribeAcls"] = lambda: None
-        asking._client.timeout = 0.3
-        found, outcome = await asking.describe([AclFilter()])
+        asking.client.timeout = 0.3
+        found, outcome = await describe_acls(asking, [AclFilter()])
         assert (found, outcome.code, outcome.message) == ([], 7, "Later.")
         assert len(gateway.asked("DescribeAcls")) > 1
 

@@ -1,4 +1,4 @@
-"""gateway.commands.acls.flags: flags as ACLs and as filters, as kafka-acls has them."""
+"""gateway.commands.acl_flags: flags as ACLs and as filters, as kafka-acls has them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ import shlex
 import pytest
 
 from gateway.acl_model import Operation
-from gateway.commands.acls import command as acls
-from gateway.commands.acls.flags import (
+from gateway.commands import acls
+from gateway.commands.acl_flags import (
     acls_to_add,
     filters_to_list,
     filters_to_remove,
     operation_argument,
 )
-from gateway.commands.failure import UsageError
+from gateway.commands.actions import add_client_command
+from gateway.commands.errors import UsageError
 from tests.changes.acl_requests import text_of
 
 
 def options(line: str) -> argparse.Namespace:
     """The flags of a command line."""
     parser = argparse.ArgumentParser()
-    acls.add_parser(parser.add_subparsers())
+    add_client_command(parser.add_subparsers(), acls.COMMAND)
     return parser.parse_args(["acls", "--bootstrap-server", "h:1", *shlex.split(line)])
 
 
@@ -148,7 +149,7 @@ def test_what_is_listed(line: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "text"),
     [
-        (f"--add {BOB}", "say what it is about: --namespace, --topic"),
+        (f"--add {BOB}", "name a resource: --namespace, --topic"),
         ("--add --topic x", "--add needs --allow-principal, --deny-principal or both"),
         ("--add --topic x --allow-principal bob", "'bob' is no principal; write it like"),
         (f"--add {BOB} --topic x --resource-pattern-type any", "any does not go with --add"),
@@ -158,15 +159,18 @@ def test_what_is_listed(line: str, expected: list[str]) -> None:
         (f"--add {BOB} --namespace org --topic '*'", "leave out --topic and give --resource-p"),
         (f'--add {BOB} --namespace ""', "the default namespace has no ACLs of its own"),
         (f"--add {BOB} --cluster --resource-pattern-type prefixed", "literal only"),
-        (f"--add {BOB} --operation write --group g", "Write is never asked for on a group; there"),
-        (f"--add {BOB} --operation ClusterAction --topic x", "never asked for on a topic"),
+        (f"--add {BOB} --operation write --group g", "a group has no operation Write; there"),
+        (
+            f"--add {BOB} --operation ClusterAction --topic x",
+            "a topic has no operation ClusterAction",
+        ),
         (f"--add {BOB} --producer --group g", "--producer needs --topic or --namespace"),
         (f"--add {BOB} --consumer --topic x", "--consumer needs --group and --topic"),
         (f"--add {BOB} --consumer --topic x --group g --cluster", "no other resource"),
         (f"--add {BOB} --idempotent --topic x", "--idempotent goes with --producer only"),
         (f"--add {BOB} --producer --operation read --topic x", "--operation does not go with"),
         ("--remove --operation read --topic x", "--operation needs --allow-principal"),
-        ("--remove", "say what it is about"),
+        ("--remove", "name a resource"),
         ("--list --principal bob", "'bob' is no principal"),
     ],
 )

@@ -1,4 +1,4 @@
-"""gateway.commands.acls.command: the subcommand acls, and what it sends."""
+"""gateway.commands.acls: the subcommand acls, and what it sends."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ async def test_a_broker_is_not_taken_for_a_gateway() -> None:
         (("--list", *BOB), "--allow-principal does not go with --list but with --add or --remove"),
         (("--add", "--force"), "--force does not go with --add but with --remove"),
         (("--add", "--principal", "User:a"), "--principal does not go with --add but with --list"),
-        (("--add", *BOB), "say what it is about"),
+        (("--add", *BOB), "name a resource"),
         (("--list", "--add"), "not allowed with argument"),
         ((), "one of the arguments --add --remove --list is required"),
         (("--list", "--operation", "fly"), "'fly' is no operation; there are All, Read"),

@@ -1,4 +1,4 @@
-"""gateway.commands.running: actions get their flags, and are told whose another flag is."""
+"""gateway.commands.actions: actions get their flags, and a flag of another action is rejected."""
 
 from __future__ import annotations
 
@@ -6,59 +6,75 @@ import argparse
 
 import pytest
 
-from gateway.commands import running as actions
-from gateway.commands.running import Actions, Command, run_action
+from gateway.commands import actions
+from gateway.commands.actions import Action, Command, Flag, add_client_command
+from gateway.commands.admin import Admin
+from gateway.commands.errors import UsageError
+from gateway.commands.output import Output
 
-USAGE = 2
-
-
-def _ran(monkeypatch: pytest.MonkeyPatch, **flags: object) -> tuple[int, list[object]]:
-    """What a command line comes to, and the actions that were done."""
-    done: list[object] = []
-
-    def run_client(command: Command, options: argparse.Namespace) -> int:
-        done.append((command, options.action))
-        return 0
-
-    monkeypatch.setattr(actions, "run_client", run_client)
-    return run_action(ACTIONS, argparse.Namespace(**flags)), done
+ADDRESS = ("x", "--bootstrap-server", "127.0.0.1:1", "--timeout", "3", "--json")
 
 
-async def _one(*_: object) -> int:
-    return 0
+async def _one(admin: Admin, options: argparse.Namespace) -> Output:
+    return Output({"did": "one"}, notes=["see: kafka-gateway topics --list"])
 
 
-async def _other(*_: object) -> int:
-    return 0
+async def _other(admin: Admin, options: argparse.Namespace) -> Output:
+    return Output({"did": "other"}, failed=True)
 
 
-ACTIONS: Actions = {"one": (_one, "topic as_name"), "other": (_other, "topic force")}
+COMMAND = Command(
+    "x",
+    "help",
+    "description",
+    (),
+    (
+        Flag("--topic", "T", "t"),
+        Flag("--as", "N", "n", {"dest": "as_name"}),
+        Flag("--force", "", "f"),
+    ),
+    (Action("one", "", _one, "topic as_name"), Action("other", "", _other, "topic force")),
+)
 
 
-@pytest.mark.parametrize(("action", "command"), [("one", _one), ("other", _other)])
+def run(*words: str) -> int:
+    """The exit status of a command line."""
+    parser = argparse.ArgumentParser()
+    add_client_command(parser.add_subparsers(dest="command"), COMMAND)
+    options = parser.parse_args([*ADDRESS, *words])
+    status: int = options.run(options)
+    return status
+
+
+@pytest.mark.parametrize(("action", "status"), [("one", 0), ("other", 1)])
 def test_an_action_with_its_flags(
-    monkeypatch: pytest.MonkeyPatch, action: str, command: Command
+    capsys: pytest.CaptureFixture[str], action: str, status: int
 ) -> None:
-    """What every command has goes with all of them, and what was not given with any."""
-    always = {"json": True, "timeout": 3.0, "bootstrap_server": "b:1", "command_config": "c"}
-    not_given = {"as_name": None, "force": False}
-    said = _ran(monkeypatch, action=action, topic="x", command="c", run=1, **always, **not_given)
-    assert said == (0, [(command, action)])
+    """Flags of every command go with all actions."""
+    assert run(f"--{action}", "--topic", "t") == status
+    said = capsys.readouterr()
+    assert said.out == f'{{\n  "did": "{action}"\n}}\n'
+    hint = "kafka-gateway: see: kafka-gateway topics --bootstrap-server 127.0.0.1:1 --list\n"
+    assert said.err == (hint if action == "one" else "")
 
 
 @pytest.mark.parametrize(
-    ("action", "flag", "text"),
+    ("words", "text"),
     [
-        ("one", "force", "--force does not go with --one but with --other"),
-        ("other", "as_name", "--as does not go with --other but with --one"),
+        (["--one", "--force"], "--force does not go with --one but with --other"),
+        (["--other", "--as", "n"], "--as does not go with --other but with --one"),
     ],
 )
-def test_another_actions_flag(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    action: str,
-    flag: str,
-    text: str,
+def test_a_flag_of_another_action(
+    capsys: pytest.CaptureFixture[str], words: list[str], text: str
 ) -> None:
-    assert _ran(monkeypatch, action=action, **{flag: "x"}) == (USAGE, [])
-    assert capsys.readouterr().err == f"kafka-gateway: {text}\n"
+    assert run(*words) == 2
+    assert capsys.readouterr() == ("", f"kafka-gateway: {text}\n")
+
+
+def test_flags_that_are_rejected() -> None:
+    options = argparse.Namespace(no_wait=True, as_name="n", topic=None)
+    actions.reject_flags(options, "topic", "is wrong")
+    for name, flag in (("no_wait", "--no-wait"), ("as_name", "--as")):
+        with pytest.raises(UsageError, match=f"^{flag} is wrong$"):
+            actions.reject_flags(options, f"topic {name}", "is wrong")

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
 
 from gateway.commands import admin as admin_module
-from gateway.commands.admin import DELETE, SET, Admin
+from gateway.commands.admin import DELETE, SET
 from gateway.commands.answers import Config, Partition, Synonym
-from gateway.commands.client import GatewayClient
-from gateway.config.models import Address
 from protocol.schema import message_versions
-from tests.commands.fake_gateway import HOST, FakeGateway
-
-
-@asynccontextmanager
-async def asking(gateway: FakeGateway) -> AsyncIterator[Admin]:
-    async with gateway:
-        client = GatewayClient([Address(HOST, gateway.port)], timeout=25)
-        yield Admin(client)
-        client.close()
+from tests.commands.fake_gateway import FakeGateway
+from tests.commands.running import admin_at
 
 
 @pytest.mark.parametrize("version", [v for v in message_versions("CreateTopicsRequest") if v > 1])
 async def test_create_in_every_version(version: int) -> None:
     gateway = FakeGateway("org")
     gateway.highest["CreateTopics"] = version
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway, 25) as admin:
         outcome = await admin.create("org:a", partitions=2, configs={"k": "v"}, validate_only=True)
         assert (outcome.name, outcome.code) == ("org:a", 0)
         (request,) = gateway.asked("CreateTopics")
@@ -40,7 +28,7 @@ async def test_create_in_every_version(version: int) -> None:
 async def test_delete_in_every_version(version: int) -> None:
     gateway = FakeGateway("org").add("org:a", "org:b")
     gateway.highest["DeleteTopics"] = version
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway, 25) as admin:
         outcomes = await admin.delete(["org:a", "org:none"])
         assert [(one.name, one.code) for one in outcomes] == [("org:a", 0), ("org:none", 3)]
         assert gateway.named() == {"org:b"}
@@ -50,7 +38,7 @@ async def test_delete_in_every_version(version: int) -> None:
 async def test_describe_in_every_version(version: int) -> None:
     gateway = FakeGateway("org").add("org:a", retention_ms="5")
     gateway.highest["DescribeConfigs"] = version
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway, 25) as admin:
         found, missing = await admin.describe(["org:a", "b"], ["retention.ms"], synonyms=True)
         synonym = Synonym("retention.ms", "5", 1)
         assert found.configs == {
@@ -65,7 +53,7 @@ async def test_alter_in_every_version(version: int) -> None:
     gateway = FakeGateway("org")
     gateway.namespaces["org"]["b"] = "2"
     gateway.highest["IncrementalAlterConfigs"] = version
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway, 25) as admin:
         changes = [("a", SET, "1"), ("b", DELETE, None)]
         assert (await admin.alter("org:", changes, validate_only=True)).code == 0
         assert gateway.namespaces["org"] == {"b": "2"}
@@ -77,7 +65,7 @@ async def test_alter_in_every_version(version: int) -> None:
 async def test_topics_in_every_version(version: int) -> None:
     gateway = FakeGateway("org").add("org:a", "b", partitions=2)
     gateway.highest["Metadata"] = version
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway, 25) as admin:
         assert {topic.name for topic in await admin.topics()} == {"org:a", "b"}
         found, missing = await admin.topics(["b", "c"])
         assert found.partitions == (Partition(0, -1, (1, 2), (1,)), Partition(1, 1, (1, 2), (1,)))
@@ -89,7 +77,7 @@ async def test_many_are_asked_for_in_batches(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(admin_module, "BATCH", 2)
     names = [f"org:{number}" for number in range(5)]
     gateway = FakeGateway("org").add(*names)
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway, 25) as admin:
         assert [topic.name for topic in await admin.topics(names)] == names
         found = await admin.describe(names)
         assert [one.outcome.name for one in found] == names
@@ -99,7 +87,7 @@ async def test_many_are_asked_for_in_batches(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_an_answer_that_leaves_something_out() -> None:
     gateway = FakeGateway("org").add("org:a")
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway, 25) as admin:
         (known, unknown) = await admin.delete(["org:a", "org:a"])
         assert known.code == unknown.code  # one name, one result
         gateway.refusals["DeleteTopics"].append((-1, "Hm."))

@@ -76,7 +76,7 @@ async def test_without_a_terminal_nothing_is_done_unasked(
         said = await topics(gateway, *BY_PREFIX)
         assert said.status == 1
         assert said.err == (
-            "kafka-gateway: nothing was adopted: nobody can be asked here; say --yes, or "
+            "kafka-gateway: nothing was adopted: there is no terminal to ask at; pass --yes, or "
             "--dry-run\n"
         )
         assert gateway.named() == {"team-a.a"}

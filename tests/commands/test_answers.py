@@ -10,7 +10,6 @@ from gateway.commands.answers import (
     Config,
     Created,
     Described,
-    Outcome,
     Partition,
     Synonym,
     config_of,
@@ -19,6 +18,7 @@ from gateway.commands.answers import (
     topic_of,
 )
 from gateway.commands.client import Answer
+from gateway.commands.errors import Outcome
 from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.schema import message_versions

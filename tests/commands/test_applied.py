@@ -8,13 +8,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gateway.commands.admin import Admin
-from gateway.commands.client import GatewayClient
 from gateway.commands.namespaces import ROOT, Name
-from gateway.commands.policies import Applied, as_json, lines, of_namespace, of_topic
-from gateway.config.models import Address
+from gateway.commands.policies import Applied, applied_text, of_namespace, of_topic, policies_json
 from gateway.policies.told import Row
-from tests.commands.fake_gateway import HOST, FakeGateway
-from tests.commands.running import topics
+from tests.commands.fake_gateway import FakeGateway
+from tests.commands.running import admin_at, topics
 
 VALIDATE = ("--create", "--validate-only")
 
@@ -29,9 +27,8 @@ async def asking(*namespaces: str) -> AsyncIterator[tuple[FakeGateway, Admin]]:
     async with FakeGateway(*namespaces) as gateway:
         for path in (*namespaces, ""):
             gateway.policies[path] = f"max_topics=5 (policies.namespaces.{path}, enforce)"
-        client = GatewayClient([Address(HOST, gateway.port)], timeout=120)
-        yield gateway, Admin(client)
-        client.close()
+        async with admin_at(gateway) as admin:
+            yield gateway, admin
 
 
 @pytest.mark.parametrize(
@@ -119,7 +116,7 @@ async def test_why_nobody_says_is_told_once() -> None:
 
 
 def test_what_had_no_room() -> None:
-    text = lines(Applied("org", (row("org"),), 2))
+    text = applied_text(Applied("org", (row("org"),), 2))
     assert text.splitlines()[1:] == [
         "max_topics  5      enforce  policies.namespaces.org",
         "and 2 more rules",
@@ -127,5 +124,5 @@ def test_what_had_no_room() -> None:
 
 
 def test_nobody_says() -> None:
-    assert as_json(None) is None
-    assert as_json([]) == []
+    assert policies_json(None) is None
+    assert policies_json([]) == []

@@ -157,7 +157,7 @@ class Terminal(io.StringIO):
         (
             io.StringIO("y\n"),
             1,
-            "kafka-gateway: nothing was imported: nobody can be asked here; say --yes, or "
+            "kafka-gateway: nothing was imported: there is no terminal to ask at; pass --yes, or "
             "--dry-run\n",
         ),
     ],

@@ -9,7 +9,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.commands.catalog import importing as catalog_import
 from gateway.commands.catalog.diff import Difference, differences
 from gateway.commands.catalog.importing import commit
-from gateway.commands.failure import CommandError, Unavailable
+from gateway.commands.errors import CommandError, Unavailable
 from tests.commands.fake_backend import FakeCatalog
 
 PATHS = ["a", "b", "c", "d", "e"]

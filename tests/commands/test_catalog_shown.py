@@ -16,9 +16,8 @@ from gateway.catalog.entities import (
     TopicEntry,
 )
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog.diff import differences
+from gateway.commands.catalog.diff import differences, differences_json, differences_text
 from gateway.commands.catalog.file import main_kinds, secret_kinds
-from gateway.commands.catalog.shown import as_json, shown
 from gateway.names import LogicalName
 from tests.commands.catalog_samples import sample
 
@@ -44,7 +43,7 @@ def test_how_it_is_shown() -> None:
         Seeds(frozenset({"org", "x"})),
     ]
     found = differences(before, changed, prune=True, now=1)
-    assert shown(found) == (
+    assert differences_text(found) == (
         "+ list of namespaces that configuration files have made\n"
         "    namespaces: org, x\n"
         "~ namespace org\n"
@@ -65,7 +64,7 @@ def test_how_it_is_shown() -> None:
 
 def test_as_json() -> None:
     found = differences(sample(), [Seeds(frozenset("z"))], prune=False, now=1)
-    assert as_json(found) == [
+    assert differences_json(found) == [
         {
             "kind": "seeds",
             "key": "",
@@ -83,7 +82,7 @@ def test_of_acls_the_entries_are_shown_that_come_and_go() -> None:
         PrincipalHome("User:a", "org"),
     ]
     found = differences(before, changed, prune=False, now=1)
-    assert shown(found) == (
+    assert differences_text(found) == (
         "+ ACLs on GROUP:LITERAL:*\n"
         "    + ALLOW READ for User:a\n"
         "~ ACLs on TOPIC:PREFIXED:org:\n"
@@ -93,7 +92,7 @@ def test_of_acls_the_entries_are_shown_that_come_and_go() -> None:
         "    namespace: org\n"
         "2 added, 1 changed, 0 removed."
     )
-    assert as_json(found)[1]["after"] == {
+    assert differences_json(found)[1]["after"] == {
         "type": "TOPIC",
         "pattern": "PREFIXED",
         "name": "org:",
@@ -112,12 +111,12 @@ def test_no_secret_is_shown() -> None:
     before = Snapshot().apply([SCRAM], 1)
     changed = replace(SCRAM, iterations=8192, salt=b"other")
     found = differences(before, [changed], prune=True, now=1, kinds=FILE_KINDS)
-    assert shown(found) == (
+    assert differences_text(found) == (
         "~ SCRAM-SHA-256 credential of a\n"
         "    iterations: 4096 -> 8192\n"
         "0 added, 1 changed, 0 removed."
     )
-    assert as_json(found) == [
+    assert differences_json(found) == [
         {
             "kind": "scram",
             "key": "SCRAM-SHA-256/a",

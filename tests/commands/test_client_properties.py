@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gateway.brokers.login import BrokerLogin
 from gateway.commands import client_properties
 from gateway.commands.client_properties import KEY, ClientSecurity, read_properties
-from gateway.commands.failure import UsageError
+from gateway.commands.errors import UsageError
 from gateway.config.security import ClusterSecurity
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import command
@@ -181,14 +181,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         (f"correct {KEY}.sasl.username or so", "correct the user name in FILE or so"),
         (f"as {KEY}.protocol says", "as security.protocol in FILE says"),
         (f"correct {KEY}.tls.ca", "correct ssl.truststore.location in FILE"),
-        (f"no TLS: x ({KEY}.tls)", "no TLS: x (what in FILE)"),
+        (f"no TLS: x ({KEY}.tls)", "no TLS: x (the security settings in FILE)"),
         ("nothing of it", "nothing of it"),
     ],
 )
 def test_errors_name_the_properties(tmp_path: Path, reason: str, told: str) -> None:
     path = tmp_path / "x"
     path.write_text("")
-    assert ClientSecurity(path).told(reason).replace(str(path), "FILE") == told
+    assert ClientSecurity(path).with_properties(reason).replace(str(path), "FILE") == told
 
 
 async def test_a_login_that_is_refused_ends_the_command(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.commands.configs import parse_configs
-from gateway.commands.failure import UsageError
+from gateway.commands.errors import UsageError
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import configs
 

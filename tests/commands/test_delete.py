@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from gateway import cli
-from gateway.commands import told as progress
+from gateway.commands import output as progress
 from gateway.commands.admin import Admin
 from gateway.commands.client import GatewayClient
 from gateway.commands.topics.delete import delete

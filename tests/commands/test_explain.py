@@ -1,4 +1,4 @@
-"""gateway.commands.explain and gateway.commands.explained: the subcommand explain."""
+"""gateway.commands.explain and gateway.commands.explanation: the subcommand explain."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""gateway.commands.admin, and gateway.commands.admin where a broker answers."""
+"""gateway.commands.admin where a broker responds."""
 
 from __future__ import annotations
 
 import pytest
 
 from gateway.commands.admin import may_be_a_brokers
+from gateway.commands.errors import Outcome
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import Said, configs, topics
 
@@ -26,7 +27,7 @@ UNKNOWN = "This server does not host this topic-partition."
     ],
 )
 def test_what_a_broker_says(name: str, code: int, message: str, may_be: bool) -> None:
-    assert may_be_a_brokers(name, code, message) is may_be
+    assert may_be_a_brokers(Outcome(name, code, "", message)) is may_be
 
 
 async def asked_of_a_broker(api: str, refusal: tuple[int, str], *words: str) -> tuple[Said, str]:

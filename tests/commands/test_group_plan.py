@@ -1,20 +1,19 @@
-"""gateway.commands.groups.plan: what carrying offsets would do, and what is in its way."""
+"""gateway.commands.groups.carriage: what carrying offsets would do, and what is in its way."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.commands.groups.coordinator import Partition, Position
-from gateway.commands.groups.plan import (
-    as_json,
+from gateway.commands.groups.adopt import row_json, table_rows
+from gateway.commands.groups.carriage import (
     in_the_way,
     missing,
     named,
     plan,
-    shown_rows,
     to_commit,
 )
+from gateway.commands.groups.coordinator import Partition, Position
 
 partitions = st.builds(Partition, st.sampled_from(["a", "b:c"]), st.integers(0, 3))
 positions = st.builds(Position, st.integers(0, 3), st.integers(-1, 1), st.sampled_from(["", "x\0"]))
@@ -49,14 +48,14 @@ def test_how_it_is_shown() -> None:
     source = {a: Position(5, 2, "m"), b: Position(6, -1, ""), c: Position(7, 0, "")}
     target = {b: Position(6, -1, ""), c: Position(8, 0, ""), d: Position(1, 0, "")}
     rows = plan(source, target)
-    assert shown_rows(rows, "crm..app") == [
+    assert table_rows(rows, "crm..app") == [
         ("topic", "partition", "offset", "leader epoch", "in crm..app", ""),
         ("t", "0", "5", "2", "-", "carry"),
         ("t", "1", "6", "-", "6", "same"),
         ("t", "2", "7", "0", "8", "overwrite"),
         ("t", "3", "-", "-", "1", "keep"),
     ]
-    first, *_, last = as_json(rows)
+    first, *_, last = map(row_json, rows)
     source_told = {"offset": 5, "leader_epoch": 2, "metadata": "m"}
     assert first == {
         "topic": "t",

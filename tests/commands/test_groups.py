@@ -9,12 +9,13 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gateway.commands.client import GatewayClient
-from gateway.commands.failure import CommandError, Unavailable
+from gateway.commands.errors import CommandError, Unavailable
 from gateway.commands.groups import coordinator as groups_module
 from gateway.commands.groups.coordinator import Groups, Partition, Position
 from gateway.config.models import Address
 from tests.commands.fake_gateway import HOST, drop_before
 from tests.commands.fake_groups import FakeGroups
+from tests.commands.running import admin_at
 
 A0, A1, B0 = Partition("org:a", 0), Partition("org:a", 1), Partition("b", 0)
 HELD = {A1: Position(7, 3, "x\0é"), A0: Position(0, -1, ""), B0: Position(5_010, 0, "")}
@@ -22,12 +23,10 @@ HELD = {A1: Position(7, 3, "x\0é"), A0: Position(0, -1, ""), B0: Position(5_010
 
 @asynccontextmanager
 async def asking(gateway: FakeGroups, timeout: float = 10) -> AsyncIterator[Groups]:
-    async with gateway:
-        client = GatewayClient([Address(HOST, gateway.port)], timeout=timeout)
-        groups = Groups(client)
+    async with gateway, admin_at(gateway, timeout) as admin:
+        groups = Groups(admin.client)
         yield groups
         groups.close()
-        client.close()
 
 
 def holding() -> FakeGroups:

@@ -61,7 +61,7 @@ async def test_many() -> None:
         said = await topics(gateway, *ADOPT)
         lines = said.err.splitlines()
         assert len(lines) == 11
-        assert lines[-1].endswith("so it is with 3 more groups: g10, g11, g12")
+        assert lines[-1].endswith("the same goes for 3 more groups: g10, g11, g12")
 
 
 async def test_what_cannot_be_known_is_told_and_stops_nothing() -> None:

@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.failure import UsageError
+from gateway.commands.errors import UsageError
 from gateway.commands.namespaces import (
     Name,
     is_default,
+    name_of_listed,
     namespace_argument,
-    placed,
+    namespace_text,
     possible_namespaces,
-    sent,
-    shown_namespace,
+    request_name,
     topic_argument,
 )
 from gateway.names import InvalidName, LogicalName
@@ -46,7 +46,7 @@ EXISTING = {"org", "org:apache", "a-b"}
     ],
 )
 def test_where_a_listed_name_is(listed: str, name: LogicalName | None) -> None:
-    assert placed(listed, EXISTING) == name
+    assert name_of_listed(listed, EXISTING) == name
 
 
 def test_possible_namespaces() -> None:
@@ -77,10 +77,10 @@ def test_what_is_listed_by_a_view_is_placed_and_sent_back(
     if shown is None:
         return
     existing = set(snapshot.namespaces)
-    found = placed(shown.decode(), possible_namespaces([shown.decode()]) & existing)
+    found = name_of_listed(shown.decode(), possible_namespaces([shown.decode()]) & existing)
     assert found == snapshot.owner(flat)
     assert found is not None
-    assert view.parse(sent(found, existing)) == found
+    assert view.parse(request_name(found, existing)) == found
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,9 @@ def test_namespace_arguments(text: str, path: str) -> None:
 
 def test_the_default_namespaces() -> None:
     assert [is_default(path) for path in ("", ":", "org", ":org")] == [True, True, False, False]
-    assert shown_namespace("") == "the default namespace"
-    assert shown_namespace(":") == "the root's default namespace"
-    assert shown_namespace(":org") == "namespace ':org'"
+    assert namespace_text("") == "the default namespace"
+    assert namespace_text(":") == "the root's default namespace"
+    assert namespace_text(":org") == "namespace ':org'"
 
 
 @given(NAMES, st.lists(NAMES, max_size=3))
@@ -115,9 +115,9 @@ def test_what_lies_outside_a_home_is_placed_and_sent_back(
         if shown is None:
             return
         # Of what is below the home nothing exists.
-        found = placed(shown.decode(), ())
+        found = name_of_listed(shown.decode(), ())
         assert found is not None
-        assert view.parse(sent(found)) == snapshot.owner(flat)
+        assert view.parse(request_name(found)) == snapshot.owner(flat)
 
 
 def test_topic_arguments() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.commands import told as progress
+from gateway.commands import output as progress
 from tests.commands.fake_gateway import FakeGateway, drop_after, drop_before
 from tests.commands.running import topics
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 import pytest
 
 from gateway.commands import admin as admin_module
-from gateway.commands.admin import Admin
-from gateway.commands.client import GatewayClient
-from gateway.commands.failure import CommandError
+from gateway.commands.errors import CommandError
 from gateway.commands.namespaces import (
     describe_namespaces,
     existing_namespaces,
@@ -18,22 +13,14 @@ from gateway.commands.namespaces import (
     require_namespace,
     topics_by_namespace,
 )
-from gateway.config.models import Address
-from tests.commands.fake_gateway import HOST, FakeGateway
-
-
-@asynccontextmanager
-async def asking(gateway: FakeGateway) -> AsyncIterator[Admin]:
-    async with gateway:
-        client = GatewayClient([Address(HOST, gateway.port)], timeout=120)
-        yield Admin(client)
-        client.close()
+from tests.commands.fake_gateway import FakeGateway
+from tests.commands.running import admin_at
 
 
 async def test_below() -> None:
     """One request a level, whatever the number of namespaces on it."""
     gateway = FakeGateway("org:apache:kafka", "org:spark", "team-a")
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway) as admin:
         below = await namespaces_below(admin, "org")
         assert list(below.items()) == [
             ("org:apache", False),
@@ -51,20 +38,20 @@ async def test_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin_module, "BATCH", 3)
     names = [f"n{number}" for number in range(10)]
     gateway = FakeGateway(*names)
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway) as admin:
         assert list(await namespaces_below(admin, "")) == names
         assert len(gateway.asked("DescribeConfigs")) == 5
 
 
 async def test_one_that_goes_while_they_are_listed() -> None:
     gateway = FakeGateway("org:apache", "org:spark")
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway) as admin:
         gateway.deleting["org:spark"] = 0  # seen once, as a name of its parent, and gone
         assert list(await namespaces_below(admin, "org")) == ["org:apache"]
 
 
 async def test_what_a_namespace_says() -> None:
-    async with asking(FakeGateway("org").add("org:a", "org:b")) as admin:
+    async with FakeGateway("org").add("org:a", "org:b") as gateway, admin_at(gateway) as admin:
         found = await describe_namespaces(admin, ["org", "no"])
         assert list(found) == ["org"]
         assert found["org"].value("gateway.topics") == "2"
@@ -74,7 +61,7 @@ async def test_what_a_namespace_says() -> None:
 async def test_requiring_one() -> None:
     gateway = FakeGateway("org", "gone")
     gateway.deleting["gone"] = 99
-    async with asking(gateway) as admin:
+    async with gateway, admin_at(gateway) as admin:
         await require_namespace(admin, "")
         await require_namespace(admin, "org")
         for path, text in (("no", "does not exist; create it first"), ("gone", "is being del")):
@@ -88,7 +75,7 @@ async def test_topics_by_namespace() -> None:
         gateway = FakeGateway("org:apache", spelling=spelling)
         gateway.lists_namespaces = True
         gateway.add("b", "a", "org:z", "org:apache:y", "none..x")
-        async with asking(gateway) as admin:
+        async with gateway, admin_at(gateway) as admin:
             found = await topics_by_namespace(admin)
             assert {path: list(topics) for path, topics in found.items()} == {
                 "": ["a", "b", "none..x"],

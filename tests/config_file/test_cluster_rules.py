@@ -1,4 +1,4 @@
-"""gateway.config_file.cluster_rules: ``clusters.security``, and what passes through to it."""
+"""gateway.config_file.security_rules: ``clusters.security``, and what passes through to it."""
 
 from __future__ import annotations
 

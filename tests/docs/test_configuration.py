@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from gateway import exit_codes
 from gateway.checks import check
+from gateway.commands.output import table
 from gateway.config.models import Config
 from gateway.config.policies import PolicyBlock
 from gateway.config_file.loading import load_config
@@ -121,7 +122,7 @@ def example(directory: Path) -> Path:
 
 def test_the_example_gives_the_table_shown(tmp_path: Path) -> None:
     plans = check.plan(load_config(example(tmp_path)))
-    assert check.table(plans).rstrip("\n") in [block.text for block in markdown.blocks(PAGE)]
+    assert table(check.plan_rows(plans)) in [block.text for block in markdown.blocks(PAGE)]
 
 
 def test_the_limits_shown_are_limits(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_warnings_of_check_are_told_and_no_failure(
     (line,) = err.splitlines()
     assert line.startswith(f"warning: {path}:")
     assert line.endswith(
-        "listeners[0].bind: '0.0.0.0' is open to other machines: nobody has to say who they are"
+        "listeners[0].bind: '0.0.0.0' is open to other machines: clients need not authenticate"
     )
     assert cli.main(["check", "--json", str(path)]) == exit_codes.OK
     assert json.loads(capsys.readouterr().out)["warnings"] == [line]
@@ -130,7 +130,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
         assert caught.value.code == 0
     out = capsys.readouterr().out
     assert "kafka-gateway check config/quickstart.yaml" in out
-    assert "78  the configuration is refused" in out
+    assert "78  the configuration is not valid" in out
     assert f"kafka-gateway {version()}" in out
 
 

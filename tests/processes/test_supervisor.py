@@ -150,7 +150,7 @@ async def test_what_is_told_of_listeners_at_start(
     port = listeners[0]["port"]
     ready = f"ready: names at gw.example:{port} (brokers as b{{node_id}}.gw.example)"
     assert caplog.messages.count(ready) == 1
-    exposed = "listener names is open to other machines: nobody has to say who they are"
+    exposed = "listener names is open to other machines: clients need not authenticate"
     assert caplog.messages.count(exposed) == 1
 
 

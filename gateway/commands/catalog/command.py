@@ -1,207 +1,256 @@
 """``kafka-gateway catalog``: what the gateways of a cluster share, for its operators.
 
-They read and write the cluster's catalog directly: no gateway has to run.
+The actions read and write the cluster's catalog directly: no gateway has to run.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, NamedTuple
 
 from gateway.catalog.committed import ACTOR
-from gateway.changes.base.context import Context
-from gateway.commands import operator
-from gateway.commands.catalog.diff import Difference, differences, problems
-from gateway.commands.catalog.file import (
-    Imported,
-    export_text,
-    main_kinds,
-    read_export,
-    read_secrets,
-    secret_kinds,
-    secrets_text,
-    write_secrets,
+from gateway.catalog.members import (
+    SIGNING_FORMAT,
+    FormatRefused,
+    forget,
+    raise_format,
+    sign_all,
+    sign_nothing,
 )
-from gateway.commands.catalog.importing import commit, judged
-from gateway.commands.catalog.shown import as_json, shown
-from gateway.commands.catalog.upkeep import (
-    forget_gateway,
-    mend,
-    read_catalog,
-    sign,
-    status,
-    upgrade,
-)
-from gateway.commands.failure import CommandError
-from gateway.commands.running import run
-from gateway.commands.told import confirmed, print_json
-from gateway.config.errors import ConfigError
+from gateway.catalog.records import FORMAT
+from gateway.catalog.signatures import KeyFile, KeyFileError, SigningKey
+from gateway.catalog.snapshot import Snapshot
+from gateway.commands import backend
+from gateway.commands.actions import OPERATOR_STATUS, Flag, Parsers, add_flags, run
+from gateway.commands.catalog.file import export_text, secrets_text, write_secrets
+from gateway.commands.catalog.importing import import_file
+from gateway.commands.errors import CommandError
+from gateway.commands.output import Output, Progress, counted, table
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
 
-_EXAMPLES = """\
-examples:
-  kafka-gateway catalog export --config gateway.yaml --output catalog.yaml
-  kafka-gateway catalog import --config gateway.yaml --dry-run catalog.yaml
-  kafka-gateway catalog import --config gateway.yaml --prune catalog.yaml
-  kafka-gateway catalog status --config gateway.yaml
-  kafka-gateway catalog upgrade --config gateway.yaml --format 1
-  kafka-gateway catalog forget --config gateway.yaml --gateway gateway-2
-  kafka-gateway catalog mend --config gateway.yaml
-  kafka-gateway catalog mend --config gateway.yaml
-  kafka-gateway catalog sign --config gateway.yaml
-  kafka-gateway catalog sign --config gateway.yaml --off
 
-exit status:
-   0  done
-   1  refused; standard error says why, and what to do next
-   2  the command line cannot be understood
-  69  the cluster, or its catalog, does not answer
-  78  the configuration, or the file to import, is refused
-"""
-
-_Run = Callable[[Config, argparse.Namespace], Awaitable[int]]
-_Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+class _Action(NamedTuple):
+    name: str
+    help: str
+    run: Callable[[Config, argparse.Namespace], Awaitable[Output]]
+    examples: Sequence[str]
+    flags: Sequence[Flag] = ()
 
 
-def add_parser(commands: _Parsers) -> None:
-    """The subcommand; its options' ``run`` returns the exit status."""
+def add_parser(commands: Parsers) -> None:
+    """Add the subcommand; its options' ``run`` returns the exit status."""
+    examples = "".join(_examples(action) for action in _ACTIONS)
     parser = commands.add_parser(
         "catalog",
         help="export, import and upgrade what the gateways of a cluster share",
-        description="The catalog on the cluster that a configuration names; no gateway has to run.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Manage the catalog on the cluster that a configuration names; no gateway has"
+        " to run.",
+        epilog=f"examples:\n{examples}{OPERATOR_STATUS}",
     )
     inner = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    add = _add(inner, "export", _export, "write it as YAML").add_argument
-    add("--output", type=Path, metavar="FILE", help="where to (default: standard output)")
-    add("--secrets-to", type=Path, metavar="FILE", help="its secrets, which go nowhere else")
-    add = _add(inner, "import", _import, "show what a file would change, ask, do it").add_argument
-    add("input", type=Path, metavar="INPUT.yaml", help="what export has written")
-    add("--prune", action="store_true", help="remove what the file does not hold")
-    add(
-        "--adopt-existing",
-        action="store_true",
-        help="new namespaces take over the existing topics whose names are in them",
-    )
-    add("--dry-run", action="store_true", help="show only")
-    add("--yes", action="store_true", help="do not ask")
-    add("--secrets-from", type=Path, metavar="FILE", help="what export --secrets-to has written")
-    add("--json", action="store_true", help="print JSON")
-    add = _add(inner, "status", status, "version, format, gateways, counts").add_argument
-    add("--json", action="store_true", help="print JSON")
-    add = _add(inner, "upgrade", upgrade, "allow what needs a newer format").add_argument
-    add("--format", type=int, required=True, metavar="N", help="it cannot be lowered again")
-    add = _add(inner, "forget", forget_gateway, "a gateway that is gone for good").add_argument
-    add("--gateway", required=True, metavar="ID", help="its gateway_id")
-    _add(inner, "mend", mend, "write again, or remove, what junk stands for in its topic")
-    add = _add(
-        inner, "sign", sign, "sign all of it, with catalog.key_file's first key"
-    ).add_argument
-    add("--off", action="store_true", help="from now on nothing needs to be signed")
+    for action in _ACTIONS:
+        one = inner.add_parser(
+            action.name,
+            help=action.help,
+            description=f"catalog {action.name}: {action.help}.",
+            epilog=f"examples:\n{_examples(action)}",
+        )
+        one.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML file")
+        add_flags(one, action.flags)
+        one.set_defaults(run=lambda options, action=action: _run(action, options))
 
 
-def _add(inner: _Parsers, name: str, command: _Run, about: str) -> argparse.ArgumentParser:
-    parser = inner.add_parser(
-        name,
-        help=about,
-        description=f"catalog {name}: {about}.",
-        epilog=_examples(name),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML file")
-    parser.set_defaults(run=lambda options: _run(command, options))
-    return parser
+def _examples(action: _Action) -> str:
+    start = f"  kafka-gateway catalog {action.name} --config gateway.yaml"
+    return "".join(f"{start} {example}".rstrip() + "\n" for example in action.examples)
 
 
-def _examples(name: str) -> str:
-    """Those of one subcommand."""
-    lines = [line for line in _EXAMPLES.splitlines() if f" catalog {name} " in line]
-    return "\n".join(["examples:", *lines])
-
-
-def _run(command: _Run, options: argparse.Namespace) -> int:
+def _run(action: _Action, options: argparse.Namespace) -> int:
     config = load_config(options.config)
-    return run(lambda: _as_operator(command, config, options))
+
+    async def run_action() -> Output:
+        ACTOR.set(backend.operator_actor(f"kafka-gateway catalog {action.name}"))
+        return await action.run(config, options)
+
+    return run(run_action, options)
 
 
-async def _as_operator(command: _Run, config: Config, options: argparse.Namespace) -> int:
-    ACTOR.set(operator.actor(f"kafka-gateway catalog {options.action}"))
-    return await command(config, options)
+async def _read_catalog(config: Config) -> Snapshot:
+    async with (
+        Progress("reading the catalog"),
+        backend.open_backend(config, read_only=True) as found,
+    ):
+        return found.catalog.snapshot
 
 
-async def _export(config: Config, options: argparse.Namespace) -> int:
-    snapshot = await read_catalog(config)
+async def _export(config: Config, options: argparse.Namespace) -> Output:
+    snapshot = await _read_catalog(config)
+    text = export_text(snapshot)
     try:
         if options.secrets_to is not None:
             write_secrets(options.secrets_to, secrets_text(snapshot))
         if options.output is not None:
-            options.output.write_text(export_text(snapshot))
+            options.output.write_text(text)
     except OSError as error:
         raise CommandError(
             f"{error.filename}: cannot be written: {error.strerror}; choose another file"
         ) from None
-    if options.output is None:
-        sys.stdout.write(export_text(snapshot))
-    return 0
+    return Output({}, text.removesuffix("\n") if options.output is None else "")
 
 
-async def _import(config: Config, options: argparse.Namespace) -> int:
-    imported = read_export(options.input)
-    if options.secrets_from is not None:
-        imported.entities += read_secrets(options.secrets_from)
-    changes = await _wanted(config, imported, options)
-    if not options.json:
-        print(shown(changes), flush=True)
-    commits = bool(changes) and not options.dry_run
-    if commits:
-        # The catalog is let go of meanwhile: what was seen of it is checked when it is changed.
-        _ask(changes, options)
-        async with operator.backend(config, read_only=False) as found:
-            snapshot = await commit(found.catalog, changes)
-    if options.json:
-        print_json({"committed": commits, "changes": as_json(changes)})
-    elif commits:
-        print(f"Imported; the catalog has version {snapshot.version:,}.")
-    return 0
+async def _status(config: Config, options: argparse.Namespace) -> Output:
+    snapshot = await _read_catalog(config)
+    gateways = [snapshot.gateways[one] for one in sorted(snapshot.gateways)]
+    deleting = sum(one.deleting is not None for one in snapshot.namespaces.values())
+    aliases = sum(len(entry.aliases) for entry in snapshot.topics.values())
+    acls = sum(len(one.entries) for one in snapshot.acls.values())
+    content = {
+        "cluster": config.clusters[0].name,
+        "version": snapshot.version,
+        "format": snapshot.format,
+        "newest_format": FORMAT,
+        "signed_with": snapshot.signing or None,
+        "namespaces": len(snapshot.namespaces),
+        "namespaces_deleting": deleting,
+        "topic_entries": len(snapshot.topics),
+        "aliases": aliases,
+        "acls": acls,
+        "scram_credentials": len(snapshot.scram),
+        "principal_homes": len(snapshot.homes),
+        "gateways": [
+            {"gateway_id": one.gateway_id, "format": one.format, "software": one.software}
+            for one in gateways
+        ],
+    }
+    rows = [
+        ("cluster", config.clusters[0].name),
+        ("version", f"{snapshot.version:,}"),
+        ("format", f"{snapshot.format} (this software reads up to {FORMAT})"),
+        ("signed", f"with key {snapshot.signing}" if snapshot.signing else "no"),
+        ("namespaces", f"{len(snapshot.namespaces):,} ({deleting:,} being deleted)"),
+        ("topic entries", f"{len(snapshot.topics):,} ({counted(aliases, 'alias', 'aliases')})"),
+        ("ACLs", f"{acls:,} (of {counted(len(snapshot.acls), 'pattern')})"),
+        ("SCRAM", f"{counted(len(snapshot.scram), 'credential')}"),
+        ("homes", f"{counted(len(snapshot.homes), 'principal')}"),
+    ]
+    rows += [
+        ("gateway", f"{one.gateway_id}, software {one.software}, reads format {one.format}")
+        for one in gateways
+    ]
+    return Output(content, table(rows))
 
 
-async def _wanted(
-    config: Config, imported: Imported, options: argparse.Namespace
-) -> list[Difference]:
-    """What the file changes. Raises ConfigError where it fits neither catalog nor cluster."""
-    async with operator.backend(config, read_only=True, or_empty=True) as found:
-        snapshot = found.catalog.snapshot
-        now = time.time_ns() // 1_000_000
-        kinds = set(main_kinds().values())
-        if options.secrets_from is not None:
-            kinds |= set(secret_kinds().values())
-        changes = differences(
-            snapshot, imported.entities, prune=options.prune, now=now, kinds=kinds
-        )
-        told = problems(snapshot, imported, changes)
-        if not told:
-            context = Context(found.catalog, found.cluster, found.admin)
-            told = await judged(context, imported, changes, adopt=options.adopt_existing)
-    if told:
-        raise ConfigError(imported.path, told)
-    return changes
+async def _upgrade(config: Config, options: argparse.Namespace) -> Output:
+    async with backend.open_backend(config, read_only=False) as found:
+        try:
+            snapshot = await found.catalog.change(raise_format(options.format))
+        except FormatRefused as error:
+            raise CommandError(f"the format was not raised: {error}") from None
+    return Output({}, f"The catalog has format {snapshot.format}.")
 
 
-def _ask(changes: list[Difference], options: argparse.Namespace) -> None:
-    """Raises CommandError unless somebody agrees, who has seen the changes."""
-    if options.json and not options.yes:
-        # Standard output is one JSON document, so the changes are shown beside it.
-        print(shown(changes), file=sys.stderr)
-    agreed = confirmed("Import this?", yes=options.yes)
-    if agreed is None:
+async def _forget(config: Config, options: argparse.Namespace) -> Output:
+    async with backend.open_backend(config, read_only=False) as found:
+        gateways = found.catalog.snapshot.gateways
+        if options.gateway not in gateways:
+            raise CommandError(
+                f"gateway '{options.gateway}' takes no part in the catalog; those that do: "
+                f"{', '.join(sorted(gateways)) or 'none'}"
+            )
+        await found.catalog.change(forget(options.gateway))
+    text = (
+        f"Gateway {options.gateway} is forgotten. If it still runs, or starts again, it takes part "
+        "again by itself: forget only one that is gone for good."
+    )
+    return Output({}, text)
+
+
+async def _mend(config: Config, options: argparse.Namespace) -> Output:
+    async with backend.open_backend(config, read_only=False) as found, Progress("mending"):
+        mended = await found.catalog.mend()
+    return Output({}, f"{counted(mended, 'record')} written in place of junk.")
+
+
+async def _sign(config: Config, options: argparse.Namespace) -> Output:
+    key = _first_key(config)
+    async with backend.open_backend(config, read_only=False) as found:
+        if options.off:
+            await found.catalog.change(sign_nothing)
+            return Output({}, "Records of the catalog need not be signed any more.")
+        async with Progress("signing"):
+            try:
+                await found.catalog.change(raise_format(SIGNING_FORMAT))
+            except FormatRefused as error:
+                raise CommandError(f"the catalog was not signed: {error}") from None
+            snapshot = await found.catalog.change(sign_all(key.key_id))
+    entities = counted(snapshot.size, "entity", "entities")
+    signed = f"The catalog is signed with key {key.key_id}: "
+    return Output({}, f"{signed}{entities}, version {snapshot.version:,}.")
+
+
+def _first_key(config: Config) -> SigningKey:
+    if config.catalog.key_file is None:
         raise CommandError(
-            "nothing was imported: nobody can be asked here; say --yes, or --dry-run"
+            "the configuration has no catalog.key_file; give all gateways the same one first"
         )
-    if not agreed:
-        raise CommandError("nothing was imported")
+    try:
+        return KeyFile(config.catalog.key_file).first
+    except KeyFileError as error:
+        raise CommandError(f"catalog.key_file: {error}") from None
+
+
+_FILE: Final = {"type": Path}
+_JSON: Final = Flag("--json", "", "print JSON")
+_ACTIONS: Final = (
+    _Action(
+        "export",
+        "write the catalog as YAML",
+        _export,
+        ("--output catalog.yaml",),
+        (
+            Flag("--output", "FILE", "the file to write (default: standard output)", _FILE),
+            Flag("--secrets-to", "FILE", "a file for the secrets, which go nowhere else", _FILE),
+        ),
+    ),
+    _Action(
+        "import",
+        "show what a file would change, ask, and change it",
+        import_file,
+        ("--dry-run catalog.yaml", "--prune catalog.yaml"),
+        (
+            Flag("input", "INPUT.yaml", "a file that export has written", _FILE),
+            Flag("--prune", "", "remove what the file does not hold"),
+            Flag("--adopt-existing", "", "new namespaces take over the topics with their names"),
+            Flag("--dry-run", "", "show only"),
+            Flag("--yes", "", "do not ask"),
+            Flag("--secrets-from", "FILE", "a file that export --secrets-to has written", _FILE),
+            _JSON,
+        ),
+    ),
+    _Action("status", "show version, format, gateways and counts", _status, ("",), (_JSON,)),
+    _Action(
+        "upgrade",
+        "allow what needs a newer format",
+        _upgrade,
+        ("--format 1",),
+        (Flag("--format", "N", "it cannot be lowered again", {"type": int, "required": True}),),
+    ),
+    _Action(
+        "forget",
+        "remove a gateway that is gone for good",
+        _forget,
+        ("--gateway gateway-2",),
+        (Flag("--gateway", "ID", "its gateway_id", {"required": True}),),
+    ),
+    _Action("mend", "rewrite, or remove, the records that junk has replaced", _mend, ("",)),
+    _Action(
+        "sign",
+        "sign every record, with the first key of catalog.key_file",
+        _sign,
+        ("", "--off"),
+        (Flag("--off", "", "from now on no record needs a signature"),),
+    ),
+)

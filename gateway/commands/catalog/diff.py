@@ -1,4 +1,4 @@
-"""What an import would change in a catalog: computed and judged. Pure.
+"""The changes that an import would make to a catalog: computed, judged and shown. Pure.
 
 Notes of work under way (``Field.note``) make no difference between two states of one entity, since
 a job of the gateway changes them at any time.
@@ -7,7 +7,7 @@ a job of the gateway changes them at any time.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,14 +19,15 @@ from gateway.catalog.entities import (
     Removal,
     Seeds,
     TopicEntry,
-    key_of,
 )
 from gateway.catalog.field_types import NAMESPACE
 from gateway.catalog.kinds import Kind
 from gateway.catalog.schema import KINDS, kind_of
+from gateway.catalog.shapes import Field, Records
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.namespaces.namespace_settings import wrong_setting
 from gateway.commands.catalog.file import Imported, exported, main_kinds
+from gateway.commands.output import counted
 from gateway.config.errors import Problem
 from gateway.names import DELIMITER, LogicalName, parents
 
@@ -44,7 +45,7 @@ class Difference:
 
     @property
     def change(self) -> Change:
-        """What is committed."""
+        """The change to commit."""
         return Removal(self.key) if self.after is None else self.after
 
 
@@ -57,10 +58,10 @@ def differences(
     kinds: Container[Kind] | None = None,
     new_id: Callable[[], bytes] = lambda: uuid.uuid4().bytes,
 ) -> list[Difference]:
-    """What leads from a snapshot to the wanted entities, in an order in which it can be applied.
+    """The changes from a snapshot to the wanted entities, in an order in which they can be applied.
 
-    What is not wanted is removed with ``prune`` only, and only if it is of one of the ``kinds``
-    that were asked for (None: those of the main file). ``now`` is in milliseconds since the epoch;
+    Other entities are removed with ``prune`` only, and only those of one of the ``kinds`` (None:
+    those of the main file). ``now`` is in milliseconds since the epoch;
     ``new_id`` makes topic ids that were never used.
     """
     kinds = main_kinds().values() if kinds is None else kinds
@@ -76,20 +77,16 @@ def differences(
             found.append(Difference(key, before, _to_commit(before, after, now, new_id)))
     gone = [key for key in present if key not in target] if prune else []
     found += [Difference(key, present[key], None) for key in gone]
-    return sorted(found, key=_turn)
+    return sorted(found, key=_order)
 
 
 def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]) -> list[Problem]:
-    """Why a catalog cannot be led to that state; none: it can."""
-    told = []
-    if imported.catalog_format > snapshot.format:
-        told.append(
-            imported.problem(
-                _FORMAT,
-                f"is {imported.catalog_format}, and this catalog has {snapshot.format}; raise it "
-                f"first: kafka-gateway catalog upgrade --format {imported.catalog_format}",
-            )
-        )
+    """Why a catalog cannot be brought to that state; empty: it can."""
+    level, problems = imported.catalog_format, []
+    if level > snapshot.format:
+        text = f"is {level}, and this catalog has {snapshot.format}; raise it first: "
+        text += f"kafka-gateway catalog upgrade --format {level}"
+        problems.append(imported.problem(_FORMAT, text))
     result = snapshot.apply([one.change for one in found], snapshot.version + 1)
     holders: dict[LogicalName, list[str]] = {}
     for entry in result.topics.values():
@@ -97,18 +94,19 @@ def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]
     for one in found:
         match one.after:
             case Namespace() as namespace:
-                told += _namespace_problems(snapshot, result, namespace, imported)
+                texts = _namespace_problems(snapshot, result, namespace)
             case TopicEntry() as entry:
-                told += _topic_problems(result, entry, holders[entry.name], imported)
+                texts = _topic_problems(result, entry, holders[entry.name])
             case None:
-                told += _removal_problems(result, one, imported)
+                texts = _removal_problems(result, *one.key)
             case entity:
-                told += _named_problems(result, entity, imported)
-    return told
+                texts = _missing_namespaces(result, entity)
+        problems += [imported.problem(one.key, text) for text in texts]
+    return problems
 
 
 def stale(snapshot: Snapshot, found: Iterable[Difference]) -> list[Key]:
-    """Of the entities that are to change, those that are not any more what they were."""
+    """The entities to be changed that have changed since the differences were computed."""
     present = exported(snapshot.entities())
     return [one.key for one in found if settled(present.get(one.key)) != settled(one.before)]
 
@@ -121,8 +119,8 @@ def settled(entity: Entity | None) -> Entity | None:
 def _to_commit(
     before: Entity | None, after: Entity, now: int, new_id: Callable[[], bytes]
 ) -> Entity:
-    """An entity that replaces one, with what has to be done about it noted, so that a gateway
-    does it; a new one stands for a state that was reached before, and is taken as it is."""
+    """The entity to commit in place of ``before``, with a note of the work that a gateway has to
+    do; a new one stands for a state that was reached before, and has no note."""
     if isinstance(before, Namespace) and isinstance(after, Namespace):
         keys = before.configs.keys() | after.configs.keys()
         changed = {key for key in keys if before.configs.get(key) != after.configs.get(key)}
@@ -138,71 +136,50 @@ def _to_commit(
 
 
 def _namespace_problems(
-    snapshot: Snapshot, result: Snapshot, namespace: Namespace, imported: Imported
-) -> list[Problem]:
-    key = key_of(namespace)
-    told = []
-    for tier in parents(namespace.path)[:-1]:
-        if tier not in result.namespaces:
-            told.append(imported.problem(key, f"has no namespace '{tier}' above it; add that too"))
-            break
+    snapshot: Snapshot, result: Snapshot, namespace: Namespace
+) -> Iterator[str]:
+    missing = [tier for tier in parents(namespace.path)[:-1] if tier not in result.namespaces]
+    if missing:
+        yield f"has no namespace '{missing[0]}' above it; add that too"
     deleting = snapshot.deleting_tier(namespace.path)
     if deleting is not None and namespace.deleting is None:
-        text = f"namespace '{deleting}' is being deleted; wait until it is gone"
-        told.append(imported.problem(key, text))
-    wrong = (wrong_setting(*setting) for setting in namespace.settings.items())
-    told += [
-        imported.problem(key, f"has settings that make no sense: {text}") for text in wrong if text
-    ]
-    return told
+        yield f"namespace '{deleting}' is being deleted; wait until it is gone"
+    for key, value in namespace.settings.items():
+        reason = wrong_setting(key, value)
+        if reason:
+            yield f"has settings that make no sense: {reason}"
 
 
-def _topic_problems(
-    result: Snapshot, entry: TopicEntry, holders: Sequence[str], imported: Imported
-) -> list[Problem]:
-    key = key_of(entry)
-    told = []
-    for tier in parents(entry.name.namespace):
-        if tier not in result.namespaces:
-            text = f"namespace '{tier}' of '{entry.name}' does not exist; add it"
-            told.append(imported.problem(key, text))
-            break
+def _topic_problems(result: Snapshot, entry: TopicEntry, holders: Sequence[str]) -> Iterator[str]:
+    tiers = parents(entry.name.namespace)
+    missing = [tier for tier in tiers if tier not in result.namespaces]
+    if missing:
+        yield f"namespace '{missing[0]}' of '{entry.name}' does not exist; add it"
     others = [flat for flat in holders if flat != entry.flat]
     if others:
-        text = f"'{entry.name}' is the name of the topic stored as '{others[0]}'; choose another"
-        told.append(imported.problem(key, text))
-    return told
+        yield f"'{entry.name}' is the name of the topic stored as '{others[0]}'; choose another"
 
 
-def _named_problems(result: Snapshot, entity: Entity, imported: Imported) -> list[Problem]:
-    """Of namespaces that any other entity names."""
-    fields = (one for one in kind_of(entity).fields if one.type is NAMESPACE)
-    named = (getattr(entity, field.name) for field in fields)
-    return [
-        imported.problem(key_of(entity), f"namespace '{path}' does not exist; add it")
-        for path in named
-        if path not in result.namespaces
-    ]
+def _missing_namespaces(result: Snapshot, entity: Entity) -> Iterator[str]:
+    for field in kind_of(entity).fields:
+        if field.type is NAMESPACE and getattr(entity, field.name) not in result.namespaces:
+            yield f"namespace '{getattr(entity, field.name)}' does not exist; add it"
 
 
-def _removal_problems(result: Snapshot, one: Difference, imported: Imported) -> list[Problem]:
-    kind, path = one.key
-    if kind != "namespace":
-        return []
+def _removal_problems(result: Snapshot, kind: str, path: str) -> Iterator[str]:
     held = [entry for entry in result.topics.values() if entry.name.namespace == path]
-    if held:
-        text = (
+    if kind == "namespace" and held:
+        yield (
             f"namespace '{path}' would be removed, but '{held[0].name}' is in it; keep it in the "
             "file, or take the topic out of it first"
         )
-        return [imported.problem(one.key, text)]
-    return []
 
 
-def _turn(one: Difference) -> tuple[int, int, str]:
-    """Namespaces before what is in them, outermost first; what is removed the other way round.
+def _order(one: Difference) -> tuple[int, int, str]:
+    """Namespaces are added before what is in them, outermost first, and removed after it.
 
-    ACLs come first and go last, users the other way round: nothing is there without its ACLs.
+    ACLs are added first and removed last, users the other way round: nothing exists without its
+    ACLs.
     """
     name, identity = one.key
     kind = KINDS[name]
@@ -210,3 +187,84 @@ def _turn(one: Difference) -> tuple[int, int, str]:
     if one.after is None:
         return kind.removed, -depth, identity
     return kind.added, depth, identity
+
+
+def differences_text(found: Sequence[Difference]) -> str:
+    """The differences for people: ``+`` is added, ``~`` changed, ``-`` removed. No secrets."""
+    lines = []
+    for one in found:
+        sign = "+" if one.before is None else "-" if one.after is None else "~"
+        lines.append(f"{sign} {entity_text(one.key)}")
+        for field in KINDS[one.key[0]].state_fields:
+            if isinstance(field.type, Records) and field.type.unordered:
+                lines += _items_that_differ(one, field)
+        before, after = _texts(one.before), _texts(one.after)
+        for name in sorted(before.keys() | after.keys()):
+            lines += _field_line(one, name, before.get(name), after.get(name))
+    added = sum(one.before is None for one in found)
+    removed = sum(one.after is None for one in found)
+    changed = len(found) - added - removed
+    lines.append(f"{counted(added, 'added', 'added')}, {changed:,} changed, {removed:,} removed.")
+    return "\n".join(lines)
+
+
+def differences_json(found: Iterable[Difference]) -> list[dict[str, object]]:
+    """The differences for programs: the fields before and after, null for what is not there."""
+    return [
+        {
+            "kind": one.key[0],
+            "key": one.key[1],
+            "before": None if one.before is None else kind_of(one.before).shown(one.before),
+            "after": None if one.after is None else kind_of(one.after).shown(one.after),
+        }
+        for one in found
+    ]
+
+
+def entity_text(key: Key) -> str:
+    """The words for an entity in a sentence."""
+    kind, identity = key
+    return KINDS[kind].thing(identity)
+
+
+def _texts(entity: Entity | None) -> dict[str, str]:
+    """Fields a line each, configs by their keys; without notes of work under way, and without
+    the key, which is in the line above."""
+    found: dict[str, str] = {}
+    for field in () if entity is None else kind_of(entity).state_fields:
+        value = getattr(entity, field.name)
+        if field.note or value == field.default:
+            continue
+        shown = field.type.to_file(value)
+        if isinstance(field.type, Records):
+            if not field.type.unordered:
+                found[field.name] = ", ".join(map(field.type.line, value))
+        elif isinstance(shown, dict):
+            found |= {f"{field.name}.{key}": str(inner) for key, inner in shown.items()}
+        elif isinstance(shown, list):
+            found[field.name] = ", ".join(shown)
+        else:
+            found[field.name] = str(shown)
+    return found
+
+
+def _items_that_differ(one: Difference, field: Field) -> list[str]:
+    """The records of a set that are added or removed."""
+    assert isinstance(field.type, Records)
+    before, after = (
+        set() if entity is None else set(map(field.type.line, getattr(entity, field.name)))
+        for entity in (one.before, one.after)
+    )
+    lines = [("-", text) for text in before - after] + [("+", text) for text in after - before]
+    return [f"    {sign} {text}" for sign, text in sorted(lines, key=lambda line: line[::-1])]
+
+
+def _field_line(one: Difference, name: str, before: str | None, after: str | None) -> list[str]:
+    if before == after:
+        return []
+    warnings = {field.name: field.warning for field in KINDS[one.key[0]].state_fields}
+    warning = warnings.get(name, "")
+    note = f"  # {warning}" if warning and after else ""
+    if one.before is None:
+        return [f"    {name}: {after}{note}"]
+    return [f"    {name}: {before or '(none)'} -> {after or '(none)'}{note}"]

@@ -7,68 +7,30 @@ application that moves to it is a group of no offsets, unless those of the bare 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
+from typing import Final
 
 from gateway.acl_model import Operation
+from gateway.commands.actions import Command, Flag
 from gateway.commands.admin import Admin
-from gateway.commands.failure import CommandError, UsageError
-from gateway.commands.groups.carriage import Carriage, carry, planned
-from gateway.commands.groups.coordinator import Groups
-from gateway.commands.groups.plan import Row, as_json, counted_offsets, named, shown_rows, to_commit
+from gateway.commands.errors import CommandError, UsageError, print_error
+from gateway.commands.groups.carriage import Carriage, Row, carry, named, planned, to_commit
+from gateway.commands.groups.coordinator import Groups, Position
 from gateway.commands.namespaces import (
-    DELETING,
     ROOT,
-    SUB_NAMESPACES,
-    TOPICS,
+    VIRTUAL,
     is_default,
     namespace_argument,
+    namespace_resource,
     require_namespace,
 )
-from gateway.commands.running import add_client_arguments, run_client
-from gateway.commands.told import Progress, print_json, say_error, table
-from gateway.names import DELIMITER, InvalidName, check_namespace, flat_prefix
-from gateway.rules.nested import make
-
-_EXAMPLES = """\
-examples:
-  kafka-gateway adopt --bootstrap-server localhost:9192 --group app --home crm --dry-run
-  kafka-gateway adopt --bootstrap-server localhost:9192 --group app --home crm
-  kafka-gateway adopt --bootstrap-server localhost:9192 --group app --home crm --undo
-
-exit status:
-   0  carried, or it was already
-   1  refused, or not all was carried; standard error says what, and what to do next
-   2  the command line cannot be understood
-  69  no gateway answers at that address, or not in time
-"""
+from gateway.commands.output import Output, Progress, counted, table
+from gateway.names import InvalidName, check_namespace, flat_prefix
+from protocol.requests import Request
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """The subcommand; its options' ``run`` returns the exit status."""
-    parser = commands.add_parser(
-        "adopt",
-        help="carry the committed offsets of a group into a home namespace, and back",
-        description="A group that moves to a listener with a home, or whose principal gets one, has"
-        " another name at the brokers. Its offsets are carried there, while it has no members.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add_client_arguments(parser)
-    add, flag = parser.add_argument, "store_true"
-    add("--group", required=True, metavar="G", help="as the application calls it")
-    add("--home", required=True, metavar="NS", help="the namespace that is, or will be, its home")
-    add("--undo", action=flag, help="carry the home's offsets back to the bare group")
-    add("--dry-run", action=flag, help="show what would be carried, and change nothing")
-    add(
-        "--force",
-        action=flag,
-        help="also offsets of topics outside of the home, and over others that the target has",
-    )
-    parser.set_defaults(run=lambda options: run_client(adopt_group, options))
-
-
-async def adopt_group(admin: Admin, options: argparse.Namespace) -> int:
-    """Carry a group's offsets. Raises CommandError for what is refused."""
+async def adopt_group(admin: Admin, options: argparse.Namespace) -> Output:
+    """Carry a group's offsets. Raises CommandError for what is rejected at the brokers."""
     carriage = _carriage(options)
     groups = Groups(admin.client)
     try:
@@ -76,43 +38,41 @@ async def adopt_group(admin: Admin, options: argparse.Namespace) -> int:
             await _require_root(admin, carriage.home)
             await groups.check_versions()
             sees_all = await _sees_all(admin)
-            rows, refused = await planned(admin, groups, carriage, force=options.force)
+            rows, rejected = await planned(admin, groups, carriage, force=options.force)
         if not sees_all:
-            say_error(
+            print_error(
                 "warning: offsets on topics that you may not Describe are not shown, and not"
-                " carried; whoever may Alter the cluster sees to it that all are"
+                " carried; a principal that may Alter the cluster can carry all of them"
             )
-        if not options.json and (options.dry_run or refused):
-            print(table(shown_rows(rows, carriage.target)), flush=True)
         carried = 0
-        if refused is None and not options.dry_run:
+        shown = table(table_rows(rows, carriage.target))
+        if rejected is None and not options.dry_run:
+            shown = ""
             async with Progress(f"carrying group '{carriage.group}'"):
                 carried = await carry(groups, carriage, rows)
     finally:
         groups.close()
-    if options.json:
-        print_json(
-            {
-                "group": carriage.group,
-                "home": carriage.home,
-                "from": carriage.source,
-                "to": carriage.target,
-                "dry_run": options.dry_run,
-                "carried": carried,
-                "refused": refused,
-                "offsets": as_json(rows),
-            }
-        )
-    if refused is not None:
-        raise CommandError(refused)
-    if not options.json:
-        _tell(carriage, rows, dry_run=options.dry_run)
-    return 0
+    content = {
+        "group": carriage.group,
+        "home": carriage.home,
+        "from": carriage.source,
+        "to": carriage.target,
+        "dry_run": options.dry_run,
+        "carried": carried,
+        "refused": rejected,
+        "offsets": list(map(row_json, rows)),
+    }
+    if rejected is not None:
+        return Output(content, shown, (rejected,), failed=True)
+    kept = [row.partition for row in rows if row.action == "keep"]
+    notes = [f"group '{carriage.target}' keeps what it alone has: {named(kept)}"] if kept else []
+    text = _summary(carriage, rows, dry_run=options.dry_run)
+    return Output(content, f"{shown}\n{text}" if shown else text, () if options.json else notes)
 
 
 def _carriage(options: argparse.Namespace) -> Carriage:
     """Raises UsageError."""
-    home, group = namespace_argument(options.home), options.group
+    home, group = options.home, options.group
     if is_default(home) or home.startswith(ROOT):
         raise UsageError("--home is the path of a namespace, such as crm or org:crm")
     if not group:
@@ -135,11 +95,11 @@ def _carriage(options: argparse.Namespace) -> Carriage:
 async def _require_root(admin: Admin, home: str) -> None:
     """Raises CommandError unless the namespace exists and no home is in force here: at a listener
     with one, or for a principal with one, groups have other names."""
-    keys = (SUB_NAMESPACES, TOPICS, DELETING)
-    paths = (ROOT + home, home)
-    absolute, relative = await admin.describe([path + DELIMITER for path in paths], keys)
-    told = [{key: one.value(key) for key in keys} for one in (absolute, relative)]
-    if absolute.outcome.code != relative.outcome.code or told[0] != told[1]:
+    keys = sorted(VIRTUAL)
+    resources = [namespace_resource(path) for path in (ROOT + home, home)]
+    absolute, relative = await admin.describe(resources, keys)
+    differ = any(absolute.value(key) != relative.value(key) for key in keys)
+    if absolute.outcome.code != relative.outcome.code or differ:
         raise CommandError(
             "a home is in force at this address, so groups have other names here; give the address"
             " of a listener without a home, and log in as a principal without one"
@@ -148,33 +108,73 @@ async def _require_root(admin: Admin, home: str) -> None:
 
 
 async def _sees_all(admin: Admin) -> bool:
-    """Whether this is an administrator. From others OffsetFetch keeps what they may not Describe,
-    as Kafka does, and does not say that there is any."""
-    name = "DescribeClusterRequest"
-    if not await admin.client.serves(name, 0):
+    """Whether this is an administrator. From others OffsetFetch withholds topics that they may not
+    Describe, as Kafka does, and does not say that there are any."""
+    values = {"include_cluster_authorized_operations": True}
+    request = Request("DescribeClusterRequest", 2, values)
+    if not await admin.client.serves(request.name, 0):
         return True
-    wanted = {"include_cluster_authorized_operations": True}
-    answer = await admin.client.ask(name, lambda cls: make(cls, wanted), lambda told: [told])
+    answer = await admin.client.ask(request, lambda response: [response])
     operations: int = answer.entity.cluster_authorized_operations
     return bool(operations >> Operation.ALTER & 1)
 
 
-def _tell(carriage: Carriage, rows: list[Row], *, dry_run: bool) -> None:
-    whole = sum(row.source is not None for row in rows)
+def _summary(carriage: Carriage, rows: list[Row], *, dry_run: bool) -> str:
+    total = sum(row.source is not None for row in rows)
     number = len(to_commit(rows))
-    group = f"group '{carriage.group}'"
+    offsets = f"{counted(number or total, 'offset')} of group '{carriage.group}'"
     if not number:
-        print(
-            f"All {counted_offsets(whole)} of {group} are in group '{carriage.target}' already;"
-            " nothing was changed."
-        )
-    elif dry_run:
-        print(f"{counted_offsets(number)} of {group} could be carried {carriage.where}.")
-    else:
-        print(
-            f"Carried {counted_offsets(number)} of {group} {carriage.where}: the brokers' group"
-            f" '{carriage.target}' has all {whole:,}."
-        )
-    kept = [row.partition for row in rows if row.action == "keep"]
-    if kept:
-        say_error(f"group '{carriage.target}' keeps what it alone has: {named(kept)}")
+        return f"All {offsets} are in group '{carriage.target}' already; nothing was changed."
+    if dry_run:
+        return f"{offsets} could be carried {carriage.where}."
+    return (
+        f"Carried {offsets} {carriage.where}: the brokers' group '{carriage.target}'"
+        f" has all {total:,}."
+    )
+
+
+def table_rows(rows: Iterable[Row], target: str) -> list[tuple[str, ...]]:
+    """The rows of a table, its head first."""
+    found: list[tuple[str, ...]] = [
+        ("topic", "partition", "offset", "leader epoch", f"in {target}", "")
+    ]
+    for row in rows:
+        topic, number = row.partition
+        epoch = -1 if row.source is None else row.source.leader_epoch
+        shown_epoch = str(epoch) if epoch >= 0 else "-"
+        offsets = _offset(row.source), shown_epoch, _offset(row.target)
+        found.append((topic, str(number), *offsets, row.action))
+    return found
+
+
+def row_json(row: Row) -> dict[str, object]:
+    return {
+        "topic": row.partition.topic,
+        "partition": row.partition.number,
+        "source": None if row.source is None else row.source._asdict(),
+        "target": None if row.target is None else row.target._asdict(),
+        "action": row.action,
+    }
+
+
+def _offset(position: Position | None) -> str:
+    return "-" if position is None else str(position.offset)
+
+
+_HOME: Final = {"required": True, "type": namespace_argument}
+
+COMMAND: Final = Command(
+    "adopt",
+    "carry the committed offsets of a group into a home namespace, and back",
+    "A group that moves to a listener with a home, or whose principal gets one, has another name at"
+    " the brokers. Its offsets are carried there, while it has no members.",
+    tuple(f"--group app --home crm{more}" for more in (" --dry-run", "", " --undo")),
+    (
+        Flag("--group", "G", "as the application calls it", {"required": True}),
+        Flag("--home", "NS", "the namespace that is, or will be, its home", _HOME),
+        Flag("--undo", "", "carry the home's offsets back to the bare group"),
+        Flag("--dry-run", "", "show what would be carried, and change nothing"),
+        Flag("--force", "", "also carry offsets outside of the home, and overwrite the target's"),
+    ),
+    run=adopt_group,
+)

@@ -1,28 +1,17 @@
-"""One group's committed offsets on their way to another group: what is refused, and how it is made
-sure that all of them arrive."""
+"""Carrying one group's committed offsets to another group: the plan, the conditions that reject it,
+and the check that all offsets arrive."""
 
 from __future__ import annotations
 
-import argparse
 import shlex
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, NamedTuple
 
 from gateway.commands.admin import Admin
-from gateway.commands.failure import CommandError
-from gateway.commands.groups.coordinator import Groups
-from gateway.commands.groups.plan import (
-    Row,
-    counted_offsets,
-    in_the_way,
-    missing,
-    named,
-    plan,
-    to_commit,
-)
-from gateway.commands.namespaces import ROOT, existing_namespaces, placed
-from gateway.commands.told import Progress, addressed, say_error, shortened
+from gateway.commands.errors import CommandError
+from gateway.commands.groups.coordinator import Groups, Partition, Position, Positions
+from gateway.commands.namespaces import ROOT, existing_namespaces, name_of_listed
+from gateway.commands.output import Progress, counted, shortened
 from gateway.names import flat_prefix
 from gateway.views.spelling import below
 
@@ -30,10 +19,9 @@ _WITHOUT_MEMBERS: Final = frozenset({"Empty", "Dead"})
 """States of a group that takes offsets without a member; ``Dead``: there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Carriage:
-    """Which group's offsets go to which: both as the brokers, and listeners without a home, know
-    them. ``back``: out of the home."""
+class Carriage(NamedTuple):
+    """A group's offsets, to be carried from group ``source`` to group ``target``, as the brokers
+    and listeners without a home name them. ``back``: out of the home."""
 
     group: str
     home: str
@@ -43,26 +31,80 @@ class Carriage:
 
     @property
     def command(self) -> str:
-        """How it is asked for."""
+        """The command line for it."""
         undo = " --undo" if self.back else ""
         return f"kafka-gateway adopt --group {shlex.quote(self.group)} --home {self.home}{undo}"
 
     @property
     def where(self) -> str:
-        """Where to, for a sentence."""
+        """The direction, for a sentence."""
         return f"out of home '{self.home}'" if self.back else f"into home '{self.home}'"
 
 
-def left_behind(group: str, home: str) -> str:
-    """The command that carries a group which has read topics that are adopted into ``home``."""
-    return Carriage(group, home, "", "", back=False).command
+Action = Literal["carry", "same", "overwrite", "keep"]
+"""``keep`` is what the target alone has."""
+
+
+class Row(NamedTuple):
+    """One partition, with the positions of the source and the target; None: no position."""
+
+    partition: Partition
+    source: Position | None
+    target: Position | None
+
+    @property
+    def action(self) -> Action:
+        """What is done with the partition."""
+        if self.source is None:
+            return "keep"
+        if self.target is None:
+            return "carry"
+        return "same" if self.source == self.target else "overwrite"
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the target has read further than the source, or what the source has not."""
+        if self.target is None:
+            return False
+        return self.source is None or self.target.offset > self.source.offset
+
+
+def plan(source: Positions, target: Positions) -> list[Row]:
+    """A row for each partition of which either group has a position, in order."""
+    both = sorted({*source, *target})
+    return [Row(one, source.get(one), target.get(one)) for one in both]
+
+
+def to_commit(rows: Iterable[Row]) -> dict[Partition, Position]:
+    """The positions to commit for the target to have all that the source has."""
+    return {
+        row.partition: row.source
+        for row in rows
+        if row.source is not None and row.action in ("carry", "overwrite")
+    }
+
+
+def in_the_way(rows: Sequence[Row], *, back: bool) -> list[Row]:
+    """The target's own offsets that carrying would lose, or mix with the source's.
+
+    ``back``: the target is what the source was carried from, so what it was left with, further
+    back, is no loss; what it has alone has stayed there.
+    """
+    if back:
+        return [row for row in rows if row.action == "overwrite" and row.is_ahead]
+    return [row for row in rows if row.action in ("overwrite", "keep")]
+
+
+def missing(wanted: Positions, found: Positions) -> list[Partition]:
+    """The partitions of which another position is found than is wanted."""
+    return [one for one, position in wanted.items() if found.get(one) != position]
 
 
 async def planned(
     admin: Admin, groups: Groups, carriage: Carriage, *, force: bool
 ) -> tuple[list[Row], str | None]:
-    """What is to be done, and why it is not to be; None: nothing is against it."""
-    # First of all: who leaves meanwhile commits for the last time.
+    """The plan, and why it must not be carried out; None: it may be."""
+    # States come first: a member that leaves meanwhile commits for the last time.
     states = {one: await groups.state(one) for one in (carriage.source, carriage.target)}
     source = await groups.positions(carriage.source)
     rows = plan(source, await groups.positions(carriage.target))
@@ -88,12 +130,12 @@ async def carry(groups: Groups, carriage: Carriage, rows: Sequence[Row]) -> int:
     positions = to_commit(rows)
     failed = await groups.commit(carriage.target, positions)
     if failed:
-        told = shortened(
+        errors = shortened(
             f"{one.topic}-{one.number} ({error})" for one, error in sorted(failed.items())
         )
         raise CommandError(
-            f"not all was carried: {counted_offsets(len(failed))} of {len(wanted):,} of group"
-            f" '{carriage.source}' were refused for group '{carriage.target}': {told}; carry them"
+            f"not all was carried: {counted(len(failed), 'offset')} of {len(wanted):,} of group"
+            f" '{carriage.source}' were refused for group '{carriage.target}': {errors}; carry them"
             f" before the application starts, this goes on where it ended: {carriage.command}"
         )
     lacking = missing(wanted, await groups.positions(carriage.target))
@@ -119,7 +161,7 @@ async def _outside(admin: Admin, carriage: Carriage, rows: Sequence[Row]) -> str
         return None
     topics = sorted({row.partition.topic for row in rows if row.source is not None})
     known = await existing_namespaces(admin, topics)
-    names = {topic: placed(topic, known) for topic in topics}
+    names = {topic: name_of_listed(topic, known) for topic in topics}
     outside = [
         topic
         for topic, name in names.items()
@@ -148,50 +190,38 @@ def _lost(carriage: Carriage, rows: Sequence[Row]) -> str | None:
     )
 
 
+def named(partitions: Iterable[Partition]) -> str:
+    """``orders-0, orders-1``, and how many more there are."""
+    return shortened(f"{one.topic}-{one.number}" for one in partitions)
+
+
 _MOST: Final = 10
 """Groups that are warned of one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class LeftGroups:
-    """The groups that have offsets of some topics, each with these topics; ``failed`` says why not
-    all of them are known."""
-
-    found: dict[str, set[str]]
-    failed: str = ""
-
-
-async def groups_left(admin: Admin, topics: Sequence[str], home: str) -> LeftGroups:
-    """Those that are not in ``home`` already. ``topics`` are named as the listener lists them.
-    Raises nothing: topics can be adopted whether or not this is known."""
+async def warnings_of_groups(admin: Admin, topics: Sequence[str], home: str) -> list[str]:
+    """A warning for each group with offsets of topics that are adopted into ``home``, unless it is
+    there already, with the command that carries them. ``topics`` are named as the listener lists
+    them. Raises nothing: topics can be adopted whether or not the groups are known."""
     groups = Groups(admin.client)
     try:
         if not await admin.client.serves("ListGroupsRequest", 0):
-            return LeftGroups({})
+            return []
         async with Progress("looking for groups that have read them"):
             found = await groups.having(topics)
     except CommandError as error:
-        return LeftGroups({}, str(error))
+        return [f"warning: groups that have offsets on what is adopted are not known: {error}"]
     finally:
         groups.close()
-    inside = flat_prefix(home.removeprefix(ROOT))
-    return LeftGroups({group: on for group, on in found.items() if not group.startswith(inside)})
-
-
-def warn(left: LeftGroups, home: str, options: argparse.Namespace) -> None:
-    """A line for each group on standard error, with the command that carries its offsets."""
-
-    def say(text: str) -> None:
-        say_error(addressed(f"warning: {text}", options.bootstrap_server, options.command_config))
-
-    if left.failed:
-        say(f"groups that have offsets on what is adopted are not known: {left.failed}")
     home = home.removeprefix(ROOT)
-    for group, topics in list(left.found.items())[:_MOST]:
-        say(
-            f"group '{group}' has offsets on {shortened(sorted(topics), 3)}; if it moves to a"
-            f" listener with home '{home}', carry them: {left_behind(group, home)}"
-        )
-    if len(left.found) > _MOST:
-        more = list(left.found)[_MOST:]
-        say(f"so it is with {len(more):,} more groups: {shortened(more)}")
+    left = [group for group in found if not group.startswith(flat_prefix(home))]
+    warnings = [
+        f"warning: group '{group}' has offsets on {shortened(sorted(found[group]), 3)}; if it moves"
+        f" to a listener with home '{home}', carry them:"
+        f" {Carriage(group, home, '', '', back=False).command}"
+        for group in left[:_MOST]
+    ]
+    if len(left) > _MOST:
+        more = left[_MOST:]
+        warnings.append(f"warning: the same goes for {len(more):,} more groups: {shortened(more)}")
+    return warnings

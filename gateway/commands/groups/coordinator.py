@@ -1,4 +1,4 @@
-"""Groups and their committed offsets, as Kafka's admin clients ask for them: at the coordinator.
+"""Requests for groups and their committed offsets, sent to the coordinator of each group.
 
 Names of groups and topics are the listener's own. At one without a home a group of home ``crm`` is
 ``crm..app``.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from gateway.commands.client import RETRIABLE, GatewayClient
-from gateway.commands.failure import CommandError
+from gateway.commands.errors import CommandError
 from gateway.config.models import Address
 from gateway.kafka_names import error_name
-from gateway.rules.nested import element_class, make
+from protocol.requests import Request
 
 _GROUP_KEY: Final = 0
 _FETCH_VERSION: Final = 7
@@ -25,8 +24,9 @@ _COMMIT_VERSIONS: Final = (6, 8)
 """Of OffsetCommit: the first has leader epochs (KIP-320), the last names topics by name in every
 broker and by nothing else."""
 
-_LIST_VERSION: Final = 4
-"""Of ListGroups: it has states (KIP-518)."""
+_FIND_VERSION: Final = 3
+_LIST_VERSIONS: Final = (4, 5)
+"""Of ListGroups: the first has states (KIP-518)."""
 
 _NO_GENERATION: Final = -1
 _NOT_COORDINATOR: Final = 16
@@ -49,8 +49,7 @@ class Partition(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(NamedTuple):
     """What a group has committed of a partition. ``leader_epoch`` is -1 where it is not known."""
 
     offset: int
@@ -62,8 +61,8 @@ Positions = Mapping[Partition, Position]
 
 
 class Groups:
-    """Asks for groups by wire. Every method raises CommandError, where a sentence says what a
-    coordinator refuses, or that nobody answers."""
+    """Requests for groups. Every method raises CommandError for what a coordinator rejects, and
+    where no server responds."""
 
     def __init__(self, client: GatewayClient) -> None:
         self._client = client
@@ -76,11 +75,11 @@ class Groups:
             client.close()
 
     async def check_versions(self) -> None:
-        """Raises CommandError where the brokers are too old to carry all of a position."""
+        """Raises CommandError where the brokers are too old for all parts of a position."""
         wanted = {
             "OffsetFetchRequest": _FETCH_VERSION,
             "OffsetCommitRequest": _COMMIT_VERSIONS[0],
-            "ListGroupsRequest": _LIST_VERSION,
+            "ListGroupsRequest": _LIST_VERSIONS[0],
         }
         for name, version in wanted.items():
             if not await self._client.serves(name, version):
@@ -91,47 +90,45 @@ class Groups:
 
     async def state(self, group: str) -> str:
         """Kafka's name of a group's state: ``Empty``, ``Stable``...; ``Dead`` for none at all."""
-        answer = await self._ask(group, "ListGroupsRequest", _every_group)
+        answer = await self._ask(group, _EVERY_GROUP)
         states = {one.group_id: one.group_state for one in answer.groups}
         return str(states.get(group, "Dead"))
 
     async def positions(self, group: str, *, stable: bool = True) -> dict[Partition, Position]:
-        """All that a group has committed, in the order of topics and partitions. ``stable``: once
-        the transactions are completed that commit offsets of it (KIP-447)."""
-
-        def request(cls: type) -> Any:
-            return make(cls, {"group_id": group, "topics": None, "require_stable": stable})
-
-        answer = await self._ask(group, "OffsetFetchRequest", request)
+        """All positions of a group, in the order of topics and partitions. ``stable``: once the
+        transactions are completed that commit offsets of it (KIP-447)."""
+        values = {"group_id": group, "topics": None, "require_stable": stable}
+        answer = await self._ask(group, Request("OffsetFetchRequest", _FETCH_VERSION, values))
         return _positions(group, answer)
 
     async def commit(self, group: str, positions: Positions) -> dict[Partition, str]:
-        """Commit positions as an administrator does, without a member; Kafka's name of the error
-        of each that was not taken."""
+        """Commit positions as an administrator does, without a member. Returns Kafka's name of the
+        error of each that was rejected."""
         failed: dict[Partition, str] = {}
         partitions = sorted(positions)
         for start in range(0, len(partitions), _AT_ONCE):
             batch = {one: positions[one] for one in partitions[start : start + _AT_ONCE]}
-            answer = await self._ask(group, "OffsetCommitRequest", _Commit(group, batch))
-            told = {
+            answer = await self._ask(group, _commit_request(group, batch))
+            codes = {
                 Partition(topic.name, one.partition_index): int(one.error_code)
                 for topic in answer.topics
                 for one in topic.partitions
             }
             for one in batch:
-                code = told.get(one)
+                code = codes.get(one)
                 if code != 0:
                     failed[one] = "no answer" if code is None else error_name(code)
         return failed
 
     async def having(self, topics: Iterable[str]) -> dict[str, set[str]]:
         """Every group of the cluster that has committed offsets of any of these topics, and of
-        which. A group that may not be looked at is left out."""
+        which. A group that may not be described is left out."""
         wanted = set(topics)
         found: dict[str, set[str]] = {}
-        for address in await self._brokers():
+        metadata = await self._client.ask(Request("MetadataRequest", 13, {"topics": ()}))
+        for address in sorted(Address(one.host, one.port) for one in metadata.entity.brokers):
             client = self._client_at(address)
-            answer = await client.ask("ListGroupsRequest", _every_group, lambda listed: [listed])
+            answer = await client.ask(_EVERY_GROUP, lambda listed: [listed])
             code = int(answer.entity.error_code)
             if code:
                 raise CommandError(f"ListGroupsRequest is answered {error_name(code)}")
@@ -140,95 +137,70 @@ class Groups:
                 try:
                     positions = await self.positions(one.group_id, stable=False)
                 except CommandError:
-                    continue  # share groups have none, and what is denied is nobody's to tell
+                    continue  # share groups have none; what is denied is not reported
                 held = wanted.intersection(partition.topic for partition in positions)
                 if held:
                     found[one.group_id] = held
         return dict(sorted(found.items()))
 
-    # -- who is asked ---------------------------------------------------------------------------
-
-    async def _ask(self, group: str, name: str, request: Any) -> Any:
-        """The answer of a group's coordinator, looked up anew where it has changed; asked again
-        while an error passes by itself. Raises CommandError for one that does not."""
+    async def _ask(self, group: str, request: Request) -> Any:
+        """The response of a group's coordinator, looked up anew where it has changed; the request
+        is repeated while an error passes by itself. Raises CommandError for one that does not."""
         deadline = _now() + self._client.timeout
-        at_most = {"OffsetFetchRequest": _FETCH_VERSION, "OffsetCommitRequest": _COMMIT_VERSIONS[1]}
         while True:
             client = await self._coordinator(group)
-            answer = (await client.ask(name, request, at_most=at_most.get(name))).entity
+            answer = (await client.ask(request)).entity
             codes = set(_codes(answer))
             if not codes & _PASSING or _now() + _BACKOFF > deadline:
                 break
             if _NOT_COORDINATOR in codes:
                 del self._coordinators[group]
             await asyncio.sleep(_BACKOFF)
-        code = int(getattr(answer, "error_code", 0))
-        if code:
-            raise _refused(group, name, code)
+        _check(group, request, answer)
         return answer
 
     async def _coordinator(self, group: str) -> GatewayClient:
         if group not in self._coordinators:
-
-            def request(cls: type) -> Any:
-                return make(cls, {"key": group, "key_type": _GROUP_KEY})
-
-            # Before v4 an answer has one coordinator, and is the item that has the error.
-            answer = await self._client.ask(
-                "FindCoordinatorRequest", request, lambda found: [found], at_most=3
-            )
-            found = answer.entity
-            if found.error_code:
-                raise _refused(group, "FindCoordinatorRequest", int(found.error_code))
+            # Before v4 a response has one coordinator, and is the item that has the error.
+            values = {"key": group, "key_type": _GROUP_KEY}
+            request = Request("FindCoordinatorRequest", _FIND_VERSION, values)
+            found = (await self._client.ask(request, lambda response: [response])).entity
+            _check(group, request, found)
             self._coordinators[group] = self._client_at(Address(found.host, found.port))
         return self._coordinators[group]
 
-    async def _brokers(self) -> list[Address]:
-        answer = await self._client.ask("MetadataRequest", lambda cls: make(cls, {"topics": ()}))
-        return sorted(Address(one.host, one.port) for one in answer.entity.brokers)
-
     def _client_at(self, address: Address) -> GatewayClient:
-        if address not in self._at:
-            self._at[address] = self._client.at(address)
-        return self._at[address]
+        return self._at.setdefault(address, self._client.at(address))
 
 
-@dataclass(frozen=True, slots=True)
-class _Commit:
-    group: str
-    positions: Positions
+_EVERY_GROUP: Final = Request("ListGroupsRequest", _LIST_VERSIONS[1], {})
 
-    def __call__(self, cls: type) -> Any:
-        topic = element_class(cls, "topics")
-        partition = element_class(topic, "partitions")
-        by_topic: dict[str, list[Any]] = {}
-        for one, position in self.positions.items():
-            values: dict[str, object] = {
-                "partition_index": one.number,
-                "committed_offset": position.offset,
-                "committed_leader_epoch": position.leader_epoch,
-                "committed_metadata": position.metadata,
-            }
-            by_topic.setdefault(one.topic, []).append(make(partition, values))
-        topics = tuple(
-            make(topic, {"name": name, "partitions": tuple(partitions)})
-            for name, partitions in by_topic.items()
-        )
-        head: dict[str, object] = {
-            "group_id": self.group,
-            "generation_id_or_member_epoch": _NO_GENERATION,
-            "member_id": "",
+
+def _commit_request(group: str, positions: Positions) -> Request:
+    by_topic: dict[str, list[dict[str, object]]] = {}
+    for one, position in positions.items():
+        values = {
+            "partition_index": one.number,
+            "committed_offset": position.offset,
+            "committed_leader_epoch": position.leader_epoch,
+            "committed_metadata": position.metadata,
         }
-        return make(cls, {**head, "topics": topics})
+        by_topic.setdefault(one.topic, []).append(values)
+    values = {
+        "group_id": group,
+        "generation_id_or_member_epoch": _NO_GENERATION,
+        "member_id": "",
+        "topics": [{"name": name, "partitions": found} for name, found in by_topic.items()],
+    }
+    return Request("OffsetCommitRequest", _COMMIT_VERSIONS[1], values)
 
 
-def _refused(group: str, name: str, code: int) -> CommandError:
-    step = _NEXT_STEPS.get(code, "")
-    return CommandError(f"group '{group}': {name} is answered {error_name(code)}{step}")
-
-
-def _every_group(cls: type) -> Any:
-    return make(cls, {})
+def _check(group: str, request: Request, answer: Any) -> None:
+    """Raises CommandError if the response as a whole has an error."""
+    code = int(getattr(answer, "error_code", 0))
+    if code:
+        step = _NEXT_STEPS.get(code, "")
+        raise CommandError(f"group '{group}': {request.name} is answered {error_name(code)}{step}")
 
 
 def _positions(group: str, answer: Any) -> dict[Partition, Position]:
@@ -243,8 +215,8 @@ def _positions(group: str, answer: Any) -> dict[Partition, Position]:
                 )
             if code:
                 raise CommandError(
-                    f"group '{group}': the offset of {topic.name}-{one.partition_index} is not"
-                    f" told: {error_name(code)}"
+                    f"group '{group}': the offset of {topic.name}-{one.partition_index} cannot be"
+                    f" read: {error_name(code)}"
                 )
             if one.committed_offset != _NO_OFFSET:
                 found[Partition(topic.name, one.partition_index)] = Position(
@@ -254,7 +226,7 @@ def _positions(group: str, answer: Any) -> dict[Partition, Position]:
 
 
 def _codes(answer: Any) -> Iterable[int]:
-    """Every error code of an answer: its own, and those of its partitions."""
+    """Every error code of a response: its own, and those of its partitions."""
     yield int(getattr(answer, "error_code", 0))
     for topic in getattr(answer, "topics", ()):
         for one in topic.partitions:

@@ -3,46 +3,43 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
+from gateway.commands.actions import reject_flags
 from gateway.commands.admin import Admin
-from gateway.commands.answers import DEFAULT_CONFIG, Config, Created, source_name
-from gateway.commands.answers import as_json as configs_as_json
-from gateway.commands.failure import CommandError, UsageError
-from gateway.commands.groups.carriage import groups_left, warn
+from gateway.commands.answers import Created, configs_json, not_defaults, source_name
+from gateway.commands.errors import CommandError, UsageError, rejection
+from gateway.commands.groups.carriage import warnings_of_groups
 from gateway.commands.namespaces import (
     is_default,
-    namespace_argument,
     namespace_resource,
-    sent,
-    shown_namespace,
+    namespace_text,
+    request_name,
     topic_argument,
     topics_by_namespace,
 )
-from gateway.commands.policies import Applied, as_json, lines, of_namespace, of_topic
-from gateway.commands.told import Progress, print_json, refusal, say_error, table
+from gateway.commands.output import Output, Progress, table
+from gateway.commands.policies import Applied, applied_text, of_namespace, of_topic, policies_json
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, POLICY_VIOLATION
 
 TOPIC_ALREADY_EXISTS: Final = 36
 ADOPT: Final = "gateway.adopt"
 
 
-async def create(admin: Admin, options: argparse.Namespace) -> int:
-    """Raises CommandError when it is refused."""
-    configs = pairs(options.config or ())
-    namespace = None if options.namespace is None else namespace_argument(options.namespace)
+async def create(admin: Admin, options: argparse.Namespace) -> Output:
+    """Create a topic or a namespace. Raises CommandError for options that make no sense."""
+    configs = parse_pairs(options.config or ())
     if options.topic is None:
-        return await _namespace(admin, options, namespace, configs)
-    if options.adopt_existing:
-        raise UsageError(
-            "--adopt-existing goes with a namespace that is made; a topic is adopted by --adopt"
-        )
-    name = topic_argument(options.topic, namespace)
+        return await _create_namespace(admin, options, configs)
+    reject_flags(
+        options, "adopt_existing", "goes with a namespace to be created; --adopt adopts a topic"
+    )
+    name = topic_argument(options.topic, options.namespace)
     applied = None
     async with Progress(f"creating topic '{name}'"):
-        outcome = await admin.create(
-            sent(name),
+        created = await admin.create(
+            request_name(name),
             partitions=options.partitions,
             replication_factor=options.replication_factor,
             configs=configs,
@@ -51,41 +48,41 @@ async def create(admin: Admin, options: argparse.Namespace) -> int:
         if options.validate_only:
             applied = await of_topic(admin, name)
     step = ""
-    if outcome.message.startswith("InvalidNamespaceException"):
+    if created.message.startswith("InvalidNamespaceException"):
         step = f"kafka-gateway topics --create --namespace {name.namespace}"
-    return _told(outcome, options, "topic", str(name), step, applied)
+    return _output(created, options, "topic", str(name), step, applied)
 
 
-async def _namespace(
-    admin: Admin, options: argparse.Namespace, namespace: str | None, configs: dict[str, str]
-) -> int:
-    if namespace is None or is_default(namespace):
+async def _create_namespace(
+    admin: Admin, options: argparse.Namespace, configs: dict[str, str]
+) -> Output:
+    path: str | None = options.namespace
+    if path is None or is_default(path):
         raise UsageError("--create needs --namespace, --topic or both; the default one exists")
-    for flag in ("partitions", "replication_factor"):
-        if getattr(options, flag) is not None:
-            shown = "--" + flag.replace("_", "-")
-            raise UsageError(f"{shown} is for topics: give --topic, or leave it out")
+    reject_flags(
+        options, "partitions replication_factor", "is for topics: give --topic, or leave it out"
+    )
     if options.adopt_existing:
         configs = {**configs, ADOPT: "true"}
     applied = None
-    async with Progress(f"creating {shown_namespace(namespace)}"):
-        outcome = await admin.create(
-            namespace_resource(namespace), configs=configs, validate_only=options.validate_only
+    async with Progress(f"creating {namespace_text(path)}"):
+        created = await admin.create(
+            namespace_resource(path), configs=configs, validate_only=options.validate_only
         )
         if options.validate_only:
-            applied = await of_namespace(admin, namespace)
+            applied = await of_namespace(admin, path)
     step = ""
-    if outcome.code == INVALID_TOPIC_EXCEPTION and ADOPT in outcome.message:
+    if created.code == INVALID_TOPIC_EXCEPTION and ADOPT in created.message:
         step = "--adopt-existing makes those topics the namespace's own"
-    status = _told(outcome, options, "namespace", namespace, step, applied)
+    output = _output(created, options, "namespace", path, step, applied)
     if options.adopt_existing and not options.validate_only:
-        topics = (await topics_by_namespace(admin)).get(namespace, {})
+        topics = (await topics_by_namespace(admin)).get(path, {})
         names = [topic.name for topic in topics.values()]
-        warn(await groups_left(admin, names, namespace), namespace, options)
-    return status
+        return output._replace(notes=await warnings_of_groups(admin, names, path))
+    return output
 
 
-def pairs(texts: Sequence[str]) -> dict[str, str]:
+def parse_pairs(texts: Sequence[str]) -> dict[str, str]:
     """``["k=v"]`` as a mapping. Raises UsageError."""
     found: dict[str, str] = {}
     for text in texts:
@@ -98,108 +95,78 @@ def pairs(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _told(
-    outcome: Created,
+def _output(
+    created: Created,
     options: argparse.Namespace,
     kind: str,
     name: str,
     step: str,
     applied: Applied | None,
-) -> int:
-    """``applied``: which policies do apply, where nothing was to be made."""
-    exists = outcome.code == TOPIC_ALREADY_EXISTS
-    # An attempt whose answer was lost may be what made it.
-    created = outcome.code == 0 or (exists and outcome.repeated and applied is None)
-    accepted = created or (exists and options.if_not_exists)
+) -> Output:
+    """The result of a creation. ``applied``: the policies that apply, with --validate-only."""
+    exists = created.code == TOPIC_ALREADY_EXISTS
+    # An attempt whose response was lost may have created it.
+    done = created.code == 0 or (exists and created.repeated and applied is None)
+    accepted = done or (exists and options.if_not_exists)
+    output = Output({kind: name, "created": done, "validate_only": False})
     if applied is not None:
-        show = show_validated_json if options.json else show_validated
-        show(kind, name, outcome, applied, accepted=accepted)
-    if not accepted:
-        if exists:
-            step = "choose another name, or pass --if-not-exists"
-        elif outcome.code == POLICY_VIOLATION and applied is None:
-            step = (
-                "see what applies there: kafka-gateway topics --create --validate-only "
-                f"--{kind} {name}"
-            )
-        raise CommandError(refusal(f"{kind} '{name}'", "created", outcome, step))
-    if applied is not None:
-        return 0
-    if options.json:
-        print_json({kind: name, "created": created, "validate_only": False})
-    elif not created:
-        print(f"{kind.capitalize()} {name} exists already.")
-    else:
-        print(f"Created {kind} {name}.")
-    return 0
-
-
-def show_validated(
-    kind: str, name: str, created: Created, applied: Applied, *, accepted: bool
-) -> None:
-    """Print what would be made, for people. Others say why it is not ``accepted``."""
-    shown = []
-    if accepted and created.code:
-        shown.append(f"{kind.capitalize()} {name} exists already.")
+        output = validated(kind, name, created, applied, accepted=accepted)
     elif accepted:
-        shown.append(
-            "\n".join([f"{kind.capitalize()} {name} could be created.", *_counts(created)])
+        created_text = f"Created {kind} {name}."
+        text = created_text if done else f"{kind.capitalize()} {name} exists already."
+        output = output._replace(text=text)
+    if accepted:
+        return output
+    if exists:
+        step = "choose another name, or pass --if-not-exists"
+    elif created.code == POLICY_VIOLATION and applied is None:
+        step = (
+            f"see what applies there: kafka-gateway topics --create --validate-only --{kind} {name}"
         )
-        if _set(created):
-            shown.append(_config_table(created))
-    if applied.rows is not None:
-        heading = ""
-        if kind == "namespace" and applied.namespace != name:
-            heading = f"In and below namespace {applied.namespace}:\n"
-        shown.append(heading + lines(applied))
-    if shown:
-        print("\n\n".join(shown))
-    _say_why(created, applied, accepted=accepted)
+    reason = rejection(f"{kind} '{name}'", "created", created, step)
+    if applied is None:
+        raise CommandError(reason)
+    return output._replace(notes=(*output.notes, reason), failed=True)
 
 
-def show_validated_json(
+def validated(
     kind: str, name: str, created: Created, applied: Applied, *, accepted: bool
-) -> None:
-    """The same for programs. ``error`` is Kafka's name of what it is refused for, or null;
-    ``policies_of`` the namespace that ``policies`` apply in."""
-    print_json(
-        {
-            kind: name,
-            "created": created.code == 0,
-            "validate_only": True,
-            "error": None if accepted else created.error,
-            "message": None if accepted else created.message,
-            "partitions": created.partitions,
-            "replication_factor": created.replication_factor,
-            "configs": configs_as_json(_set(created)),
-            "policies_of": applied.namespace,
-            "policies": as_json(applied.rows),
-            "more_policies": applied.more,
-        }
-    )
-    _say_why(created, applied, accepted=accepted)
+) -> Output:
+    """What would be created, and the policies that apply there.
 
-
-def _say_why(created: Created, applied: Applied, *, accepted: bool) -> None:
-    """Why no policies are told, unless something else is the matter with the name."""
-    if applied.why and (accepted or created.code == POLICY_VIOLATION):
-        say_error(applied.why)
-
-
-def _counts(created: Created) -> Iterator[str]:
-    """As ``topics --describe`` shows them; a namespace has none, and old versions tell none."""
-    if created.partitions is not None:
-        yield (
-            f"PartitionCount: {created.partitions}\tReplicationFactor: {created.replication_factor}"
-        )
-
-
-def _config_table(created: Created) -> str:
-    rows = [(one.name, one.value or "", source_name(one.source)) for one in _set(created)]
-    return table([("config", "value", "source"), *rows])
-
-
-def _set(created: Created) -> list[Config]:
-    """What is not a default, sorted by key, as topics --describe shows it."""
-    told = sorted(created.configs, key=lambda one: one.name)
-    return [one for one in told if one.source != DEFAULT_CONFIG]
+    In JSON ``error`` is Kafka's name of the error that it would be rejected with, or null;
+    ``policies_of`` the namespace that ``policies`` apply in.
+    """
+    configs = not_defaults(created.configs)
+    parts = []
+    if accepted and created.code:
+        parts.append(f"{kind.capitalize()} {name} exists already.")
+    elif accepted:
+        text = f"{kind.capitalize()} {name} could be created."
+        if created.partitions is not None:  # a namespace has none, nor had old versions
+            text += f"\nPartitionCount: {created.partitions}"
+            text += f"\tReplicationFactor: {created.replication_factor}"
+        parts.append(text)
+        if configs:
+            rows = [(one.name, one.value or "", source_name(one.source)) for one in configs]
+            parts.append(table([("config", "value", "source"), *rows]))
+    if applied.rows is not None:
+        elsewhere = kind == "namespace" and applied.namespace != name
+        heading = f"In and below namespace {applied.namespace}:\n" if elsewhere else ""
+        parts.append(heading + applied_text(applied))
+    content = {
+        kind: name,
+        "created": created.code == 0,
+        "validate_only": True,
+        "error": None if accepted else created.error,
+        "message": None if accepted else created.message,
+        "partitions": created.partitions,
+        "replication_factor": created.replication_factor,
+        "configs": configs_json(configs),
+        "policies_of": applied.namespace,
+        "policies": policies_json(applied.rows),
+        "more_policies": applied.more,
+    }
+    # Where the name itself is rejected, why no policies are known does not matter.
+    shown = applied.why and (accepted or created.code == POLICY_VIOLATION)
+    return Output(content, "\n\n".join(parts), (applied.why,) if shown else ())

@@ -6,100 +6,77 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 
+from gateway.commands.actions import reject_flags
 from gateway.commands.admin import Admin
-from gateway.commands.answers import Outcome
-from gateway.commands.failure import CommandError, UsageError
+from gateway.commands.errors import CommandError, Outcome, UsageError, print_error, rejection
 from gateway.commands.namespaces import (
     DELETING,
     TOPICS,
     describe_namespaces,
     is_default,
-    namespace_argument,
+    missing_namespace,
     namespace_resource,
     namespaces_below,
-    sent,
+    request_name,
     topic_argument,
 )
-from gateway.commands.told import Progress, counted, print_json, refusal, say_error, shortened
+from gateway.commands.output import Output, Progress, counted, shortened
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import LogicalName
 
 _FIRST_POLL = 0.1
 _LONGEST_POLL = 1.0
 _TRIES = 5
-"""How often namespaces that appear meanwhile are taken in before giving up."""
+"""How often namespaces that appear meanwhile are included before giving up."""
 
 
-async def delete(admin: Admin, options: argparse.Namespace) -> int:
-    """Raises CommandError when it is refused, and when a namespace does not go."""
-    namespace = None if options.namespace is None else namespace_argument(options.namespace)
+async def delete(admin: Admin, options: argparse.Namespace) -> Output:
+    """Raises CommandError when it is rejected, and when a namespace does not go."""
+    path = options.namespace
     if options.topic is not None:
-        for flag in ("recursive", "no_wait"):
-            if getattr(options, flag):
-                shown = "--" + flag.replace("_", "-")
-                raise UsageError(f"{shown} is for namespaces: leave it out, or leave out --topic")
-        return await _topic(admin, topic_argument(options.topic, namespace), options)
-    if namespace is None or is_default(namespace):
+        why = "is for namespaces: leave it out, or leave out --topic"
+        reject_flags(options, "recursive no_wait", why)
+        return await _delete_topic(admin, topic_argument(options.topic, path), options)
+    if path is None or is_default(path):
         raise UsageError(
             "--delete needs --namespace, --topic or both; the default namespace cannot be deleted"
         )
-    return await _namespace(admin, namespace, options)
-
-
-async def _topic(admin: Admin, name: LogicalName, options: argparse.Namespace) -> int:
-    async with Progress(f"deleting topic '{name}'"):
-        (outcome,) = await admin.delete([sent(name)])
-    deleted = _done(outcome)
-    if not deleted and not (_unknown(outcome) and options.if_exists):
-        raise CommandError(refusal(f"topic '{name}'", "deleted", outcome, _list_step(name)))
-    if options.json:
-        print_json({"topic": str(name), "deleted": deleted})
-    else:
-        print(f"Deleted topic {name}." if deleted else f"Topic {name} does not exist.")
-    return 0
-
-
-async def _namespace(admin: Admin, path: str, options: argparse.Namespace) -> int:
     async with Progress(f"deleting namespace '{path}'") as progress:
         if path not in await describe_namespaces(admin, [path]):
-            return _nothing_there(path, options)
+            if not options.if_exists:
+                raise CommandError(missing_namespace(path, ", so nothing was deleted"))
+            content = {"namespace": path, "state": "absent", "namespaces": []}
+            return Output(content, f"Namespace {path} does not exist.")
         marked = await _mark(admin, path, recursive=options.recursive)
         if not options.no_wait:
             try:
                 await _wait(admin, marked, progress)
             except asyncio.CancelledError:
-                say_error(f"namespace '{path}' is marked for deletion, and the gateway goes on")
+                print_error(f"namespace '{path}' is marked for deletion, and the gateway goes on")
                 raise
-    if options.json:
-        state = "marked" if options.no_wait else "deleted"
-        print_json({"namespace": path, "state": state, "namespaces": marked})
-        return 0
-    for one in marked:
-        print(
-            f"Namespace {one} is marked for deletion."
-            if options.no_wait
-            else f"Deleted namespace {one}."
-        )
-    return 0
+    state, line = "deleted", "Deleted namespace {}."
+    if options.no_wait:
+        state, line = "marked", "Namespace {} is marked for deletion."
+    content = {"namespace": path, "state": state, "namespaces": marked}
+    return Output(content, "\n".join(map(line.format, marked)))
 
 
-def _nothing_there(path: str, options: argparse.Namespace) -> int:
-    if not options.if_exists:
-        raise CommandError(
-            f"namespace '{path}' does not exist, so nothing was deleted; see what does: "
-            'kafka-gateway topics --list --namespace ""'
-        )
-    if options.json:
-        print_json({"namespace": path, "state": "absent", "namespaces": []})
-    else:
-        print(f"Namespace {path} does not exist.")
-    return 0
+async def _delete_topic(admin: Admin, name: LogicalName, options: argparse.Namespace) -> Output:
+    async with Progress(f"deleting topic '{name}'"):
+        (outcome,) = await admin.delete([request_name(name)])
+    deleted = _is_done(outcome)
+    if not deleted and not (_is_unknown(outcome) and options.if_exists):
+        where = "" if is_default(name.namespace) else f" --namespace {name.namespace}"
+        step = f"see what there is: kafka-gateway topics --list{where}"
+        raise CommandError(rejection(f"topic '{name}'", "deleted", outcome, step))
+    text = f"Deleted topic {name}." if deleted else f"Topic {name} does not exist."
+    return Output({"topic": str(name), "deleted": deleted}, text)
 
 
 async def _mark(admin: Admin, path: str, *, recursive: bool) -> list[str]:
-    """Marks a namespace and all below it for deletion; returns their paths, itself first.
+    """Mark a namespace and all below it for deletion; returns their paths, itself first.
 
-    All are named in one request: the gateway refuses one that leaves a namespace below out,
+    All are named in one request: the gateway rejects one that leaves a namespace below out,
     which may have been made since they were listed.
     """
     for _ in range(_TRIES):
@@ -108,7 +85,7 @@ async def _mark(admin: Admin, path: str, *, recursive: bool) -> list[str]:
         except CommandError:
             if path in await describe_namespaces(admin, [path]):
                 raise
-            return [path]  # gone while it was looked at: somebody else deletes it as well
+            return [path]  # gone since it was described: another client deletes it as well
         if below and not recursive:
             raise CommandError(
                 f"warning: Namespace '{path}' holds namespaces: {shortened(below)}; "
@@ -117,16 +94,16 @@ async def _mark(admin: Admin, path: str, *, recursive: bool) -> list[str]:
         names = [path, *below]
         outcomes = await admin.delete([namespace_resource(name) for name in names])
         first = outcomes[0]
-        if _done(first) or await _is_going(admin, path, first):
+        if _is_done(first) or await _is_going(admin, path, first):
             return names
         if first.code != INVALID_REQUEST or list(await namespaces_below(admin, path)) == below:
             break
-    raise CommandError(refusal(f"namespace '{path}'", "deleted", first))
+    raise CommandError(rejection(f"namespace '{path}'", "deleted", first))
 
 
 async def _is_going(admin: Admin, path: str, outcome: Outcome) -> bool:
-    """Whether it was refused only because it is being deleted already."""
-    if not _unknown(outcome):
+    """Whether it was rejected only because it is being deleted already."""
+    if not _is_unknown(outcome):
         return False
     found = (await describe_namespaces(admin, [path])).get(path)
     return found is None or bool(found.value(DELETING))
@@ -139,7 +116,7 @@ async def _wait(admin: Admin, paths: Sequence[str], progress: Progress) -> None:
     """
     loop = asyncio.get_running_loop()
     least: int | None = None
-    moved = loop.time()
+    advanced = loop.time()
     poll = _FIRST_POLL
     while found := await describe_namespaces(admin, paths):
         left = sum(int(one.value(TOPICS) or 0) for one in found.values())
@@ -148,27 +125,21 @@ async def _wait(admin: Admin, paths: Sequence[str], progress: Progress) -> None:
         progress.text = f"{counted(left, 'topic')} left" if left else still
         now = loop.time()
         if least is None or left + len(found) < least:
-            least, moved = left + len(found), now
-        if now - moved > admin.timeout:
+            least, advanced = left + len(found), now
+        if now - advanced > admin.client.timeout:
             raise CommandError(
                 f"namespace '{paths[0]}' is marked for deletion, but {counted(left, 'topic')} "
-                f"of it are still there after {admin.timeout:g} s without progress; the gateway "
-                "goes on, and the same command waits for it again"
+                f"of it are still there after {admin.client.timeout:g} s without progress; the "
+                "gateway goes on, and the same command waits for it again"
             )
         await asyncio.sleep(poll)
         poll = min(poll * 1.5, _LONGEST_POLL)
 
 
-def _done(outcome: Outcome) -> bool:
-    # What an attempt whose answer was lost has deleted is not there any more.
-    return outcome.code == 0 or (outcome.repeated and _unknown(outcome))
+def _is_done(outcome: Outcome) -> bool:
+    # A topic that is unknown now was deleted by an attempt whose response was lost.
+    return outcome.code == 0 or (outcome.repeated and _is_unknown(outcome))
 
 
-def _unknown(outcome: Outcome) -> bool:
+def _is_unknown(outcome: Outcome) -> bool:
     return outcome.code == UNKNOWN_TOPIC_OR_PARTITION
-
-
-def _list_step(name: LogicalName) -> str:
-    if is_default(name.namespace):
-        return "see what there is: kafka-gateway topics --list"
-    return f"see what there is: kafka-gateway topics --list --namespace {name.namespace}"

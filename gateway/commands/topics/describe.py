@@ -1,65 +1,60 @@
-"""``topics --describe``: topics as kafka-topics describes them, or a namespace."""
+"""``topics --describe`` and ``--list``: topics as kafka-topics shows them, or namespaces."""
 
 from __future__ import annotations
 
 import argparse
 import base64
 import uuid
-from collections.abc import Mapping
 
 from gateway.commands.admin import Admin
-from gateway.commands.answers import DEFAULT_CONFIG, Config, Described, Topic, as_json, lines
-from gateway.commands.failure import CommandError, UsageError
+from gateway.commands.answers import Config, Topic, config_lines, configs_json, not_defaults
+from gateway.commands.errors import CommandError, UsageError, rejection
 from gateway.commands.namespaces import (
     DELETING,
     ROOT,
-    SUB_NAMESPACES,
     TOPICS,
+    VIRTUAL,
     Name,
     existing_namespaces,
     is_default,
-    namespace_argument,
+    missing_namespace,
     namespace_resource,
+    namespace_text,
     namespaces_below,
+    request_name,
     require_namespace,
-    sent,
-    shown_namespace,
+    sub_namespaces,
     topic_argument,
     topics_by_namespace,
 )
-from gateway.commands.told import Progress, print_json, refusal
+from gateway.commands.output import Output, Progress
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import LogicalName
 
 
-async def describe(admin: Admin, options: argparse.Namespace) -> int:
+async def describe(admin: Admin, options: argparse.Namespace) -> Output:
     """A topic, or a namespace, or every topic of the default one. Raises CommandError."""
-    namespace = None if options.namespace is None else namespace_argument(options.namespace)
     async with Progress("describing"):
         if options.topic is not None:
-            topics = await _topic(admin, topic_argument(options.topic, namespace), options)
-        elif namespace == ROOT:
+            name = topic_argument(options.topic, options.namespace)
+            topics = await _topic(admin, name, options)
+        elif options.namespace == ROOT:
             raise UsageError("topics of the root are described one at a time: give --topic as well")
-        elif namespace:
-            return await _namespace(admin, namespace, options)
+        elif options.namespace:
+            return await _describe_namespace(admin, options.namespace, options)
         else:
             listed = await topics_by_namespace(admin)
             topics = {Name("", name): topic for name, topic in listed.get("", {}).items()}
         configs = await _configs(admin, list(topics))
-    if options.json:
-        print_json(
-            {"topics": [_topic_json(name, one, configs[name]) for name, one in topics.items()]}
-        )
-        return 0
-    for name, topic in topics.items():
-        print("\n".join(_topic_lines(name, topic, configs[name])))
-    return 0
+    described = [(name, topic, configs[name]) for name, topic in topics.items()]
+    content = {"topics": [_topic_json(*one) for one in described]}
+    return Output(content, "\n".join(_topic_text(*one) for one in described))
 
 
 async def _topic(
     admin: Admin, name: LogicalName, options: argparse.Namespace
 ) -> dict[LogicalName, Topic]:
-    (topic,) = await admin.topics([sent(name)])
+    (topic,) = await admin.topics([request_name(name)])
     if topic.outcome.code == 0:
         return {name: topic}
     if topic.outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
@@ -70,46 +65,37 @@ async def _topic(
         raise CommandError(
             f"topic '{name}' does not exist; see what does: kafka-gateway topics --list{where}"
         )
-    raise CommandError(refusal(f"topic '{name}'", "described", topic.outcome))
+    raise CommandError(rejection(f"topic '{name}'", "described", topic.outcome))
 
 
 async def _configs(admin: Admin, names: list[LogicalName]) -> dict[LogicalName, list[Config]]:
-    """What is not a default, as kafka-topics shows it; sorted by key."""
+    """The configs of topics that are no defaults, as kafka-topics shows them; sorted by key."""
     namespaces = await existing_namespaces(admin, (name.topic for name in names))
-    found = await admin.describe([sent(name, namespaces) for name in names])
+    found = await admin.describe([request_name(name, namespaces) for name in names])
     configs = {}
     for name, described in zip(names, found, strict=True):
-        # One that went since it was listed is shown as it was listed.
+        # A topic that has gone since it was listed is shown as it was listed.
         if described.outcome.code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
-            raise CommandError(refusal(f"topic '{name}'", "described", described.outcome))
-        configs[name] = _set(described.configs)
+            raise CommandError(rejection(f"topic '{name}'", "described", described.outcome))
+        configs[name] = not_defaults(described.configs.values())
     return configs
 
 
-def _set(configs: Mapping[str, Config]) -> list[Config]:
-    return [configs[key] for key in sorted(configs) if configs[key].source != DEFAULT_CONFIG]
-
-
-def _topic_lines(name: LogicalName, topic: Topic, configs: list[Config]) -> list[str]:
+def _topic_text(name: LogicalName, topic: Topic, configs: list[Config]) -> str:
     partitions = topic.partitions
-    heading = [
-        f"Topic: {name}",
-        f"TopicId: {id_text(topic.topic_id)}",
-        f"PartitionCount: {len(partitions)}",
-        f"ReplicationFactor: {len(partitions[0].replicas) if partitions else 0}",
-        f"Configs: {','.join(f'{config.name}={config.value}' for config in configs)}",
+    replicas = len(partitions[0].replicas) if partitions else 0
+    heading = (
+        f"Topic: {name}\tTopicId: {id_text(topic.topic_id)}\tPartitionCount: {len(partitions)}"
+        f"\tReplicationFactor: {replicas}"
+        f"\tConfigs: {','.join(f'{config.name}={config.value}' for config in configs)}"
+    )
+    lines = [
+        f"\tTopic: {name}\tPartition: {one.index}"
+        f"\tLeader: {one.leader if one.leader >= 0 else 'none'}"
+        f"\tReplicas: {','.join(map(str, one.replicas))}\tIsr: {','.join(map(str, one.isr))}"
+        for one in partitions
     ]
-    found = ["\t".join(heading)]
-    for one in partitions:
-        cells = [
-            f"\tTopic: {name}",
-            f"Partition: {one.index}",
-            f"Leader: {one.leader if one.leader >= 0 else 'none'}",
-            f"Replicas: {','.join(map(str, one.replicas))}",
-            f"Isr: {','.join(map(str, one.isr))}",
-        ]
-        found.append("\t".join(cells))
-    return found
+    return "\n".join([heading, *lines])
 
 
 def _topic_json(name: LogicalName, topic: Topic, configs: list[Config]) -> dict[str, object]:
@@ -127,50 +113,32 @@ def _topic_json(name: LogicalName, topic: Topic, configs: list[Config]) -> dict[
             }
             for one in topic.partitions
         ],
-        "configs": as_json(configs),
+        "configs": configs_json(configs),
     }
 
 
-async def _namespace(admin: Admin, path: str, options: argparse.Namespace) -> int:
+async def _describe_namespace(admin: Admin, path: str, options: argparse.Namespace) -> Output:
     (described,) = await admin.describe([namespace_resource(path)], synonyms=True)
     code = described.outcome.code
-    if code == UNKNOWN_TOPIC_OR_PARTITION and options.if_exists:
-        if options.json:
-            print_json({"namespace": path, "state": "absent"})
-        return 0
     if code == UNKNOWN_TOPIC_OR_PARTITION:
-        raise CommandError(
-            f"{shown_namespace(path)} does not exist; see what does: "
-            'kafka-gateway topics --list --namespace ""'
-        )
+        if options.if_exists:
+            return Output({"namespace": path, "state": "absent"})
+        raise CommandError(missing_namespace(path))
     if code:
-        raise CommandError(refusal(shown_namespace(path), "described", described.outcome))
-    _print_namespace(path, described, json=options.json)
-    return 0
-
-
-def _print_namespace(path: str, described: Described, *, json: bool) -> None:
-    inside = [name for name in described.value(SUB_NAMESPACES).split(",") if name]
-    topics = int(described.value(TOPICS) or 0)
+        raise CommandError(rejection(namespace_text(path), "described", described.outcome))
+    inside, topics = sub_namespaces(described), int(described.value(TOPICS) or 0)
     deleting = bool(described.value(DELETING))
-    configs = [one for one in _set(described.configs) if one.name not in _VIRTUAL]
-    if json:
-        content = {
-            "namespace": path,
-            "deleting": deleting,
-            "namespaces": inside,
-            "topics": topics,
-            "configs": as_json(configs),
-        }
-        print_json(content)
-        return
+    configs = [one for one in not_defaults(described.configs.values()) if one.name not in VIRTUAL]
+    content = {
+        "namespace": path,
+        "deleting": deleting,
+        "namespaces": inside,
+        "topics": topics,
+        "configs": configs_json(configs),
+    }
     mark = "\tMarked for deletion" if deleting else ""
-    print(f"Namespace: {path}\tTopics: {topics}\tNamespaces: {','.join(inside)}{mark}")
-    for line in lines(configs):
-        print(line)
-
-
-_VIRTUAL = frozenset({SUB_NAMESPACES, TOPICS, DELETING})
+    heading = f"Namespace: {path}\tTopics: {topics}\tNamespaces: {','.join(inside)}{mark}"
+    return Output(content, "\n".join([heading, *config_lines(configs)]))
 
 
 def id_text(topic_id: uuid.UUID | None) -> str:
@@ -180,15 +148,15 @@ def id_text(topic_id: uuid.UUID | None) -> str:
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
-async def list_names(admin: Admin, options: argparse.Namespace) -> int:
-    """Namespaces end in a colon (``org:apache:``), topics do not.
+async def list_names(admin: Admin, options: argparse.Namespace) -> Output:
+    """The names of namespaces, which end in a colon (``org:apache:``), and of topics.
 
-    Without ``--namespace`` it is what kafka-topics lists where nobody uses namespaces: the
+    Without ``--namespace`` it is what kafka-topics lists where namespaces are not used: the
     topics of the default one. Raises CommandError.
     """
     if options.recursive and options.namespace is None:
         raise UsageError('--recursive needs --namespace with --list; "" is the default one')
-    namespace = namespace_argument(options.namespace or "")
+    namespace = options.namespace or ""
     if namespace == ROOT:
         raise UsageError(
             "--namespace : cannot be listed here; a listener without a home lists the root, and "
@@ -201,18 +169,15 @@ async def list_names(admin: Admin, options: argparse.Namespace) -> int:
         topics = await topics_by_namespace(admin)
     inside = [namespace, *below] if options.recursive else [namespace]
     names = sorted(Name(path, topic) for path in inside for topic in topics.get(path, ()))
-    if options.json:
-        content: dict[str, object] = {"namespace": namespace}
-        if options.namespace is not None:
-            content["namespaces"] = list(below)
-            content["deleting"] = [path for path, deleting in below.items() if deleting]
-        content["topics"] = [
-            {"name": str(name), "namespace": name.namespace, "topic": name.topic} for name in names
-        ]
-        print_json(content)
-        return 0
-    for path, deleting in below.items():
-        print(namespace_resource(path) + (" - marked for deletion" if deleting else ""))
-    for name in names:
-        print(name)
-    return 0
+    content: dict[str, object] = {"namespace": namespace}
+    if options.namespace is not None:
+        content["namespaces"] = list(below)
+        content["deleting"] = [path for path, deleting in below.items() if deleting]
+    content["topics"] = [
+        {"name": str(name), "namespace": name.namespace, "topic": name.topic} for name in names
+    ]
+    lines = [
+        namespace_resource(path) + (" - marked for deletion" if deleting else "")
+        for path, deleting in below.items()
+    ]
+    return Output(content, "\n".join([*lines, *map(str, names)]))

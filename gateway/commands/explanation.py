@@ -1,17 +1,17 @@
-"""What a name is in a view, layer by layer: namespace, stored name, topic, configs."""
+"""What a name stands for in a view, layer by layer: namespace, stored name, topic, configs."""
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
-from gateway.catalog.entities import TopicEntry
+from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.yaml_values import time_text
-from gateway.commands.answers import DYNAMIC_TOPIC_CONFIG, source_name
-from gateway.commands.failure import CommandError
+from gateway.commands.answers import ConfigSource, source_name
+from gateway.commands.errors import CommandError
 from gateway.commands.topics.describe import id_text
 from gateway.decision import Denied
 from gateway.names import InvalidName, LogicalName
@@ -19,17 +19,7 @@ from gateway.topic_ids import TopicIndex
 from gateway.views.view import View
 
 
-class Topics(Protocol):
-    """The cluster's topics (gateway/cluster/cluster.py)."""
-
-    @property
-    def index(self) -> TopicIndex:
-        """As of the last listing."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedConfig:
+class ExplainedConfig(NamedTuple):
     """A config that holds, and ``source``: ``topic``, ``namespace org``, or ``broker`` with the
     name that Kafka has for where the broker took it from."""
 
@@ -43,7 +33,7 @@ class Explained:
     """``kind`` is topic or namespace, or None for what no name can be: ``refusal`` says why.
 
     ``missing`` is the outermost tier that does not exist, ``deleting`` one that is being
-    deleted. ``refusal`` is what a client is told.
+    deleted. ``refusal`` is the error message for clients.
     """
 
     kind: str | None
@@ -67,7 +57,7 @@ class Explained:
         return self.namespace if self.entry is None else self.entry.name.namespace
 
     def rows(self) -> list[tuple[str, str]]:
-        """What is known, a row each, for people."""
+        """The explanation for people, a row for each fact."""
         if self.kind is None:
             return [("is", f"no name here: {self.refusal}")]
         rows = [("is", self.kind), ("logical name", self.logical)]
@@ -81,15 +71,14 @@ class Explained:
         if self.topic_id is not None:
             virtual = self.entry is not None and self.entry.topic_id is not None
             rows.append(("topic id", f"{self.topic_id}{' (virtual)' if virtual else ''}"))
-        for alias in () if self.entry is None else self.entry.aliases:
+        for alias in self._aliases():
             rows.append(("alias", f"{alias.name} until {time_text(alias.until)}"))
         if self.refusal is not None:
             rows.append(("clients are told", self.refusal))
         return rows
 
     def as_json(self) -> dict[str, object]:
-        """The same for programs."""
-        aliases = () if self.entry is None else self.entry.aliases
+        """The explanation for programs."""
         return {
             "kind": self.kind,
             "logical_name": self.logical or None,
@@ -100,11 +89,16 @@ class Explained:
             "flat_name": self.flat,
             "exists": self.exists,
             "topic_id": self.topic_id,
-            "aliases": [{"name": str(one.name), "until": time_text(one.until)} for one in aliases],
+            "aliases": [
+                {"name": str(one.name), "until": time_text(one.until)} for one in self._aliases()
+            ],
             "configs": [
                 {"name": one.key, "value": one.value, "source": one.source} for one in self.configs
             ],
         }
+
+    def _aliases(self) -> tuple[Alias, ...]:
+        return () if self.entry is None else self.entry.aliases
 
     def _namespace_state(self) -> str:
         if self.deleting is not None:
@@ -112,66 +106,53 @@ class Explained:
         return "exists" if self.missing is None else f"'{self.missing}' does not exist"
 
 
-async def explain_name(spelled: str, view: View, cluster: Topics, admin: ClusterAdmin) -> Explained:
-    """What ``spelled`` is in a view. Raises OSError when the cluster does not answer."""
+async def explain_name(
+    spelled: str, view: View, index: TopicIndex, admin: ClusterAdmin
+) -> Explained:
+    """Explain the name ``spelled`` in a view; ``index`` has the cluster's topics. Raises OSError
+    when the cluster does not answer."""
+    snapshot = view.snapshot
     try:
         path = view.namespace_named(spelled)
-        if path is not None:
-            return _namespace(path, view.snapshot)
-        name = view.parse(spelled)
+        name = LogicalName(path, "") if path is not None else view.parse(spelled)
+        flat = snapshot.flat_of(name) if path is None else None
     except InvalidName as error:
         return Explained(None, refusal=str(error))
-    return await _topic(spelled, name, view, cluster, admin)
-
-
-def _namespace(path: str, snapshot: Snapshot) -> Explained:
-    missing = snapshot.missing_tier(path)
-    return Explained(
-        "namespace",
-        logical=path,
-        namespace=path,
-        missing=missing,
-        deleting=snapshot.deleting_tier(path),
-        exists=missing is None,
-        configs=() if missing is not None else _inherited(snapshot, path),
-    )
-
-
-async def _topic(
-    spelled: str, name: LogicalName, view: View, cluster: Topics, admin: ClusterAdmin
-) -> Explained:
-    snapshot = view.snapshot
-    resolved = view.resolve(spelled.encode())
-    refused = isinstance(resolved, Denied)
-    try:
-        flat = snapshot.flat_of(name)
-    except InvalidName as error:
-        return Explained(None, refusal=str(error))
-    entry = snapshot.entry_of(name)
     missing = snapshot.missing_tier(name.namespace)
-    wire = None if flat is None else flat.encode()
-    exists = wire is not None and not refused and cluster.index.exists(wire)
-    configs: tuple[ExplainedConfig, ...] = ()
-    topic_id = None
-    if exists and flat is not None and wire is not None:
-        virtual = None if entry is None else entry.id_under(name)
-        topic_id = _id_text(virtual or cluster.index.id_of(wire))
-        owner = name if entry is None else entry.name
-        configs = await _effective(flat, owner, entry, snapshot, admin)
-    elif missing is None and not refused:
-        configs = _inherited(snapshot, name.namespace)
-    return Explained(
-        "topic",
-        logical=str(name),
+    explained = Explained(
+        "namespace",
+        logical=name.namespace,
         namespace=name.namespace,
         missing=missing,
         deleting=snapshot.deleting_tier(name.namespace),
-        refusal=resolved.message if isinstance(resolved, Denied) else None,
+        exists=missing is None,
+        configs=() if missing is not None else _inherited(snapshot, name.namespace),
+    )
+    if path is not None:
+        return explained
+    resolved = view.resolve(spelled.encode())
+    entry = snapshot.entry_of(name)
+    explained = replace(
+        explained,
+        kind="topic",
+        logical=str(name),
         flat=flat,
-        exists=exists,
-        topic_id=topic_id,
         entry=entry,
-        configs=configs,
+        exists=False,
+    )
+    if isinstance(resolved, Denied):
+        return replace(explained, refusal=resolved.message, configs=())
+    wire = b"" if flat is None else flat.encode()
+    if flat is None or not index.exists(wire):
+        return explained
+    topic_id = (None if entry is None else entry.id_under(name)) or index.id_of(wire)
+    return replace(
+        explained,
+        exists=True,
+        topic_id=None if topic_id is None else id_text(uuid.UUID(bytes=topic_id)),
+        configs=await _effective(
+            flat, name if entry is None else entry.name, entry, snapshot, admin
+        ),
     )
 
 
@@ -190,19 +171,6 @@ async def _effective(
     inherited = snapshot.effective_configs(owner.namespace)
     own = frozenset(() if entry is None else entry.own_configs)
     found = []
-    for config in await _describe(flat, admin):
-        key, value, source = str(config.name), config.value, int(config.config_source)
-        if source != DYNAMIC_TOPIC_CONFIG:
-            told = f"broker ({source_name(source)})"
-        elif key not in own and inherited.get(key, (None, ""))[0] == value:
-            told = f"namespace {inherited[key][1]}"
-        else:
-            told = "topic"
-        found.append(ExplainedConfig(key, "" if value is None else str(value), told))
-    return tuple(sorted(found, key=lambda one: one.key))
-
-
-async def _describe(flat: str, admin: ClusterAdmin) -> Any:
     response = await admin.ask(describe_configs([flat], None), changes=False)
     (result,) = response.results
     if int(result.error_code):
@@ -210,8 +178,13 @@ async def _describe(flat: str, admin: ClusterAdmin) -> Any:
             f"the configs of topic '{flat}' were not described by the broker: "
             f"{result.error_message or result.error_code.name.upper()}; try again"
         )
-    return result.configs
-
-
-def _id_text(topic_id: bytes | None) -> str | None:
-    return None if topic_id is None else id_text(uuid.UUID(bytes=topic_id))
+    for config in result.configs:
+        key, value, source = str(config.name), config.value, int(config.config_source)
+        if source != ConfigSource.DYNAMIC_TOPIC_CONFIG:
+            where = f"broker ({source_name(source)})"
+        elif key not in own and inherited.get(key, (None, ""))[0] == value:
+            where = f"namespace {inherited[key][1]}"
+        else:
+            where = "topic"
+        found.append(ExplainedConfig(key, "" if value is None else str(value), where))
+    return tuple(sorted(found, key=lambda one: one.key))

@@ -1,4 +1,4 @@
-"""gateway.commands.operator: opening the cluster and its catalog, and how that fails."""
+"""gateway.commands.backend: opening the cluster and its catalog, and how that fails."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.cluster import Cluster
-from gateway.commands import operator
-from gateway.commands.failure import CommandError, Unavailable
+from gateway.commands import backend
+from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.models import Config
 from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
 from tests.config import config_samples
@@ -33,7 +33,7 @@ def root_handlers() -> Iterator[None]:
 
 @pytest.fixture
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator, "START_SECONDS", 0.2)
+    monkeypatch.setattr(backend, "START_SECONDS", 0.2)
 
 
 def config(directory: Path, port: int) -> Config:
@@ -46,7 +46,7 @@ async def test_a_cluster_that_does_not_answer(tmp_path: Path) -> None:
     async with ScriptedBroker(ClusterState()) as broker:
         port = broker.port
     with pytest.raises(Unavailable) as caught:
-        async with operator.backend(config(tmp_path, port), read_only=True):
+        async with backend.open_backend(config(tmp_path, port), read_only=True):
             pass
     assert str(caught.value) == (
         f"cluster 'main' is not reachable: 127.0.0.1:{port}: cannot connect: Connection refused; "
@@ -58,13 +58,13 @@ async def test_a_cluster_without_a_catalog(tmp_path: Path, monkeypatch: pytest.M
     async def no_topic(*_: object) -> bool:
         return False
 
-    monkeypatch.setattr(operator, "check_topic", no_topic)
+    monkeypatch.setattr(backend, "check_topic", no_topic)
     async with ScriptedBroker(ClusterState(topics={"a": UUID(int=1)})) as broker:
-        with pytest.raises(operator.NoCatalog, match="cluster 'main' has no catalog yet: the fir"):
-            async with operator.backend(config(tmp_path, broker.port), read_only=True):
+        with pytest.raises(backend.NoCatalog, match="cluster 'main' has no catalog yet: the fir"):
+            async with backend.open_backend(config(tmp_path, broker.port), read_only=True):
                 pass
         settings = config(tmp_path, broker.port)
-        async with operator.backend(settings, read_only=True, or_empty=True) as found:
+        async with backend.open_backend(settings, read_only=True, or_empty=True) as found:
             assert found.catalog.snapshot == Snapshot()
             assert found.cluster.index.exists(b"a")
         await broker.wait_disconnected()
@@ -87,7 +87,7 @@ async def test_a_catalog_that_cannot_be_used(
     monkeypatch.setattr(ReplicatedCatalog, "start", fails)
     async with ScriptedBroker(ClusterState()) as broker:
         with pytest.raises(CommandError, match="the catalog of cluster 'main': ") as caught:
-            async with operator.backend(config(tmp_path, broker.port), read_only=False):
+            async with backend.open_backend(config(tmp_path, broker.port), read_only=False):
                 pass
         assert str(error) in str(caught.value)
         assert type(caught.value) is kind
@@ -106,7 +106,9 @@ async def test_all_of_it_is_closed_again(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(ReplicatedCatalog, "stop", stop)
     async with ScriptedBroker(ClusterState(topics={"a": UUID(int=1)})) as broker:
         with pytest.raises(ValueError, match="mine"):
-            async with operator.backend(config(tmp_path, broker.port), read_only=False) as found:
+            async with backend.open_backend(
+                config(tmp_path, broker.port), read_only=False
+            ) as found:
                 assert isinstance(found.cluster, Cluster)
                 assert found.cluster.index.exists(b"a")
                 raise ValueError("mine")

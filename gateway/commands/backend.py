@@ -1,4 +1,4 @@
-"""What operators' tools look at: the cluster behind a gateway, and the catalog on it, directly."""
+"""The cluster behind a gateway and the catalog on it, opened directly for operators' tools."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.audit.interface import NO_AUDIT, Audit, AuditError
 from gateway.audit.places import COMMANDS, open_audit
@@ -22,19 +21,18 @@ from gateway.catalog.signatures import KeyFileError
 from gateway.catalog.source import CatalogUnavailable, CheckedCatalog
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
-from gateway.commands.failure import CommandError, Unavailable
+from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.models import Config
 
 START_SECONDS: Final = 15.0
-"""How long a cluster is waited for, and then its catalog: somebody waits at a terminal."""
+"""How long to wait for a cluster, and then for its catalog: an operator waits at a terminal."""
 
 
 class NoCatalog(CommandError):
     """The cluster has no catalog."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backend:
+class Backend(NamedTuple):
     """A cluster, and its catalog."""
 
     cluster: Cluster
@@ -42,18 +40,19 @@ class Backend:
     catalog: CheckedCatalog
 
 
+class OpenedCluster(NamedTuple):
+    """A cluster that is connected to. ``admin`` has the identity of clients' connections,
+    ``own_admin`` and ``own`` the catalog's."""
+
+    cluster: Cluster
+    admin: BrokerAdmin
+    own_admin: BrokerAdmin
+    own: BrokerSecurity
+
+
 @asynccontextmanager
-async def backend(
-    config: Config, *, read_only: bool, or_empty: bool = False
-) -> AsyncIterator[Backend]:
-    """The backend of a configuration; the catalog's topic is made unless it is ``read_only``.
-
-    ``or_empty`` stands in for a catalog that does not exist: its snapshot holds nothing.
-
-    Raises NoCatalog, and CommandError for whatever goes wrong with cluster or catalog meanwhile.
-    """
-    # What goes wrong is told once, as the error that the command ends with.
-    logging.getLogger().addHandler(logging.NullHandler())
+async def open_cluster(config: Config) -> AsyncIterator[OpenedCluster]:
+    """Connect to the cluster of a configuration. Raises ClusterUnreachable."""
     settings = config.clusters[0]
     security = BrokerSecurity(settings.security)
     cluster = Cluster(
@@ -62,22 +61,42 @@ async def backend(
         security=security,
         start_timeout=START_SECONDS,
     )
-    admin = BrokerAdmin(cluster)
     own = own_security(config, security)
-    own_admin = BrokerAdmin(cluster, security=own)
-    audit = NO_AUDIT if read_only else open_audit(config, COMMANDS, own_admin, own)
-    catalog = open_catalog(
-        config, own_admin, own, audit.catalog_changed, start_seconds=START_SECONDS
-    )
+    admin, own_admin = BrokerAdmin(cluster), BrokerAdmin(cluster, security=own)
     try:
         await cluster.start()
-        try:
+        yield OpenedCluster(cluster, admin, own_admin, own)
+    finally:
+        admin.close()
+        own_admin.close()
+        await cluster.stop()
+
+
+@asynccontextmanager
+async def open_backend(
+    config: Config, *, read_only: bool, or_empty: bool = False
+) -> AsyncIterator[Backend]:
+    """Open the backend of a configuration; creates the catalog's topic unless ``read_only``.
+
+    ``or_empty`` stands in for a catalog that does not exist: its snapshot holds nothing.
+
+    Raises NoCatalog, and CommandError for every failure of cluster or catalog meanwhile.
+    """
+    # Failures are reported once, as the error that the command ends with.
+    logging.getLogger().addHandler(logging.NullHandler())
+    name = config.clusters[0].name
+    try:
+        async with open_cluster(config) as (cluster, admin, own_admin, own):
+            audit = NO_AUDIT if read_only else open_audit(config, COMMANDS, own_admin, own)
+            catalog = open_catalog(
+                config, own_admin, own, audit.catalog_changed, start_seconds=START_SECONDS
+            )
             if read_only and not await check_topic(own_admin, CATALOG_TOPIC):
                 if or_empty:
                     yield Backend(cluster, admin, catalog)
                     return
                 raise NoCatalog(
-                    f"cluster '{settings.name}' has no catalog yet: the first gateway that starts "
+                    f"cluster '{name}' has no catalog yet: the first gateway that starts "
                     "makes it, and so does kafka-gateway catalog import"
                 )
             await audit.start()
@@ -89,30 +108,26 @@ async def backend(
                     await catalog.stop()
             finally:
                 await audit.stop()
-                _tell_lost(audit)
-        finally:
-            admin.close()
-            own_admin.close()
-            await cluster.stop()
+                _report_lost(audit)
     except AuditError as error:
         raise CommandError(str(error)) from None
     except (CatalogTopicError, KeyFileError, UnreadableCatalog) as error:
-        raise CommandError(f"the catalog of cluster '{settings.name}': {error}") from None
+        raise CommandError(f"the catalog of cluster '{name}': {error}") from None
     except CatalogUnavailable as error:
-        raise Unavailable(f"the catalog of cluster '{settings.name}': {error}") from None
+        raise Unavailable(f"the catalog of cluster '{name}': {error}") from None
     except ClusterUnreachable as error:
         raise Unavailable(f"{error}; see that it runs, and that clusters[0] names it") from None
 
 
-def _tell_lost(audit: Audit) -> None:
+def _report_lost(audit: Audit) -> None:
     counts = [count for family, _, count in audit.take_rows() if family == "audit_dropped"]
     lost = sum(count for count in counts if isinstance(count, int))
     if lost:
         print(f"{lost} audit events of this command could not be written", file=sys.stderr)
 
 
-def actor(command: str) -> Actor:
-    """Whoever runs a command, as the audit log tells of what it changes."""
+def operator_actor(command: str) -> Actor:
+    """The operator that runs a command, for the audit events of its changes."""
     try:
         login = getpass.getuser()
     except (KeyError, OSError):  # as in a container that knows no user of this number

@@ -1,40 +1,36 @@
-"""gateway.commands.told, gateway.commands.configs: what is printed."""
+"""gateway.commands.output, errors and answers: what is printed."""
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import json
 
 import pytest
 
-from gateway.commands.answers import Config, Outcome, Synonym, as_json, lines, source_name
-from gateway.commands.told import (
-    addressed,
-    counted,
-    print_json,
-    refusal,
-    say_error,
-    shortened,
-    table,
-)
+from gateway.commands import output
+from gateway.commands.answers import Config, Synonym, config_lines, configs_json, source_name
+from gateway.commands.errors import Outcome, print_error, rejection, with_address
+from gateway.commands.output import Progress, counted, print_json, shortened, table
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import command
 
 
-def test_refusals() -> None:
+def test_rejections() -> None:
     outcome = Outcome("org:", 36, "TOPIC_ALREADY_EXISTS", "Namespace 'org' already exists.")
-    assert refusal("namespace 'org'", "created", outcome) == (
+    assert rejection("namespace 'org'", "created", outcome) == (
         "namespace 'org' was not created: Namespace 'org' already exists. [TOPIC_ALREADY_EXISTS]; "
         "choose another name"
     )
-    assert refusal("namespace 'org'", "created", outcome, "go home").endswith("; go home")
+    assert rejection("namespace 'org'", "created", outcome, "go home").endswith("; go home")
     silent = Outcome("a", -1, "UNKNOWN_SERVER_ERROR", "")
-    assert refusal("topic 'a'", "moved", silent) == (
+    assert rejection("topic 'a'", "moved", silent) == (
         "topic 'a' was not moved: the gateway gives no reason [UNKNOWN_SERVER_ERROR]"
     )
 
 
 def test_every_line_of_an_error_has_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    say_error("one\ntwo")
+    print_error("one\ntwo")
     assert capsys.readouterr() == ("", "kafka-gateway: one\nkafka-gateway: two\n")
 
 
@@ -62,22 +58,24 @@ def test_configs() -> None:
         Config("a", "1", 1, False, False, (Synonym("a", "1", 1), Synonym("log.a", "2", 5))),
         Config("password", None, 4, True, True),
     ]
-    assert lines(configs) == [
+    assert config_lines(configs) == [
         "  a=1 sensitive=false source=DYNAMIC_TOPIC_CONFIG "
         "synonyms={DYNAMIC_TOPIC_CONFIG:a=1, DEFAULT_CONFIG:log.a=2}",
         "  password=null sensitive=true source=STATIC_BROKER_CONFIG synonyms={}",
     ]
-    secret = as_json(configs)[1]
+    secret = configs_json(configs)[1]
     assert (secret["value"], secret["sensitive"], secret["read_only"]) == (None, True, True)
     assert source_name(77) == "UNKNOWN"
 
 
 def test_a_hint_can_be_copied() -> None:
     text = "no; kafka-gateway topics --list, kafka-gateway configs --all; kafka-gateway catalog"
-    assert addressed(text, ["a:1", "b:2"]) == (
+    options = argparse.Namespace(bootstrap_server=["a:1", "b:2"], command_config=None)
+    assert with_address(text, options) == (
         "no; kafka-gateway topics --bootstrap-server a:1,b:2 --list, "
         "kafka-gateway configs --bootstrap-server a:1,b:2 --all; kafka-gateway catalog"
     )
+    assert with_address(text, argparse.Namespace()) == text
 
 
 async def test_hints_have_the_address_that_was_given() -> None:
@@ -88,3 +86,37 @@ async def test_hints_have_the_address_that_was_given() -> None:
         assert said.err.endswith(f"see what does: {where}list --namespace org\n")
         said = await command(*at, "--adopt", "--topic", "no", "--to-namespace", "org")
         assert said.err.endswith(f'{where}list --namespace "" --recursive\n')
+
+
+# -- progress: a line on standard error now and then ---------------------------------------------
+
+
+async def test_what_is_over_soon_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert output.INTERVAL == 2.0
+    async with Progress("deleting namespace 'org'"):
+        await asyncio.sleep(0)
+    assert capsys.readouterr() == ("", "")
+
+
+async def test_what_takes_long_tells_how_far_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(output, "INTERVAL", 0.01)
+    async with Progress("moving topics") as moving:
+        await asyncio.sleep(0.05)
+        moving.text = "2 of 3"
+        await asyncio.sleep(0.05)
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert out == ""
+    assert lines[0] == "moving topics (0 s so far)"
+    assert lines[-1] == "moving topics: 2 of 3 (0 s so far)"
+    await asyncio.sleep(0.03)
+    assert capsys.readouterr().err == ""
+
+
+async def test_an_error_ends_it() -> None:
+    with pytest.raises(ValueError, match="no"):
+        async with Progress("x"):
+            raise ValueError("no")
+    assert len(asyncio.all_tasks()) == 1

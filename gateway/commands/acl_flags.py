@@ -1,6 +1,6 @@
-"""The flags of ``kafka-gateway acls`` as what they mean: ACLs to be made, or filters.
+"""The flags of ``kafka-gateway acls``, read as ACLs to add, or as filters.
 
-They mean what they mean for kafka-acls; KIP-37's ``--namespace`` is where the names are.
+They mean what they mean for kafka-acls; KIP-37's ``--namespace`` is the namespace of the names.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from gateway.acl_model import (
     ResourceType,
 )
 from gateway.acls.authorizer import AclFilter
-from gateway.commands.failure import UsageError
-from gateway.commands.namespaces import ROOT, is_default, namespace_argument, namespace_resource
+from gateway.commands.errors import UsageError
+from gateway.commands.namespaces import ROOT, is_default, namespace_resource
 from gateway.names import DELIMITER
 
 _O = Operation
@@ -37,8 +37,7 @@ SUPPORTED: Final[Mapping[ResourceType, frozenset[Operation]]] = {
     ResourceType.CLUSTER: _DESCRIBE_AND_ALTER | {_O.CREATE, _O.CLUSTER_ACTION, _O.IDEMPOTENT_WRITE},
     ResourceType.TRANSACTIONAL_ID: frozenset({_O.DESCRIBE, _O.WRITE, _O.TWO_PHASE_COMMIT}),
 }
-"""What is ever asked for on a resource of each type (Kafka's AclEntry.supportedOperations), besides
-ALL."""
+"""The operations on a resource of each type (Kafka's AclEntry.supportedOperations), besides ALL."""
 
 _CLUSTER: Final = ResourcePattern(ResourceType.CLUSTER, PatternType.LITERAL, CLUSTER_NAME)
 
@@ -47,9 +46,8 @@ Grants = dict[ResourcePattern, frozenset[AclEntry]]
 
 
 def acls_to_add(options: argparse.Namespace) -> list[AclBinding]:
-    """What ``--add`` is to make. Raises UsageError."""
-    pattern_type = _pattern_type(options)
-    if pattern_type in (PatternType.ANY, PatternType.MATCH):
+    """The ACLs that ``--add`` requests. Raises UsageError."""
+    if options.resource_pattern_type in ("any", "match"):
         raise UsageError(
             f"--resource-pattern-type {options.resource_pattern_type} does not go with --add; an"
             " ACL is literal or prefixed"
@@ -61,19 +59,18 @@ def acls_to_add(options: argparse.Namespace) -> list[AclBinding]:
 
 
 def filters_to_remove(options: argparse.Namespace) -> list[AclFilter]:
-    """What ``--remove`` means: without a principal all ACLs of the resources. Raises UsageError."""
+    """The filters of ``--remove``; without a principal for all ACLs. Raises UsageError."""
     if options.operation and not (options.allow_principal or options.deny_principal):
         raise UsageError(
             "--operation needs --allow-principal, --deny-principal or both; without them --remove"
             " means all ACLs of the resources"
         )
-    return [
-        one for pattern, entries in _grants(options).items() for one in _filters(pattern, entries)
-    ]
+    grants = _grants(options).items()
+    return [one for pattern, entries in grants for one in _filters(pattern, entries)]
 
 
 def filters_to_list(options: argparse.Namespace) -> list[AclFilter]:
-    """What ``--list`` means: without a resource all ACLs. Raises UsageError."""
+    """The filters of ``--list``: without a resource all ACLs. Raises UsageError."""
     patterns = list(_patterns(options))
     principals: list[str | None] = [*_principals(options.principal)] or [None]
     if not patterns:
@@ -98,29 +95,33 @@ def _shown(operation: Operation) -> str:
     return "".join(part.capitalize() for part in operation.name.split("_"))
 
 
-# -- what is granted -------------------------------------------------------------------------------
-
-
 def _grants(options: argparse.Namespace) -> Grants:
     patterns = list(_patterns(options))
     if not patterns:
         raise UsageError(
-            "say what it is about: --namespace, --topic, --group, --transactional-id or --cluster"
+            "name a resource: --namespace, --topic, --group, --transactional-id or --cluster"
         )
+    of_type = {kind: [one for one in patterns if one.type is kind] for kind in SUPPORTED}
+    topics, groups = of_type[ResourceType.TOPIC], of_type[ResourceType.GROUP]
+    ids = of_type[ResourceType.TRANSACTIONAL_ID]
     grants: Grants = {}
     if options.producer:
-        _check_producer(patterns)
-        _add(grants, _of(patterns, ResourceType.TOPIC), options, (_O.WRITE, _O.DESCRIBE, _O.CREATE))
-        ids = _of(patterns, ResourceType.TRANSACTIONAL_ID)
+        if not topics:
+            raise UsageError("--producer needs --topic or --namespace")
+        _add(grants, topics, options, (_O.WRITE, _O.DESCRIBE, _O.CREATE))
         _add(grants, ids, options, (_O.WRITE, _O.DESCRIBE))
         if options.idempotent:
             _add(grants, [_CLUSTER], options, (_O.IDEMPOTENT_WRITE,))
     elif options.idempotent:
         raise UsageError("--idempotent goes with --producer only")
     if options.consumer:
-        _check_consumer(patterns, options)
-        _add(grants, _of(patterns, ResourceType.TOPIC), options, (_O.READ, _O.DESCRIBE))
-        _add(grants, _of(patterns, ResourceType.GROUP), options, (_O.READ,))
+        others = [] if options.producer else [*ids, *of_type[ResourceType.CLUSTER]]
+        if not topics or not groups or others:
+            raise UsageError(
+                "--consumer needs --group and --topic or --namespace, and no other resource"
+            )
+        _add(grants, topics, options, (_O.READ, _O.DESCRIBE))
+        _add(grants, groups, options, (_O.READ,))
     if options.producer or options.consumer:
         if options.operation:
             raise UsageError("--operation does not go with --producer or --consumer")
@@ -132,27 +133,9 @@ def _grants(options: argparse.Namespace) -> Grants:
         if wrong:
             shown = ", ".join(sorted(map(_shown, {*known, Operation.ALL})))
             kind = pattern.type.name.lower().replace("_", " ")
-            raise UsageError(
-                f"{_shown(wrong[0])} is never asked for on a {kind}; there are {shown}"
-            )
+            raise UsageError(f"a {kind} has no operation {_shown(wrong[0])}; there are {shown}")
     _add(grants, patterns, options, operations)
     return grants
-
-
-def _check_producer(patterns: Collection[ResourcePattern]) -> None:
-    if not _of(patterns, ResourceType.TOPIC):
-        raise UsageError("--producer needs --topic or --namespace")
-
-
-def _check_consumer(patterns: Collection[ResourcePattern], options: argparse.Namespace) -> None:
-    missing = not (_of(patterns, ResourceType.TOPIC) and _of(patterns, ResourceType.GROUP))
-    more = not options.producer and (
-        _of(patterns, ResourceType.CLUSTER) or _of(patterns, ResourceType.TRANSACTIONAL_ID)
-    )
-    if missing or more:
-        raise UsageError(
-            "--consumer needs --group and --topic or --namespace, and no other resource"
-        )
 
 
 def _add(
@@ -167,15 +150,12 @@ def _add(
 
 
 def _entries(options: argparse.Namespace, operations: Collection[Operation]) -> Iterator[AclEntry]:
-    for permission, principals, hosts, flag in (
-        (Permission.ALLOW, options.allow_principal, options.allow_host, "allow"),
-        (Permission.DENY, options.deny_principal, options.deny_host, "deny"),
-    ):
+    for permission, flag in ((Permission.ALLOW, "allow"), (Permission.DENY, "deny")):
+        principals = _principals(getattr(options, f"{flag}_principal"))
+        hosts = getattr(options, f"{flag}_host")
         if hosts and not principals:
             raise UsageError(f"--{flag}-host goes with --{flag}-principal only")
-        for principal, host, operation in product(
-            _principals(principals), hosts or [WILDCARD], operations
-        ):
+        for principal, host, operation in product(principals, hosts or [WILDCARD], operations):
             yield AclEntry(principal, host.strip(), operation, permission)
 
 
@@ -190,32 +170,21 @@ def _principals(given: Iterable[str] | None) -> list[str]:
 
 
 def _filters(pattern: ResourcePattern, entries: Collection[AclEntry]) -> Iterator[AclFilter]:
-    about = AclFilter(pattern.type, pattern.name, pattern.pattern_type)
+    resource = pattern.type, pattern.name, pattern.pattern_type
     if not entries:
-        yield about
+        yield AclFilter(*resource)
     for one in sorted(entries):
-        yield AclFilter(
-            about.type,
-            about.name,
-            about.pattern_type,
-            one.principal,
-            one.host,
-            one.operation,
-            one.permission,
-        )
-
-
-# -- what it is about ------------------------------------------------------------------------------
+        yield AclFilter(*resource, one.principal, one.host, one.operation, one.permission)
 
 
 def _patterns(options: argparse.Namespace) -> Iterator[ResourcePattern]:
-    pattern_type = _pattern_type(options)
+    pattern_type = PatternType[options.resource_pattern_type.upper()]
     named = (
         (ResourceType.TOPIC, options.topic),
         (ResourceType.GROUP, options.group),
         (ResourceType.TRANSACTIONAL_ID, options.transactional_id),
     )
-    namespace = None if options.namespace is None else namespace_argument(options.namespace)
+    namespace = options.namespace
     inside = False
     for kind, names in named:
         for name in names or ():
@@ -251,11 +220,3 @@ def _name(kind: ResourceType, name: str, namespace: str | None) -> str:
             f" {flag} and give --resource-pattern-type prefixed"
         )
     return ROOT + name if namespace == ROOT else f"{namespace}{DELIMITER}{name}"
-
-
-def _pattern_type(options: argparse.Namespace) -> PatternType:
-    return PatternType[options.resource_pattern_type.upper()]
-
-
-def _of(patterns: Iterable[ResourcePattern], kind: ResourceType) -> list[ResourcePattern]:
-    return [pattern for pattern in patterns if pattern.type is kind]

@@ -1,0 +1,113 @@
+"""Listeners: ports that cannot be bound, and listeners that are open to other machines.
+
+Workers share their ports (SO_REUSEPORT), so a second gateway on the same ports would start
+without an error and take half of the connections. Binding without that option finds it.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import logging
+import socket
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+
+from gateway.config.errors import Problem
+from gateway.config.models import Config, Listener
+from gateway.config_file.rules import PortClaim
+from gateway.policies.tree import Policies
+
+log = logging.getLogger(__name__)
+
+
+def probe(claims: Iterable[PortClaim]) -> list[Problem]:
+    """Bind all ports at once, as the workers will, and release them. Returns a problem for each
+    claim with ports that cannot be bound."""
+    problems: list[Problem] = []
+    with ExitStack() as bound:
+        for claim in claims:
+            unbound: dict[str, list[int]] = {}
+            for port in range(claim.first, claim.last + 1):
+                reason = _bind(claim.host, port, bound)
+                if reason is not None:
+                    unbound.setdefault(reason, []).append(port)
+            for reason, ports in unbound.items():
+                problems.append(Problem(claim.key, _sentence(claim, reason, ports)))
+    return problems
+
+
+def _sentence(claim: PortClaim, reason: str, ports: list[int]) -> str:
+    shown = ", ".join(map(str, ports[:8])) + (", ..." if len(ports) > 8 else "")
+    noun = "port" if len(ports) == 1 else "ports"
+    return (
+        f"{claim.text} cannot be bound on '{claim.host}': {noun} {shown}: {reason}; "
+        "free them or choose others"
+    )
+
+
+def _bind(host: str, port: int, bound: ExitStack) -> str | None:
+    """Bind one port; returns the reason if it cannot be bound."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        return f"{error.strerror}".lower()
+    for family, kind, protocol, _, address in dict.fromkeys(found):
+        try:
+            listener = bound.enter_context(socket.socket(family, kind, protocol))
+            # As servers do: closing connections of an earlier listener are no obstacle.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            listener.bind(address)
+            listener.listen(1)
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return "address already in use"
+            if error.errno == errno.EAFNOSUPPORT and len(found) > 1:
+                continue
+            return f"{error.strerror or error}".lower()
+    return None
+
+
+def exposures(config: Config) -> Iterator[tuple[Listener, str]]:
+    """Each listener that other machines reach without authentication or authorization, and why."""
+    for listener in config.listeners:
+        if _is_loopback(listener.bind):
+            continue
+        if not authenticates(listener):
+            yield listener, "clients need not authenticate"
+        elif config.authorization is None:
+            yield listener, _without_authorization(config, listener)
+
+
+def _without_authorization(config: Config, listener: Listener) -> str:
+    if listener.sasl is None or not listener.sasl.pass_through:
+        return "every client that can connect may do everything, as there is no authorization"
+    rights = "every client that can log in at the brokers may do everything in namespaces"
+    if Policies(config.policies).judges:
+        rights += ", and create and alter topics of the default namespace, as there are policies"
+    return (
+        f"{rights}: there is no authorization, and the brokers' ACLs on clients do not cover the"
+        " requests of the gateway's own"
+    )
+
+
+def authenticates(listener: Listener) -> bool:
+    """Whether every client of a listener has to authenticate."""
+    if listener.security_protocol.startswith("SASL_"):
+        return True
+    return listener.tls is not None and listener.tls.client_auth == "required"
+
+
+def warn_of_exposures(config: Config) -> None:
+    """Log a line for each exposed listener, once at start."""
+    for listener, reason in exposures(config):
+        log.warning("listener %s is open to other machines: %s", listener.name, reason)
+
+
+def _is_loopback(bind: str) -> bool:
+    try:
+        return ipaddress.ip_address(bind).is_loopback
+    except ValueError:
+        return bind.casefold() == "localhost"

@@ -1,1 +1,0 @@
-"""``kafka-gateway acls``: kafka-acls for topics, namespaces and the rest (KIP-37)."""

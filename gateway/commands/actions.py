@@ -1,0 +1,189 @@
+"""What a command line describes and how it is run: flags, actions, connection, exit status."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from gateway import exit_codes
+from gateway.commands.admin import Admin
+from gateway.commands.client import DEFAULT_TIMEOUT, GatewayClient
+from gateway.commands.client_properties import ClientSecurity
+from gateway.commands.errors import CommandError, UsageError, print_error, with_address
+from gateway.commands.output import Output, print_json
+from gateway.config.models import Address, parse_address
+
+Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+Run: TypeAlias = Callable[[Admin, argparse.Namespace], Awaitable[Output]]
+
+_EXIT_STATUS: Final = """
+exit status:
+   0  done
+   1  rejected, or some of it failed; standard error says what, and what to do next
+   2  the command line cannot be understood
+"""
+CLIENT_STATUS: Final = f"""{_EXIT_STATUS}\
+  69  no gateway answers at that address, or not in time
+"""
+OPERATOR_STATUS: Final = f"""{_EXIT_STATUS}\
+  69  the cluster, or its catalog, does not answer
+  78  the configuration, or the file to import, is not valid
+"""
+
+
+class Flag(NamedTuple):
+    """A flag of a command: it takes a value if it has a ``metavar``, else it is a switch.
+    ``options`` are further ones of ``add_argument``."""
+
+    name: str
+    metavar: str
+    help: str
+    options: Mapping[str, Any] = {}
+
+
+class Action(NamedTuple):
+    """What a command does where the switch of this name is given; ``flags`` are those that go with
+    it, by their names in ``argparse``."""
+
+    name: str
+    help: str
+    run: Run
+    flags: str
+
+
+class Command(NamedTuple):
+    """A subcommand that is a client of the gateway. ``examples`` follow the address; without
+    ``actions`` it does one thing, ``run``."""
+
+    name: str
+    help: str
+    description: str
+    examples: Sequence[str]
+    flags: Sequence[Flag]
+    actions: Sequence[Action] = ()
+    run: Run | None = None
+
+
+def _servers(text: str) -> tuple[Address, ...]:
+    try:
+        return tuple(parse_address(part.strip()) for part in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= 86_400:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds above 0")
+    return seconds
+
+
+_ADDRESS_HELP: Final = (
+    "address of a listener of the gateway; several, joined by commas, are tried in turn"
+)
+_TIMEOUT_HELP: Final = "how many seconds each request is tried (default: %(default)g)"
+_CLIENT_FLAGS: Final = (
+    Flag("--bootstrap-server", "HOST:PORT", _ADDRESS_HELP, {"type": _servers, "required": True}),
+    Flag("--timeout", "S", _TIMEOUT_HELP, {"type": _seconds, "default": DEFAULT_TIMEOUT}),
+    Flag(
+        "--command-config",
+        "FILE",
+        "a properties file with the login, as for Kafka's tools",
+        {"type": Path},
+    ),
+    Flag("--json", "", "print JSON"),
+)
+_ALWAYS: Final = frozenset(
+    {"action", "bootstrap_server", "command", "command_config", "json", "run", "timeout"}
+)
+
+
+def add_flags(parser: argparse.ArgumentParser, flags: Sequence[Flag]) -> None:
+    """Add flags to a command's parser."""
+    for flag in flags:
+        kind = {"metavar": flag.metavar} if flag.metavar else {"action": "store_true"}
+        parser.add_argument(flag.name, help=flag.help, **{**kind, **flag.options})
+
+
+def add_client_command(parsers: Parsers, command: Command) -> None:
+    """Add a subcommand; its options' ``run`` returns the exit status."""
+    start = f"  kafka-gateway {command.name} --bootstrap-server localhost:9192 "
+    examples = "".join(f"{start}{example}\n" for example in command.examples)
+    parser = parsers.add_parser(
+        command.name,
+        help=command.help,
+        description=command.description,
+        epilog=f"examples:\n{examples}{CLIENT_STATUS}",
+        allow_abbrev=False,
+    )
+    add_flags(parser, _CLIENT_FLAGS)
+    if command.actions:
+        group = parser.add_mutually_exclusive_group(required=True)
+        for action in command.actions:
+            flag, text = f"--{action.name}", action.help
+            group.add_argument(
+                flag, dest="action", action="store_const", const=action.name, help=text
+            )
+    add_flags(parser, command.flags)
+    parser.set_defaults(run=lambda options: run(lambda: _ask_gateway(command, options), options))
+
+
+def run(command: Callable[[], Awaitable[Output]], options: argparse.Namespace) -> int:
+    """Print what a command comes to, CommandErrors too; returns the exit status."""
+
+    async def awaited() -> Output:
+        return await command()
+
+    try:
+        output = asyncio.run(awaited())
+    except CommandError as error:
+        print_error(with_address(str(error), options))
+        return error.status
+    if getattr(options, "json", False):
+        print_json(output.content)
+    elif output.text:
+        print(output.text, flush=True)
+    for note in output.notes:
+        print_error(with_address(note, options))
+    return exit_codes.FAILED if output.failed else exit_codes.OK
+
+
+async def _ask_gateway(command: Command, options: argparse.Namespace) -> Output:
+    ask = command.run or _chosen(command.actions, options)
+    security = ClientSecurity(options.command_config)
+    client = GatewayClient(options.bootstrap_server, timeout=options.timeout, security=security)
+    try:
+        return await ask(Admin(client), options)
+    finally:
+        client.close()
+
+
+def _chosen(actions: Sequence[Action], options: argparse.Namespace) -> Run:
+    """The action that was requested. Raises UsageError for a flag that it would ignore."""
+    chosen = next(action for action in actions if action.name == options.action)
+    for name, value in vars(options).items():
+        if name not in {*_ALWAYS, *chosen.flags.split()} and value not in (None, False):
+            where = " or ".join(f"--{one.name}" for one in actions if name in one.flags.split())
+            raise UsageError(
+                f"{_flag_text(name)} does not go with --{chosen.name} but with {where}"
+            )
+    return chosen.run
+
+
+def reject_flags(options: argparse.Namespace, names: str, why: str) -> None:
+    """Raises UsageError if one of these flags was given, named as in ``argparse``."""
+    for name in names.split():
+        if getattr(options, name) not in (None, False):
+            raise UsageError(f"{_flag_text(name)} {why}")
+
+
+def _flag_text(name: str) -> str:
+    # ``as`` is a word of Python's own.
+    return "--as" if name == "as_name" else "--" + name.replace("_", "-")

@@ -1,0 +1,85 @@
+"""How a command fails: its exceptions, what became of each item, and the sentences about both."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gateway import exit_codes
+
+_NEXT_STEPS: Final[Mapping[str, str]] = {
+    "CLUSTER_AUTHORIZATION_FAILED": "ask whoever manages the cluster's permissions",
+    "REQUEST_TIMED_OUT": "try again, with a longer --timeout if that helps",
+    "TOPIC_ALREADY_EXISTS": "choose another name",
+    "TOPIC_AUTHORIZATION_FAILED": "ask whoever manages the topic's permissions",
+    "UNKNOWN_TOPIC_OR_PARTITION": (
+        'see what there is: kafka-gateway topics --list --namespace "" --recursive'
+    ),
+    "UNSUPPORTED_VERSION": "see that --bootstrap-server is a listener of kafka-gateway",
+}
+_MESSAGES: Final[Mapping[str, str]] = {"UNKNOWN_TOPIC_OR_PARTITION": "it does not exist"}
+_HINT: Final = re.compile(r"kafka-gateway (topics|configs|acls|adopt) (?=--)")
+
+
+class CommandError(Exception):
+    """The command cannot do what was requested; each line says what is wrong and the next step.
+
+    ``status`` is the exit status that goes with it.
+    """
+
+    status = exit_codes.FAILED
+
+
+class UsageError(CommandError):
+    """Flags that do not go together, or a value that cannot be read."""
+
+    status = exit_codes.USAGE
+
+
+class Unavailable(CommandError):
+    """No server responds at the given addresses, or not in time."""
+
+    status = exit_codes.UNAVAILABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one named item. ``code`` 0: done; ``error`` is the code's Kafka name.
+    ``repeated``: an earlier attempt may have been carried out, though its response was lost."""
+
+    name: str
+    code: int
+    error: str
+    message: str
+    repeated: bool = False
+
+
+def rejection(thing: str, done: str, outcome: Outcome, step: str = "") -> str:
+    """``namespace 'org' was not created: Namespace 'org' already exists. [TOPIC_ALREADY_EXISTS];
+    choose another name``. ``step`` is the next step, where there is a better one than the
+    error's own."""
+    default = _MESSAGES.get(outcome.error, "the gateway gives no reason")
+    step = step or _NEXT_STEPS.get(outcome.error, "")
+    text = f"{thing} was not {done}: {outcome.message.strip() or default} [{outcome.error}]"
+    return f"{text}; {step}" if step else text
+
+
+def with_address(text: str, options: argparse.Namespace) -> str:
+    """A text whose commands have the address and login of this one, so that they can be copied."""
+    servers = getattr(options, "bootstrap_server", None)
+    if servers is None:
+        return text
+    where = "--bootstrap-server " + ",".join(map(str, servers))
+    if options.command_config is not None:
+        where += f" --command-config {options.command_config}"
+    return _HINT.sub(lambda hint: f"{hint[0]}{where} ", text)
+
+
+def print_error(text: str) -> None:
+    """Print each line of a text on standard error, with the command before it."""
+    for line in text.splitlines():
+        print(f"kafka-gateway: {line}", file=sys.stderr, flush=True)

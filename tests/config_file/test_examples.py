@@ -1,0 +1,85 @@
+"""The example configurations of config/ load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.config.models import Config
+from gateway.config_file.loading import load_config
+from tests.auth.tokens import jwk, key_set
+from tests.tls.pki import Pki
+
+EXAMPLES = Path(__file__).parents[2] / "config"
+
+
+@pytest.fixture
+def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Config]:
+    """Loads an example of the name. What one of them reads from the environment, and from
+    /etc/kafka-gateway, is there."""
+    pki = Pki(tmp_path)
+    server = pki.ours.client("locked", password="open sesame")  # noqa: S106
+    files = {
+        "brokers-ca.pem": pki.ours.file.read_text(),
+        "services-ca.pem": pki.ours.file.read_text(),
+        "kafka.example.pem": server.certificate.read_text(),
+        "kafka.example.key": server.key.read_text(),
+        "key-password": "open sesame\n",
+        "jwks.json": key_set(jwk("ES256")),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("BROKER_PASSWORD", "secret")
+
+    def loaded(name: str) -> Config:
+        path = tmp_path / name
+        text = (EXAMPLES / name).read_text().replace("/etc/kafka-gateway", str(tmp_path))
+        path.write_text(text)
+        return load_config(path)
+
+    return loaded
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in EXAMPLES.glob("*.yaml")))
+def test_examples_load_and_survive_the_way_to_a_worker(
+    name: str, example: Callable[[str], Config]
+) -> None:
+    config = example(name)
+    assert "\n" not in config.to_json()
+    assert Config.from_json(config.to_json()) == config
+
+
+def test_the_examples_are_there() -> None:
+    names = {path.name for path in EXAMPLES.glob("*.yaml")}
+    assert names == {
+        "quickstart.yaml",
+        "home-namespaces.yaml",
+        "workers.yaml",
+        "secured.yaml",
+        "policies.yaml",
+    }
+
+
+def test_the_quickstart_has_the_three_kinds_of_listeners() -> None:
+    config = load_config(EXAMPLES / "quickstart.yaml")
+    kinds = [(listener.spelling, listener.home) for listener in config.listeners]
+    assert kinds == [("colon", None), ("colon", "team-a"), ("legal", None)]
+
+
+def test_an_example_lists_namespaces_to_administrators() -> None:
+    config = load_config(EXAMPLES / "home-namespaces.yaml")
+    lists = {each.name: (each.list_namespaces, each.list_subtree) for each in config.listeners}
+    assert lists == {"payments": (False, True), "search": (False, None), "platform": (True, None)}
+
+
+def test_an_example_asks_who_is_there(example: Callable[[str], Config]) -> None:
+    """On every listener, and has someone who may do everything."""
+    config = example("secured.yaml")
+    protocols = [listener.security_protocol for listener in config.listeners]
+    assert protocols == ["SASL_SSL", "SSL"]
+    assert config.clusters[0].security.protocol == "SASL_SSL"
+    assert config.authorization is not None
+    assert config.authorization.super_users == ("User:platform",)
+    assert config.audit.directory is not None
