@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.apis.topics import create_topics_legacy
+from gateway.apis.topics import create_topics
 from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
@@ -51,22 +51,22 @@ def as_v2(body: bytes) -> Any:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_request_says_the_same_in_v2(version: int) -> None:
-    translated = create_topics_legacy.request_to_v2(version, request(version))
+    translated = create_topics.request_to_v2(version, request(version))
     assert translated == request(2)
     assert as_v2(translated).validate_only is False
 
 
 def test_validate_only_is_kept() -> None:
-    translated = create_topics_legacy.request_to_v2(1, request(1, validate_only=True))
+    translated = create_topics.request_to_v2(1, request(1, validate_only=True))
     assert as_v2(translated).validate_only is True
 
 
 def test_a_v1_response_has_messages_but_no_throttle_time() -> None:
-    assert create_topics_legacy.response_from_v2(1, response()) == response()[4:]
+    assert create_topics.response_from_v2(1, response()) == response()[4:]
 
 
 def test_a_v0_response_has_no_messages() -> None:
-    body = create_topics_legacy.response_from_v2(0, response())
+    body = create_topics.response_from_v2(0, response())
     assert body == b"\x00\x00\x00\x02\x00\x03a:t\x00\x24\x00\x03a:u\x00\x00"
     old = messages.parse("CreateTopicsResponse", 0, body)
     assert [(topic.name, int(topic.error_code)) for topic in old.topics] == [
@@ -78,6 +78,6 @@ def test_a_v0_response_has_no_messages() -> None:
 @pytest.mark.parametrize("version", [0, 1])
 def test_garbage_is_a_protocol_error(version: int) -> None:
     with pytest.raises(ProtocolError):
-        create_topics_legacy.request_to_v2(version, request(version)[:-1])
+        create_topics.request_to_v2(version, request(version)[:-1])
     with pytest.raises(ProtocolError):
-        create_topics_legacy.response_from_v2(version, response()[:-1])
+        create_topics.response_from_v2(version, response()[:-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.apis.records.fetch_sessions import outside_a_session, without_session
+from gateway.apis.records.fetch import outside_a_session, without_session
 from gateway.rules.nested import make
 from protocol import messages
 

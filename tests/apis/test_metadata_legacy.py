@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from gateway.apis.topics import metadata_legacy
 from gateway.apis.topics import metadata_messages as metadata
 from gateway.rules.nested import element_class, make
 from protocol import messages
@@ -24,7 +23,7 @@ def request(version: int, names: list[str] | None) -> bytes:
 
 
 def as_v4(version: int, names: list[str] | None) -> Any:
-    body = metadata_legacy.request_to_v4(version, request(version, names))
+    body = metadata.request_to_v4(version, request(version, names))
     asked = messages.parse("MetadataRequest", 4, body)
     assert asked.allow_auto_topic_creation is False
     return asked.topics if asked.topics is None else [topic.name for topic in asked.topics]
@@ -68,11 +67,11 @@ def test_a_request_asks_for_the_same_and_creates_nothing(version: int) -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_response_says_what_its_version_can(version: int) -> None:
-    assert metadata_legacy.response_from_v4(version, response(4)) == response(version)
+    assert metadata.response_from_v4(version, response(4)) == response(version)
 
 
 def test_version_0_leaves_out_replicas_that_are_away() -> None:
-    body = metadata_legacy.response_from_v4(0, response(4))
+    body = metadata.response_from_v4(0, response(4))
     assert body == metadata.drop_brokers(0, response(0), {3})
     first, second = messages.parse("MetadataResponse", 0, body).topics[0].partitions
     assert (first.replica_nodes, int(first.error_code)) == ((1,), REPLICA_NOT_AVAILABLE)
@@ -82,6 +81,6 @@ def test_version_0_leaves_out_replicas_that_are_away() -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_garbage_is_a_protocol_error(version: int) -> None:
     with pytest.raises(ProtocolError):
-        metadata_legacy.request_to_v4(version, request(version, ["a"])[:-1])
+        metadata.request_to_v4(version, request(version, ["a"])[:-1])
     with pytest.raises(ProtocolError):
-        metadata_legacy.response_from_v4(version, response(4)[:-1])
+        metadata.response_from_v4(version, response(4)[:-1])

@@ -1,4 +1,8 @@
-"""DescribeClientQuotas (KIP-546): there are none. Tools that show users ask for them as well."""
+"""DescribeClientQuotas (API 48, KIP-546): answered here with an empty list.
+
+The gateway has no quotas, but tools that show users request them as well. Needs DESCRIBE_CONFIGS on
+the cluster.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from typing import Final
 from gateway.acl_model import Operation
 from gateway.apis.own_changes import answered_by
 from gateway.changes.base.batch import Answered
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.rules.declaration import Do
 from gateway.rules.nested import make
 from gateway.views.access import Access
@@ -17,7 +21,7 @@ _DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
 
 
 async def _none(access: Access, version: int, body: bytes) -> Answered:
-    """An empty list, for those who may describe the cluster's configs."""
+    """An empty list, or the error of a principal who may not describe the cluster's configs."""
     cls = messages.message_class("DescribeClientQuotasResponse", version)
     denied = access.cluster(_DESCRIBE_CONFIGS)
     if denied is None:
@@ -26,13 +30,11 @@ async def _none(access: Access, version: int, body: bytes) -> Answered:
     return Answered(messages.write(make(cls, values)), {"kafka-cluster": denied})
 
 
-API = declare(
-    Api(
-        "DescribeClientQuotas",
-        (0, 1),
-        Do.ABSENT,
-        null=Do.ANSWER,
-        why="there are none",
-        request=answered_by(lambda _: _none),
-    )
+API = Api(
+    "DescribeClientQuotas",
+    (0, 1),
+    Do.ABSENT,
+    null=Do.ANSWER,
+    why="there are none",
+    request=answered_by(lambda _: _none),
 )

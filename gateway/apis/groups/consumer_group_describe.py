@@ -1,4 +1,8 @@
-"""ConsumerGroupDescribe (API 69, KIP-848): the members of consumer groups, and their partitions."""
+"""ConsumerGroupDescribe (API 69, KIP-848): the members of consumer groups, and their partitions.
+
+Needs DESCRIBE on each group; group ids are rewritten and topic names restored. A group with an
+assignment of a topic that the client may not describe is answered TOPIC_AUTHORIZATION_FAILED.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any, Final
 
 from gateway.apis import generic
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.authorized_operations import NOT_ASKED
@@ -23,7 +27,7 @@ _MESSAGE: Final = "The group has described topic(s) that the client is not autho
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore the names; groups of topics that may not be described are not told."""
+    """Restore the names; withhold groups that read topics which the client may not describe."""
     access, version = state.access, exchange.plan.version
     if not access.authorizes:
         return generic.response(state, exchange, buf, start, end)
@@ -56,21 +60,19 @@ def _shown(group: Any, hidden: Callable[[bytes], bool]) -> Any:
     return make(type(group), {**told, **error})
 
 
-API = declare(
-    Api(
-        "ConsumerGroupDescribe",
-        (0, 1),
-        Do.REWRITE,
-        needs=Needs(group=DESCRIBE),
-        items=(ItemShape("group_ids", (), "groups", ("group_id",)),),
-        seen=(
-            ("groups", "members", "subscribed_topic_names"),
-            ("groups", "members", "assignment", "topic_partitions"),
-            ("groups", "members", "target_assignment", "topic_partitions"),
-        ),
-        operations=ToldOperations(
-            ("include_authorized_operations",), "groups", "group_id", "authorized_operations"
-        ),
-        response=response,
-    )
+API = Api(
+    "ConsumerGroupDescribe",
+    (0, 1),
+    Do.REWRITE,
+    needs=Needs(group=DESCRIBE),
+    items=(ItemShape("group_ids", (), "groups", ("group_id",)),),
+    seen=(
+        ("groups", "members", "subscribed_topic_names"),
+        ("groups", "members", "assignment", "topic_partitions"),
+        ("groups", "members", "target_assignment", "topic_partitions"),
+    ),
+    operations=ToldOperations(
+        ("include_authorized_operations",), "groups", "group_id", "authorized_operations"
+    ),
+    response=response,
 )

@@ -1,16 +1,14 @@
-"""DeleteGroups (API 42): groups without members."""
+"""DeleteGroups (API 42): group ids are rewritten and need DELETE; denied ones get an error each."""
 
 from __future__ import annotations
 
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.rules.declaration import DELETE, Do, ItemShape, Needs
 
-API = declare(
-    Api(
-        "DeleteGroups",
-        (0, 2),
-        Do.REWRITE,
-        needs=Needs(group=DELETE),
-        items=(ItemShape("groups_names", (), "results", ("group_id",)),),
-    )
+API = Api(
+    "DeleteGroups",
+    (0, 2),
+    Do.REWRITE,
+    needs=Needs(group=DELETE),
+    items=(ItemShape("groups_names", (), "results", ("group_id",)),),
 )

@@ -1,64 +1,50 @@
-"""ListGroups (API 16): the groups of this view that may be described."""
+"""ListGroups (API 16): the broker's list, cut to the groups of this view that may be described.
+
+The request is forwarded unchanged. Group ids lose the prefix of the view's home.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import replace
 
 from gateway.apis import generic
 from gateway.apis.counting import count_errors
-from gateway.exchanges.api import Api, declare
+from gateway.apis.groups.classic_members import GROUP_ID
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do
 from gateway.rules.restore import ResponseRenamer
 from protocol import messages
-from protocol.entities import Kind
 from protocol.pausing import paced
 from protocol.splice import Edit
-
-GROUP_ID = int(Kind.GROUP_ID)
 
 
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Only the groups of this view that may be described, without its home's prefix."""
+    """Drop the groups that are outside the view, or may not be described; restore the others."""
     plan, access = exchange.plan, state.access
     spans = generic.response_spans(plan, buf, start, end)
-    renamer = ResponseRenamer(state.access, state.worker.cluster.index, plan.flexible, None)
+    renamer = ResponseRenamer(access, state.worker.cluster.index, plan.flexible, None)
     renamer.add(spans)
     hidden = {
         value for kind, _, _, value in spans if kind == GROUP_ID and not access.lists_group(value)
     }
-    if not hidden | renamer.hidden_ids:
+    hidden |= renamer.hidden_ids
+    if not hidden:
         count_errors(exchange, renamer.errors)
         return renamer.edits
-    body = keep(
-        plan.version,
-        buf[start:end],
-        lambda group: group not in hidden and group not in renamer.hidden_ids,
-    )
-    spans = generic.response_spans(plan, body, 0, len(body))
-    return generic.whole(body, generic.restore(state, exchange, body, 0, len(body), spans))
+    body = without_groups(plan.version, buf[start:end], hidden)
+    return generic.restored_body(state, exchange, body)
 
 
-def keep(version: int, body: bytes, allowed: Callable[[bytes], bool]) -> bytes:
-    """A ListGroupsResponse with the groups whose id (UTF-8) is ``allowed``.
-
-    Raises ProtocolError.
-    """
+def without_groups(version: int, body: bytes, hidden: Collection[bytes]) -> bytes:
+    """A ListGroupsResponse without the ``hidden`` ids (UTF-8). Raises ProtocolError."""
     response = messages.parse("ListGroupsResponse", version, body)
-    groups = tuple(group for group in paced(response.groups) if allowed(group.group_id.encode()))
+    groups = tuple(each for each in paced(response.groups) if each.group_id.encode() not in hidden)
     return messages.write(replace(response, groups=groups))
 
 
-API = declare(
-    Api(
-        "ListGroups",
-        (0, 5),
-        Do.ABSENT,
-        null=Do.FILTER,
-        response=response,
-    )
-)
+API = Api("ListGroups", (0, 5), Do.ABSENT, null=Do.FILTER, response=response)
