@@ -80,11 +80,7 @@ def _value(spans: list[Span], kind: int, default: bytes) -> bytes:
 
 
 def _rewrite(
-    state: ConnectionState,
-    exchange: Exchange,
-    body: bytes,
-    spans: list[Span],
-    protocol_type: bytes,
+    state: ConnectionState, exchange: Exchange, body: bytes, spans: list[Span], protocol_type: bytes
 ) -> Outcome:
     """Rewrite the names that a member embeds, and remember how it spelled its topics."""
     exchange.kept = MemberOf(protocol_type)

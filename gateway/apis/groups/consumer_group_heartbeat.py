@@ -126,10 +126,10 @@ def _flat_of(state: ConnectionState, name: str) -> bytes | None:
 def _unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:
     """Whether to leave a name out of a subscription: it names nothing, or a topic that was ``seen``
     under another spelling."""
-    found = state.view.resolve(name.encode())
-    if isinstance(found, Denied) or found.flat in seen:
+    flat = _flat_of(state, name)
+    if flat is None or flat in seen:
         return True
-    seen.add(found.flat)
+    seen.add(flat)
     return False
 
 

@@ -122,12 +122,7 @@ def response(
 
 
 def _restored(
-    state: ConnectionState,
-    exchange: Exchange,
-    buf: bytes,
-    start: int,
-    end: int,
-    spans: list[Span],
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
 ) -> list[Edit] | bytes:
     """Restore a response with errors or topic ids in it."""
     discount_rejected(state, exchange, buf, spans)

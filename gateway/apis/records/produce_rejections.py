@@ -9,7 +9,6 @@ append time; v1 and v2 end with the throttle time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from struct import Struct, error
 from typing import Final
 
@@ -21,7 +20,6 @@ from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 from gateway.exchanges.exchange import Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.state import ConnectionState
-from gateway.flows import Flow
 from gateway.policies.tree import UPGRADE_ACKS
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.views.access import WRITE
@@ -47,12 +45,7 @@ _NO_THROTTLE: Final = bytes(4)
 
 
 def reject(
-    state: ConnectionState,
-    exchange: Exchange,
-    buf: bytes,
-    start: int,
-    end: int,
-    spans: list[Span],
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
 ) -> Outcome:
     """Forward a request without the topics that are rejected, whose errors the response gets.
 
@@ -66,7 +59,7 @@ def reject(
     if denied is not None:
         refusals = refusals or Refusals()
         refusals.ids.setdefault(b"", denied)
-    weak = _weak_topics(state, renamer, buf, end, spans)
+    weak, counts = _weak_topics(state, renamer, buf, end, spans)
     rejected = weak | _second_names(state, renamer, _numbered(buf, end, spans) - weak.keys())
     if rejected:
         refusals = refusals or Refusals()
@@ -79,7 +72,9 @@ def reject(
     outcome = generic.reject(state, exchange, body, refusals)
     if generic.look_again(exchange, refusals) is not None:
         return outcome
-    _count_weak_topics(state, exchange, renamer, buf, end, spans, weak)
+    for what, flats in counts.items():
+        flows = [state.flow(PRODUCE, exchange.plan.version, flat) for flat in flats]
+        guarantee.count_rejected(flows, what)
     if any(kind == ACKS and value == ACKS_NONE for kind, _, _, value in spans):
         first = next(iter((refusals.topics | refusals.ids).values()), None)
         why = first.message if first else "two spellings of one topic"
@@ -144,42 +139,24 @@ def _second_names(
 
 def _weak_topics(
     state: ConnectionState, renamer: RequestRenamer, buf: bytes, end: int, spans: list[Span]
-) -> dict[bytes, Denied]:
-    """Denials for the topics (as the client named them) that require more of their producers."""
+) -> tuple[dict[bytes, Denied], dict[str, list[bytes]]]:
+    """Denials for the topics (as the client named them) that require more of their producers, and
+    their flat names by what is weak in the request, to be counted once the denials are final."""
     view, flats = state.view, _flat_names(state, renamer)
     acks, batches = _batches(spans, flats)
     plain = guarantee.not_idempotent(view, buf, end, batches)
     denied: dict[bytes, Denied] = {}
+    weak_acks: list[bytes] = []
     for requested, flat in flats.items():
         why = guarantee.acks_denial(view, flat, acks)
-        if why is None and flat in plain:
+        if why is not None:
+            weak_acks.append(flat)
+        elif flat in plain:
             older = guarantee.has_older_format(buf, end, flat, batches)
             why = guarantee.idempotence_denial(view, flat, older=older)
         if why is not None:
             denied[requested] = why
-    return denied
-
-
-def _count_weak_topics(
-    state: ConnectionState,
-    exchange: Exchange,
-    renamer: RequestRenamer,
-    buf: bytes,
-    end: int,
-    spans: list[Span],
-    denied: dict[bytes, Denied],
-) -> None:
-    """Count the denials that :func:`_weak_topics` has found, once they are final."""
-    flats = {name: flat for name, flat in _flat_names(state, renamer).items() if name in denied}
-    acks, batches = _batches(spans, flats)
-    weak = [flat for flat in flats.values() if guarantee.acks_denial(state.view, flat, acks)]
-    plain = sorted(guarantee.not_idempotent(state.view, buf, end, batches))
-
-    def flows(names: Iterable[bytes]) -> list[Flow]:
-        return [state.flow(PRODUCE, exchange.plan.version, flat) for flat in names]
-
-    guarantee.count_rejected(flows(weak), f"acks{acks}")
-    guarantee.count_rejected(flows(plain), "not_idempotent")
+    return denied, {f"acks{acks}": weak_acks, "not_idempotent": sorted(plain)}
 
 
 def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forward) -> Forward:

@@ -19,10 +19,7 @@ DESCRIBE_ACLS = Api(
     request=answered_by(lambda changes: changes.describe_acls),
 )
 CREATE_ACLS = Api(
-    "CreateAcls",
-    (1, 3),
-    Do.ANSWER,
-    request=answered_by(lambda changes: changes.create_acls),
+    "CreateAcls", (1, 3), Do.ANSWER, request=answered_by(lambda changes: changes.create_acls)
 )
 DELETE_ACLS = Api(
     "DeleteAcls",

@@ -103,14 +103,14 @@ def _denied_ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied
         return {}
     denied: dict[bytes, Denied] = {}
     for kind, _, _, value in eased(spans):
-        flat = _flat_of(state, value) if kind == TOPIC_ID else None
-        if kind == TOPIC_ID and flat is None and any(value):
-            # Its topic may become known before the deletion, which no ACL would have allowed.
-            denied[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
-        elif flat is not None:
-            why = admin_rights.deletion(access, access.flat_resource(flat))
-            if why is not None:
-                denied[value] = why
+        if kind != TOPIC_ID or not any(value):
+            continue
+        flat = _flat_of(state, value)
+        # Its topic may become known before the deletion, which no ACL would have allowed.
+        unknown = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
+        why = unknown if flat is None else admin_rights.deletion(access, access.flat_resource(flat))
+        if why is not None:
+            denied[value] = why
     return denied
 
 

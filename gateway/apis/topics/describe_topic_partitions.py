@@ -112,7 +112,7 @@ def _describe(
         wanted = page(requested)
         prefixes = {name: flat_prefix(path) for name, path in namespaces.items()}
         exchange.then(lambda answer: add_namespaces(version, answer, wanted, prefixes, place))
-        if wanted.cursor is not None and namespace_listing.denotes(view, wanted.cursor):
+        if wanted.cursor is not None and namespace_listing.denoted(view, wanted.cursor):
             # The broker knows no such topic: its page begins with the first one behind it.
             start = place(wanted.cursor) or ""
             names = [name for name in names if (place(name) or start) >= start]

@@ -14,11 +14,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from gateway.apis.generic import as_version
-from gateway.error_codes import (
-    LEADER_NOT_AVAILABLE,
-    LISTENER_NOT_FOUND,
-    REPLICA_NOT_AVAILABLE,
-)
+from gateway.error_codes import LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND, REPLICA_NOT_AVAILABLE
 from gateway.rules.declaration import PLACEHOLDER
 from gateway.rules.nested import changed, element_class, make
 from protocol import messages

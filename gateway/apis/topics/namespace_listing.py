@@ -51,7 +51,7 @@ def named(access: Access, names: Iterable[bytes]) -> Named | None:
     found = Named({}, [])
     for name in suspects:
         text = name.decode(errors="replace")
-        path = _denoted(view, text)
+        path = denoted(view, text)
         missing = path is None or view.snapshot.missing_tier(path) is not None
         if path is None or missing or access.namespace(DESCRIBE, path) is not None:
             found.others.append(text)
@@ -95,23 +95,19 @@ def worth_a_refresh(state: ConnectionState, exchange: Exchange, found: Named) ->
     return any(not index.exists(name.encode()) for name in found.others)
 
 
-def denotes(view: View, name: str) -> bool:
-    """Whether a name denotes a namespace, there or not."""
-    return _denoted(view, name) is not None
+def denoted(view: View, name: str) -> str | None:
+    """The tier path of the namespace that a name denotes, existing or not."""
+    try:
+        return view.namespace_named(name)
+    except InvalidName:
+        return None
 
 
 def place(view: View, name: str) -> str | None:
     """The sort key of a topic or namespace in the broker's order, by flat name: a namespace stands
     before its topics. None for an invalid or denied name."""
-    path = _denoted(view, name)
+    path = denoted(view, name)
     if path is not None:
         return flat_prefix(path)
     found = view.resolve(name.encode())
     return None if isinstance(found, Denied) else found.flat.decode()
-
-
-def _denoted(view: View, name: str) -> str | None:
-    try:
-        return view.namespace_named(name)
-    except InvalidName:
-        return None
