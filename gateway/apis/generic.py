@@ -7,14 +7,13 @@ out of the request, and their errors are put into the response.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from gateway.apis.counting import count_errors, count_topics, note_denials
+from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, count_errors, count_topics, note_denials
 from gateway.decision import Denied
-from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import (
     Answer,
     Exchange,
@@ -22,6 +21,7 @@ from gateway.exchanges.exchange import (
     Outcome,
     Plan,
     Refresh,
+    RequestHandler,
     Unanswerable,
 )
 from gateway.exchanges.state import ConnectionState
@@ -32,7 +32,6 @@ from gateway.rules.declaration import PLACEHOLDER
 from gateway.rules.error_response import error_response
 from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.item_lists import Key
-from gateway.rules.nested import element_class, has_field, make
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.rules.restore import ResponseRenamer
 from protocol.entities import Kind
@@ -42,17 +41,10 @@ from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
 NAMESPACE_RULE: Final = "namespace"
-TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
-TOPIC_ID: Final = int(Kind.TOPIC_ID)
 SIZED: Final = int(Kind.SIZED)
 
 MAX_SPANS: Final = 100_000
 """Names, topic ids and other spans that one request may hold."""
-
-NO_REPLICA: Final = Denied(
-    CLUSTER_AUTHORIZATION_FAILED, "Only brokers may fetch as replicas.", "replica"
-)
-"""The broker may trust the gateway like another broker; clients are not brokers."""
 
 _METADATA_V0: Final = 3 << 16
 _NO_TOPIC_AT_ALL: Final = PLACEHOLDER.encode()
@@ -214,7 +206,7 @@ def reject(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Re
         left = without_items(exchange, body, refusals.ids)
         if isinstance(left, Answer):
             return left
-        return as_forward(exchange, left, plan.on_request(state, exchange, left, 0, len(left)))
+        return redecide(state, exchange, left, plan.on_request)
     shape = plan.api.topic_shape(plan.version)
     if shape is not None and shape.all_or_nothing:
         _reject_missing(state, exchange, refusals)
@@ -234,10 +226,7 @@ def without_topics(
     their errors and copies. The whole answer where nothing is left to request."""
     plan = exchange.plan
     split = partial.split(plan.api, plan.version, body, denied, aliases)
-    if split.body is None:
-        return Answer(partial.merge(split.kept, None))
-    exchange.then(lambda answer: partial.merge(split.kept, answer))
-    return split.body
+    return _left(exchange, split, partial.merge)
 
 
 def without_items(
@@ -249,10 +238,17 @@ def without_items(
     """The same as :func:`without_topics` for groups, coordinator keys and config resources."""
     plan = exchange.plan
     split = item_lists.split_items(plan.api, plan.version, body, denied, aliases)
+    return _left(exchange, split, item_lists.merge_items)
+
+
+def _left(
+    exchange: Exchange, split: Any, merge: Callable[[Any, bytes | None], bytes]
+) -> bytes | Answer:
     if split.body is None:
-        return Answer(item_lists.merge_items(split.kept, None))
-    exchange.then(lambda answer: item_lists.merge_items(split.kept, answer))
-    return split.body
+        return Answer(merge(split.kept, None))
+    exchange.then(lambda answer: merge(split.kept, answer))
+    left: bytes = split.body
+    return left
 
 
 def _reject_missing(state: ConnectionState, exchange: Exchange, refusals: Refusals) -> None:
@@ -314,37 +310,17 @@ def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> 
     return Forward(exchange.plan, splice(body, 0, len(body), renamer.edits))
 
 
-def as_forward(exchange: Exchange, body: bytes, outcome: Outcome) -> Outcome:
-    """A handler's ``outcome`` for a ``body`` that is not the client's own: with its edits made."""
+def redecide(
+    state: ConnectionState, exchange: Exchange, body: bytes, handler: RequestHandler
+) -> Outcome:
+    """A handler's outcome for a ``body`` that is not the client's own: with its edits made."""
+    outcome = handler(state, exchange, body, 0, len(body))
     if isinstance(outcome, list):
         return Forward(exchange.plan, splice(body, 0, len(body), outcome))
     return outcome
-
-
-def reject_replica(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
-    """Reject a Fetch of a broker's replica: it could move the high watermark."""
-    note_denials(state, exchange, Refusals(ids={b"replica_id": NO_REPLICA}))
-    return answer_error(exchange, body, NO_REPLICA)
 
 
 def answer_error(exchange: Exchange, body: bytes, denied: Denied) -> Answer:
     """Reject the whole request with one error."""
     plan = exchange.plan
     return Answer(error_response(plan.api, plan.version, body, denied.code, denied.message))
-
-
-def as_version(cls: type, entity: Any) -> Any:
-    """A message, or a part of one, as ``cls``, the class of another version; what that version does
-    not have is left out."""
-    values: dict[str, object] = {}
-    for field in fields(entity):
-        value = getattr(entity, field.name)
-        if (
-            has_field(cls, field.name)
-            and isinstance(value, tuple)
-            and is_dataclass(next(iter(value), 0))
-        ):
-            element = element_class(cls, field.name)
-            value = tuple(as_version(element, each) for each in value)
-        values[field.name] = value
-    return make(cls, values)

@@ -61,8 +61,7 @@ def is_judged(state: ConnectionState, spelled: bytes) -> bool:
 def without_denied(
     state: ConnectionState, exchange: Exchange, body: bytes, forbidden: dict[bytes, Denied]
 ) -> bytes | Answer:
-    """A request without the topics and namespaces that ACLs deny; see
-    ``generic.without_topics``."""
+    """A request without topics and namespaces that ACLs deny: see ``generic.without_topics``."""
     if not forbidden:
         return body
     note_denials(state, exchange, Refusals(topics=forbidden))

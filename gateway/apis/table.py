@@ -14,6 +14,7 @@ from typing import Final
 
 import gateway.apis
 from gateway.apis import generic
+from gateway.apis.counting import PRODUCE
 from gateway.apis.records import fetch, produce, produce_rejections
 from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.exchanges.api import APIS, Api, declare
@@ -104,7 +105,7 @@ def unsupported(
     if api_key == API_VERSIONS:
         # KIP-511: a client that is too new gets version 0, which every client reads.
         return response_header(correlation_id, 0) + unsupported_version()
-    if api_key == produce.PRODUCE and version in produce_rejections.OLD_VERSIONS:
+    if api_key == PRODUCE and version in produce_rejections.OLD_VERSIONS:
         body_at, header_version = start + _HEAD.size + max(client_id_size, 0), 0
         body = produce_rejections.reject_old(version, buf[body_at:end], UNSUPPORTED_VERSION)
     else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.apis.groups.consumer_group_describe import withhold
+from gateway.apis.groups.group_admin import withhold
 from gateway.rules.authorized_operations import NOT_ASKED
 from gateway.rules.nested import element_class, make
 from protocol import messages

@@ -12,13 +12,13 @@ a full one.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from gateway.apis import generic
-from gateway.apis.counting import count_errors, note_denials
+from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, count_errors, note_denials
 from gateway.decision import Denied
 from gateway.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
     FETCH_SESSION_ID_NOT_FOUND,
     FETCH_SESSION_TOPIC_ID_ERROR,
     INVALID_FETCH_SESSION_EPOCH,
@@ -33,7 +33,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape
 from gateway.rules.error_response import error_response
-from gateway.rules.nested import has_field, make
+from gateway.rules.nested import changed, make
 from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
 from gateway.views.access import READ
 from protocol import messages
@@ -47,23 +47,23 @@ REPLICA_ID: Final = int(Kind.REPLICA_ID)
 SESSION_ID: Final = int(Kind.SESSION_ID)
 SESSION_EPOCH: Final = int(Kind.SESSION_EPOCH)
 MAX_BYTES: Final = int(Kind.MAX_BYTES)
-TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
-TOPIC_ID: Final = int(Kind.TOPIC_ID)
-ERROR_CODE: Final = int(Kind.ERROR_CODE)
 RECORDS: Final = int(Kind.RECORDS)
 
 FETCH: Final = 1
 
-INITIAL_EPOCH: Final = 0
-FINAL_EPOCH: Final = -1
-"""Both are full fetches, which end the session that they name; the first opens a new one."""
-
-_NO_SESSION: Final = bytes(4)
+NO_SESSION_EPOCH: Final = -1
+FULL_FETCHES: Final = (0, NO_SESSION_EPOCH)
+"""The epochs of fetches for the partitions that they name alone (FetchMetadata.isFull), which end
+the session that they name; 0 opens a new one. Any other epoch continues a session, or is wrong."""
 
 SESSION_ERRORS: Final = frozenset(
     {FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR}
 )
 """Errors of a fetch session, not of a partition (SessionErrorContext)."""
+
+NO_REPLICA: Final = Denied(
+    CLUSTER_AUTHORIZATION_FAILED, "Only brokers may fetch as replicas.", "replica"
+)
 
 NO_NAME: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The topic name is empty.", "names")
 """A broker's own answer to an empty name."""
@@ -83,27 +83,24 @@ COLLECT_LIMIT: Final = 4 * 1024 * 1024
 """The most bytes to request where names of several lengths are restored, since that response is
 collected; a larger batch still comes whole (KIP-74)."""
 
-_COLLECT_LIMIT_BYTES: Final = COLLECT_LIMIT.to_bytes(4, "big")
-
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Check the session, rename or check the topics, and decide how the response will be read.
-
-    Decides topics as :class:`gateway.rules.rename.RequestRenamer` does, in one loop; only a request
-    in which something is denied is given to it.
-    """
+    """Check the session, rewrite the topics as :class:`gateway.rules.rename.RequestRenamer` does,
+    but in one loop, and decide how the response will be read."""
     plan = exchange.plan
     spans = generic.request_spans(plan, buf, start, end)
     if _poses_as_replica(spans):
-        return generic.reject_replica(state, exchange, buf[start:end])
+        # It could move the high watermark, if the broker trusts the gateway as another broker.
+        note_denials(state, exchange, Refusals(ids={b"replica_id": NO_REPLICA}))
+        return generic.answer_error(exchange, buf[start:end], NO_REPLICA)
     to_read, flexible = state.access.to_read, plan.flexible
     session_id, epoch = _session_of(spans)
     session = state.fetch_session(session_id)
     edits: list[Edit] = []
     if session_id and (session is None or len(session.spelled) > SESSION_NAMES):
-        if not _is_full(epoch):
+        if epoch not in FULL_FETCHES:
             state.fetch_session_closed(session_id)
             return _session_gone(state, exchange, buf[start:end])
         edits = _without_session(spans) if session is None else edits
@@ -126,7 +123,7 @@ def request(
             lead = lead or owned
     exchange.spelled = spelled
     exchange.flow = state.flow(FETCH, plan.version, lead)
-    if session is not None and _is_full(epoch):
+    if session is not None and epoch in FULL_FETCHES:
         state.fetch_session_closed(session_id)
     return edits if _streams(exchange, spelled) else sorted(edits + _smaller(spans))
 
@@ -191,7 +188,7 @@ def recheck(state: ConnectionState, exchange: Exchange) -> None:
 
 
 def _session_of(spans: list[Span]) -> tuple[int, int]:
-    session_id, epoch = 0, FINAL_EPOCH
+    session_id, epoch = 0, NO_SESSION_EPOCH
     for kind, _, _, value in spans:
         if kind == SESSION_ID:
             session_id = value
@@ -200,16 +197,10 @@ def _session_of(spans: list[Span]) -> tuple[int, int]:
     return session_id, epoch
 
 
-def _is_full(epoch: int) -> bool:
-    """Whether a fetch is for the partitions that it names alone (FetchMetadata.isFull); any other
-    epoch continues a session, or is wrong."""
-    return epoch in (INITIAL_EPOCH, FINAL_EPOCH)
-
-
 def _without_session(spans: list[Span]) -> list[Edit]:
     for kind, start, stop, _ in spans:
         if kind == SESSION_ID:
-            return [(start, stop, _NO_SESSION)]
+            return [(start, stop, bytes(4))]
     return []
 
 
@@ -239,7 +230,7 @@ def _poses_as_replica(spans: list[Span]) -> bool:
 def _smaller(spans: list[Span]) -> list[tuple[int, int, bytes]]:
     for kind, start, stop, value in spans:
         if kind == MAX_BYTES and value > COLLECT_LIMIT:
-            return [(start, stop, _COLLECT_LIMIT_BYTES)]
+            return [(start, stop, COLLECT_LIMIT.to_bytes(4, "big"))]
     return []
 
 
@@ -272,7 +263,7 @@ def _reject(
         return again
     note_denials(state, exchange, refusals)
     state.fetch_session_closed(session_id)
-    if not _is_full(epoch):
+    if epoch not in FULL_FETCHES:
         return _session_gone(state, exchange, body)
     plan = exchange.plan
     split = partial.split(API, plan.version, body, refusals.topics, refusals.aliases)
@@ -296,14 +287,13 @@ def _reject(
 def without_session(request: Any, *_: object) -> Any:
     """A FetchRequest that lost topics, outside its session, which would remember the topics left
     and so never report the denied ones again."""
-    if not has_field(type(request), "session_id"):
-        return request
-    return replace(request, session_id=0, session_epoch=FINAL_EPOCH, forgotten_topics_data=())
+    outside = {"session_id": 0, "session_epoch": NO_SESSION_EPOCH, "forgotten_topics_data": ()}
+    return changed(request, outside)
 
 
 def outside_a_session(response: Any) -> Any:
     """A FetchResponse that names no session."""
-    return replace(response, session_id=0) if has_field(type(response), "session_id") else response
+    return changed(response, {"session_id": 0})
 
 
 def _answers_partitions(version: int, code: int) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Final
 
 from gateway.apis import generic
-from gateway.apis.counting import discount_rejected
+from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, discount_rejected
 from gateway.apis.records import init_producer_id, produce_rejections, producer_guarantee
 from gateway.apis.records.produce_rejections import transactional_denial
 from gateway.apis.records.producer_guarantee import ACKS_ALL, count_request
@@ -35,14 +35,9 @@ from protocol.records import BATCH_HEADER_SIZE, batch_facts
 from protocol.splice import Edit
 from protocol.walkers import Span
 
-TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
-TOPIC_ID: Final = int(Kind.TOPIC_ID)
 TRANSACTIONAL_ID: Final = int(Kind.TRANSACTIONAL_ID)
 ACKS: Final = int(Kind.ACKS)
 RECORDS: Final = int(Kind.RECORDS)
-ERROR_CODE: Final = int(Kind.ERROR_CODE)
-
-PRODUCE: Final = 0
 
 EMPTY_TAGS: Final = 3
 """Bytes of the tagged fields of partition, topic and request where there are none."""

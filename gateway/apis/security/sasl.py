@@ -18,7 +18,6 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Unanswerable, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do
-from protocol.errors import ProtocolError
 
 _FIRST_WITH_REQUESTS: Final = 1
 """SaslHandshake v0 is followed by bare tokens, which cannot be told from requests here."""
@@ -73,11 +72,6 @@ def authenticate(
     return Work(run)
 
 
-def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> bytes:
-    """Reject it: neither API is ever forwarded."""
-    raise ProtocolError("the broker answered a login that it was not asked for")
-
-
 def _count_and_version(state: ConnectionState, exchange: Exchange) -> int:
     plan = exchange.plan
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
@@ -90,7 +84,6 @@ SASL_HANDSHAKE = Api(
     Do.ANSWER,
     why="on an open connection: KIP-368",
     request=handshake,
-    response=response,
 )
 SASL_AUTHENTICATE = Api(
     "SaslAuthenticate",
@@ -98,5 +91,4 @@ SASL_AUTHENTICATE = Api(
     Do.ANSWER,
     why="on an open connection: KIP-368",
     request=authenticate,
-    response=response,
 )

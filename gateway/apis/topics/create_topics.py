@@ -25,6 +25,7 @@ from gateway.apis.own_changes import (
     without_denied,
     without_error,
 )
+from gateway.apis.topics.metadata_messages import as_version
 from gateway.changes.base import admin_rights
 from gateway.changes.topics.creation import are_alike, contradiction
 from gateway.decision import Denied
@@ -155,7 +156,7 @@ def response_from_v2(version: int, body: bytes) -> bytes:
     """A v2 CreateTopicsResponse as v0 or v1. Raises ProtocolError."""
     response = messages.parse("CreateTopicsResponse", TRANSLATED_TO, body)
     old_class = messages.message_class("CreateTopicsResponse", version)
-    return messages.write(generic.as_version(old_class, response))
+    return messages.write(as_version(old_class, response))
 
 
 def _name_denial(state: ConnectionState, name: bytes) -> Denied | None:

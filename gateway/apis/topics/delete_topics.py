@@ -57,8 +57,7 @@ def request(
     ):
         refused = name_refusals(state, spans)
         return change(state, exchange, state.worker.changes.delete_topics, left, refused)
-    outcome = generic.request(state, exchange, left, 0, len(left))
-    return generic.as_forward(exchange, left, outcome)
+    return generic.redecide(state, exchange, left, generic.request)
 
 
 def response(

@@ -66,8 +66,7 @@ def request(
         return generic.answer_error(exchange, body, NO_PARTITION)
     read = from_cursor(requested)
     if read is not requested:
-        rest = messages.write(read)
-        return generic.as_forward(exchange, rest, request(state, exchange, rest, 0, len(rest)))
+        return generic.redecide(state, exchange, messages.write(read), request)
     if not requested.topics:
         if not exchange.refreshed:
             return Refresh.TOPICS
@@ -122,8 +121,7 @@ def _describe(
         exchange.flow = state.flow(exchange.plan.api_key, version, b"")
         return Answer(messages.write(messages.build(messages.message_class(_RESPONSE, version))))
     # Not forward_renamed: the cursor is the client's, and may name a denied topic.
-    outcome = generic.request(state, exchange, expanded, 0, len(expanded))
-    return generic.as_forward(exchange, expanded, outcome)
+    return generic.redecide(state, exchange, expanded, generic.request)
 
 
 def from_cursor(requested: Any) -> Any:

@@ -64,7 +64,7 @@ def request(
     names = names_of(spans)
     if allowed and _is_forbidden_to_broker(state, version, names, body):
         body = _forbid_creation(exchange, buf, start, end, spans)
-        return generic.as_forward(exchange, body, request(state, exchange, body, 0, len(body)))
+        return generic.redecide(state, exchange, body, request)
     generic.tell_allowed_operations(state, exchange, body)
     if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in spans):
         return _without_names(state, exchange, body)
@@ -145,7 +145,7 @@ def _answer_namespaces(
     if plan.version == 0 and taken.keys() >= set(names):
         # What is left is a placeholder, which names nothing that could be denied.
         return _forward(state, exchange, left)
-    return generic.as_forward(exchange, left, request(state, exchange, left, 0, len(left)))
+    return generic.redecide(state, exchange, left, request)
 
 
 def _forward(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:

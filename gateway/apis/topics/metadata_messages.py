@@ -10,13 +10,12 @@ and which topics are internal.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
-from gateway.apis.generic import as_version
 from gateway.error_codes import LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND, REPLICA_NOT_AVAILABLE
 from gateway.rules.declaration import PLACEHOLDER
-from gateway.rules.nested import changed, element_class, make
+from gateway.rules.nested import changed, element_class, has_field, make
 from protocol import messages
 from protocol.kinds import Kind
 from protocol.primitives import compact_string, legacy_string, write_uvarint
@@ -159,3 +158,16 @@ def _without_leader(version: int, partition: Any, hidden: Collection[int]) -> An
     if code and not (code == REPLICA_NOT_AVAILABLE and partition.error_code):
         changes["error_code"] = code
     return changed(partition, changes) if changes else partition
+
+
+def as_version(cls: type, entity: Any) -> Any:
+    """A message, or a part of one, as ``cls``, the class of another version; what that version does
+    not have is left out."""
+    values: dict[str, object] = {}
+    for name in (field.name for field in fields(entity) if has_field(cls, field.name)):
+        value = getattr(entity, name)
+        if isinstance(value, tuple) and value and is_dataclass(value[0]):
+            element = element_class(cls, name)
+            value = tuple(as_version(element, each) for each in value)
+        values[name] = value
+    return make(cls, values)
