@@ -164,7 +164,7 @@ def request_spans(
     if stop != end:
         raise TrailingBytes(stop)
     if len(spans) > most:
-        raise ProtocolError(f"{plan.name} request names more than {most} things")
+        raise ProtocolError(f"{plan.name} request names more than {most} items")
     return spans
 
 
@@ -283,7 +283,7 @@ def require_open(state: ConnectionState) -> None:
     """Raise Unanswerable while the catalog is out of date: a client that gets an empty list of
     topics gives up those that it has."""
     if state.view.closed:
-        raise Unanswerable("the catalog is out of date, and topics were to be listed")
+        raise Unanswerable("the catalog is out of date, so topics cannot be listed")
 
 
 def look_again(exchange: Exchange, refusals: Refusals) -> Refresh | None:

@@ -41,7 +41,7 @@ _WARNED: Final = b"(IDEMPOTENT_WRITE)"
 
 TO_CLIENTS: Final = (
     "The broker does not let the gateway write for idempotent producers: its operator has to grant"
-    " the gateway's principal IDEMPOTENT_WRITE on the cluster, which brokers before 2.8 ask for."
+    " the gateway's principal IDEMPOTENT_WRITE on the cluster, which brokers before 2.8 require."
 )
 
 
@@ -82,10 +82,10 @@ def warn_of_missing_grant(state: ConnectionState) -> None:
     """Log for the operator that the broker denies IDEMPOTENT_WRITE, once a connection."""
     if state.first_denial(_WARNED):
         log.warning(
-            "%s: the broker refuses idempotent producers (CLUSTER_AUTHORIZATION_FAILED):"
-            " grant the principal that the gateway has there IDEMPOTENT_WRITE on the cluster"
+            "%s: the broker denies idempotent producers (CLUSTER_AUTHORIZATION_FAILED):"
+            " grant the gateway's principal there IDEMPOTENT_WRITE on the cluster"
             " (kafka-acls --add --operation IdempotentWrite --cluster), which brokers before 2.8"
-            " ask for; later ones take WRITE on any topic",
+            " require; for later ones WRITE on any topic is enough",
             state.source.client_address,
         )
 

@@ -79,7 +79,7 @@ def reject(
         first = next(iter((refusals.topics | refusals.ids).values()), None)
         why = first.message if first else "two spellings of one topic"
         # As Kafka does, so that the producer notices at all.
-        raise Unanswerable(f"Produce with acks=0 was refused: {why}")
+        raise Unanswerable(f"Produce with acks=0 was rejected: {why}")
     return (
         _raise_acks_of_rest(state, exchange, outcome) if isinstance(outcome, Forward) else outcome
     )

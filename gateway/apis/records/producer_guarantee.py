@@ -271,6 +271,6 @@ def swallow(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, 
     if failed is not None:
         name, code = failed
         raise Unanswerable(
-            f"Produce with acks=0, sent on as acks=all, failed with {error_name(code)}"
+            f"Produce with acks=0, forwarded as acks=all, failed with {error_name(code)}"
             f" for topic {name.decode(errors='replace')!r}"
         )

@@ -9,12 +9,14 @@ empty, for principals with DESCRIBE_CONFIGS on the cluster.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from gateway.acl_model import Operation
-from gateway.apis.own_changes import answered_by
+from gateway.apis.own_changes import Change, answered_by
 from gateway.changes.base.batch import Answered
 from gateway.exchanges.api import Api
+from gateway.exchanges.worker_state import Changes
 from gateway.rules.declaration import Do
 from gateway.rules.nested import make
 from gateway.views.access import Access
@@ -32,35 +34,23 @@ async def _no_quotas(access: Access, version: int, body: bytes) -> Answered:
     return Answered(messages.write(make(cls, values)), {"kafka-cluster": denied})
 
 
-DESCRIBE_ACLS = Api(
-    "DescribeAcls",
-    (1, 3),
-    Do.ANSWER,
-    null=Do.ANSWER,
-    request=answered_by(lambda changes: changes.describe_acls),
-)
-CREATE_ACLS = Api(
-    "CreateAcls", (1, 3), Do.ANSWER, request=answered_by(lambda changes: changes.create_acls)
-)
-DELETE_ACLS = Api(
-    "DeleteAcls",
-    (1, 3),
-    Do.ANSWER,
-    null=Do.ANSWER,
-    request=answered_by(lambda changes: changes.delete_acls),
-)
-DESCRIBE_USER_SCRAM_CREDENTIALS = Api(
+def _api(
+    name: str, span: tuple[int, int], change_of: Callable[[Changes], Change], null: Do = Do.ABSENT
+) -> Api:
+    return Api(name, span, Do.ANSWER, null=null, request=answered_by(change_of))
+
+
+DESCRIBE_ACLS = _api("DescribeAcls", (1, 3), lambda changes: changes.describe_acls, Do.ANSWER)
+CREATE_ACLS = _api("CreateAcls", (1, 3), lambda changes: changes.create_acls)
+DELETE_ACLS = _api("DeleteAcls", (1, 3), lambda changes: changes.delete_acls, Do.ANSWER)
+DESCRIBE_USER_SCRAM_CREDENTIALS = _api(
     "DescribeUserScramCredentials",
     (0, 0),
+    lambda changes: changes.describe_user_scram_credentials,
     Do.ANSWER,
-    null=Do.ANSWER,
-    request=answered_by(lambda changes: changes.describe_user_scram_credentials),
 )
-ALTER_USER_SCRAM_CREDENTIALS = Api(
-    "AlterUserScramCredentials",
-    (0, 0),
-    Do.ANSWER,
-    request=answered_by(lambda changes: changes.alter_user_scram_credentials),
+ALTER_USER_SCRAM_CREDENTIALS = _api(
+    "AlterUserScramCredentials", (0, 0), lambda changes: changes.alter_user_scram_credentials
 )
 DESCRIBE_CLIENT_QUOTAS = Api(
     "DescribeClientQuotas",

@@ -54,7 +54,7 @@ def authenticate(
     token = parse(AUTHENTICATE, version, buf[start:end]).auth_bytes
     reauth = state.reauth
     if reauth is None or reauth.over:
-        text = "SaslAuthenticate comes behind SaslHandshake."
+        text = "SaslAuthenticate needs a SaslHandshake before it."
         return Answer(illegal_state(AUTHENTICATE, version, text))
 
     async def run() -> bytes:

@@ -1,11 +1,11 @@
 """CreateTopics (API 19): topics and, under names that end in ``:``, namespaces.
 
-Needs CREATE on each topic. A request that names a namespace, a topic in one, a topic under a policy
-or a virtual config (``gateway.…``) is carried out by the gateway; any other is forwarded under flat
-names, without topics whose names are rejected. Configs in the response need DESCRIBE_CONFIGS
-(KIP-525). Brokers that serve v2 and later only (Kafka 4, KIP-896) get v0 and v1 as v2: the request
-of v1 has the same bytes, v0 has no validate_only; their responses have no throttle time, v0's no
-error messages.
+Needs CREATE on each, or on the cluster for names of the default namespace. A request that names a
+namespace, a topic in one, a topic under a policy or a virtual config (``gateway.…``) is carried out
+by the gateway; any other is forwarded under flat names, without topics whose names are rejected.
+Configs in the response need DESCRIBE_CONFIGS (KIP-525). Brokers that serve v2 and later only (Kafka
+4, KIP-896) get v0 and v1 as v2: the request of v1 has the same bytes, v0 has no validate_only;
+their responses have no throttle time, v0's no error messages.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """DeleteTopics (API 20): topics by name or id and, under names that end in ``:``, namespaces.
 
-Needs DELETE on each. A request that names a namespace, a topic in one or a topic with a catalog
-entry is carried out by the gateway; any other is forwarded under flat names. Denied topics get
-their errors; one denied by id is named if the client may describe it (ControllerApis).
+Needs DELETE on each, and of a namespace on all that is in it. A request that names a namespace, a
+topic in one or a topic with a catalog entry is carried out by the gateway; any other is forwarded
+under flat names. Denied topics get their errors; one denied by id is named if the client may
+describe it (ControllerApis).
 """
 
 from __future__ import annotations
