@@ -55,7 +55,7 @@ MODULES: Final = {
     "gateway/apis/counting.py": "finds the flow of each request",
     "gateway/apis/generic.py": "every API without a handler of its own",
     "gateway/apis/records/produce.py": "every Produce",
-    "gateway/apis/records/weak_producers.py": "every Produce with acks of 0 or 1",
+    "gateway/apis/records/producer_guarantee.py": "counts every Produce",
     "gateway/apis/records/fetch.py": "every Fetch",
     "gateway/apis/table.py": "the plans by key",
     "gateway/session/in_flight.py": "what is between the two",

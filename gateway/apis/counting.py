@@ -1,4 +1,4 @@
-"""What handlers count on flows, and what they tell of what was denied."""
+"""Counting on flows, and reporting denials, for all handlers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TOPIC_ID: Final = int(Kind.TOPIC_ID)
 ERROR_CODE: Final = int(Kind.ERROR_CODE)
 
 BEING_CREATED: Final = "being_created"
-"""The rule of a topic that is answered as missing until it is created: no denial."""
+"""The rule of a topic that is answered as unknown while it is created, which is no denial."""
 
 MAX_SHOWN: Final = 300
 """Bytes of a denied name that are logged."""
@@ -36,8 +36,8 @@ MAX_COUNTED_TOPICS: Final = 100
 
 
 def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals) -> None:
-    """Count and log what was denied: an event each for the traffic log, and a line for the log
-    when a connection asks for it first, since clients ask again and again."""
+    """Report denials: a count on the flow and an event for the traffic log each time, and a line in
+    the log for the first of a connection, since clients repeat denied requests."""
     plan = exchange.plan
     for items in (refusals.topics, refusals.ids):
         for resource, denied in paced(items.items()):
@@ -66,7 +66,7 @@ def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals)
 
 
 def _namespace(state: ConnectionState, resource: bytes, denied: Denied) -> str | None:
-    """The namespace that a denied item would be in, whether or not there is such a one."""
+    """The namespace that a denied item would be in, whether or not it exists."""
     kind, _, name = denied.resource.partition(" ")
     if kind == "CLUSTER":
         return None
@@ -77,7 +77,7 @@ def _namespace(state: ConnectionState, resource: bytes, denied: Denied) -> str |
 
 
 def count_topics(state: ConnectionState, exchange: Exchange) -> None:
-    """Give the exchange its flow: that of the topic that was named first, if any."""
+    """Set the exchange's flows: that of the topic named first, if any, and those of the others."""
     plan = exchange.plan
     names = exchange.spelled
     if not names:
@@ -96,8 +96,8 @@ def count_batches(
     end: int,
     batches: list[tuple[bytes, int, int]],
 ) -> bool:
-    """Give a Produce request its flows, and what is counted on them once the broker has taken its
-    batches (flat topic, where it begins, where it ends). Returns whether all are idempotent."""
+    """Set the flows of a Produce request, and what will be counted on them once the broker has
+    accepted its batches: (flat topic, start, end). Returns whether all are idempotent."""
     version = exchange.plan.version
     if len(batches) == 1:
         flat, start, stop = batches[0]
@@ -132,16 +132,16 @@ def count_batches(
 
 
 def _index_before(buf: bytes, start: int, size: int, flexible: bool) -> int:
-    """The index of a partition whose records begin at ``start``: it stands before their length."""
+    """The index of a partition whose records begin at ``start``; it precedes their length."""
     length = max(((size + 1).bit_length() + 6) // 7, 1) if flexible else 4
     return int.from_bytes(buf[start - length - 4 : start - length], "big")
 
 
-def count_not_taken(
+def discount_rejected(
     state: ConnectionState, exchange: Exchange, buf: bytes, spans: list[Span]
 ) -> None:
-    """Do not count the batches that the broker answered with an error for: nobody will read
-    them, and mostly they are sent again. ``spans`` are those of the response."""
+    """Do not count the batches that the broker rejected, which producers mostly send again.
+    ``spans`` are those of the response."""
     failed: set[tuple[bytes, int]] = set()
     flat = b""
     for kind, start, _, value in spans:
@@ -167,7 +167,7 @@ def count_errors(exchange: Exchange, codes: list[int]) -> None:
 
 
 def _shown(resource: bytes) -> str:
-    """A name as it was asked for; a topic id is hardly ever UTF-8, and told by its digits."""
+    """A name as it was requested, or a topic id, which is hardly ever UTF-8, in hex digits."""
     try:
         return resource[:MAX_SHOWN].decode()
     except UnicodeDecodeError:

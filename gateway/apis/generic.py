@@ -1,14 +1,19 @@
-"""Requests that only carry names: rename, and answer for what is denied."""
+"""The handlers of APIs that only carry names, and what the handlers of other APIs share.
+
+Names in a request are rewritten to flat names and restored in the response. Denied items are taken
+out of the request, and their errors are put into the response.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
-from gateway.apis.counting import count_errors, count_topics, note_denials
+from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, count_errors, count_topics, note_denials
 from gateway.decision import Denied
-from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import (
     Answer,
     Exchange,
@@ -16,14 +21,17 @@ from gateway.exchanges.exchange import (
     Outcome,
     Plan,
     Refresh,
+    RequestHandler,
     Unanswerable,
 )
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import authorized_operations, item_lists, partial
+from gateway.rules.asked_topics import NO_ALIASES
 from gateway.rules.broker_addresses import endpoint_edits
 from gateway.rules.declaration import PLACEHOLDER
 from gateway.rules.error_response import error_response
 from gateway.rules.error_text import TextFacts, text_edits
+from gateway.rules.item_lists import Key
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.rules.restore import ResponseRenamer
 from protocol.entities import Kind
@@ -33,17 +41,10 @@ from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
 NAMESPACE_RULE: Final = "namespace"
-TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
-TOPIC_ID: Final = int(Kind.TOPIC_ID)
 SIZED: Final = int(Kind.SIZED)
 
 MAX_SPANS: Final = 100_000
-"""Names, ids and the like that one request may hold."""
-
-NO_REPLICA: Final = Denied(
-    CLUSTER_AUTHORIZATION_FAILED, "Only brokers may fetch as replicas.", "replica"
-)
-"""The broker trusts the gateway, so its clients are no brokers."""
+"""Names, topic ids and other spans that one request may hold."""
 
 _METADATA_V0: Final = 3 << 16
 _NO_TOPIC_AT_ALL: Final = PLACEHOLDER.encode()
@@ -64,7 +65,7 @@ class TrailingBytes(ProtocolError):
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Rename what the request names; the handler of every API without one of its own."""
+    """Rewrite the names in a request; the handler of every API without one of its own."""
     spans = request_spans(exchange.plan, buf, start, end)
     renamer = renamer_for(state, exchange)
     renamer.add(spans)
@@ -72,12 +73,13 @@ def request(
     if exchange.plan.tells_operations:
         tell_allowed_operations(state, exchange, buf[start:end])
     if renamer.refusals is not None:
-        return refuse(state, exchange, buf[start:end], renamer.refusals)
+        return reject(state, exchange, buf[start:end], renamer.refusals)
     return renamer.edits
 
 
 def tell_allowed_operations(state: ConnectionState, exchange: Exchange, body: bytes) -> None:
-    """See to it that the operations in the response to this request are those allowed here."""
+    """Cut the operations that the response will list (KIP-430) to those that the client may do
+    through the gateway."""
     plan = exchange.plan
     if not state.access.authorizes:
         return
@@ -93,7 +95,7 @@ def tell_allowed_operations(state: ConnectionState, exchange: Exchange, body: by
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore what the response names, its addresses and its texts; drop what may not be seen."""
+    """Restore the names, addresses and error texts in a response; drop what the view hides."""
     spans = response_spans(exchange.plan, buf, start, end)
     return restore(state, exchange, buf, start, end, spans)
 
@@ -107,7 +109,7 @@ def restore(
     spans: list[Span],
     protocol_type: bytes | None = b"consumer",
 ) -> list[Edit] | bytes:
-    """As :func:`response`, for spans that the caller has walked and looked at."""
+    """The same as :func:`response`, for spans that the caller has walked."""
     plan = exchange.plan
     renamer = ResponseRenamer(
         state.access,
@@ -124,7 +126,7 @@ def restore(
         try:
             body = partial.drop(plan.api, plan.version, buf[start:end], renamer.hidden)
         except LookupError:
-            raise ProtocolError(f"{plan.name} response names what was not asked for") from None
+            raise ProtocolError(f"{plan.name} response names what was not requested") from None
         return restored_body(state, exchange, body)
     if not renamer.more:
         let_go(spans)
@@ -144,7 +146,7 @@ def restored_body(state: ConnectionState, exchange: Exchange, body: bytes) -> by
 
 
 def whole(body: bytes, result: list[Edit] | bytes) -> bytes:
-    """A response body with the edits that were decided for it."""
+    """A response body with a handler's edits made in it."""
     return result if isinstance(result, bytes) else splice(body, 0, len(body), result)
 
 
@@ -153,8 +155,7 @@ def request_spans(
 ) -> list[Span]:
     """Walk a whole request body.
 
-    Raises TrailingBytes for bytes that go on after it, ProtocolError for more names than any
-    client means, since they are decided in one go while everyone else waits.
+    Raises TrailingBytes for bytes behind it, and ProtocolError for more than ``most`` spans.
     """
     spans: list[Span] = []
     long = end - start > plan.request_walked_at_once
@@ -163,12 +164,12 @@ def request_spans(
     if stop != end:
         raise TrailingBytes(stop)
     if len(spans) > most:
-        raise ProtocolError(f"{plan.name} request names more than {most} things")
+        raise ProtocolError(f"{plan.name} request names more than {most} items")
     return spans
 
 
 def response_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
-    """Walk a whole response body. Raises ProtocolError for bytes that go on after it."""
+    """Walk a whole response body. Raises ProtocolError for bytes behind it."""
     spans: list[Span] = []
     long = end - start > plan.response_walked_at_once
     walk = plan.long_response_walk() if long else plan.response_walk
@@ -181,7 +182,7 @@ def response_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
 
 
 def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
-    """A renamer for this request, whose spellings the exchange keeps for the response."""
+    """A renamer for this request; the exchange keeps its spellings for the response."""
     spelled: dict[bytes, bytes] = {}
     exchange.spelled = spelled
     index = state.worker.cluster.index
@@ -191,31 +192,68 @@ def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
     return renamer
 
 
-def refuse(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals) -> Outcome:
-    """Forward what may be, keep the errors of the rest for the response; first look again at
-    the cluster or the catalog when that could change the decision."""
+def reject(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals) -> Outcome:
+    """Forward a request without its denied items, whose errors the response gets; first refresh the
+    topics or the catalog where that could change the decision."""
     again = look_again(exchange, refusals)
     if again is not None:
         return again
     note_denials(state, exchange, refusals)
     plan = exchange.plan
     if refusals.ids:
-        return _refuse_ids(state, exchange, body, refusals)
+        if plan.api.item_shape(plan.version) is None:
+            return answer_error(exchange, body, next(iter(refusals.ids.values())))
+        left = without_items(exchange, body, refusals.ids)
+        if isinstance(left, Answer):
+            return left
+        return redecide(state, exchange, left, plan.on_request)
     shape = plan.api.topic_shape(plan.version)
     if shape is not None and shape.all_or_nothing:
-        _refuse_missing(state, exchange, refusals)
-    split = partial.split(plan.api, plan.version, body, refusals.topics, refusals.aliases)
-    if split.body is None:
-        return Answer(partial.merge(split.kept, None))
+        _reject_missing(state, exchange, refusals)
     if refusals.aliases and state.view.has_topic_ids:
-        exchange.then(lambda answer: _ids_of_aliases(state, exchange, answer, refusals.aliases))
-    exchange.then(lambda answer: partial.merge(split.kept, answer))
-    return forward_renamed(state, exchange, split.body)
+        exchange.then(lambda answer: _ids_of_aliases(state, plan, answer, refusals.aliases))
+    left = without_topics(exchange, body, refusals.topics, refusals.aliases)
+    return left if isinstance(left, Answer) else forward_renamed(state, exchange, left)
 
 
-def _refuse_missing(state: ConnectionState, exchange: Exchange, refusals: Refusals) -> None:
-    """Nothing is attempted, so the broker is not asked, but which topics do not exist is told all
-    the same (KafkaApis: AddPartitionsToTxn)."""
+def without_topics(
+    exchange: Exchange,
+    body: bytes,
+    denied: Mapping[bytes, Denied],
+    aliases: Mapping[bytes, bytes] = NO_ALIASES,
+) -> bytes | Answer:
+    """A request without its ``denied`` topics and the ``aliases`` of others; the response gets
+    their errors and copies. The whole answer where nothing is left to request."""
+    plan = exchange.plan
+    split = partial.split(plan.api, plan.version, body, denied, aliases)
+    return _left(exchange, split, partial.merge)
+
+
+def without_items(
+    exchange: Exchange,
+    body: bytes,
+    denied: Mapping[Key, Denied],
+    aliases: Mapping[Key, Key] = MappingProxyType({}),
+) -> bytes | Answer:
+    """The same as :func:`without_topics` for groups, coordinator keys and config resources."""
+    plan = exchange.plan
+    split = item_lists.split_items(plan.api, plan.version, body, denied, aliases)
+    return _left(exchange, split, item_lists.merge_items)
+
+
+def _left(
+    exchange: Exchange, split: Any, merge: Callable[[Any, bytes | None], bytes]
+) -> bytes | Answer:
+    if split.body is None:
+        return Answer(merge(split.kept, None))
+    exchange.then(lambda answer: merge(split.kept, answer))
+    left: bytes = split.body
+    return left
+
+
+def _reject_missing(state: ConnectionState, exchange: Exchange, refusals: Refusals) -> None:
+    """Reject the topics that do not exist, since nothing will be forwarded that the broker could
+    reject them in (KafkaApis: AddPartitionsToTxn)."""
     for flat, spelled in (exchange.spelled or {}).items():
         if not state.worker.cluster.index.exists(flat):
             text = spelled.decode(errors="replace")
@@ -224,13 +262,13 @@ def _refuse_missing(state: ConnectionState, exchange: Exchange, refusals: Refusa
 
 
 def _ids_of_aliases(
-    state: ConnectionState, exchange: Exchange, body: bytes, aliases: Mapping[bytes, bytes]
+    state: ConnectionState, plan: Plan, body: bytes, aliases: Mapping[bytes, bytes]
 ) -> bytes:
-    """A merged response in which each second spelling of a topic has the topic id that goes with
-    it, not the first one's."""
+    """A merged response (of ``plan``'s version) in which each second spelling of a topic has the
+    topic id that goes with it, not the first one's."""
     edits: list[Edit] = []
     wanted: bytes | None = None
-    for kind, start, stop, value in response_spans(exchange.client_plan, body, 0, len(body)):
+    for kind, start, stop, value in response_spans(plan, body, 0, len(body)):
         if kind == TOPIC_NAME:
             found = state.view.resolve(value) if value in aliases else None
             wanted = None
@@ -242,14 +280,14 @@ def _ids_of_aliases(
 
 
 def require_open(state: ConnectionState) -> None:
-    """Raise Unanswerable while nothing can be listed: a client that reads "there are no topics"
-    gives up those that it has."""
+    """Raise Unanswerable while the catalog is out of date: a client that gets an empty list of
+    topics gives up those that it has."""
     if state.view.closed:
-        raise Unanswerable("the catalog is out of date, and topics were to be listed")
+        raise Unanswerable("the catalog is out of date, so topics cannot be listed")
 
 
 def look_again(exchange: Exchange, refusals: Refusals) -> Refresh | None:
-    """What to read anew, once, before "does not exist" is said (DESIGN: Catalog)."""
+    """What to refresh, once for each request, before a rejection as unknown is final."""
     if exchange.refreshed:
         return None
     if refusals.unknown_ids:
@@ -260,46 +298,29 @@ def look_again(exchange: Exchange, refusals: Refusals) -> Refresh | None:
 
 
 def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
-    """Rename a body in logical names, all of whose items are allowed by now, and send it."""
+    """Forward a body in logical names, of which nothing is denied any more."""
     renamer = renamer_for(state, exchange)
-    # "All topics" is asked for by name, however many there are.
+    # "All topics" was expanded to names, however many there are.
     spans = request_spans(exchange.plan, body, 0, len(body), most=math.inf)
     if exchange.plan.key == _METADATA_V0:
         spans = [span for span in spans if span[3] != _NO_TOPIC_AT_ALL]
     renamer.add(spans)
     if renamer.refusals is not None:
-        raise ProtocolError(f"{exchange.plan.name}: a refused item was left in the request")
+        raise ProtocolError(f"{exchange.plan.name}: a denied item was left in the request")
     return Forward(exchange.plan, splice(body, 0, len(body), renamer.edits))
 
 
-def as_forward(exchange: Exchange, body: bytes, outcome: Outcome) -> Outcome:
-    """What was decided for ``body``, which is not the client's own: edits of it are made."""
+def redecide(
+    state: ConnectionState, exchange: Exchange, body: bytes, handler: RequestHandler
+) -> Outcome:
+    """A handler's outcome for a ``body`` that is not the client's own: with its edits made."""
+    outcome = handler(state, exchange, body, 0, len(body))
     if isinstance(outcome, list):
         return Forward(exchange.plan, splice(body, 0, len(body), outcome))
     return outcome
 
 
-def refuse_replica(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
-    """Reject a Fetch of a broker's replica: it could move the high watermark."""
-    note_denials(state, exchange, Refusals(ids={b"replica_id": NO_REPLICA}))
-    return answer_error(exchange, body, NO_REPLICA)
-
-
 def answer_error(exchange: Exchange, body: bytes, denied: Denied) -> Answer:
-    """Refuse the whole request with one error."""
+    """Reject the whole request with one error."""
     plan = exchange.plan
     return Answer(error_response(plan.api, plan.version, body, denied.code, denied.message))
-
-
-def _refuse_ids(
-    state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals
-) -> Outcome:
-    plan = exchange.plan
-    if plan.api.item_shape(plan.version) is None:
-        return answer_error(exchange, body, next(iter(refusals.ids.values())))
-    split = item_lists.split_items(plan.api, plan.version, body, refusals.ids)
-    if split.body is None:
-        return Answer(item_lists.merge_items(split.kept, None))
-    exchange.then(lambda answer: item_lists.merge_items(split.kept, answer))
-    rest = split.body
-    return as_forward(exchange, rest, plan.on_request(state, exchange, rest, 0, len(rest)))

@@ -1,9 +1,9 @@
-"""What the gateway does itself for CreateTopics, DeleteTopics and the APIs of configs, ACLs and
-credentials: whole messages, seldom, so always by parsing.
+"""Requests that the gateway carries out itself (``gateway.changes``): changes to topics in
+namespaces, to configs, ACLs and credentials.
 
-What concerns namespaces is a change that the gateway makes itself (gateway/changes); a request
-that concerns none is the broker's, as it would be without a gateway. Which it is says the catalog
-as it is now: what another worker has just moved is not to be deleted under its old name.
+A request that concerns no namespace is forwarded to the broker. The newest catalog decides which it
+is: a topic that another worker has just moved must not be deleted under its old name. Such requests
+are rare, so messages are always parsed whole.
 """
 
 from __future__ import annotations
@@ -15,27 +15,23 @@ from typing import Final
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, note_denials
 from gateway.changes.base.context import Answered
+from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, count_errors, note_denials
+from gateway.changes.base.batch import Answered
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Answer, Exchange, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import Changes
 from gateway.names import DELIMITER, InvalidName
-from gateway.rules import partial
 from gateway.rules.rename import Refusals
 from gateway.views.access import Access
-from protocol.entities import Kind
 from protocol.pausing import eased, paced
 from protocol.walkers import Span
-
-TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
-TOPIC_ID: Final = int(Kind.TOPIC_ID)
-ERROR_CODE: Final = int(Kind.ERROR_CODE)
 
 Change = Callable[[Access, int, bytes], Awaitable[Answered]]
 
 VIRTUAL: Final = b"gateway."
-"""What the keys of virtual topic configs begin with. Where it stands in a request at all, the
-gateway looks at every key."""
+"""The prefix of virtual topic configs (``gateway.namespace``). A request that contains these bytes
+anywhere is carried out by the gateway, which looks at every key."""
 
 
 def concerns_namespaces(state: ConnectionState, spelled: bytes) -> bool:
@@ -56,7 +52,7 @@ def concerns_namespaces(state: ConnectionState, spelled: bytes) -> bool:
 
 
 def is_judged(state: ConnectionState, spelled: bytes) -> bool:
-    """Whether policies have a say in a topic; what is no name is the broker's to refuse."""
+    """Whether a topic is subject to policies; an invalid name is left to the broker to reject."""
     judge, view = state.worker.judge, state.view
     try:
         return judge.applies(view.parse(spelled.decode(errors="replace")).namespace)
@@ -64,23 +60,18 @@ def is_judged(state: ConnectionState, spelled: bytes) -> bool:
         return False
 
 
-def without_topics(
+def without_denied(
     state: ConnectionState, exchange: Exchange, body: bytes, forbidden: dict[bytes, Denied]
 ) -> bytes | Answer:
-    """A request without the topics and namespaces that ACLs deny, whose errors are kept; the
-    whole answer if nothing is left."""
+    """A request without topics and namespaces that ACLs deny: see ``generic.without_topics``."""
     if not forbidden:
         return body
     note_denials(state, exchange, Refusals(topics=forbidden))
-    split = partial.split(exchange.plan.api, exchange.plan.version, body, forbidden)
-    if split.body is None:
-        return Answer(partial.merge(split.kept, None))
-    exchange.then(lambda answer: partial.merge(split.kept, answer))
-    return split.body
+    return generic.without_topics(exchange, body, forbidden)
 
 
 def name_refusals(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
-    """The names that denote neither a topic that this view may see nor a namespace."""
+    """The names that denote neither a topic in this view nor a namespace."""
     refused: dict[bytes, Denied] = {}
     for kind, _, _, value in eased(spans):
         if kind == TOPIC_NAME and value:
@@ -97,9 +88,9 @@ def change(
     body: bytes,
     refused: dict[bytes, Denied],
 ) -> Work:
-    """The answer of a change. Its errors are counted as a broker's would be, and what a rule
-    ``refused`` is noted as a denial, if that is still the answer after a look at the catalog, as
-    is what the change itself denied."""
+    """Carry out a request by ``change``, which gives the response. Its errors are counted as a
+    broker's. The names that a rule ``refused`` are reported as denials if the response still has
+    their errors, and so is what the change itself denied."""
     plan = exchange.plan
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
 
@@ -119,7 +110,7 @@ def change(
 
 
 def answered_by(change_of: Callable[[Changes], Change]) -> RequestHandler:
-    """The handler of an API whose requests one change answers: no broker is asked."""
+    """The handler of an API whose requests one change answers, without the broker."""
 
     def request(
         state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
@@ -131,7 +122,7 @@ def answered_by(change_of: Callable[[Changes], Change]) -> RequestHandler:
 
 
 def without_error(spans: list[Span]) -> list[tuple[bytes, bytes | None]]:
-    """The topics (name, id where there is one) that no error code follows, one code a topic."""
+    """The topics (name, and id where there is one) of a response that have no error code."""
     done: list[tuple[bytes, bytes | None]] = []
     for kind, _, _, value in eased(spans):
         if kind == TOPIC_NAME and value:

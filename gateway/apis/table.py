@@ -1,31 +1,63 @@
-"""Every API that the gateway has decided, and the plans made of them."""
+"""Every API that the gateway serves, the plans made of them, and the answer to all other requests.
+
+Each module in a folder of ``gateway.apis`` declares its APIs as constants of the type ``Api``. What
+is not declared is answered UNSUPPORTED_VERSION where Kafka has a response for it, else the
+connection ends.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from pkgutil import walk_packages
+from struct import Struct
 from typing import Final
 
 import gateway.apis
 from gateway.apis import generic
-from gateway.apis.records import fetch, produce
-from gateway.exchanges.api import APIS
-from gateway.exchanges.exchange import Plan
+from gateway.apis.counting import PRODUCE
+from gateway.apis.records import fetch, produce, produce_rejections
+from gateway.error_codes import UNSUPPORTED_VERSION
+from gateway.exchanges.api import APIS, Api, declare
+from gateway.exchanges.exchange import Exchange, Plan
+from gateway.exchanges.state import ConnectionState
+from gateway.kafka_names import API_NAMES
+from gateway.rules.api_versions import unsupported_version
+from gateway.rules.nested import has_field, make
+from protocol import messages
+from protocol.errors import ProtocolError
+from protocol.headers import read_request_header, response_header, response_header_version
+from protocol.schema import response_name
 
-__all__ = ["APIS", "PLANS", "any_plan", "plan_of", "prepare"]
+__all__ = ["APIS", "PLANS", "any_plan", "plan_of", "prepare", "unsupported"]
+
+API_VERSIONS: Final = 18
+
+UNKNOWN_API: Final = -1
+UNKNOWN_VERSION: Final = -1
+"""Counted in place of numbers that a client could choose at will: flows must stay few."""
 
 PLANS: Final[dict[int, Plan]] = {}
 """Plans made so far, by key: ``api_key << 16 | version``."""
 
-# Each module of a folder of ``gateway.apis`` declares its APIs when it is imported.
-for _module in walk_packages(gateway.apis.__path__, f"{gateway.apis.__name__}."):
-    import_module(_module.name)
-for _key in sorted(APIS):  # their order is that of the keys, whatever the modules are called
-    APIS[_key] = APIS.pop(_key)
+_HEAD: Final = Struct(">hhih")
+
+
+def _declare_all() -> None:
+    """Import every module of ``gateway.apis`` and declare the APIs found, in the order of keys."""
+    found: dict[int, Api] = {}
+    for module in walk_packages(gateway.apis.__path__, f"{gateway.apis.__name__}."):
+        if module.name != __name__:
+            constants = vars(import_module(module.name)).values()
+            found |= {id(each): each for each in constants if isinstance(each, Api)}
+    for api in sorted(found.values(), key=lambda each: each.key):
+        declare(api)
+
+
+_declare_all()
 
 
 def plan_of(api_key: int, version: int) -> Plan | None:
-    """The plan of one API at one version; None when the gateway has not decided it."""
+    """The plan of one API at one version; None when the gateway does not serve it."""
     plan = PLANS.get(api_key << 16 | version)
     return plan if plan is not None else _make(api_key, version)
 
@@ -46,12 +78,50 @@ def prepare() -> None:
     A plan takes some milliseconds: kio's module is loaded and walkers are generated.
     """
     for api in (produce.API, fetch.API):
-        for version in range(api.first, api.last + 1):
+        for version in api.versions:
             plan_of(api.key, version)
 
 
 def any_plan() -> Plan:
-    """Some plan: for an exchange that is answered here and whose plan is never asked."""
-    plan = plan_of(18, 0)
+    """A plan for an exchange that is answered here, where nothing depends on which one it is."""
+    plan = plan_of(API_VERSIONS, 0)
     assert plan is not None
     return plan
+
+
+def unsupported(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> bytes:
+    """The whole payload (header and body) that answers a request without a plan, which is counted.
+
+    ``start`` is where its header begins. Empty for a Produce request without a response. Raises
+    ProtocolError, which ends the connection, for an API or version that Kafka 4.3 does not know
+    either, or whose response has no error code of its own.
+    """
+    api_key, version, correlation_id, client_id_size = _HEAD.unpack_from(buf, start)
+    flow = state.flow(api_key if api_key in API_NAMES else UNKNOWN_API, UNKNOWN_VERSION, b"")
+    exchange.flow = flow
+    flow.errors[UNSUPPORTED_VERSION] = flow.errors.get(UNSUPPORTED_VERSION, 0) + 1
+    if api_key == API_VERSIONS:
+        # KIP-511: a client that is too new gets version 0, which every client reads.
+        return response_header(correlation_id, 0) + unsupported_version()
+    if api_key == PRODUCE and version in produce_rejections.OLD_VERSIONS:
+        body_at, header_version = start + _HEAD.size + max(client_id_size, 0), 0
+        body = produce_rejections.reject_old(version, buf[body_at:end], UNSUPPORTED_VERSION)
+    else:
+        read_request_header(buf, start, end)
+        header_version = response_header_version(api_key, version)
+        body = _unsupported_body(api_key, version)
+    return response_header(correlation_id, header_version) + body if body else b""
+
+
+def _unsupported_body(api_key: int, version: int) -> bytes:
+    try:
+        response = messages.message_class(response_name(api_key), version)
+    except (ProtocolError, LookupError):
+        response = None
+    if response is None or not has_field(response, "error_code"):
+        raise ProtocolError(f"API key {api_key} version {version} is not served here")
+    message = f"This gateway does not serve API key {api_key} version {version}."
+    values: dict[str, object] = {"error_code": UNSUPPORTED_VERSION, "error_message": message}
+    return messages.write(make(response, values))

@@ -6,10 +6,9 @@ from struct import Struct
 from time import monotonic
 from typing import Final
 
-from gateway.apis import unsupported
 from gateway.apis.generic import TrailingBytes
 from gateway.apis.records import fetch, produce
-from gateway.apis.table import PLANS, any_plan, plan_of
+from gateway.apis.table import PLANS, any_plan, plan_of, unsupported
 from gateway.exchanges.exchange import (
     Answer,
     Exchange,
@@ -335,7 +334,7 @@ class Requests:
     def _answer_undecided(self, buf: bytes, position: int, end: int, arrived: float) -> None:
         # The plan of an exchange that is answered here is never looked at again.
         exchange = Exchange(any_plan(), 0, arrived, end - position)
-        payload = unsupported.answer(self._state, exchange, buf, position + 4, end)
+        payload = unsupported(self._state, exchange, buf, position + 4, end)
         if payload:
             self._in_flight.answer(exchange, payload)
         else:

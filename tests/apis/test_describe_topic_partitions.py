@@ -21,19 +21,19 @@ def request(*names: str, cursor: str | None = None, limit: int = 0) -> Any:
 
 
 def test_asked_by_name() -> None:
-    asked = describe_topic_partitions.ask_by_name(request(), ["a:t", "b:u"])
+    asked = describe_topic_partitions.request_by_name(request(), ["a:t", "b:u"])
     assert asked == messages.write(request("a:t", "b:u"))
 
 
 def test_no_name_would_ask_for_all() -> None:
-    assert describe_topic_partitions.ask_by_name(request(), []) is None
+    assert describe_topic_partitions.request_by_name(request(), []) is None
 
 
 def test_the_cursors_topic_stays() -> None:
     asked = request(cursor="b:u")
     both = messages.write(request("a:t", "b:u", cursor="b:u"))
-    assert describe_topic_partitions.ask_by_name(asked, ["a:t", "b:u"]) == both
-    assert describe_topic_partitions.ask_by_name(asked, ["a:t"]) == both
+    assert describe_topic_partitions.request_by_name(asked, ["a:t", "b:u"]) == both
+    assert describe_topic_partitions.request_by_name(asked, ["a:t"]) == both
 
 
 def test_a_page_as_it_is_asked_for() -> None:

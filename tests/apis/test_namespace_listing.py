@@ -137,6 +137,6 @@ def test_what_may_not_be_named_has_no_place(name: str) -> None:
 
 def test_a_namespace_that_is_gone_still_has_a_place() -> None:
     assert namespace_listing.place(view(), "gone:") == "gone.."
-    assert namespace_listing.denotes(view(), "gone:")
-    assert not namespace_listing.denotes(view(), "gone..")
-    assert not namespace_listing.denotes(view(), "gone")
+    assert namespace_listing.denoted(view(), "gone:") == "gone"
+    assert namespace_listing.denoted(view(), "gone..") is None
+    assert namespace_listing.denoted(view(), "gone") is None

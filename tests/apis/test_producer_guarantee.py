@@ -9,10 +9,10 @@ import pytest
 
 from gateway.apis.records.producer_guarantee import (
     RAISED_SIZE,
-    holds_back,
+    acks_denial,
+    has_older_format,
     idempotence_denial,
     not_idempotent,
-    older_format,
     raised,
 )
 from gateway.catalog.entities import TopicEntry
@@ -58,15 +58,15 @@ ORG = {"org": requiring("acks")}
 def test_what_requires_all_acks_holds_back_what_has_less(
     flat: bytes, acks: int, held: bool
 ) -> None:
-    found = holds_back(view(namespaces=ORG), flat, acks)
+    found = acks_denial(view(namespaces=ORG), flat, acks)
     assert (found is not None) is held
     assert found is None or (found.code, found.rule) == (POLICY_VIOLATION, "producer_guarantee")
 
 
 def test_by_default_nothing_is_held_back() -> None:
     everyone = view()
-    assert holds_back(everyone, b"org..x", 0) is None
-    assert holds_back(everyone, b"x", 0) is None
+    assert acks_denial(everyone, b"org..x", 0) is None
+    assert acks_denial(everyone, b"x", 0) is None
     assert not_idempotent(everyone, b"", 0, [(b"org..x", 0, 0)]) == set()
 
 
@@ -81,7 +81,7 @@ def test_by_default_nothing_is_held_back() -> None:
 def test_the_sentence_says_who_requires_it(
     policies: dict[str, Any], flat: bytes, setter: str
 ) -> None:
-    denied = holds_back(view(**policies), flat, 1)
+    denied = acks_denial(view(**policies), flat, 1)
     assert denied is not None
     assert denied.message.endswith(
         f"is written with acks=all only, and this request has acks=1 (policies: producer.acks,"
@@ -91,10 +91,10 @@ def test_the_sentence_says_who_requires_it(
 
 def test_the_topic_is_called_as_the_view_shows_it() -> None:
     at_home = view(home="org:apache", namespaces=ORG)
-    denied = holds_back(at_home, b"org.apache..x", 1)
+    denied = acks_denial(at_home, b"org.apache..x", 1)
     assert denied is not None
     assert denied.message.startswith("Topic 'x' is ")
-    outside = holds_back(at_home, b"org..x", 1)
+    outside = acks_denial(at_home, b"org..x", 1)
     assert outside is not None
     assert outside.message == (
         "This topic is written with acks=all only, and this request has acks=1"
@@ -116,8 +116,8 @@ def test_the_batch_header_says_whether_the_producer_is_idempotent() -> None:
         (b"org..null", 4, 3),
     ]
     assert not_idempotent(strict, buf, len(buf), batches) == {b"org..bad", b"org..old"}
-    assert older_format(buf, len(buf), b"org..old", batches)
-    assert not older_format(buf, len(buf), b"org..bad", batches)
+    assert has_older_format(buf, len(buf), b"org..old", batches)
+    assert not has_older_format(buf, len(buf), b"org..bad", batches)
 
 
 def test_one_partition_decides_for_its_topic() -> None:

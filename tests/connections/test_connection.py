@@ -200,7 +200,7 @@ async def test_what_acks_0_would_have_hidden_ends_the_connection(
         []
         if reason is None
         else [
-            f"no answer fits: Produce with acks=0, sent on as acks=all, failed with {reason}"
+            f"no answer fits: Produce with acks=0, forwarded as acks=all, failed with {reason}"
             " for topic 'team-a:orders'"
         ]
     )

@@ -98,7 +98,7 @@ async def test_a_new_producer(client: Client, caplog: pytest.LogCaptureFixture) 
             got = await client.ask("InitProducerId", 4, init_producer_id(), refused)
             assert got.error_code == CLUSTER_AUTHORIZATION_FAILED
     (line,) = [message for message in caplog.messages if "IDEMPOTENT_WRITE" in message]
-    assert line.startswith("127.0.0.1:5000: the broker refuses idempotent producers")
+    assert line.startswith("127.0.0.1:5000: the broker denies idempotent producers")
     assert not client.transport.closed
 
 
@@ -130,7 +130,7 @@ async def test_acks_0_that_fails(client: Client) -> None:
     client.connection.data_received(request_frame("Produce", 8, asked))
     await client.until(lambda: client.transport.closed)
     (reason,) = client.server.reasons
-    assert reason.startswith("no answer fits: Produce with acks=0, sent on as acks=all, failed")
+    assert reason.startswith("no answer fits: Produce with acks=0, forwarded as acks=all, failed")
     assert client.transport.written == b""
 
 

@@ -158,8 +158,8 @@ def test_librdkafka_with_acks_0_is_written_with_all(
     before = Scrape(short.fresh_metrics())
     assert errors(shorthanded, RAISED, acks="0") == [], "it asks for no answer"
     short.wait_for_log(
-        "no answer fits: Produce with acks=0, sent on as acks=all, failed with NOT_ENOUGH_REPLICAS"
-        f" for topic '{RAISED}'"
+        "no answer fits: Produce with acks=0, forwarded as acks=all,"
+        f" failed with NOT_ENOUGH_REPLICAS for topic '{RAISED}'"
     )
 
     def counted() -> bool:

@@ -455,7 +455,7 @@ def test_a_broker_that_wants_idempotent_write_of_a_new_producer(
             got = made.reply("InitProducerId", 4, refused, number)
             assert got.error_code == 31
     (line,) = caplog.messages
-    assert "grant the principal that the gateway has there IDEMPOTENT_WRITE" in line
+    assert "grant the gateway's principal there IDEMPOTENT_WRITE" in line
     assert "--operation IdempotentWrite --cluster" in line
 
 

@@ -106,7 +106,7 @@ def test_a_second_handshake_begins_nothing_anew() -> None:
 def test_a_token_without_a_handshake() -> None:
     answer = step(authenticated(), b"alice")
     assert int(answer.error_code) == ILLEGAL_SASL_STATE
-    assert answer.error_message == "SaslAuthenticate comes behind SaslHandshake."
+    assert answer.error_message == "SaslAuthenticate needs a SaslHandshake before it."
 
 
 def test_requests_behind_a_token_wait_for_its_outcome() -> None:

@@ -1,10 +1,14 @@
-"""ApiVersions (API 18, KIP-511): cut to what is decided; the client's software is noted."""
+"""ApiVersions (API 18, KIP-511): forwarded; the response is cut to what the gateway serves.
+
+It names no topic and needs no operation. The client's software name and version are noted for the
+traffic log. A version that is not known gets the response of version 0.
+"""
 
 from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.error_codes import UNSUPPORTED_VERSION
-from gateway.exchanges.api import APIS, Api, declare
+from gateway.exchanges.api import APIS, Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import api_versions
@@ -15,7 +19,7 @@ from protocol.splice import Edit
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Forwarded as it is, the client's name with it; the broker refuses a malformed one."""
+    """Forward it unchanged; the broker rejects a malformed software name."""
     plan = exchange.plan
     generic.request_spans(plan, buf, start, end)
     try:
@@ -31,7 +35,7 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """What the broker serves and the gateway has decided."""
+    """Cut the broker's APIs and versions to those that the gateway serves."""
     return api_versions.cut(exchange.plan.version, buf[start:end], APIS)
 
 
@@ -40,13 +44,11 @@ def _unsupported(version: int, body: bytes, code: int) -> bytes | None:
     return api_versions.unsupported_version() if code == UNSUPPORTED_VERSION else None
 
 
-API = declare(
-    Api(
-        "ApiVersions",
-        api_versions.OWN_VERSIONS,
-        Do.FORWARD,
-        refusal=_unsupported,
-        request=request,
-        response=response,
-    )
+API = Api(
+    "ApiVersions",
+    api_versions.OWN_VERSIONS,
+    Do.FORWARD,
+    refusal=_unsupported,
+    request=request,
+    response=response,
 )

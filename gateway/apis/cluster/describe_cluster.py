@@ -1,4 +1,8 @@
-"""DescribeCluster (API 60): brokers at the gateway's addresses; controllers are not shown."""
+"""DescribeCluster (API 60): the brokers, at the gateway's addresses.
+
+Brokers without an address here are left out. Requests for controllers (KIP-919) are rejected. The
+operations allowed on the cluster are those of the gateway's own ACLs.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any
 from gateway.apis import generic
 from gateway.decision import Denied
 from gateway.error_codes import MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.broker_addresses import hidden_nodes
@@ -25,7 +29,7 @@ NO_CONTROLLER = -1
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Forwarded when it asks for brokers (KIP-919 lets it ask for controllers)."""
+    """Forward a request for brokers; reject one for controllers."""
     plan = exchange.plan
     generic.request_spans(plan, buf, start, end)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
@@ -37,7 +41,7 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Leave out brokers without an address here, put the gateway's for the rest."""
+    """Drop brokers without an address here; rewrite the addresses of the others."""
     plan = exchange.plan
     spans = generic.response_spans(plan, buf, start, end)
     hidden = hidden_nodes(spans, state.addresses)
@@ -48,22 +52,20 @@ def response(
 
 
 def refusal(version: int, body: bytes) -> Denied | None:
-    """The answer to a request for anything but brokers; None when it asks for brokers.
+    """Why a request is rejected that is not for brokers; None for brokers. Raises ProtocolError.
 
-    The gateway is an endpoint of brokers, so it answers what a broker answers (Kafka's
-    AuthHelper): MISMATCHED_ENDPOINT_TYPE for controllers, UNSUPPORTED_ENDPOINT_TYPE for a type
-    that does not exist. Raises ProtocolError.
+    As a broker does (Kafka's AuthHelper): MISMATCHED_ENDPOINT_TYPE for controllers, and
+    UNSUPPORTED_ENDPOINT_TYPE for a type that does not exist.
     """
     request = messages.parse("DescribeClusterRequest", version, body)
-    asked = getattr(request, "endpoint_type", BROKERS)
-    if asked == BROKERS:
+    endpoint_type = getattr(request, "endpoint_type", BROKERS)
+    if endpoint_type == BROKERS:
         return None
-    if asked == CONTROLLERS:
-        code = MISMATCHED_ENDPOINT_TYPE
+    if endpoint_type == CONTROLLERS:
         message = "The request was sent to an endpoint of brokers, but asks for controllers."
-    else:
-        code, message = UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {asked}."
-    return Denied(code, message, "request")
+        return Denied(MISMATCHED_ENDPOINT_TYPE, message, "request")
+    message = f"Unsupported endpoint type {endpoint_type}."
+    return Denied(UNSUPPORTED_ENDPOINT_TYPE, message, "request")
 
 
 def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:
@@ -77,14 +79,12 @@ def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) ->
     return messages.write(replace(response, **changes))
 
 
-API = declare(
-    Api(
-        "DescribeCluster",
-        (0, 2),
-        Do.FORWARD,
-        why="addresses are rewritten; controllers denied",
-        operations=ToldOperations(("include_cluster_authorized_operations",)),
-        request=request,
-        response=response,
-    )
+API = Api(
+    "DescribeCluster",
+    (0, 2),
+    Do.FORWARD,
+    why="addresses are rewritten; controllers denied",
+    operations=ToldOperations(("include_cluster_authorized_operations",)),
+    request=request,
+    response=response,
 )

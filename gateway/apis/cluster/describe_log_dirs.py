@@ -1,9 +1,9 @@
-"""DescribeLogDirs (API 35, KIP-113): what the topics of a view take on the disks of one broker.
+"""DescribeLogDirs (API 35, KIP-113): the sizes of a view's partitions on the disks of one broker.
 
-A broker responds with every log directory, by its path, and the partitions requested that it has
-there; what it does not have, or does not know, it leaves out. Here the directories are numbered:
-Java's AdminClient keys them by their names, so they have to differ, and paths are the brokers' own
-business.
+Needs DESCRIBE on the cluster, or on the home, which shows the topics that may be described. Topic
+names are rewritten; topics that the view hides are dropped, as a broker leaves out what it does not
+have. Directories are numbered (``log-dir-1``) in place of the brokers' paths: Java's AdminClient
+keys them by name, so they have to differ.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
@@ -34,8 +34,8 @@ _FIRST_WITH_ERROR: Final = 3
 """The first version whose response has an error of its own (KIP-784)."""
 
 _UNKNOWN_DISK: Final = {"total_bytes": -1, "usable_bytes": -1}
-"""KIP-827's values for what is not known. A disk is shared by all namespaces: how full it is would
-tell a home what the others write."""
+"""KIP-827's values for unknown sizes. All namespaces share a disk: how full it is would show a home
+what the others write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class RequestedTopics(Kept):
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Forward what names a topic of the view; all topics are requested by null."""
+    """Forward the topics of the view under their flat names; null requests all."""
     plan, body = exchange.plan, buf[start:end]
     generic.request_spans(plan, buf, start, end)
     denied = _denial(state.access)
@@ -73,7 +73,7 @@ def request(
             refusals.topics[topic.topic.encode()] = found
             continue
         flat = found.flat.decode()
-        # A broker takes a topic as often as it is named.
+        # A broker accepts a topic that is named twice.
         left.append(replace(topic, topic=flat))
         spellings = requested.setdefault(flat, {})
         spellings[topic.topic] = spellings.get(topic.topic, frozenset()) | {*topic.partitions}
@@ -90,8 +90,8 @@ def request(
 
 
 def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> bytes:
-    """Number the directories and restore the topics; drop what was not requested, or is not the
-    view's."""
+    """Number the directories, restore the topics, and drop those that were not requested or that
+    the view hides."""
     plan = exchange.plan
     spans = generic.response_spans(plan, buf, start, end)
     count_errors(exchange, [value for kind, _, _, value in spans if kind == Kind.ERROR_CODE])
@@ -115,16 +115,15 @@ def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int,
 
 
 def _denial(access: Access) -> Denied | None:
-    """Why the principal may not describe log directories: that takes DESCRIBE on the cluster, which
-    shows every topic of the view, as in Kafka; or on the home, which shows those that may be
-    described."""
+    """Why the principal may not describe log directories. DESCRIBE on the cluster, as in Kafka,
+    shows every topic of the view; DESCRIBE on the home shows those that may be described."""
     denied = access.cluster(DESCRIBE)
     home = access.view.settings.home
     return None if home and access.namespace(DESCRIBE, home) is None else denied
 
 
 def _shown(state: ConnectionState, exchange: Exchange, topics: tuple[Any, ...]) -> Iterator[Any]:
-    """The topics of one directory (flat names) as they were requested, or as a listing has them."""
+    """The topics of one directory (flat names), spelled as requested, or as listings do."""
     view, access, kept = state.view, state.access, exchange.kept
     assert isinstance(kept, RequestedTopics)
     shows_all = access.cluster(DESCRIBE) is None
@@ -144,22 +143,20 @@ def _shown(state: ConnectionState, exchange: Exchange, topics: tuple[Any, ...]) 
 
 
 def _refusal(version: int, body: bytes, code: int) -> bytes | None:
-    """Without an error of its own a response says by no directory at all that nothing may be
-    described (KafkaApis, KafkaAdminClient)."""
+    """A response without an error code reports a denial by an empty list of directories (KafkaApis,
+    KafkaAdminClient)."""
     if version >= _FIRST_WITH_ERROR:
         return None
     return messages.write(messages.build(messages.message_class(_RESPONSE, version)))
 
 
-API = declare(
-    Api(
-        "DescribeLogDirs",
-        (1, 5),
-        Do.REWRITE,
-        null=Do.FILTER,
-        why="directories are numbered; disks are not told under a home",
-        refusal=_refusal,
-        request=request,
-        response=response,
-    )
+API = Api(
+    "DescribeLogDirs",
+    (1, 5),
+    Do.REWRITE,
+    null=Do.FILTER,
+    why="directories are numbered; disks are not told under a home",
+    refusal=_refusal,
+    request=request,
+    response=response,
 )

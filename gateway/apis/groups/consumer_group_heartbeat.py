@@ -1,14 +1,19 @@
-"""Groups of the consumer protocol (KIP-848): heartbeats with subscriptions, and descriptions."""
+"""ConsumerGroupHeartbeat (API 68, KIP-848): members of groups of the consumer protocol.
+
+Needs READ on the group and DESCRIBE on every topic named: one denied topic rejects the heartbeat.
+Names and ids of topics are rewritten. A regular expression is evaluated here, over the names that
+the client may see, and forwarded as a list of names; topics that cannot exist are left out.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from gateway.apis import generic
-from gateway.apis.counting import note_denials
-from gateway.apis.groups.subscriptions import remember_spelling
+from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, note_denials
+from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.decision import Denied
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
@@ -18,19 +23,14 @@ from gateway.rules.declaration import READ, Do, Needs
 from gateway.rules.rename import Refusals
 from gateway.views.access import DESCRIBE
 from gateway.views.denials import ACL_RULE
-from protocol.entities import Kind
 from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
 
-GROUP_ID = int(Kind.GROUP_ID)
-TOPIC_ID = int(Kind.TOPIC_ID)
-TOPIC_NAME = int(Kind.TOPIC_NAME)
-
 
 @dataclass(frozen=True, slots=True)
-class Beat(Kept):
-    """A heartbeat, as the worker's subscriptions know it."""
+class SentHeartbeat(Kept):
+    """The heartbeat that was sent, as the worker's regular expressions need it."""
 
     sent: heartbeat.Sent
 
@@ -38,9 +38,8 @@ class Beat(Kept):
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """KIP-848: a regex is evaluated here, over the names this client may see. Topics that cannot
-    exist are left out of a subscription, as Kafka lets a consumer name what does not exist, and
-    of the partitions that it owns: their topic is gone."""
+    """Forward the subscription without names that cannot exist, which Kafka lets a consumer name,
+    and the partitions owned without those of deleted topics."""
     plan, worker = exchange.plan, state.worker
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     spans = generic.request_spans(plan, buf, start, end)
@@ -48,7 +47,7 @@ def request(
     renamer.add([span for span in eased(spans) if span[0] in (GROUP_ID, TOPIC_ID)])
     refusals = renamer.refusals
     if refusals is not None and refusals.ids:
-        return generic.refuse(state, exchange, buf[start:end], refusals)
+        return generic.reject(state, exchange, buf[start:end], refusals)
     if refusals is not None and refusals.unknown_ids and not exchange.refreshed:
         return Refresh.TOPICS
     forbidden = _forbidden(state, spans)
@@ -66,7 +65,7 @@ def request(
     if isinstance(outcome, Denied):
         return generic.answer_error(exchange, buf[start:end], outcome)
     if outcome.sent is not None:
-        exchange.kept = Beat(outcome.sent)
+        exchange.kept = SentHeartbeat(outcome.sent)
     seen: set[bytes] = set()
     body = heartbeat.without_names(
         plan.version, outcome.body, lambda name: _unwanted(state, name, seen)
@@ -81,11 +80,11 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Learn that the membership has ended; topic ids are those that go with the names this client
-    subscribed to."""
+    """Note a membership that has ended; restore topic ids to those that go with the names this
+    client subscribed to."""
     plan = exchange.plan
     exchange.spelled = state.spelled
-    if isinstance(exchange.kept, Beat):
+    if isinstance(exchange.kept, SentHeartbeat):
         state.worker.regexes.on_response(plan.version, exchange.kept.sent, buf[start:end])
     spans = generic.response_spans(plan, buf, start, end)
     hidden = _hidden_ids(state, spans)
@@ -96,7 +95,7 @@ def response(
 
 
 def _hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
-    """The broker's topic ids of topics that this view may see under none of their names."""
+    """The broker's ids of topics that this view reaches under none of their names."""
     if not state.view.has_topic_ids:
         return set()
     index = state.worker.cluster.index
@@ -105,7 +104,7 @@ def _hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
 
 
 def _forbidden(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
-    """The names of a subscription that may not be described: one of them refuses it (KIP-848)."""
+    """The names of a subscription that ACLs deny: one of them rejects the heartbeat (KIP-848)."""
     if not state.access.authorizes:
         return None
     denied = {
@@ -125,26 +124,24 @@ def _flat_of(state: ConnectionState, name: str) -> bytes | None:
 
 
 def _unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:
-    """Whether a subscription does without this name: it names nothing, or what is ``seen``
-    already under another spelling."""
-    found = state.view.resolve(name.encode())
-    if isinstance(found, Denied) or found.flat in seen:
+    """Whether to leave a name out of a subscription: it names nothing, or a topic that was ``seen``
+    under another spelling."""
+    flat = _flat_of(state, name)
+    if flat is None or flat in seen:
         return True
-    seen.add(found.flat)
+    seen.add(flat)
     return False
 
 
-API = declare(
-    Api(
-        "ConsumerGroupHeartbeat",
-        (0, 1),
-        Do.REWRITE,
-        by_id=Do.CHECK,
-        why="regexes: evaluated here",
-        needs=Needs(topic=DESCRIBE, group=READ),
-        seen=(("assignment", "topic_partitions"),),
-        request=request,
-        response=response,
-        small_request=0,  # it may bring an expression to evaluate over all topics
-    )
+API = Api(
+    "ConsumerGroupHeartbeat",
+    (0, 1),
+    Do.REWRITE,
+    by_id=Do.CHECK,
+    why="regexes: evaluated here",
+    needs=Needs(topic=DESCRIBE, group=READ),
+    seen=(("assignment", "topic_partitions"),),
+    request=request,
+    response=response,
+    small_request=0,  # it may bring an expression to evaluate over all topics
 )

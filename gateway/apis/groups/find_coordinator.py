@@ -1,4 +1,9 @@
-"""FindCoordinator (API 10): where a group, or the transactions of an id, are coordinated."""
+"""FindCoordinator (API 10): the brokers that coordinate groups and transactional ids.
+
+Keys are rewritten as group or transactional ids, by the key type of the request, and need DESCRIBE;
+other key types are rejected. The response has the gateway's addresses in place of the brokers'; a
+coordinator without one is COORDINATOR_NOT_AVAILABLE, which clients retry.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from typing import Any
 from gateway.apis import generic
 from gateway.decision import Denied
 from gateway.error_codes import COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.broker_addresses import hidden_nodes
@@ -35,7 +40,7 @@ _NOT_AVAILABLE = {**_NOBODY, "error_code": COORDINATOR_NOT_AVAILABLE}
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Keys are group or transactional ids by their type, which may stand behind them."""
+    """Rewrite the keys by their type, which may stand behind them."""
     plan = exchange.plan
     spans = generic.request_spans(plan, buf, start, end)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
@@ -48,7 +53,7 @@ def request(
     renamer = generic.renamer_for(state, exchange)
     renamer.add(_typed(spans, key_type))
     if renamer.refusals is not None:
-        return generic.refuse(state, exchange, buf[start:end], renamer.refusals)
+        return generic.reject(state, exchange, buf[start:end], renamer.refusals)
     return renamer.edits
 
 
@@ -60,17 +65,13 @@ def response(
     spans = generic.response_spans(plan, buf, start, end)
     hidden = hidden_nodes(spans, state.addresses)
     if hidden:
-        buf = hide_nodes(plan.version, buf[start:end], hidden)
-        start, end = 0, len(buf)
-        spans = generic.response_spans(plan, buf, start, end)
-        return generic.whole(
-            buf, generic.restore(state, exchange, buf, start, end, _typed(spans, GROUP_KEY))
-        )
+        body = hide_nodes(plan.version, buf[start:end], hidden)
+        return generic.whole(body, response(state, exchange, body, 0, len(body)))
     return generic.restore(state, exchange, buf, start, end, _typed(spans, GROUP_KEY))
 
 
 def _typed(spans: list[Span], key_type: int) -> list[Span]:
-    """The spans with coordinator keys as what they are."""
+    """The spans with coordinator keys as group or transactional ids."""
     kind = TRANSACTIONAL_ID if key_type == TRANSACTION_KEY else GROUP_ID
     return [
         (kind, span[1], span[2], span[3]) if span[0] == COORDINATOR_KEY else span for span in spans
@@ -78,10 +79,7 @@ def _typed(spans: list[Span], key_type: int) -> list[Span]:
 
 
 def hide_nodes(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:
-    """A FindCoordinatorResponse in which these brokers coordinate nothing.
-
-    Clients retry COORDINATOR_NOT_AVAILABLE; the group may move. Raises ProtocolError.
-    """
+    """A FindCoordinatorResponse in which these brokers coordinate nothing. Raises ProtocolError."""
     response = messages.parse("FindCoordinatorResponse", version, body)
     if has_field(type(response), "coordinators"):
         shown = tuple(_shown(entry, hidden_node_ids) for entry in response.coordinators)
@@ -93,16 +91,14 @@ def _shown(entry: Any, hidden_node_ids: Collection[int]) -> Any:
     return changed(entry, _NOT_AVAILABLE) if entry.node_id in hidden_node_ids else entry
 
 
-API = declare(
-    Api(
-        "FindCoordinator",
-        (0, 6),
-        Do.REWRITE,
-        why="share group keys are denied",
-        needs=Needs(group=DESCRIBE, transactional_id=DESCRIBE),
-        items=(ItemShape("coordinator_keys", (), "coordinators", ("key",), _NOBODY, first=4),),
-        beside_error=_NOBODY,
-        request=request,
-        response=response,
-    )
+API = Api(
+    "FindCoordinator",
+    (0, 6),
+    Do.REWRITE,
+    why="share group keys are denied",
+    needs=Needs(group=DESCRIBE, transactional_id=DESCRIBE),
+    items=(ItemShape("coordinator_keys", (), "coordinators", ("key",), _NOBODY, first=4),),
+    beside_error=_NOBODY,
+    request=request,
+    response=response,
 )

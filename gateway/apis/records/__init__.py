@@ -1,1 +1,1 @@
-"""Producing and fetching, and what else asks for records and offsets of partitions."""
+"""Producing and fetching, producer ids, and offsets and records of partitions."""

@@ -1,22 +1,30 @@
-"""Fetch (API 1): sessions belong to their connection, record bytes pass (KIP-227).
+"""Fetch (API 1): names and ids of topics are rewritten and restored, record bytes are never
+touched.
 
-A broker serves any session to whoever names its id, so an id that was not given to this
-connection never reaches it: an incremental fetch with one is answered as by a broker that does not
-know it, a full one (epoch 0 or -1), which only ends a session, is forwarded without the id. A full
-fetch with a denied partition is sent without a session and its errors are put before the broker's
-topics; an incremental one gets FETCH_SESSION_ID_NOT_FOUND, and comes back as a full one.
+Needs READ on each topic; a replica id is rejected, since clients are not brokers. Fetch sessions
+(KIP-227) belong to their connection, while a broker serves any session to any client: a session id
+that was not given to this connection never reaches it. An incremental fetch with one gets
+FETCH_SESSION_ID_NOT_FOUND; a full one (epoch 0 or -1), which only ends a session, is forwarded
+without the id. A full fetch with a denied partition is forwarded without a session, its errors
+before the broker's topics; an incremental one gets FETCH_SESSION_ID_NOT_FOUND, and the client sends
+a full one.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from gateway.apis import generic
-from gateway.apis.counting import count_errors, note_denials
-from gateway.apis.records.fetch_sessions import SESSION_ERRORS, outside_a_session, without_session
+from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, count_errors, note_denials
 from gateway.decision import Denied
-from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION
-from gateway.exchanges.api import Api, declare
+from gateway.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    FETCH_SESSION_ID_NOT_FOUND,
+    FETCH_SESSION_TOPIC_ID_ERROR,
+    INVALID_FETCH_SESSION_EPOCH,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
@@ -25,7 +33,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape
 from gateway.rules.error_response import error_response
-from gateway.rules.nested import make
+from gateway.rules.nested import changed, make
 from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
 from gateway.views.access import READ
 from protocol import messages
@@ -39,58 +47,60 @@ REPLICA_ID: Final = int(Kind.REPLICA_ID)
 SESSION_ID: Final = int(Kind.SESSION_ID)
 SESSION_EPOCH: Final = int(Kind.SESSION_EPOCH)
 MAX_BYTES: Final = int(Kind.MAX_BYTES)
-TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
-TOPIC_ID: Final = int(Kind.TOPIC_ID)
-ERROR_CODE: Final = int(Kind.ERROR_CODE)
 RECORDS: Final = int(Kind.RECORDS)
 
 FETCH: Final = 1
 
-INITIAL_EPOCH: Final = 0
-FINAL_EPOCH: Final = -1
-"""A full fetch, which ends the session that it names; the first of them opens a new one."""
+NO_SESSION_EPOCH: Final = -1
+FULL_FETCHES: Final = (0, NO_SESSION_EPOCH)
+"""The epochs of fetches for the partitions that they name alone (FetchMetadata.isFull), which end
+the session that they name; 0 opens a new one. Any other epoch continues a session, or is wrong."""
 
-_NO_SESSION: Final = bytes(4)
+SESSION_ERRORS: Final = frozenset(
+    {FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR}
+)
+"""Errors of a fetch session, not of a partition (SessionErrorContext)."""
+
+NO_REPLICA: Final = Denied(
+    CLUSTER_AUTHORIZATION_FAILED, "Only brokers may fetch as replicas.", "replica"
+)
 
 NO_NAME: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The topic name is empty.", "names")
-"""The answer to a Fetch of an empty name, a broker's own."""
+"""A broker's own answer to an empty name."""
 
 
 class SessionGone(Kept):
-    """Marks an exchange whose client is told that its session is gone: it must not be opened again
-    by what the broker, which knows nothing of it, still answers."""
+    """Marks an exchange whose client gets FETCH_SESSION_ID_NOT_FOUND: the broker's response, which
+    is still to come, must not open the session again."""
 
 
 FIRST_WITH_SESSIONS: Final = 7
 
 SESSION_NAMES: Final = 10_000
-"""Names a session may have had; one with more begins anew with those it has (KIP-227)."""
+"""Topics a session may have had; one with more is ended, and the client begins anew (KIP-227)."""
 
 COLLECT_LIMIT: Final = 4 * 1024 * 1024
-"""Where names of several lengths are restored the response is collected, so it is asked for in
-pieces of at most this many bytes; one batch larger than that still comes whole (KIP-74)."""
-
-_COLLECT_LIMIT_BYTES: Final = COLLECT_LIMIT.to_bytes(4, "big")
+"""The most bytes to request where names of several lengths are restored, since that response is
+collected; a larger batch still comes whole (KIP-74)."""
 
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Check the session, rename or check the topics, and decide how the response will be read.
-
-    What :class:`gateway.rules.rename.RequestRenamer` decides of topics, in one loop: only a
-    request in which something is refused is given to it.
-    """
+    """Check the session, rewrite the topics as :class:`gateway.rules.rename.RequestRenamer` does,
+    but in one loop, and decide how the response will be read."""
     plan = exchange.plan
     spans = generic.request_spans(plan, buf, start, end)
     if _poses_as_replica(spans):
-        return generic.refuse_replica(state, exchange, buf[start:end])
+        # It could move the high watermark, if the broker trusts the gateway as another broker.
+        note_denials(state, exchange, Refusals(ids={b"replica_id": NO_REPLICA}))
+        return generic.answer_error(exchange, buf[start:end], NO_REPLICA)
     to_read, flexible = state.access.to_read, plan.flexible
     session_id, epoch = _session_of(spans)
     session = state.fetch_session(session_id)
     edits: list[Edit] = []
     if session_id and (session is None or len(session.spelled) > SESSION_NAMES):
-        if not _is_full(epoch):
+        if epoch not in FULL_FETCHES:
             state.fetch_session_closed(session_id)
             return _session_gone(state, exchange, buf[start:end])
         edits = _without_session(spans) if session is None else edits
@@ -102,18 +112,18 @@ def request(
         if kind == TOPIC_NAME:
             found = to_read(value)
             if isinstance(found, Denied) or spelled.setdefault(found.flat, value) != value:
-                return _refuse(state, exchange, buf, start, end, spans)
+                return _reject(state, exchange, buf, start, end, spans)
             lead = lead or found.flat
             if found.flat != value:
                 edits.append((at, stop, found.flat_compact if flexible else found.flat_legacy))
         elif kind == TOPIC_ID and value != NO_ID:
             owned = state.topic_of_id(READ, at, stop, value, spelled, edits)
             if owned is None:
-                return _refuse(state, exchange, buf, start, end, spans)
+                return _reject(state, exchange, buf, start, end, spans)
             lead = lead or owned
     exchange.spelled = spelled
     exchange.flow = state.flow(FETCH, plan.version, lead)
-    if session is not None and _is_full(epoch):
+    if session is not None and epoch in FULL_FETCHES:
         state.fetch_session_closed(session_id)
     return edits if _streams(exchange, spelled) else sorted(edits + _smaller(spans))
 
@@ -121,8 +131,8 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """A response that is here as a whole: most small ones are, and those that had to be collected
-    because their names change by different lengths."""
+    """Restore a response that has arrived as a whole: a small one, or one that was collected
+    because its names change by different lengths."""
     plan = exchange.plan
     spelled = exchange.spelled or {}
     edits: list[Edit] = []
@@ -158,8 +168,8 @@ def response(
 
 
 def recheck(state: ConnectionState, exchange: Exchange) -> None:
-    """The catalog has changed while a request is in flight: a Fetch whose names or ids lead
-    elsewhere now gets no records any more. What has begun to arrive was read before the change."""
+    """End a Fetch in flight whose names or ids lead elsewhere since the catalog changed. A response
+    that has begun to arrive was read before the change."""
     version = exchange.plan.version
     if exchange.plan.api_key != FETCH or exchange.answer or exchange.stream is not None:
         return
@@ -178,7 +188,7 @@ def recheck(state: ConnectionState, exchange: Exchange) -> None:
 
 
 def _session_of(spans: list[Span]) -> tuple[int, int]:
-    session_id, epoch = 0, FINAL_EPOCH
+    session_id, epoch = 0, NO_SESSION_EPOCH
     for kind, _, _, value in spans:
         if kind == SESSION_ID:
             session_id = value
@@ -187,31 +197,23 @@ def _session_of(spans: list[Span]) -> tuple[int, int]:
     return session_id, epoch
 
 
-def _is_full(epoch: int) -> bool:
-    """Whether a fetch is about the partitions that it names alone (FetchMetadata.isFull): any
-    other epoch is a later one of a session, or wrong."""
-    return epoch in (INITIAL_EPOCH, FINAL_EPOCH)
-
-
 def _without_session(spans: list[Span]) -> list[Edit]:
     for kind, start, stop, _ in spans:
         if kind == SESSION_ID:
-            return [(start, stop, _NO_SESSION)]
+            return [(start, stop, bytes(4))]
     return []
 
 
 def _streams(exchange: Exchange, spelled: dict[bytes, bytes]) -> bool:
-    """Whether the response's new size can be told from its topic count: by id nothing changes,
-    by name it can if restoring changes each name's length by the same.
+    """Whether the response's new size follows from its topic count: by id nothing changes, by name
+    it does if restoring changes the length of every name by the same.
 
-    Decided now, for later requests add to the names of the session.
+    Decided with the request, since later requests add to the names of the session.
     """
-    change = 0
-    if exchange.plan.version <= LAST_BY_NAME:
-        found = size_change(spelled, exchange.plan.flexible)
-        if found is None:
-            return False
-        change = found
+    by_id = exchange.plan.version > LAST_BY_NAME
+    change = 0 if by_id else size_change(spelled, exchange.plan.flexible)
+    if change is None:
+        return False
     exchange.streams = True
     exchange.name_change = change
     return True
@@ -228,7 +230,7 @@ def _poses_as_replica(spans: list[Span]) -> bool:
 def _smaller(spans: list[Span]) -> list[tuple[int, int, bytes]]:
     for kind, start, stop, value in spans:
         if kind == MAX_BYTES and value > COLLECT_LIMIT:
-            return [(start, stop, _COLLECT_LIMIT_BYTES)]
+            return [(start, stop, COLLECT_LIMIT.to_bytes(4, "big"))]
     return []
 
 
@@ -239,10 +241,10 @@ def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> An
     return Answer(error_response(API, plan.version, body, FETCH_SESSION_ID_NOT_FOUND))
 
 
-def _refuse(
+def _reject(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
 ) -> Outcome:
-    """Answer for what is refused: with the rest outside any session, or by ending the session."""
+    """Reject what is denied: forward the rest outside any session, or end the session."""
     session_id, epoch = _session_of(spans)
     session = state.fetch_session(session_id)
     renamer = generic.renamer_for(state, exchange)
@@ -261,7 +263,7 @@ def _refuse(
         return again
     note_denials(state, exchange, refusals)
     state.fetch_session_closed(session_id)
-    if not _is_full(epoch):
+    if epoch not in FULL_FETCHES:
         return _session_gone(state, exchange, body)
     plan = exchange.plan
     split = partial.split(API, plan.version, body, refusals.topics, refusals.aliases)
@@ -282,35 +284,45 @@ def _refuse(
     return Forward(plan, splice(split.body, 0, len(split.body), edits))
 
 
+def without_session(request: Any, *_: object) -> Any:
+    """A FetchRequest that lost topics, outside its session, which would remember the topics left
+    and so never report the denied ones again."""
+    outside = {"session_id": 0, "session_epoch": NO_SESSION_EPOCH, "forgotten_topics_data": ()}
+    return changed(request, outside)
+
+
+def outside_a_session(response: Any) -> Any:
+    """A FetchResponse that names no session."""
+    return changed(response, {"session_id": 0})
+
+
 def _answers_partitions(version: int, code: int) -> bool:
-    """Old clients look at the partitions only, but Kafka names them only where it knows their
-    names (up to v12), and not for what is said of a session."""
+    """Whether partitions are named beside an error of the whole: old clients look only at them, but
+    Kafka knows their names only up to v12, and an error of a session is of no partition."""
     return version <= LAST_BY_NAME and code not in SESSION_ERRORS
 
 
-API = declare(
-    Api(
-        "Fetch",
-        (4, 15),
-        Do.REWRITE,
-        by_id=Do.CHECK,
-        why="v16 puts addresses behind the records",
-        needs=Needs(topic=READ),
-        topics=(
-            TopicShape(
-                Topics("topics", name="topic", partitions="partitions", index="partition"),
-                Topics("responses", name="topic", partitions="partitions", index="partition_index"),
-                {"high_watermark": -1, "aborted_transactions": (), "records": b""},
-                one_spelling=True,
-                adjusted=without_session,
-                merged=outside_a_session,
-            ),
+API = Api(
+    "Fetch",
+    (4, 15),
+    Do.REWRITE,
+    by_id=Do.CHECK,
+    why="v16 puts addresses behind the records",
+    needs=Needs(topic=READ),
+    topics=(
+        TopicShape(
+            Topics("topics", name="topic", partitions="partitions", index="partition"),
+            Topics("responses", name="topic", partitions="partitions", index="partition_index"),
+            {"high_watermark": -1, "aborted_transactions": (), "records": b""},
+            one_spelling=True,
+            adjusted=without_session,
+            merged=outside_a_session,
         ),
-        items_too=_answers_partitions,
-        request=request,
-        response=response,
-        # Records cost nothing, and items a microsecond.
-        small_request=16 * KIB,
-        small_response=256 * KIB,
-    )
+    ),
+    items_too=_answers_partitions,
+    request=request,
+    response=response,
+    # Records cost nothing, and items a microsecond.
+    small_request=16 * KIB,
+    small_response=256 * KIB,
 )

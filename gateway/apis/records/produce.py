@@ -1,22 +1,27 @@
-"""Produce (API 0): the head is walked, the record bytes pass.
+"""Produce (API 0): names and ids of topics are rewritten, record bytes are never touched.
 
-With one topic and one partition, which is what producers under load send most, everything
-that names something stands before the records: the head is enough, and the records need not
-even have arrived. Otherwise the whole request is walked (collected by the session, bounded).
+Needs WRITE on each topic, and on the transactional id of transactional batches. Denied topics, and
+those whose producer guarantee (KIP-679) the request does not meet, get an error for each partition
+and the rest is forwarded; with acks=0 the connection ends in their place. Versions 0 to 2 are
+advertised for librdkafka (KIP-896) and always rejected.
+
+With one topic and one partition, which producers under load send most, all names stand before the
+records: the head is enough to decide, before the records have arrived. Any other request is
+collected by the session (bounded) and walked whole.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from gateway.apis import generic, idempotent_write
-from gateway.apis.counting import count_batches, count_not_taken
-from gateway.apis.records import produce_legacy, produce_refusals, weak_producers
-from gateway.apis.records.produce_refusals import transactional_denial
-from gateway.apis.records.producer_guarantee import ACKS_ALL, ACKS_NONE
+from gateway.apis import generic
+from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, discount_rejected
+from gateway.apis.records import init_producer_id, produce_rejections, producer_guarantee
+from gateway.apis.records.produce_rejections import transactional_denial
+from gateway.apis.records.producer_guarantee import ACKS_ALL, count_request
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import REQUIRE_IDEMPOTENCE
@@ -30,15 +35,9 @@ from protocol.records import BATCH_HEADER_SIZE, batch_facts
 from protocol.splice import Edit
 from protocol.walkers import Span
 
-TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
-TOPIC_ID: Final = int(Kind.TOPIC_ID)
 TRANSACTIONAL_ID: Final = int(Kind.TRANSACTIONAL_ID)
 ACKS: Final = int(Kind.ACKS)
 RECORDS: Final = int(Kind.RECORDS)
-ERROR_CODE: Final = int(Kind.ERROR_CODE)
-
-
-PRODUCE: Final = 0
 
 EMPTY_TAGS: Final = 3
 """Bytes of the tagged fields of partition, topic and request where there are none."""
@@ -48,8 +47,8 @@ NOT_PLAIN: Final = "Produce request has tagged fields behind its records that do
 
 
 def tail_size(plan: Plan) -> int:
-    """Bytes behind the records of a request with one topic and one partition, neither of which has
-    tagged fields, nor has the request: then all of them are zero."""
+    """Bytes behind the records of a request with one topic and one partition, where nothing has
+    tagged fields: all of them are zero."""
     return EMPTY_TAGS if plan.flexible else 0
 
 
@@ -59,10 +58,10 @@ def head(
     """Edits for everything before the records of a request with one topic and one partition, which
     ends at ``frame_end`` and has arrived as far as ``end``.
 
-    None when the whole request is needed: it has more of them, something in it is refused, or there
+    None when the whole request is needed: it has more of them, something in it is denied, or there
     is room for more than :func:`tail_size` behind the records. Raises TruncatedError while the
-    head, or what tells how many records there are, has not arrived, ProtocolError for records that
-    go on after the request."""
+    head, or the header of the batch, has not arrived, ProtocolError for records that go on after
+    the request."""
     segments = exchange.plan.request_segments
     assert segments is not None
     spans: list[Span] = []
@@ -87,20 +86,21 @@ def head(
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """A whole request."""
+    """Decide a whole request."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     edits = _rename(state, exchange, buf, end, spans)
     if edits is not None:
         return edits
-    return produce_refusals.refuse(state, exchange, buf, start, end, spans)
+    return produce_rejections.reject(state, exchange, buf, start, end, spans)
 
 
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes | None:
-    """Restore the names; whatever else a response holds is left to the generic handler."""
+    """Restore the names; a response with errors or virtual topic ids is left to generic
+    handling."""
     if exchange.swallowed:
-        weak_producers.swallow(state, exchange, buf, start, end)
+        producer_guarantee.swallow(state, exchange, buf, start, end)
         return None
     plan = exchange.plan
     spans = generic.response_spans(plan, buf, start, end)
@@ -117,19 +117,14 @@ def response(
 
 
 def _restored(
-    state: ConnectionState,
-    exchange: Exchange,
-    buf: bytes,
-    start: int,
-    end: int,
-    spans: list[Span],
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
 ) -> list[Edit] | bytes:
-    """A response with errors or topic ids in it."""
-    count_not_taken(state, exchange, buf, spans)
+    """Restore a response with errors or topic ids in it."""
+    discount_rejected(state, exchange, buf, spans)
     for kind, _, _, value in spans:
         if kind == ERROR_CODE and value == CLUSTER_AUTHORIZATION_FAILED:
-            idempotent_write.warn(state)
-            body = idempotent_write.explained(exchange.plan.version, buf[start:end])
+            init_producer_id.warn_of_missing_grant(state)
+            body = init_producer_id.explain_missing_grant(exchange.plan.version, buf[start:end])
             return generic.restored_body(state, exchange, body)
     return generic.restore(state, exchange, buf, start, end, spans)
 
@@ -137,9 +132,9 @@ def _restored(
 def _rename(
     state: ConnectionState, exchange: Exchange, buf: bytes, end: int, spans: list[Span]
 ) -> list[Edit] | None:
-    """Edits for the spans, counted on the flow of each topic; None where something is refused.
+    """Edits for the spans, counted on the flow of each topic; None where something is denied.
 
-    What :class:`gateway.rules.rename.RequestRenamer` decides, in one loop: this is the hottest
+    Decides as :class:`gateway.rules.rename.RequestRenamer` does, in one loop: this is the hottest
     path of all.
     """
     plan = exchange.plan
@@ -182,14 +177,14 @@ def _rename(
     weak = guarantee and (acks != ACKS_ALL or guarantee & REQUIRE_IDEMPOTENCE)
     if (
         weak
-        and not weak_producers.may_pass(
+        and not producer_guarantee.is_met(
             state, exchange, buf, end, guarantee, batches, acks, acks_at, edits
         )
     ) or not _by_one_name(state, buf, end, batches, called):
         return None
     exchange.spelled = spelled
     exchange.spelled_ids = ids
-    _count(state, exchange, buf, end, batches, acks)
+    count_request(state, exchange, buf, end, batches, acks)
     return edits
 
 
@@ -200,8 +195,8 @@ def _by_one_name(
     batches: list[tuple[bytes, int, int]],
     called: dict[bytes, bytes],
 ) -> bool:
-    """Whether every topic whose batches have sequence numbers, or have yet to arrive and may have,
-    goes by the name or id it was produced to before."""
+    """Whether every topic that was produced to under another name or id before has batches without
+    sequence numbers alone: the producer counts those by name, the broker by topic."""
     by_flat: dict[bytes, list[tuple[int, int]]] | None = None
     for flat, value in called.items():
         if state.produced_as(flat, value) != value:
@@ -216,57 +211,31 @@ def _by_one_name(
     return True
 
 
-def _count(
-    state: ConnectionState,
-    exchange: Exchange,
-    buf: bytes,
-    end: int,
-    batches: list[tuple[bytes, int, int]],
-    acks: int,
-) -> None:
-    """Count a request that is sent on: its batches (flat topic, where it begins, where it ends),
-    and what it asks of the broker."""
-    idempotent = count_batches(state, exchange, buf, end, batches)
-    flow = exchange.flow
-    assert flow is not None
-    if acks == ACKS_ALL:
-        flow.acks_all += 1
-        if idempotent:
-            return
-    elif acks == ACKS_NONE:
-        flow.acks0 += 1
-    else:
-        flow.acks1 += 1
-    weak_producers.count(exchange, flow, acks, idempotent)
-
-
-def _old_refusal(version: int, body: bytes, code: int) -> bytes | None:
+def _reject_old(version: int, body: bytes, code: int) -> bytes | None:
     """Versions 0 to 2 have no message definition any more."""
-    old = version in produce_legacy.VERSIONS
-    return produce_legacy.refuse(version, body, code) if old else None
+    old = version in produce_rejections.OLD_VERSIONS
+    return produce_rejections.reject_old(version, body, code) if old else None
 
 
-API = declare(
-    Api(
-        "Produce",
-        (3, 13),
-        Do.REWRITE,
-        by_id=Do.CHECK,
-        needs=Needs(topic=WRITE),
-        topics=(
-            TopicShape(
-                Topics("topic_data", partitions="partition_data", index="index"),
-                Topics("responses", partitions="partition_responses", index="index"),
-                {"base_offset": -1},
-                one_spelling=True,
-            ),
+API = Api(
+    "Produce",
+    (3, 13),
+    Do.REWRITE,
+    by_id=Do.CHECK,
+    needs=Needs(topic=WRITE),
+    topics=(
+        TopicShape(
+            Topics("topic_data", partitions="partition_data", index="index"),
+            Topics("responses", partitions="partition_responses", index="index"),
+            {"base_offset": -1},
+            one_spelling=True,
         ),
-        refusal=_old_refusal,
-        lowest=lambda broker: broker,
-        request=request,
-        response=response,
-        # Their records cost nothing.
-        small_request=128 * KIB,
-        small_response=16 * KIB,
-    )
+    ),
+    refusal=_reject_old,
+    lowest=lambda broker: broker,
+    request=request,
+    response=response,
+    # Their records cost nothing.
+    small_request=128 * KIB,
+    small_response=16 * KIB,
 )

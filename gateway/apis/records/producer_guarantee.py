@@ -1,7 +1,8 @@
-"""The producer guarantee (KIP-679): what a topic's producers are held to, and what they are told.
+"""The producer guarantee (KIP-679): the acks and the idempotence that policies require of
+producers.
 
-``acks`` is one value for a whole request, so what one topic asks for holds for all that the request
-is sent on with. Whether a producer is idempotent stands in the header of its batches (KIP-98).
+``acks`` is one value for a whole request, so what one topic requires holds for all that the request
+is forwarded with. Whether a producer is idempotent stands in the header of its batches (KIP-98).
 """
 
 from __future__ import annotations
@@ -10,28 +11,36 @@ from collections.abc import Iterable
 from struct import Struct
 from typing import Final
 
+from gateway.apis import generic
+from gateway.apis.counting import ERROR_CODE, PRODUCE, TOPIC_ID, TOPIC_NAME, count_batches
+from gateway.apis.records import init_producer_id
 from gateway.decision import Denied
-from gateway.error_codes import POLICY_VIOLATION
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION
+from gateway.exchanges.exchange import Exchange, Unanswerable
+from gateway.exchanges.state import ConnectionState
+from gateway.flows import Flow, weak_key
+from gateway.kafka_names import error_name
 from gateway.policies.tree import (
     BUILT_IN,
     DEFAULT_NAMESPACE,
     EVERYWHERE,
     REQUIRE_ACKS,
     REQUIRE_IDEMPOTENCE,
+    UPGRADE_ACKS,
 )
 from gateway.views.view import View
 from protocol.errors import TruncatedError
 from protocol.records import BATCH_HEADER_SIZE, batch_facts, is_older_format
+from protocol.splice import Edit
 
 ACKS_ALL: Final = -1
 ACKS_NONE: Final = 0
 WEAK_ACKS: Final = frozenset({0, 1})
-"""What is less than all. Other values are no acks at all: the broker refuses them."""
+"""Less than acks=all. A broker rejects all other values."""
 
 LEAST_TIMEOUT_MS: Final = 30_000
-"""Milliseconds that a broker waits for its replicas at least, where acks were raised: the default
-of producers (request.timeout.ms). One that asks for acks=0 or acks=1 may ask for less without
-harm, as brokers look at it with acks=all only."""
+"""The least timeout_ms where acks were raised: the default of producers (request.timeout.ms). One
+that sends acks=0 or acks=1 may send less without harm, as brokers use it with acks=all only."""
 
 _ACKS_AND_TIMEOUT: Final = Struct(">hi")
 RAISED_SIZE: Final = _ACKS_AND_TIMEOUT.size
@@ -48,19 +57,69 @@ _SETTERS: Final = {
 }
 _OF_A_NAMESPACE: Final = "policies.namespaces."
 
+_NOT_IDEMPOTENT_OBSERVED: Final = weak_key("not_idempotent", "observed")
+_ACKS_0_OBSERVED: Final = weak_key("acks0", "observed")
+_ACKS_0_UPGRADED: Final = weak_key("acks0", "upgraded")
+_ACKS_1_OBSERVED: Final = weak_key("acks1", "observed")
+_ACKS_1_UPGRADED: Final = weak_key("acks1", "upgraded")
+
+_NEAR: Final = 64
+"""Bytes between two edits that are better made as one."""
+
+
+def is_met(
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    end: int,
+    flags: int,
+    batches: list[Batch],
+    acks: int,
+    acks_at: int,
+    edits: list[Edit],
+) -> bool:
+    """Whether a request meets ``flags``, which its topics require together.
+
+    Adds the edit that raises its ``acks``, which stand at ``acks_at``, to ``edits`` where they have
+    to be. Raises TruncatedError where the header of a batch has yet to arrive.
+    """
+    weak = acks in WEAK_ACKS
+    if weak and flags & REQUIRE_ACKS:
+        return False
+    if flags & REQUIRE_IDEMPOTENCE and not_idempotent(state.view, buf, end, batches):
+        return False
+    if weak and flags & UPGRADE_ACKS:
+        _raise_acks(buf, acks_at, edits)
+        exchange.upgraded = True
+    return True
+
+
+def _raise_acks(buf: bytes, at: int, edits: list[Edit]) -> None:
+    """Add the edit of the acks at ``at``, and of the timeout behind them, to others, which are
+    sorted. The topic mostly follows soon: then the two are made one edit, since a frame with one
+    leaves in one piece."""
+    behind, strongest = at + RAISED_SIZE, raised(buf, at)
+    if edits:
+        start, stop, new = edits[0]
+        if at < start <= at + _NEAR:
+            edits[0] = (at, stop, strongest + buf[behind:start] + new)
+            return
+    edits.append((at, behind, strongest))
+    edits.sort()
+
 
 def raised(buf: bytes, at: int) -> bytes:
-    """What stands in a request instead of the acks at ``at``, and of the timeout behind them."""
+    """The bytes that replace the acks at ``at`` and the timeout behind them."""
     _, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(buf, at)
     return _ACKS_AND_TIMEOUT.pack(ACKS_ALL, max(timeout_ms, LEAST_TIMEOUT_MS))
 
 
-def holds_back(view: View, flat: bytes, acks: int) -> Denied | None:
-    """Why a topic does not take a request with these acks; None: it does."""
+def acks_denial(view: View, flat: bytes, acks: int) -> Denied | None:
+    """Why a topic rejects a request with these acks; None where it does not."""
     if acks not in WEAK_ACKS or not view.guarantee_of(flat) & REQUIRE_ACKS:
         return None
     source = view.policies.guarantee(_namespace(view, flat)).acks_source
-    topic, setter = _told(view, flat, source)
+    topic, setter = _topic_and_setter(view, flat, source)
     why = (
         f"{topic} is written with acks=all only, and this request has acks={acks}"
         f" (policies: producer.acks{setter}); set acks=all in the producer."
@@ -69,12 +128,13 @@ def holds_back(view: View, flat: bytes, acks: int) -> Denied | None:
 
 
 def not_idempotent(view: View, buf: bytes, end: int, batches: Iterable[Batch]) -> set[bytes]:
-    """The flat names of topics that take idempotent producers only, and batches of which are from
-    another one. Raises TruncatedError where a header that says so has not arrived by ``end``.
+    """The flat names of topics that require idempotent producers and have a batch of another one.
+
+    Raises TruncatedError where the header of such a batch has not arrived by ``end``.
     """
     found: set[bytes] = set()
     for flat, start, stop in batches:
-        # Without records there is no batch: the broker has a word for that.
+        # Null records are no batch: the broker rejects them.
         if stop <= start or not view.guarantee_of(flat) & REQUIRE_IDEMPOTENCE:
             continue
         if stop > end and end - start < BATCH_HEADER_SIZE:
@@ -86,7 +146,7 @@ def not_idempotent(view: View, buf: bytes, end: int, batches: Iterable[Batch]) -
 
 
 def idempotence_denial(view: View, flat: bytes, *, older: bool) -> Denied:
-    """What the producer of such a batch is told; ``older``: it is of a format without producers."""
+    """Why a topic rejects such a batch; ``older``: of a format that knows no producers."""
     source = view.policies.guarantee(_namespace(view, flat)).idempotence_source
     if older:
         what = "and this record batch is of magic 0 or 1, which knows none"
@@ -94,7 +154,7 @@ def idempotence_denial(view: View, flat: bytes, *, older: bool) -> Denied:
     else:
         what = "and this record batch is not of one"
         advice = "set enable.idempotence=true in the producer"
-    topic, setter = _told(view, flat, source)
+    topic, setter = _topic_and_setter(view, flat, source)
     why = (
         f"{topic} takes records of idempotent producers only, {what}"
         f" (policies: producer.idempotence{setter}); {advice}."
@@ -102,8 +162,8 @@ def idempotence_denial(view: View, flat: bytes, *, older: bool) -> Denied:
     return Denied(POLICY_VIOLATION, why, "producer_guarantee")
 
 
-def older_format(buf: bytes, end: int, flat: bytes, batches: Iterable[Batch]) -> bool:
-    """Whether a topic is sent records of a format before KIP-98."""
+def has_older_format(buf: bytes, end: int, flat: bytes, batches: Iterable[Batch]) -> bool:
+    """Whether a topic has a batch of a format before KIP-98."""
     return any(
         topic == flat and is_older_format(buf, start, min(end, stop))
         for topic, start, stop in batches
@@ -114,16 +174,103 @@ def _namespace(view: View, flat: bytes) -> str:
     return view.snapshot.owner(flat.decode(errors="replace")).namespace
 
 
-def _told(view: View, flat: bytes, source: str) -> tuple[str, str]:
-    """How a topic is called, and who set its rule. Whoever sees it by an alias alone is not told
-    where it is, so not by a namespace around it either."""
+def _topic_and_setter(view: View, flat: bytes, source: str) -> tuple[str, str]:
+    """The topic's name in the view and the policy's place in the configuration. A view that reaches
+    the topic by an alias alone must learn neither its name nor the namespaces around it."""
     shown = view.spell(flat)
     if shown is None:
         return "This topic", ""
-    return f"Topic '{shown.decode()}'", f", {_setter(source)}"
-
-
-def _setter(source: str) -> str:
+    setter = _SETTERS.get(source, source)
     if source.startswith(_OF_A_NAMESPACE):
-        return f"set by namespace '{source.removeprefix(_OF_A_NAMESPACE)}'"
-    return _SETTERS.get(source, source)
+        setter = f"set by namespace '{source.removeprefix(_OF_A_NAMESPACE)}'"
+    return f"Topic '{shown.decode()}'", f", {setter}"
+
+
+def count_request(
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    end: int,
+    batches: list[Batch],
+    acks: int,
+) -> None:
+    """Count a request that is forwarded: its batches, its acks, and what falls short of the
+    strongest guarantee."""
+    idempotent = count_batches(state, exchange, buf, end, batches)
+    flow = exchange.flow
+    assert flow is not None
+    if acks == ACKS_ALL:
+        flow.acks_all += 1
+        if idempotent:
+            return
+    elif acks == ACKS_NONE:
+        flow.acks0 += 1
+    else:
+        flow.acks1 += 1
+    flows = (flow,) if exchange.others is None else _one_per_namespace([flow, *exchange.others])
+    if acks in WEAK_ACKS:
+        key = _acks_key(exchange, acks)
+        for each in flows:
+            each.weak[key] = each.weak.get(key, 0) + 1
+    if not idempotent:
+        for each in flows:
+            weak = each.weak
+            weak[_NOT_IDEMPOTENT_OBSERVED] = weak.get(_NOT_IDEMPOTENT_OBSERVED, 0) + 1
+
+
+def _acks_key(exchange: Exchange, acks: int) -> str:
+    """The key that weak acks are counted by. Marks an exchange of acks=0: the broker does not
+    respond, or its response is not for the client."""
+    if acks:
+        return _ACKS_1_UPGRADED if exchange.upgraded else _ACKS_1_OBSERVED
+    if exchange.upgraded:
+        exchange.swallowed = True
+        return _ACKS_0_UPGRADED
+    exchange.silent = True
+    return _ACKS_0_OBSERVED
+
+
+def count_rejected(flows: Iterable[Flow], what: str) -> None:
+    """Count a rejected request once for each namespace of these flows, by what is weak in it."""
+    key = weak_key(what, "refused")
+    for flow in _one_per_namespace(flows):
+        flow.weak[key] = flow.weak.get(key, 0) + 1
+
+
+def _one_per_namespace(flows: Iterable[Flow]) -> tuple[Flow, ...]:
+    """The first flow of each namespace."""
+    found: dict[str, Flow] = {}
+    for flow in flows:
+        found.setdefault(flow.namespace, flow)
+    return tuple(found.values())
+
+
+def swallow(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> None:
+    """Keep a response from a client that sent acks=0 and expects none.
+
+    Raises Unanswerable where it holds an error: as Kafka does, the connection is closed, so that
+    the producer notices at all (KafkaApis: handleProduceRequest).
+    """
+    exchange.response_size = 0
+    flat = topic = b""
+    failed: tuple[bytes, int] | None = None
+    index = state.worker.cluster.index
+    for kind, _, _, value in generic.response_spans(exchange.plan, buf, start, end):
+        if kind == TOPIC_NAME:
+            flat, topic = value, (exchange.spelled or {}).get(value, b"")
+        elif kind == TOPIC_ID:
+            flat = index.name_of(value) or b""
+            topic = state.view.spell(flat) or b""
+        elif kind == ERROR_CODE:
+            # Not on the flow of the request: that may have been collected by now.
+            errors = state.flow(PRODUCE, exchange.plan.version, flat).errors
+            errors[value] = errors.get(value, 0) + 1
+            failed = failed or (topic, value)
+            if value == CLUSTER_AUTHORIZATION_FAILED:
+                init_producer_id.warn_of_missing_grant(state)
+    if failed is not None:
+        name, code = failed
+        raise Unanswerable(
+            f"Produce with acks=0, forwarded as acks=all, failed with {error_name(code)}"
+            f" for topic {name.decode(errors='replace')!r}"
+        )

@@ -1,7 +1,8 @@
-"""SaslHandshake (API 17) and SaslAuthenticate (API 36) on an open connection (KIP-368).
+"""SaslHandshake (API 17) and SaslAuthenticate (API 36): re-authentication (KIP-368).
 
-They prolong a session; who a client is has been settled before there was a connection here
-(``gateway.auth.login``). Where that is not asked, Kafka's answer is ILLEGAL_SASL_STATE.
+The first login of a connection is over before its requests come here (``gateway.auth.login``). The
+gateway answers both APIs itself; where clients log in by pass-through it repeats the exchange with
+the broker. A listener without SASL answers ILLEGAL_SASL_STATE, as Kafka does.
 """
 
 from __future__ import annotations
@@ -10,30 +11,23 @@ import asyncio
 from time import monotonic
 from typing import Final
 
-from gateway.auth.exchange import (
-    AUTHENTICATE,
-    HANDSHAKE,
-    handshake_answer,
-    illegal_state,
-    parse,
-)
+from gateway.auth.exchange import AUTHENTICATE, HANDSHAKE, handshake_answer, illegal_state, parse
 from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Unanswerable, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do
-from protocol.errors import ProtocolError
 
 _FIRST_WITH_REQUESTS: Final = 1
-"""SaslHandshake v0 is followed by bare tokens, which have no place among requests."""
+"""SaslHandshake v0 is followed by bare tokens, which cannot be told from requests here."""
 
 
 def handshake(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """Begin a re-authentication."""
-    version = _counted(state, exchange)
+    version = _count_and_version(state, exchange)
     mechanism = parse(HANDSHAKE, version, buf[start:end]).mechanism
     listener = state.worker.sasl.get(state.source.listener)
     if listener is None:
@@ -54,13 +48,13 @@ def handshake(
 def authenticate(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """One token. It is work, so that requests behind it wait for its outcome; what becomes of
-    the connection then, the connection sees to."""
-    version = _counted(state, exchange)
+    """Take one token. It is ``Work``, so that later requests wait for the outcome; the connection
+    itself acts on it."""
+    version = _count_and_version(state, exchange)
     token = parse(AUTHENTICATE, version, buf[start:end]).auth_bytes
     reauth = state.reauth
     if reauth is None or reauth.over:
-        text = "SaslAuthenticate comes behind SaslHandshake."
+        text = "SaslAuthenticate needs a SaslHandshake before it."
         return Answer(illegal_state(AUTHENTICATE, version, text))
 
     async def run() -> bytes:
@@ -78,36 +72,23 @@ def authenticate(
     return Work(run)
 
 
-def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> bytes:
-    """A broker is never asked."""
-    raise ProtocolError("the broker answered a login that it was not asked for")
-
-
-def _counted(state: ConnectionState, exchange: Exchange) -> int:
+def _count_and_version(state: ConnectionState, exchange: Exchange) -> int:
     plan = exchange.plan
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     return plan.version
 
 
-SASL_HANDSHAKE = declare(
-    Api(
-        "SaslHandshake",
-        (0, 1),
-        Do.ANSWER,
-        why="on an open connection: KIP-368",
-        request=handshake,
-        response=response,
-    )
+SASL_HANDSHAKE = Api(
+    "SaslHandshake",
+    (0, 1),
+    Do.ANSWER,
+    why="on an open connection: KIP-368",
+    request=handshake,
 )
-
-
-SASL_AUTHENTICATE = declare(
-    Api(
-        "SaslAuthenticate",
-        (0, 2),
-        Do.ANSWER,
-        why="on an open connection: KIP-368",
-        request=authenticate,
-        response=response,
-    )
+SASL_AUTHENTICATE = Api(
+    "SaslAuthenticate",
+    (0, 2),
+    Do.ANSWER,
+    why="on an open connection: KIP-368",
+    request=authenticate,
 )

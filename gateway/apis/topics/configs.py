@@ -1,27 +1,28 @@
-"""Describe-, Alter- and IncrementalAlterConfigs (APIs 32, 33, 44): topics and namespaces; all other
-resources are refused."""
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs (APIs 32, 33 and 44): the configs of
+topics and namespaces; all other resources are rejected, since a broker's configs hold its
+addresses.
+
+Topic names are rewritten. Describing needs DESCRIBE_CONFIGS on the resource and altering
+ALTER_CONFIGS. Where a request names a namespace, a topic in one or a virtual config
+(``gateway.…``), or alters a topic while there are policies, the gateway carries it out itself.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from gateway.apis import generic
-from gateway.apis.counting import note_denials
-from gateway.apis.own_changes import (
-    TOPIC_NAME,
-    VIRTUAL,
-    Change,
-    change,
-    concerns_namespaces,
-    name_refusals,
-)
+from gateway.apis.counting import TOPIC_NAME, note_denials
+from gateway.apis.own_changes import VIRTUAL, change, concerns_namespaces, name_refusals
 from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.access import TOPIC_RESOURCE, check_resource
 from gateway.rules.declaration import Do, ItemShape
-from gateway.rules.item_lists import ConfigResource, merge_items, split_items
+from gateway.rules.item_lists import ConfigResource
 from gateway.rules.rename import Refusals
 from protocol import messages
 from protocol.entities import Kind
@@ -29,16 +30,16 @@ from protocol.pausing import eased
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
-DESCRIBE = "DescribeConfigs"
+DESCRIBE, ALTER, INCREMENTAL_ALTER = "DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs"
 
 _DEFAULT_TOPICS = Denied(INVALID_REQUEST, "Default topic resources are not allowed.", "names")
 NO_NAME = {
     DESCRIBE: Denied(INVALID_TOPIC_EXCEPTION, "The topic name is empty.", "names"),
-    "AlterConfigs": _DEFAULT_TOPICS,
-    "IncrementalAlterConfigs": _DEFAULT_TOPICS,
+    ALTER: _DEFAULT_TOPICS,
+    INCREMENTAL_ALTER: _DEFAULT_TOPICS,
 }
-"""The answers for a topic without a name, a broker's own: to change its configs would be to change
-the defaults of all topics, which are no topic's (ConfigResource)."""
+"""A broker's own answers to an empty topic name, which would mean the defaults of all topics
+(ConfigResource)."""
 
 _NAMED_BY = ("resource_type", "resource_name")
 
@@ -49,23 +50,20 @@ RESOURCE_NAME = int(Kind.RESOURCE_NAME)
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Describe, Alter and IncrementalAlterConfigs: topics are renamed, all else is refused."""
+    """Forward topics under their flat names, or carry the request out; reject all else."""
     plan = exchange.plan
     spans = generic.request_spans(plan, buf, start, end)
     if not exchange.refreshed:
         return Refresh.CATALOG
     body = buf[start:end]
-    asked = messages.parse(f"{plan.name}Request", plan.version, body)
-    forbidden = admin_rights.configs(state.access, plan.name, asked.resources)
+    requested = messages.parse(f"{plan.name}Request", plan.version, body)
+    forbidden = admin_rights.configs(state.access, plan.name, requested.resources)
     if forbidden:
-        topics = {name: why for (_, name), why in forbidden.items()}
-        note_denials(state, exchange, Refusals(topics=topics))
-        kept = split_items(plan.api, plan.version, body, forbidden)
-        if kept.body is None:
-            return Answer(merge_items(kept.kept, None))
-        exchange.then(lambda answer: merge_items(kept.kept, answer))
-        body = kept.body
-        spans = generic.request_spans(plan, body, 0, len(body))
+        note_denials(state, exchange, _refusals(forbidden))
+        left = generic.without_items(exchange, body, forbidden)
+        if isinstance(left, Answer):
+            return left
+        body, spans = left, generic.request_spans(plan, left, 0, len(left))
     # At the broker a change could wait until the topic was moved to where policies apply.
     done_here = plan.name != DESCRIBE and state.worker.judge.policies.judges
     if VIRTUAL in body or any(
@@ -74,22 +72,24 @@ def request(
     ):
         refused = name_refusals(state, _as_topics(spans))
         refused = {name: why.told() for name, why in refused.items()}
-        done_by = _config_change(state, plan.name)
-        return change(state, exchange, done_by, body, refused)
+        changes = state.worker.changes
+        carry_out = {
+            DESCRIBE: changes.describe_configs,
+            ALTER: changes.alter_configs,
+            INCREMENTAL_ALTER: changes.incremental_alter_configs,
+        }[plan.name]
+        return change(state, exchange, carry_out, body, refused)
     denied, aliases = _resource_refusals(state, spans, NO_NAME[plan.name])
-    refusals = Refusals(topics={name: why for (_, name), why in denied.items()})
-    again = generic.look_again(exchange, refusals)
+    again = generic.look_again(exchange, _refusals(denied))
     if again is not None:
         return again
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     if denied or aliases:
-        note_denials(state, exchange, refusals)
-        split = split_items(plan.api, plan.version, body, denied, aliases)
-        if split.body is None:
-            return Answer(merge_items(split.kept, None))
-        exchange.then(lambda answer: merge_items(split.kept, answer))
-        body = split.body
-    spans = generic.request_spans(plan, body, 0, len(body))
+        note_denials(state, exchange, _refusals(denied))
+        left = generic.without_items(exchange, body, denied, aliases)
+        if isinstance(left, Answer):
+            return left
+        body, spans = left, generic.request_spans(plan, left, 0, len(left))
     renamer = generic.renamer_for(state, exchange)
     renamer.add(_as_topics(spans))
     return Forward(plan, splice(body, 0, len(body), renamer.edits))
@@ -103,11 +103,8 @@ def response(
     return generic.restore(state, exchange, buf, start, end, _as_topics(spans))
 
 
-def _config_change(state: ConnectionState, api: str) -> Change:
-    changes = state.worker.changes
-    if api == DESCRIBE:
-        return changes.describe_configs
-    return changes.alter_configs if api == "AlterConfigs" else changes.incremental_alter_configs
+def _refusals(denied: Mapping[ConfigResource, Denied]) -> Refusals:
+    return Refusals(topics={name: why for (_, name), why in denied.items()})
 
 
 def _resource_refusals(
@@ -133,7 +130,7 @@ def _resource_refusals(
 
 
 def _as_topics(spans: list[Span]) -> list[Span]:
-    """The spans with the names of topic resources as what they are: topic names."""
+    """The spans, with the names of topic resources as topic names."""
     resource_type = 0
     topics: list[Span] = []
     for span in eased(spans):
@@ -147,12 +144,11 @@ def _as_topics(spans: list[Span]) -> list[Span]:
     return topics
 
 
-def _declare(name: str, span: tuple[int, int], answered: str, *, why: str = "only topics") -> None:
+def _api(name: str, span: tuple[int, int], answered: str, *, why: str = "only topics") -> Api:
     shape = ItemShape("resources", _NAMED_BY, answered, _NAMED_BY)
-    api = Api(name, span, Do.REWRITE, why=why, items=(shape,), request=request, response=response)
-    declare(api)
+    return Api(name, span, Do.REWRITE, why=why, items=(shape,), request=request, response=response)
 
 
-_declare(DESCRIBE, (1, 4), "results", why="only topics: a broker's hold addresses")
-_declare("AlterConfigs", (0, 2), "responses")
-_declare("IncrementalAlterConfigs", (0, 1), "responses")
+DESCRIBE_CONFIGS = _api(DESCRIBE, (1, 4), "results", why="only topics: a broker's hold addresses")
+ALTER_CONFIGS = _api(ALTER, (0, 2), "responses")
+INCREMENTAL_ALTER_CONFIGS = _api(INCREMENTAL_ALTER, (0, 1), "responses")

@@ -1,10 +1,13 @@
-"""CreatePartitions (API 37): forwarded, or where there are policies done here."""
+"""CreatePartitions (API 37): topic names are rewritten and need ALTER.
+
+Forwarded, unless any policy judges topics: then the gateway carries it out (``gateway.changes``).
+"""
 
 from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.apis.own_changes import change
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import ALTER, Do, Needs, Topics, TopicShape
@@ -13,25 +16,21 @@ from gateway.rules.declaration import ALTER, Do, Needs, Topics, TopicShape
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Do it here where any policy has a say in topics; else it is renamed and sent on.
-
-    Also where none applies to these topics: behind another request of its connection it could
-    wait at the broker until they were moved to where one does.
-    """
+    """Carry it out here where there are policies, even where none applies to these topics: behind
+    another request of its connection it could wait at the broker until they were moved to where
+    one does."""
     if not state.worker.judge.policies.judges:
         return generic.request(state, exchange, buf, start, end)
     generic.request_spans(exchange.plan, buf, start, end)
-    made_here = state.worker.changes.create_partitions
-    return change(state, exchange, made_here, buf[start:end], {})
+    change_here = state.worker.changes.create_partitions
+    return change(state, exchange, change_here, buf[start:end], {})
 
 
-API = declare(
-    Api(
-        "CreatePartitions",
-        (0, 3),
-        Do.REWRITE,
-        needs=Needs(topic=ALTER),
-        topics=(TopicShape(Topics("topics"), Topics("results")),),
-        request=request,
-    )
+API = Api(
+    "CreatePartitions",
+    (0, 3),
+    Do.REWRITE,
+    needs=Needs(topic=ALTER),
+    topics=(TopicShape(Topics("topics"), Topics("results")),),
+    request=request,
 )

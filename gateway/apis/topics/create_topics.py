@@ -1,4 +1,12 @@
-"""CreateTopics (API 19): topics the broker makes, and topics and namespaces the gateway makes."""
+"""CreateTopics (API 19): topics and, under names that end in ``:``, namespaces.
+
+Needs CREATE on each, or on the cluster for names of the default namespace. A request that names a
+namespace, a topic in one, a topic under a policy or a virtual config (``gateway.…``) is carried out
+by the gateway; any other is forwarded under flat names, without topics whose names are rejected.
+Configs in the response need DESCRIBE_CONFIGS (KIP-525). Brokers that serve v2 and later only (Kafka
+4, KIP-896) get v0 and v1 as v2: the request of v1 has the same bytes, v0 has no validate_only;
+their responses have no throttle time, v0's no error messages.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +16,16 @@ from typing import Any, Final
 
 from gateway.acl_model import Operation
 from gateway.apis import generic
-from gateway.apis.counting import note_denials
+from gateway.apis.counting import TOPIC_NAME, note_denials
 from gateway.apis.own_changes import (
-    TOPIC_NAME,
     VIRTUAL,
     change,
     concerns_namespaces,
     is_judged,
+    without_denied,
     without_error,
-    without_topics,
 )
-from gateway.apis.topics import create_topics_legacy
+from gateway.apis.topics.metadata_messages import as_version
 from gateway.changes.base import admin_rights
 from gateway.changes.topics.creation import are_alike, contradiction
 from gateway.decision import Denied
@@ -27,12 +34,11 @@ from gateway.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, may_be_captured
-from gateway.rules import partial
 from gateway.rules.access import check_creation
 from gateway.rules.declaration import Do, Topics, TopicShape
 from gateway.rules.nested import changed
@@ -42,8 +48,14 @@ from protocol import messages
 from protocol.pausing import eased
 from protocol.splice import Edit
 
+TRANSLATED_TO: Final = 2
+"""The version on the wire to the broker for versions 0 and 1."""
+
 FIRST_WITH_CONFIGS: Final = 5
 """The first version whose response holds configs."""
+
+_NOT_VALIDATE_ONLY: Final = b"\x00"
+"""The field that v1 added at the end of the request."""
 
 _DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
 
@@ -56,61 +68,60 @@ _HIDDEN: Final[dict[str, object]] = {
 
 
 class OnlyValidated(Kept):
-    """Marks an exchange whose topics are not made (CreateTopics v1+: validate_only)."""
+    """Marks an exchange whose topics are not created (v1+: validate_only)."""
 
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Refuse topics that no namespace has room for; the broker's own checks follow."""
+    """Carry out what concerns namespaces or policies; forward all else, less rejected names."""
     generic.request_spans(exchange.plan, buf, start, end)
     if not exchange.refreshed:
         return Refresh.CATALOG
     body = buf[start:end]
     version = exchange.plan.version
-    if version < create_topics_legacy.TRANSLATED_TO:
-        body = create_topics_legacy.request_to_v2(version, body)
-        exchange.plan = exchange.plan.at(create_topics_legacy.TRANSLATED_TO)
-        exchange.then(lambda answer: create_topics_legacy.response_from_v2(version, answer))
+    if version < TRANSLATED_TO:
+        body = request_to_v2(version, body)
+        exchange.plan = exchange.plan.at(TRANSLATED_TO)
+        exchange.then(lambda answer: response_from_v2(version, answer))
     if state.access.authorizes and version >= FIRST_WITH_CONFIGS:
         exchange.then_at_last(lambda answer: hide_configs(version, answer, state.access))
-    asked = messages.parse("CreateTopicsRequest", exchange.plan.version, body)
-    forbidden = admin_rights.creations(state.access, asked.topics)
-    left = without_topics(state, exchange, body, forbidden)
+    requested = messages.parse("CreateTopicsRequest", exchange.plan.version, body)
+    forbidden = admin_rights.creations(state.access, requested.topics)
+    left = without_denied(state, exchange, body, forbidden)
     if isinstance(left, Answer):
         return left
-    body = left
-    spans = generic.request_spans(exchange.plan, body, 0, len(body))
+    spans = generic.request_spans(exchange.plan, left, 0, len(left))
     names = [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME]
-    if VIRTUAL in body or any(
-        concerns_namespaces(state, name) or _may_be_captured(name) or is_judged(state, name)
+    if VIRTUAL in left or any(
+        # Another gateway may be creating the namespace that captures the topic.
+        concerns_namespaces(state, name)
+        or may_be_captured(name.decode(errors="replace"))
+        or is_judged(state, name)
         for name in names
     ):
-        denied = {name: why for name in names if (why := _creation_refusal(state, name))}
-        return change(state, exchange, state.worker.changes.create_topics, body, denied)
-    left_over = set(names)
-    refusals = _creation_refusals(state, [t for t in asked.topics if t.name.encode() in left_over])
+        denied = {name: why for name in names if (why := _name_denial(state, name))}
+        return change(state, exchange, state.worker.changes.create_topics, left, denied)
+    remaining = set(names)
+    refusals = _refusals(state, [t for t in requested.topics if t.name.encode() in remaining])
     again = generic.look_again(exchange, refusals)
     if again is not None:
         return again
-    if asked.validate_only:
+    if requested.validate_only:
         exchange.kept = OnlyValidated()
     exchange.flow = state.flow(exchange.plan.api_key, version, b"")
-    if not refusals.topics and not refusals.aliases:
-        return generic.forward_renamed(state, exchange, body)
-    note_denials(state, exchange, refusals)
-    plan = exchange.plan
-    split = partial.split(plan.api, plan.version, body, refusals.topics, refusals.aliases)
-    if split.body is None:
-        return Answer(partial.merge(split.kept, None))
-    exchange.then(lambda answer: partial.merge(split.kept, answer))
-    return generic.forward_renamed(state, exchange, split.body)
+    if refusals.topics or refusals.aliases:
+        note_denials(state, exchange, refusals)
+        left = generic.without_topics(exchange, left, refusals.topics, refusals.aliases)
+        if isinstance(left, Answer):
+            return left
+    return generic.forward_renamed(state, exchange, left)
 
 
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Learn what was made, with its id (v7+), then restore."""
+    """Note the topics created, with their ids (v7+), for the index; restore the names."""
     spans = generic.response_spans(exchange.plan, buf, start, end)
     if not isinstance(exchange.kept, OnlyValidated):
         for flat, topic_id in without_error(spans):
@@ -119,7 +130,7 @@ def response(
 
 
 def hide_configs(version: int, body: bytes, access: Access) -> bytes:
-    """A response in the client's names, without the configs that it may not describe (KIP-525).
+    """A response (the client's names) without configs that the client may not describe (KIP-525).
 
     Raises ProtocolError.
     """
@@ -135,17 +146,27 @@ def _shown(topic: Any, access: Access) -> Any:
     return changed(topic, _HIDDEN)
 
 
-def _may_be_captured(name: bytes) -> bool:
-    """Whether a namespace that another gateway makes at this moment could take the topic."""
-    return may_be_captured(name.decode(errors="replace"))
+def request_to_v2(version: int, body: bytes) -> bytes:
+    """A v0 or v1 CreateTopicsRequest as v2. Raises ProtocolError."""
+    messages.parse("CreateTopicsRequest", version, body)
+    return body + _NOT_VALIDATE_ONLY if version == 0 else body
 
 
-def _creation_refusal(state: ConnectionState, name: bytes) -> Denied | None:
+def response_from_v2(version: int, body: bytes) -> bytes:
+    """A v2 CreateTopicsResponse as v0 or v1. Raises ProtocolError."""
+    response = messages.parse("CreateTopicsResponse", TRANSLATED_TO, body)
+    old_class = messages.message_class("CreateTopicsResponse", version)
+    return messages.write(as_version(old_class, response))
+
+
+def _name_denial(state: ConnectionState, name: bytes) -> Denied | None:
     text = name.decode(errors="replace")
     return None if text.endswith(DELIMITER) else check_creation(state.view, text)
 
 
-def _creation_refusals(state: ConnectionState, topics: Sequence[Any]) -> Refusals:
+def _refusals(state: ConnectionState, topics: Sequence[Any]) -> Refusals:
+    """Topics that have no place in the view, and second spellings: a copy of the first, or if the
+    two contradict each other an error for both."""
     refusals = Refusals()
     firsts: dict[bytes, Any] = {}
     for topic in topics:
@@ -171,22 +192,20 @@ def _creation_refusals(state: ConnectionState, topics: Sequence[Any]) -> Refusal
     return refusals
 
 
-API = declare(
-    Api(
-        "CreateTopics",
-        (0, 7),
-        Do.REWRITE,
-        why="v0-1 are translated to v2",
-        topics=(
-            TopicShape(
-                Topics("topics"),
-                Topics("topics"),
-                {"num_partitions": -1, "replication_factor": -1, "configs": ()},
-                codes={UNKNOWN_TOPIC_OR_PARTITION: INVALID_TOPIC_EXCEPTION},
-            ),
+API = Api(
+    "CreateTopics",
+    (0, 7),
+    Do.REWRITE,
+    why="v0-1 are translated to v2",
+    topics=(
+        TopicShape(
+            Topics("topics"),
+            Topics("topics"),
+            {"num_partitions": -1, "replication_factor": -1, "configs": ()},
+            codes={UNKNOWN_TOPIC_OR_PARTITION: INVALID_TOPIC_EXCEPTION},
         ),
-        lowest=lambda broker: 0 if broker <= create_topics_legacy.TRANSLATED_TO else broker,
-        request=request,
-        response=response,
-    )
+    ),
+    lowest=lambda broker: 0 if broker <= TRANSLATED_TO else broker,
+    request=request,
+    response=response,
 )

@@ -1,73 +1,89 @@
-"""Metadata (API 3): "all" is asked by explicit names.
+"""Metadata (API 3): topics by name or id, "all" topics, and the brokers at the gateway's addresses.
 
-Namespaces that a request names, or that its listener lists, are answered here, among the topics;
-the broker is asked for the rest.
+Names are rewritten and need DESCRIBE; denied topics get an error each. "All" is requested by
+explicit names: those that the view lists. Namespaces that a request names, or that its listener
+lists, are answered here, among the topics. Brokers without an address here are left out.
 
-What a request lets the broker create is created by the gateway where the broker must not
-(``auto_creation``).
+A broker that creates topics by Metadata would create one of a namespace without the configs that it
+inherits, one under a policy without judging it (KIP-108), and one whose name a new namespace takes
+at that moment inside of it. A topic may also be deleted before the broker comes to the request,
+which can wait for minutes behind another one of its connection. So a request that names any such
+topic, existing or not, is forwarded with auto-creation forbidden (v0 to v3 as v4), and the gateway
+creates what the broker would have created (``gateway.changes.topics``).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from gateway.apis import generic
-from gateway.apis.counting import count_topics
-from gateway.apis.topics import auto_creation, namespace_listing
+from gateway.apis.counting import BEING_CREATED, TOPIC_ID, TOPIC_NAME, count_topics
 from gateway.apis.topics import metadata_messages as metadata
+from gateway.apis.topics import namespace_listing
+from gateway.apis.topics.namespace_listing import names_of, worth_a_refresh
+from gateway.catalog.committed import Actor
 from gateway.decision import Denied
-from gateway.exchanges.api import Api, declare
+from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Refresh
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
-from gateway.rules import partial
+from gateway.names import LogicalName, may_be_captured
+from gateway.rules.access import check_creation
 from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
 from gateway.rules.rename import Refusals, RequestRenamer
 from protocol.entities import Kind
 from protocol.pausing import eased
-from protocol.splice import Edit
+from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
-TOPIC_NAME = int(Kind.TOPIC_NAME)
-TOPIC_ID = int(Kind.TOPIC_ID)
+AUTO_CREATION: Final = int(Kind.AUTO_CREATION)
 
-ENDS = namespace_listing.ENDS
-
-IS_NAMESPACE = Denied(0, "", "namespace")
+IS_NAMESPACE: Final = Denied(0, "", "namespace")
 """Takes a namespace out of a request for topics: it is answered here, and without error."""
+
+_NO: Final = b"\x00"
+
+
+class CreatedHere(Kept):
+    """Marks an exchange whose client allows auto-creation, which the broker is forbidden."""
 
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Expand "all", refuse what may not be named, and keep old versions from creating topics.
-
-    What names no namespace takes no other way than it did without them.
-    """
+    """Expand "all", answer namespaces, reject denied names, and keep the broker from creating
+    topics that the gateway creates."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
-    version = exchange.plan.version
-    allowed = auto_creation.is_allowed(version, spans)
-    if allowed and auto_creation.is_ours(state, version, names_of(spans), buf[start:end]):
-        body = auto_creation.forbidding(exchange, buf, start, end, spans)
-        return generic.as_forward(exchange, body, request(state, exchange, body, 0, len(body)))
-    generic.tell_allowed_operations(state, exchange, buf[start:end])
+    version, body = exchange.plan.version, buf[start:end]
+    allowed = version < metadata.FORBIDS_AUTO_CREATION or any(
+        kind == AUTO_CREATION and value for kind, _, _, value in eased(spans)
+    )
+    names = names_of(spans)
+    if allowed and _is_forbidden_to_broker(state, version, names, body):
+        body = _forbid_creation(exchange, buf, start, end, spans)
+        return generic.redecide(state, exchange, body, request)
+    generic.tell_allowed_operations(state, exchange, body)
     if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in spans):
-        return _without_names(state, exchange, buf[start:end])
-    if any(kind == TOPIC_NAME and v and v.endswith(ENDS) for kind, _, _, v in eased(spans)):
-        outcome = _answer_namespaces(state, exchange, buf[start:end], spans)
-        if outcome is not None:
-            return outcome
+        return _without_names(state, exchange, body)
+    outcome = _answer_namespaces(state, exchange, body, names)
+    if outcome is not None:
+        return outcome
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
-    again = _guard_creation(state, exchange, renamer, allowed=allowed)
+    again = _reject_uncreated(state, exchange, renamer, allowed=allowed)
     if again is not None:
         return again
     count_topics(state, exchange)
     if renamer.refusals is not None:
-        return generic.refuse(state, exchange, buf[start:end], renamer.refusals)
+        return generic.reject(state, exchange, body, renamer.refusals)
     return renamer.edits
 
 
 def _without_names(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
-    """A request that names nothing: of all that is listed, or of the brokers alone."""
+    """Forward a request that names nothing: for all topics listed, or for the brokers alone."""
     version = exchange.plan.version
     if not metadata.wants_all(version, body):
         exchange.flow = state.flow(3, version, b"")
@@ -80,13 +96,13 @@ def _without_names(state: ConnectionState, exchange: Exchange, body: bytes) -> O
         exchange.then(lambda answer: metadata.add_namespaces(version, answer, listed))
     if version == 0:
         exchange.then(lambda answer: metadata.without_placeholder(0, answer))
-    return _ask(state, exchange, metadata.ask_by_name(version, body, state.listing().names))
+    return _forward(state, exchange, metadata.ask_by_name(version, body, state.listing().names))
 
 
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Learn the topic ids, leave out brokers without an address, restore the rest."""
+    """Note the topic ids, drop brokers without an address, restore the rest."""
     plan = exchange.plan
     spans = generic.response_spans(plan, buf, start, end)
     learn_ids(state, spans)
@@ -108,104 +124,151 @@ def learn_ids(state: ConnectionState, spans: list[Span]) -> None:
             index.learn(flat, value)
 
 
-def names_of(spans: list[Span]) -> list[bytes]:
-    """The names of the topics among these spans."""
-    return [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME and value]
-
-
-def worth_a_look(
-    state: ConnectionState, exchange: Exchange, found: namespace_listing.Named
-) -> bool:
-    """Whether the catalog has to be read to its end before a namespace is said not to exist."""
-    if exchange.refreshed:
-        return False
-    index = state.worker.cluster.index
-    return any(not index.exists(name.encode()) for name in found.others)
-
-
 def _answer_namespaces(
-    state: ConnectionState, exchange: Exchange, body: bytes, spans: list[Span]
+    state: ConnectionState, exchange: Exchange, body: bytes, names: list[bytes]
 ) -> Outcome | None:
-    """Metadata of namespaces, and of the other topics as if only they were asked for; None when
-    no namespace that exists is named."""
-    plan, names = exchange.plan, names_of(spans)
+    """Answer for namespaces, and forward the other topics as if only they were named; None where no
+    existing namespace is named."""
+    plan = exchange.plan
     found = namespace_listing.named(state.access, names)
     if found is None:
         return None
-    if worth_a_look(state, exchange, found):
+    if worth_a_refresh(state, exchange, found):
         return Refresh.TOPICS
     existing = found.existing
     if not existing:
         return None
     taken = {name.encode(): IS_NAMESPACE for name in existing}
-    split = partial.split(plan.api, plan.version, body, taken)
     exchange.then(lambda answer: metadata.mark_namespaces(plan.version, answer, existing))
-    exchange.then(lambda answer: partial.merge(split.kept, answer))
-    rest = split.body
-    assert rest is not None  # Metadata is always asked
+    left = generic.without_topics(exchange, body, taken)
+    assert isinstance(left, bytes)  # Metadata is always forwarded
     if plan.version == 0 and taken.keys() >= set(names):
-        # What is left is a placeholder, which names nothing that could be refused.
-        return _ask(state, exchange, rest)
-    return generic.as_forward(exchange, rest, request(state, exchange, rest, 0, len(rest)))
+        # What is left is a placeholder, which names nothing that could be denied.
+        return _forward(state, exchange, left)
+    return generic.redecide(state, exchange, left, request)
 
 
-def _ask(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
+def _forward(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
     exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
     return generic.forward_renamed(state, exchange, body)
 
 
-def _guard_creation(
+def _is_forbidden_to_broker(
+    state: ConnectionState, version: int, names: Sequence[bytes], body: bytes
+) -> bool:
+    """Whether the broker may create nothing for a request that allows auto-creation."""
+    if not names:  # "all" is requested by the names that are listed
+        return version < metadata.FORBIDS_AUTO_CREATION and metadata.wants_all(version, body)
+    # Policies that enforce may reject any topic of the default namespace; warnings reject none.
+    policies = state.worker.judge.policies
+    enforced = policies.judges and any(p.block.mode == "enforce" for p in policies.of(""))
+    # Of two topics one cannot be forbidden alone.
+    return enforced or any(_may_be_of_namespace(state, name) for name in names)
+
+
+def _may_be_of_namespace(state: ConnectionState, spelled: bytes) -> bool:
+    """Whether a name leads to a topic of a namespace, or to one that is stored like one."""
+    found = state.view.resolve(spelled)
+    if isinstance(found, Denied):
+        return False  # it is not forwarded at all
+    flat, snapshot = found.flat.decode(), state.view.snapshot
+    return flat in snapshot.topics or may_be_captured(flat) or bool(snapshot.owner(flat).namespace)
+
+
+def _forbid_creation(
+    exchange: Exchange, buf: bytes, start: int, end: int, spans: Sequence[Span]
+) -> bytes:
+    """The request with auto-creation forbidden; a version without the field becomes the first one
+    that has it."""
+    exchange.kept = CreatedHere()
+    version = exchange.plan.version
+    if version >= metadata.FORBIDS_AUTO_CREATION:
+        edits = [(at, stop, _NO) for kind, at, stop, _ in eased(spans) if kind == AUTO_CREATION]
+        return splice(buf, start, end, edits)
+    exchange.plan = exchange.plan.at(metadata.FORBIDS_AUTO_CREATION)
+    exchange.then(lambda answer: metadata.response_from_v4(version, answer))
+    return metadata.request_to_v4(version, buf[start:end])
+
+
+def _reject_uncreated(
     state: ConnectionState, exchange: Exchange, renamer: RequestRenamer, *, allowed: bool
 ) -> Refresh | None:
-    """Refuse names that the broker might create (``allowed``) and should not, or not for this
-    client; look at the cluster first. What the gateway creates instead is begun."""
+    """Reject topics that do not exist and that the broker must not create; first refresh the
+    topics. Begins the creation of those that the gateway creates."""
     index = state.worker.cluster.index
-    refused: dict[bytes, Denied] = {}
+    rejected: dict[bytes, Denied] = {}
+    created: dict[LogicalName, str] = {}
     for flat, spelled in renamer.spelled.items():
         if index.exists(flat):
             continue
         text = spelled.decode(errors="replace")
-        denied = auto_creation.why_not_created(state, exchange, flat, text, allowed=allowed)
+        denied = _creation_denial(state, exchange, flat, text, allowed=allowed)
         if denied is None:
             continue
         if not exchange.refreshed:
             return Refresh.TOPICS
-        refused[spelled] = denied
-    if refused:
-        auto_creation.begin(state, refused)
+        rejected[spelled] = denied
+        if denied.rule == BEING_CREATED:
+            created[state.view.parse(text)] = text
+    if created:
+        source = state.source
+        who = (source.principal, source.client_address, source.listener, source.client_id)
+        state.worker.auto_creation.begin(state.access, Actor(*who, "Metadata"), created)
+    if rejected:
         if renamer.refusals is None:
             renamer.refusals = Refusals()
-        renamer.refusals.topics |= refused
+        renamer.refusals.topics |= rejected
     return None
 
 
-API = declare(
-    Api(
-        "Metadata",
-        (0, 13),
-        Do.REWRITE,
-        by_id=Do.CHECK,
-        null=Do.EXPAND,
-        needs=Needs(topic=DESCRIBE, tells_illegal=True),
-        topics=(
-            TopicShape(
-                Topics("topics"),
-                Topics("topics"),
-                # It lists the brokers too, without which a client cannot go on.
-                always_asked=True,
-                asked_for_none=lambda version, body: metadata.ask_by_name(version, body, ()),
-                prepared=metadata.without_placeholder,
-            ),
+def _creation_denial(
+    state: ConnectionState, exchange: Exchange, flat: bytes, spelled: str, *, allowed: bool
+) -> Denied | None:
+    """The answer for a topic that does not exist; None to leave it to the broker, which creates it
+    if the request allows that."""
+    denied = check_creation(state.view, spelled)
+    if denied is not None:
+        return Denied(UNKNOWN_TOPIC_OR_PARTITION, denied.message, denied.rule)
+    resource = state.access.flat_resource(flat)
+    ours = isinstance(exchange.kept, CreatedHere)
+    if not ours and not resource.namespace:
+        return state.access.creation(resource) if allowed else None
+    name = LogicalName(resource.namespace, resource.name)
+    if not ours or not state.worker.auto_creation.allows(name):
+        if not resource.namespace:
+            return None
+        message = f"Topic '{spelled}' does not exist."
+        return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, "auto_creation")
+    message = f"Topic '{spelled}' is being created."
+    being_created = Denied(UNKNOWN_TOPIC_OR_PARTITION, message, BEING_CREATED)
+    return state.access.creation(resource) or being_created
+
+
+API = Api(
+    "Metadata",
+    (0, 13),
+    Do.REWRITE,
+    by_id=Do.CHECK,
+    null=Do.EXPAND,
+    needs=Needs(topic=DESCRIBE, tells_illegal=True),
+    topics=(
+        TopicShape(
+            Topics("topics"),
+            Topics("topics"),
+            # The response has the brokers too, without which a client cannot go on.
+            always_asked=True,
+            asked_for_none=lambda version, body: metadata.ask_by_name(version, body, ()),
+            prepared=metadata.without_placeholder,
         ),
-        operations=ToldOperations(
-            ("include_topic_authorized_operations", "include_cluster_authorized_operations"),
-            "topics",
-            "name",
-            "topic_authorized_operations",
-        ),
-        # Its own error (v13) is for what no topic can tell.
-        items_too=lambda version, code: True,
-        request=request,
-        response=response,
-    )
+    ),
+    operations=ToldOperations(
+        ("include_topic_authorized_operations", "include_cluster_authorized_operations"),
+        "topics",
+        "name",
+        "topic_authorized_operations",
+    ),
+    # Its own error (v13) is for what no topic's error can say.
+    items_too=lambda version, code: True,
+    request=request,
+    response=response,
 )

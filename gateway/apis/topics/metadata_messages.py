@@ -1,21 +1,19 @@
-"""Metadata: asking by explicit names, namespaces among the topics, and leaving out brokers that
-have no address here.
+"""Metadata messages: requests by explicit names, responses with namespaces and without brokers that
+have no address here, and versions 0 to 3 as v4.
 
-A request for "all" topics would answer with every namespace's, so it is sent on with the names
-that its view lists.
+v4 is the first version whose request can forbid auto-creation. A v0 request asks for all topics by
+naming none; those of v1 to v3 lack that field alone. Responses of v3 and v4 are the same bytes, and
+older ones lack fields: v2 the throttle time, v1 the cluster id too, v0 also racks, the controller,
+and which topics are internal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, Final
 
-from gateway.error_codes import (
-    LEADER_NOT_AVAILABLE,
-    LISTENER_NOT_FOUND,
-    REPLICA_NOT_AVAILABLE,
-)
+from gateway.error_codes import LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND, REPLICA_NOT_AVAILABLE
 from gateway.rules.declaration import PLACEHOLDER
 from gateway.rules.nested import changed, element_class, has_field, make
 from protocol import messages
@@ -25,7 +23,7 @@ from protocol.splice import splice
 from protocol.walkers import Span, walker
 
 FORBIDS_AUTO_CREATION: Final = 4
-"""The first version whose request can forbid auto-creation."""
+"""The first version whose request can forbid auto-creation; older ones are sent as this one."""
 
 NO_LEADER = -1
 NO_CONTROLLER = -1
@@ -54,11 +52,11 @@ def ask_by_name(version: int, body: bytes, names: Iterable[str]) -> bytes:
     if version == 0:
         names = tuple(names) or (PLACEHOLDER,)
     topics = tuple(make(topic_class, {"name": name}) for name in names)
-    return messages.write(_without_auto_creation(replace(request, topics=topics)))
+    return messages.write(changed(request, {"topics": topics, "allow_auto_topic_creation": False}))
 
 
 def without_placeholder(version: int, body: bytes) -> bytes:
-    """A MetadataResponse without what was only asked so that nothing would be listed."""
+    """A MetadataResponse without the name that a v0 request holds where it must name no topic."""
     if version != 0:
         return body
     response = messages.parse("MetadataResponse", version, body)
@@ -67,8 +65,8 @@ def without_placeholder(version: int, body: bytes) -> bytes:
 
 
 def mark_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
-    """A MetadataResponse in which the entries of these names are namespaces': internal topics, as
-    far as the version tells."""
+    """A MetadataResponse in which these names are namespaces: internal topics, in versions that
+    have the field."""
     response = messages.parse("MetadataResponse", version, body)
     topics = tuple(
         changed(topic, _NAMESPACE) if topic.name in names else topic for topic in response.topics
@@ -79,8 +77,8 @@ def mark_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
 def add_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
     """A MetadataResponse with an entry for each of these namespaces, before its topics.
 
-    All is done in bytes, since a listing may be long: it is only walked, and the entries differ
-    by their names alone.
+    Made of bytes, since a listing may be long: it is only walked, and the entries differ by their
+    names alone.
     """
     spans: list[Span] = []
     walker("MetadataResponse", version, _COUNTS)(body, 0, len(body), spans)
@@ -99,9 +97,9 @@ def add_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
 def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:
     """A MetadataResponse without brokers that have no address here.
 
-    What they lead has no leader, as for a broker without the listener that is asked (Kafka's
-    KRaftMetadataCache): LISTENER_NOT_FOUND from v6, LEADER_NOT_AVAILABLE before. Replica lists
-    keep them, except in v0, where a client takes every replica for a broker it knows.
+    The partitions they lead have no leader, as those of a broker without the client's listener
+    (KRaftMetadataCache): LISTENER_NOT_FOUND from v6, LEADER_NOT_AVAILABLE before. Replica lists
+    keep them, except in v0, where a client takes every replica for a broker that it knows.
     """
     response = messages.parse("MetadataResponse", version, body)
     changes: dict[str, Any] = {
@@ -113,10 +111,31 @@ def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) ->
     return messages.write(replace(response, **changes))
 
 
-def _without_auto_creation(request: Any) -> Any:
-    if not has_field(type(request), "allow_auto_topic_creation"):
-        return request
-    return replace(request, allow_auto_topic_creation=False)
+def request_to_v4(version: int, body: bytes) -> bytes:
+    """A v0 to v3 MetadataRequest as v4, by which the broker creates nothing. Raises
+    ProtocolError."""
+    request = as_version(
+        messages.message_class("MetadataRequest", FORBIDS_AUTO_CREATION),
+        messages.parse("MetadataRequest", version, body),
+    )
+    values = {"topics": None if wants_all(version, body) else request.topics}
+    return messages.write(changed(request, {**values, "allow_auto_topic_creation": False}))
+
+
+def response_from_v4(version: int, body: bytes) -> bytes:
+    """A v4 MetadataResponse as v0 to v3. Raises ProtocolError.
+
+    v0 leaves replicas out whose brokers it does not list (KRaftMetadataCache); later versions
+    keep them.
+    """
+    response = messages.parse("MetadataResponse", FORBIDS_AUTO_CREATION, body)
+    cls = messages.message_class("MetadataResponse", version)
+    written = messages.write(as_version(cls, response))
+    if version > 0:
+        return written
+    partitions = (each for topic in response.topics for each in topic.partitions)
+    holding = {int(node) for one in partitions for node in (*one.replica_nodes, *one.isr_nodes)}
+    return drop_brokers(0, written, holding - {int(each.node_id) for each in response.brokers})
 
 
 def _without_leaders(version: int, topic: Any, hidden: Collection[int]) -> Any:
@@ -139,3 +158,16 @@ def _without_leader(version: int, partition: Any, hidden: Collection[int]) -> An
     if code and not (code == REPLICA_NOT_AVAILABLE and partition.error_code):
         changes["error_code"] = code
     return changed(partition, changes) if changes else partition
+
+
+def as_version(cls: type, entity: Any) -> Any:
+    """A message, or a part of one, as ``cls``, the class of another version; what that version does
+    not have is left out."""
+    values: dict[str, object] = {}
+    for name in (field.name for field in fields(entity) if has_field(cls, field.name)):
+        value = getattr(entity, name)
+        if isinstance(value, tuple) and value and is_dataclass(value[0]):
+            element = element_class(cls, name)
+            value = tuple(as_version(element, each) for each in value)
+        values[name] = value
+    return make(cls, values)

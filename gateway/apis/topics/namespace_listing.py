@@ -1,4 +1,5 @@
-"""Namespaces where topics are asked for: which ones a request names, and which a listing holds.
+"""Namespaces among topics, in Metadata and DescribeTopicPartitions: those that a request names, and
+those that a listing holds.
 
 On the wire a namespace is a topic name that ends in ``:``, or in ``..`` in the legal spelling.
 It is answered as an internal topic: without partitions in Metadata, with one that nobody leads in
@@ -11,22 +12,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.apis.counting import TOPIC_NAME
 from gateway.decision import Denied
+from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, flat_prefix
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.spelling import below
 from gateway.views.view import View
+from protocol.pausing import eased
+from protocol.walkers import Span
 
 ENDS: Final = (DELIMITER.encode(), END_OF_NAMESPACE.encode())
-"""How a name ends that may denote a namespace; no other name does."""
+"""The endings of names that may denote a namespace; no other name does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The names of one request that look like namespaces', in the client's spelling.
+    """The names of one request that look like namespaces, in the client's spelling.
 
-    ``existing`` maps those that denote one, which is there, to its tier path. ``others`` denote
-    none as far as is known: the rules for topic names refuse them, or not.
+    ``existing`` maps those of existing namespaces to their tier paths. ``others`` are subject to
+    the rules for topic names.
     """
 
     existing: dict[str, str]
@@ -36,7 +42,7 @@ class Named:
 def named(access: Access, names: Iterable[bytes]) -> Named | None:
     """The namespaces among the topic names of a request; None when no name looks like one.
 
-    One that may not be described is among the ``others``, where it is refused.
+    One that may not be described is among the ``others``, where it is rejected.
     """
     view = access.view
     suspects = [name for name in names if name.endswith(ENDS)]
@@ -45,7 +51,7 @@ def named(access: Access, names: Iterable[bytes]) -> Named | None:
     found = Named({}, [])
     for name in suspects:
         text = name.decode(errors="replace")
-        path = _denoted(view, text)
+        path = denoted(view, text)
         missing = path is None or view.snapshot.missing_tier(path) is not None
         if path is None or missing or access.namespace(DESCRIBE, path) is not None:
             found.others.append(text)
@@ -55,12 +61,11 @@ def named(access: Access, names: Iterable[bytes]) -> Named | None:
 
 
 def listed(access: Access) -> dict[str, str]:
-    """The namespaces that a listing shows to this client, in the listener's spelling, each with its
-    tier path; sorted by path. None unless the listener lists namespaces.
+    """The namespaces in a listing for this client, in the listener's spelling, to their tier paths,
+    sorted by path; empty unless the listener lists namespaces.
 
     Under a home they are those below it, and without ``list_subtree`` only those directly below
-    the view's own namespace. One that is being deleted is not shown, nor one that may not be
-    described.
+    the view's own namespace; none that is being deleted, or that may not be described.
     """
     view = access.view
     settings, snapshot = view.settings, view.snapshot
@@ -77,23 +82,32 @@ def listed(access: Access) -> dict[str, str]:
     }
 
 
-def denotes(view: View, name: str) -> bool:
-    """Whether a name denotes a namespace, there or not."""
-    return _denoted(view, name) is not None
+def names_of(spans: list[Span]) -> list[bytes]:
+    """The names of the topics among these spans."""
+    return [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME and value]
 
 
-def place(view: View, name: str) -> str | None:
-    """Where the broker, which sorts by flat name, has a topic; a namespace stands before all of
-    its topics. None for what may not be named."""
-    path = _denoted(view, name)
-    if path is not None:
-        return flat_prefix(path)
-    found = view.resolve(name.encode())
-    return None if isinstance(found, Denied) else found.flat.decode()
+def worth_a_refresh(state: ConnectionState, exchange: Exchange, found: Named) -> bool:
+    """Whether the catalog has to be read to its end before a namespace is reported as unknown."""
+    if exchange.refreshed:
+        return False
+    index = state.worker.cluster.index
+    return any(not index.exists(name.encode()) for name in found.others)
 
 
-def _denoted(view: View, name: str) -> str | None:
+def denoted(view: View, name: str) -> str | None:
+    """The tier path of the namespace that a name denotes, existing or not."""
     try:
         return view.namespace_named(name)
     except InvalidName:
         return None
+
+
+def place(view: View, name: str) -> str | None:
+    """The sort key of a topic or namespace in the broker's order, by flat name: a namespace stands
+    before its topics. None for an invalid or denied name."""
+    path = denoted(view, name)
+    if path is not None:
+        return flat_prefix(path)
+    found = view.resolve(name.encode())
+    return None if isinstance(found, Denied) else found.flat.decode()

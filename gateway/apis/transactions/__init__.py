@@ -1,1 +1,1 @@
-"""Transactions, and the producers that may begin them."""
+"""Transactions, and the state of their producers."""

@@ -1,4 +1,5 @@
-"""ConsumerGroupDescribe: groups of which nothing is told, as a member reads a hidden topic."""
+"""ListGroups without hidden groups, and ConsumerGroupDescribe without groups that read hidden
+topics."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.apis.groups.consumer_group_describe import withhold
+from gateway.apis.groups.group_admin import withhold, without_groups
 from gateway.rules.authorized_operations import NOT_ASKED
 from gateway.rules.nested import element_class, make
 from protocol import messages
@@ -65,7 +66,7 @@ def test_a_group_with_a_hidden_topic_is_an_error_alone(version: int, field: str)
 
 
 @pytest.mark.parametrize("version", BOTH)
-def test_other_groups_are_told_as_they_are(version: int) -> None:
+def test_other_groups_are_unchanged(version: int) -> None:
     plain = group(version, "other", assignment=("plain",), target_assignment=("plain",))
     answer = shown(version, group(version, "app", assignment=("secret",)), plain)
     assert [told.error_code for told in answer.groups] == [29, 0]
@@ -91,3 +92,16 @@ def test_one_member_of_several(version: int) -> None:
 def test_a_response_that_cannot_be_read(version: int) -> None:
     with pytest.raises(ProtocolError):
         withhold(version, b"\x00", lambda flat: False)
+
+
+@pytest.mark.parametrize("version", range(6))
+def test_hidden_groups_are_not_listed(version: int) -> None:
+    cls = messages.message_class("ListGroupsResponse", version)
+    entry = element_class(cls, "groups")
+    groups = tuple(
+        make(entry, {"group_id": name, "protocol_type": "consumer"}) for name in ("a", "ß", "c")
+    )
+    body = messages.write(make(cls, {"groups": groups}))
+    kept = without_groups(version, body, {b"c"})
+    assert messages.parse("ListGroupsResponse", version, kept).groups == groups[:2]
+    assert without_groups(version, body, set()) == body

@@ -1,4 +1,4 @@
-"""CreateTopics v5 and later: what was made is told with its configs to whom may describe them."""
+"""CreateTopics: configs in the responses of v5 and later, and v0 and v1 as v2."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import Any
 import pytest
 
 from gateway.apis.table import APIS
-from gateway.apis.topics.create_topics import FIRST_WITH_CONFIGS, hide_configs
+from gateway.apis.topics.create_topics import (
+    FIRST_WITH_CONFIGS,
+    hide_configs,
+    request_to_v2,
+    response_from_v2,
+)
 from gateway.catalog.snapshot import Snapshot
 from gateway.rules.nested import element_class, has_field, make
 from gateway.views.authorized_access import AuthorizedAccess
@@ -83,3 +88,74 @@ def test_an_error_stays_as_it_is(version: int) -> None:
 def test_a_response_that_cannot_be_read(version: int) -> None:
     with pytest.raises(ProtocolError):
         hide_configs(version, b"\x00\x00", access())
+
+
+def old_request(version: int, **values: object) -> bytes:
+    cls = messages.message_class("CreateTopicsRequest", version)
+    topic = element_class(cls, "topics")
+    config = make(element_class(topic, "configs"), {"name": "retention.ms", "value": "1"})
+    assignment = make(
+        element_class(topic, "assignments"), {"partition_index": 0, "broker_ids": (1, 2)}
+    )
+    topics = (
+        make(topic, {"name": "a:t", "num_partitions": 3, "replication_factor": 1}),
+        make(
+            topic,
+            {
+                "name": "a:u",
+                "num_partitions": -1,
+                "replication_factor": -1,
+                "configs": (config,),
+                "assignments": (assignment,),
+            },
+        ),
+    )
+    return messages.write(make(cls, {"topics": topics, **values}))
+
+
+def response() -> bytes:
+    cls = messages.message_class("CreateTopicsResponse", 2)
+    topic = element_class(cls, "topics")
+    topics = (
+        make(topic, {"name": "a:t", "error_code": 36, "error_message": "there is one already"}),
+        make(topic, {"name": "a:u", "error_message": None}),
+    )
+    return messages.write(make(cls, {"topics": topics}))
+
+
+def as_v2(body: bytes) -> Any:
+    return messages.parse("CreateTopicsRequest", 2, body)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_request_says_the_same_in_v2(version: int) -> None:
+    translated = request_to_v2(version, old_request(version))
+    assert translated == old_request(2)
+    assert as_v2(translated).validate_only is False
+
+
+def test_validate_only_is_kept() -> None:
+    translated = request_to_v2(1, old_request(1, validate_only=True))
+    assert as_v2(translated).validate_only is True
+
+
+def test_a_v1_response_has_messages_but_no_throttle_time() -> None:
+    assert response_from_v2(1, response()) == response()[4:]
+
+
+def test_a_v0_response_has_no_messages() -> None:
+    body = response_from_v2(0, response())
+    assert body == b"\x00\x00\x00\x02\x00\x03a:t\x00\x24\x00\x03a:u\x00\x00"
+    old = messages.parse("CreateTopicsResponse", 0, body)
+    assert [(topic.name, int(topic.error_code)) for topic in old.topics] == [
+        ("a:t", 36),
+        ("a:u", 0),
+    ]
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_garbage_is_a_protocol_error(version: int) -> None:
+    with pytest.raises(ProtocolError):
+        request_to_v2(version, old_request(version)[:-1])
+    with pytest.raises(ProtocolError):
+        response_from_v2(version, response()[:-1])

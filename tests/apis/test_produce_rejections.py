@@ -1,10 +1,10 @@
-"""Produce v0 to v2, refused partition by partition."""
+"""Produce v0 to v2, rejected partition by partition."""
 
 from __future__ import annotations
 
 import pytest
 
-from gateway.apis.records.produce_legacy import refuse
+from gateway.apis.records.produce_rejections import reject_old
 from protocol.errors import ProtocolError
 
 CODE = b"\x00\x23"
@@ -31,38 +31,38 @@ def request(acks: int = 1) -> bytes:
     ("version", "time", "throttle"),
     [(0, b"", b""), (1, b"", bytes(4)), (2, NO_LONG, bytes(4))],
 )
-def test_every_partition_is_refused(version: int, time: bytes, throttle: bytes) -> None:
-    refusal = CODE + NO_LONG + time
-    assert refuse(version, request(), 35) == b"".join(
+def test_every_partition_is_rejected(version: int, time: bytes, throttle: bytes) -> None:
+    rejection = CODE + NO_LONG + time
+    assert reject_old(version, request(), 35) == b"".join(
         (
             b"\x00\x00\x00\x02",
             b"\x00\x01t\x00\x00\x00\x02",
-            b"\x00\x00\x00\x00" + refusal,
-            b"\x00\x00\x00\x05" + refusal,
+            b"\x00\x00\x00\x00" + rejection,
+            b"\x00\x00\x00\x05" + rejection,
             b"\x00\x02uu\x00\x00\x00\x01",
-            b"\x00\x00\x00\x01" + refusal,
+            b"\x00\x00\x00\x01" + rejection,
             throttle,
         )
     )
 
 
 def test_without_acks_there_is_no_answer() -> None:
-    assert refuse(2, request(acks=0), 35) == b""
+    assert reject_old(2, request(acks=0), 35) == b""
 
 
 def test_every_cut_is_a_protocol_error() -> None:
     whole = request()
     for end in range(len(whole)):
         with pytest.raises(ProtocolError):
-            refuse(2, whole[:end], 35)
+            reject_old(2, whole[:end], 35)
 
 
 def test_bytes_too_many_are_a_protocol_error() -> None:
     with pytest.raises(ProtocolError):
-        refuse(2, request() + b"\x00", 35)
+        reject_old(2, request() + b"\x00", 35)
 
 
 @pytest.mark.parametrize("count", [b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff"])
 def test_an_absurd_count_is_a_protocol_error(count: bytes) -> None:
     with pytest.raises(ProtocolError):
-        refuse(0, bytes(6) + count, 35)
+        reject_old(0, bytes(6) + count, 35)

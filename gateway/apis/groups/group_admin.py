@@ -1,0 +1,129 @@
+"""DescribeGroups, ListGroups, DeleteGroups and ConsumerGroupDescribe (APIs 15, 16, 42 and 69).
+
+Group ids are rewritten and restored; describing needs DESCRIBE on each group and deleting DELETE,
+and denied groups get an error each. Topic names among the members of a group are restored: those
+that the client may describe, for classic groups. A group of the consumer protocol (KIP-848) with an
+assignment of a topic that the client may not describe is answered TOPIC_AUTHORIZATION_FAILED. A
+request to list groups is forwarded unchanged, and the response cut to the groups of the view that
+may be described.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any, Final
+
+from gateway.apis import generic
+from gateway.apis.counting import count_errors
+from gateway.apis.groups.classic_members import GROUP_ID
+from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.state import ConnectionState
+from gateway.rules.authorized_operations import NOT_ASKED
+from gateway.rules.declaration import DELETE, DESCRIBE, Do, ItemShape, Needs, ToldOperations
+from gateway.rules.nested import make
+from gateway.rules.restore import ResponseRenamer
+from protocol import messages
+from protocol.pausing import paced
+from protocol.splice import Edit
+
+_MESSAGE: Final = "The group has described topic(s) that the client is not authorized to describe."
+
+
+def list_response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Drop the groups that are outside the view, or may not be described; restore the others."""
+    plan, access = exchange.plan, state.access
+    spans = generic.response_spans(plan, buf, start, end)
+    renamer = ResponseRenamer(access, state.worker.cluster.index, plan.flexible, None)
+    renamer.add(spans)
+    hidden = {
+        value for kind, _, _, value in spans if kind == GROUP_ID and not access.lists_group(value)
+    }
+    hidden |= renamer.hidden_ids
+    if not hidden:
+        count_errors(exchange, renamer.errors)
+        return renamer.edits
+    body = without_groups(plan.version, buf[start:end], hidden)
+    return generic.restored_body(state, exchange, body)
+
+
+def without_groups(version: int, body: bytes, hidden: Collection[bytes]) -> bytes:
+    """A ListGroupsResponse without the ``hidden`` ids (UTF-8). Raises ProtocolError."""
+    response = messages.parse("ListGroupsResponse", version, body)
+    groups = tuple(each for each in paced(response.groups) if each.group_id.encode() not in hidden)
+    return messages.write(replace(response, groups=groups))
+
+
+def describe_response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Restore the names; withhold groups that read topics which the client may not describe."""
+    access, version = state.access, exchange.plan.version
+    if not access.authorizes:
+        return generic.response(state, exchange, buf, start, end)
+    body = withhold(version, buf[start:end], lambda flat: access.flat(DESCRIBE, flat) is not None)
+    return generic.restored_body(state, exchange, body)
+
+
+def withhold(version: int, body: bytes, hidden: Callable[[bytes], bool]) -> bytes:
+    """A ConsumerGroupDescribeResponse (flat names) in which groups with an assignment of a
+    ``hidden`` topic have TOPIC_AUTHORIZATION_FAILED and nothing else, as in KafkaApis. Raises
+    ProtocolError."""
+    response = messages.parse("ConsumerGroupDescribeResponse", version, body)
+    groups = tuple(_shown(group, hidden) for group in response.groups)
+    return messages.write(replace(response, groups=groups))
+
+
+def _shown(group: Any, hidden: Callable[[bytes], bool]) -> Any:
+    topics = {
+        topic.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for topic in assignment.topic_partitions
+    }
+    if not any(hidden(name.encode()) for name in topics):
+        return group
+    values = {"group_id": group.group_id, "authorized_operations": NOT_ASKED}
+    error = {"error_code": TOPIC_AUTHORIZATION_FAILED, "error_message": _MESSAGE}
+    return make(type(group), {**values, **error})
+
+
+_OPERATIONS: Final = ToldOperations(
+    ("include_authorized_operations",), "groups", "group_id", "authorized_operations"
+)
+
+DESCRIBE_GROUPS = Api(
+    "DescribeGroups",
+    (0, 6),
+    Do.REWRITE,
+    needs=Needs(group=DESCRIBE),
+    items=(ItemShape("groups", (), "groups", ("group_id",)),),
+    operations=_OPERATIONS,
+    of_others=True,
+)
+LIST_GROUPS = Api("ListGroups", (0, 5), Do.ABSENT, null=Do.FILTER, response=list_response)
+DELETE_GROUPS = Api(
+    "DeleteGroups",
+    (0, 2),
+    Do.REWRITE,
+    needs=Needs(group=DELETE),
+    items=(ItemShape("groups_names", (), "results", ("group_id",)),),
+)
+CONSUMER_GROUP_DESCRIBE = Api(
+    "ConsumerGroupDescribe",
+    (0, 1),
+    Do.REWRITE,
+    needs=Needs(group=DESCRIBE),
+    items=(ItemShape("group_ids", (), "groups", ("group_id",)),),
+    seen=(
+        ("groups", "members", "subscribed_topic_names"),
+        ("groups", "members", "assignment", "topic_partitions"),
+        ("groups", "members", "target_assignment", "topic_partitions"),
+    ),
+    operations=_OPERATIONS,
+    response=describe_response,
+)

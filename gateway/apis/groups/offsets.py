@@ -1,0 +1,98 @@
+"""OffsetCommit, OffsetFetch and OffsetDelete (APIs 8, 9 and 47): the offsets of groups.
+
+Groups and topics are rewritten; a commit needs READ on both, a fetch DESCRIBE on both, a deletion
+DELETE on the group and READ on the topic. Denied topics get their errors among the broker's. "All
+topics" of OffsetFetch is forwarded, and the response loses topics that the view hides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from types import MappingProxyType
+
+from gateway.apis import generic
+from gateway.apis.counting import TOPIC_ID
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import (
+    BY_PARTITION_INDEX,
+    DELETE,
+    DESCRIBE,
+    READ,
+    Do,
+    ItemShape,
+    Needs,
+    Topics,
+    TopicShape,
+)
+from gateway.rules.partial import drop
+from protocol.splice import Edit
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Restore the names. v10 responds to "all" with ids alone, so ids that are not known to be of
+    this view are dropped here. Requested ids are known: the index keeps those of deleted topics."""
+    plan, index = exchange.plan, state.worker.cluster.index
+    spans = generic.response_spans(plan, buf, start, end)
+    requested = exchange.spelled_ids or {}
+    hidden = {
+        value
+        for kind, _, _, value in spans
+        if kind == TOPIC_ID
+        and value not in requested
+        and (
+            (flat := index.name_of(value)) is None
+            or state.view.spell(flat) is None
+            or state.access.flat(DESCRIBE, flat) is not None
+        )
+    }
+    if not hidden:
+        return generic.restore(state, exchange, buf, start, end, spans)
+    return generic.restored_body(
+        state, exchange, drop(plan.api, plan.version, buf[start:end], hidden)
+    )
+
+
+_NO_OFFSET: Mapping[str, object] = MappingProxyType({"committed_offset": -1, "metadata": ""})
+
+_fetched = partial(TopicShape, error_values=_NO_OFFSET, always_asked=True, error_of_all=True)
+
+OFFSET_COMMIT = Api(
+    "OffsetCommit",
+    (2, 10),
+    Do.REWRITE,
+    by_id=Do.CHECK,
+    needs=Needs(topic=READ, group=READ),
+    topics=(TopicShape(BY_PARTITION_INDEX, BY_PARTITION_INDEX),),
+)
+OFFSET_FETCH = Api(
+    "OffsetFetch",
+    (1, 10),
+    Do.REWRITE,
+    by_id=Do.CHECK,
+    null=Do.FILTER,
+    needs=Needs(topic=DESCRIBE, group=DESCRIBE),
+    topics=(
+        _fetched(Topics("topics", partitions="partition_indexes"), BY_PARTITION_INDEX, last=7),
+        _fetched(
+            Topics("topics", partitions="partition_indexes", groups="groups"),
+            Topics("topics", "name", "partitions", "partition_index", groups="groups"),
+            first=8,
+        ),
+    ),
+    items=(ItemShape("groups", ("group_id",), "groups", ("group_id",), first=8),),
+    response=response,
+)
+OFFSET_DELETE = Api(
+    "OffsetDelete",
+    (0, 0),
+    Do.REWRITE,
+    needs=Needs(topic=READ, group=DELETE),
+    topics=(
+        TopicShape(BY_PARTITION_INDEX, BY_PARTITION_INDEX, always_asked=True, error_of_all=True),
+    ),
+)

@@ -1,0 +1,119 @@
+"""InitProducerId (API 22): the id of an idempotent or transactional producer.
+
+A transactional id is rewritten and needs WRITE; with two-phase commit also TWO_PHASE_COMMIT
+(KIP-939). Without one the principal needs WRITE on any topic (KIP-679), or IDEMPOTENT_WRITE on the
+cluster.
+
+Brokers before 2.8 want IDEMPOTENT_WRITE of idempotent producers, whom they know by the gateway's
+own principal. Their CLUSTER_AUTHORIZATION_FAILED, also to Produce, is forwarded and explained here.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import Any, Final
+
+from gateway.acl_model import Operation, ResourceType
+from gateway.apis import generic
+from gateway.apis.counting import ERROR_CODE, note_denials
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Do, Needs
+from gateway.rules.nested import has_field
+from gateway.rules.rename import Refusals
+from gateway.views.access import WRITE
+from protocol import messages
+from protocol.splice import Edit
+
+log = logging.getLogger(__name__)
+
+IDEMPOTENT_WRITE: Final = int(Operation.IDEMPOTENT_WRITE)
+TWO_PHASE_COMMIT: Final = int(Operation.TWO_PHASE_COMMIT)
+
+FIRST_WITH_2PC: Final = 6
+"""The first version that can request two-phase commit, by an external coordinator (KIP-939)."""
+
+_WARNED: Final = b"(IDEMPOTENT_WRITE)"
+"""The warning's place among the names that :meth:`ConnectionState.first_denial` remembers."""
+
+TO_CLIENTS: Final = (
+    "The broker does not let the gateway write for idempotent producers: its operator has to grant"
+    " the gateway's principal IDEMPOTENT_WRITE on the cluster, which brokers before 2.8 require."
+)
+
+
+def request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Check the operations that depend on more than a name, then rewrite the transactional id."""
+    access, plan = state.access, exchange.plan
+    if not access.authorizes:
+        return generic.request(state, exchange, buf, start, end)
+    body = buf[start:end]
+    generic.request_spans(plan, buf, start, end)
+    requested = messages.parse("InitProducerIdRequest", plan.version, body)
+    denied = None
+    if requested.transactional_id is None:
+        denied = access.cluster(IDEMPOTENT_WRITE) and access.any_topic(WRITE)
+    elif plan.version >= FIRST_WITH_2PC and requested.enable2_pc:
+        transactional_id = requested.transactional_id.encode()
+        named = access.id_resource(ResourceType.TRANSACTIONAL_ID, transactional_id)
+        denied = access.denial(TWO_PHASE_COMMIT, named)
+    if denied is None:
+        return generic.request(state, exchange, buf, start, end)
+    note_denials(state, exchange, Refusals(ids={b"": denied}))
+    return generic.answer_error(exchange, body, denied)
+
+
+def response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Forward the broker's response; warn where the gateway's principal lacks IDEMPOTENT_WRITE."""
+    spans = generic.response_spans(exchange.plan, buf, start, end)
+    if any(span[0] == ERROR_CODE and span[3] == CLUSTER_AUTHORIZATION_FAILED for span in spans):
+        warn_of_missing_grant(state)
+    return generic.restore(state, exchange, buf, start, end, spans)
+
+
+def warn_of_missing_grant(state: ConnectionState) -> None:
+    """Log for the operator that the broker denies IDEMPOTENT_WRITE, once a connection."""
+    if state.first_denial(_WARNED):
+        log.warning(
+            "%s: the broker denies idempotent producers (CLUSTER_AUTHORIZATION_FAILED):"
+            " grant the gateway's principal there IDEMPOTENT_WRITE on the cluster"
+            " (kafka-acls --add --operation IdempotentWrite --cluster), which brokers before 2.8"
+            " require; for later ones WRITE on any topic is enough",
+            state.source.client_address,
+        )
+
+
+def explain_missing_grant(version: int, body: bytes) -> bytes:
+    """A broker's Produce response with an error message for each partition that was denied for want
+    of IDEMPOTENT_WRITE and has none (from version 8 on). Raises ProtocolError."""
+    response: Any = messages.parse("ProduceResponse", version, body)
+    topics = tuple(
+        replace(topic, partition_responses=tuple(map(_explained, topic.partition_responses)))
+        for topic in response.responses
+    )
+    return messages.write(replace(response, responses=topics))
+
+
+def _explained(partition: Any) -> Any:
+    denied = partition.error_code == CLUSTER_AUTHORIZATION_FAILED
+    if not denied or not has_field(type(partition), "error_message") or partition.error_message:
+        return partition
+    return replace(partition, error_message=TO_CLIENTS)
+
+
+API = Api(
+    "InitProducerId",
+    (0, 6),
+    Do.REWRITE,
+    needs=Needs(transactional_id=WRITE),
+    beside_error={"producer_id": -1, "producer_epoch": -1},
+    request=request,
+    response=response,
+)

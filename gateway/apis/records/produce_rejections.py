@@ -1,0 +1,251 @@
+"""Produce requests that cannot be forwarded as they are: the topics rejected, and versions 0 to 2.
+
+Kafka 4 has no message definition of versions 0 to 2, so they are read by hand: acks (int16),
+timeout (int32), topics of a name and partitions of a number (int32) and record bytes. A response
+holds topics of a name and partitions of a number, an error code, a base offset and, in v2, the
+append time; v1 and v2 end with the throttle time.
+"""
+
+from __future__ import annotations
+
+import math
+from struct import Struct, error
+from typing import Final
+
+from gateway.apis import generic
+from gateway.apis.counting import PRODUCE, TOPIC_ID, TOPIC_NAME
+from gateway.apis.records import producer_guarantee as guarantee
+from gateway.apis.records.producer_guarantee import ACKS_ALL, ACKS_NONE, RAISED_SIZE, Batch
+from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+from gateway.exchanges.exchange import Exchange, Forward, Outcome, Unanswerable
+from gateway.exchanges.state import ConnectionState
+from gateway.policies.tree import UPGRADE_ACKS
+from gateway.rules.rename import Refusals, RequestRenamer
+from gateway.views.access import WRITE
+from gateway.views.denials import ACL_RULE
+from protocol.entities import Kind
+from protocol.errors import ProtocolError
+from protocol.pausing import eased
+from protocol.records import batch_facts
+from protocol.splice import splice
+from protocol.walkers import Span
+
+TRANSACTIONAL_ID: Final = int(Kind.TRANSACTIONAL_ID)
+ACKS: Final = int(Kind.ACKS)
+RECORDS: Final = int(Kind.RECORDS)
+
+OLD_VERSIONS: Final = range(3)
+"""Advertised, since librdkafka looks for them (KIP-896), and always rejected."""
+
+_INT16: Final = Struct(">h")
+_INT32: Final = Struct(">i")
+_NO_LONG: Final = (-1).to_bytes(8, "big", signed=True)
+_NO_THROTTLE: Final = bytes(4)
+
+
+def reject(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
+) -> Outcome:
+    """Forward a request without the topics that are rejected, whose errors the response gets.
+
+    Raises Unanswerable with acks=0, which has no response to carry them.
+    """
+    exchange.flow = state.flow(PRODUCE, exchange.plan.version, b"")
+    renamer = generic.renamer_for(state, exchange)
+    renamer.add(spans)
+    refusals = renamer.refusals
+    denied = transactional_denial(state, buf, end, spans)
+    if denied is not None:
+        refusals = refusals or Refusals()
+        refusals.ids.setdefault(b"", denied)
+    weak, counts = _weak_topics(state, renamer, buf, end, spans)
+    rejected = weak | _second_names(state, renamer, _numbered(buf, end, spans) - weak.keys())
+    if rejected:
+        refusals = refusals or Refusals()
+        refusals.topics |= rejected
+    body = buf[start:end]
+    if refusals is None:
+        # An empty name or id names nothing: it is left to the broker to reject it.
+        rest = Forward(exchange.plan, splice(buf, start, end, renamer.edits))
+        return _raise_acks_of_rest(state, exchange, rest)
+    outcome = generic.reject(state, exchange, body, refusals)
+    if generic.look_again(exchange, refusals) is not None:
+        return outcome
+    for what, flats in counts.items():
+        flows = [state.flow(PRODUCE, exchange.plan.version, flat) for flat in flats]
+        guarantee.count_rejected(flows, what)
+    if any(kind == ACKS and value == ACKS_NONE for kind, _, _, value in spans):
+        first = next(iter((refusals.topics | refusals.ids).values()), None)
+        why = first.message if first else "two spellings of one topic"
+        # As Kafka does, so that the producer notices at all.
+        raise Unanswerable(f"Produce with acks=0 was rejected: {why}")
+    return (
+        _raise_acks_of_rest(state, exchange, outcome) if isinstance(outcome, Forward) else outcome
+    )
+
+
+def transactional_denial(
+    state: ConnectionState, buf: bytes, end: int, spans: list[Span]
+) -> Denied | None:
+    """Why a request may not write in its transaction. As in KafkaApis the batches tell whether
+    there is one; for those that have yet to arrive the transactional id does."""
+    access = state.access
+    if not access.authorizes:
+        return None
+    named: bytes | None = None
+    transactional = False
+    for kind, _, stop, value in eased(spans):
+        if kind == TRANSACTIONAL_ID:
+            named = value
+        elif kind == RECORDS:
+            facts = batch_facts(buf, stop, min(end, stop + value))
+            transactional |= named is not None if facts is None else facts[2]
+    if not transactional:
+        return None
+    if named is None:
+        why = "Transactional records were sent without a transactional id."
+        return Denied(TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why, ACL_RULE)
+    found = access.transactional_id(WRITE, named)
+    return found if isinstance(found, Denied) else None
+
+
+def _numbered(buf: bytes, end: int, spans: list[Span]) -> set[bytes]:
+    """The names and ids of topics whose batches have sequence numbers, or may have."""
+    numbered: set[bytes] = set()
+    topic = b""
+    for kind, _, stop, value in eased(spans):
+        if kind in (TOPIC_NAME, TOPIC_ID):
+            topic = value
+        elif kind == RECORDS:
+            facts = batch_facts(buf, stop, min(end, stop + value))
+            if facts is None or facts[1]:
+                numbered.add(topic)
+    return numbered
+
+
+def _second_names(
+    state: ConnectionState, renamer: RequestRenamer, numbered: set[bytes]
+) -> dict[bytes, Denied]:
+    """Denials for the ``numbered`` topics that this producer named otherwise before: the broker
+    counts the sequence numbers of a topic, the producer those of a name."""
+    why = "This producer wrote to the topic under another name or id before; use a new producer."
+    return {
+        requested: Denied(INVALID_REQUEST, why, "spelling")
+        for requested, flat in _flat_names(state, renamer).items()
+        if requested in numbered and state.produced_as(flat, requested) != requested
+    }
+
+
+def _weak_topics(
+    state: ConnectionState, renamer: RequestRenamer, buf: bytes, end: int, spans: list[Span]
+) -> tuple[dict[bytes, Denied], dict[str, list[bytes]]]:
+    """Denials for the topics (as the client named them) that require more of their producers, and
+    their flat names by what is weak in the request, to be counted once the denials are final."""
+    view, flats = state.view, _flat_names(state, renamer)
+    acks, batches = _batches(spans, flats)
+    plain = guarantee.not_idempotent(view, buf, end, batches)
+    denied: dict[bytes, Denied] = {}
+    weak_acks: list[bytes] = []
+    for requested, flat in flats.items():
+        why = guarantee.acks_denial(view, flat, acks)
+        if why is not None:
+            weak_acks.append(flat)
+        elif flat in plain:
+            older = guarantee.has_older_format(buf, end, flat, batches)
+            why = guarantee.idempotence_denial(view, flat, older=older)
+        if why is not None:
+            denied[requested] = why
+    return denied, {f"acks{acks}": weak_acks, "not_idempotent": sorted(plain)}
+
+
+def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forward) -> Forward:
+    """Forward the rest of a request that lost topics, counted, with acks=all if one of its topics
+    requires it."""
+    body, index = rest.body, state.worker.cluster.index
+    spans = generic.request_spans(rest.plan, body, 0, len(body), most=math.inf)
+    flats = {name: name for kind, _, _, name in spans if kind == TOPIC_NAME}
+    flats |= {own: index.name_of(own) or b"" for kind, _, _, own in spans if kind == TOPIC_ID}
+    acks, batches = _batches(spans, flats)
+    exchange.upgraded = acks in guarantee.WEAK_ACKS and any(
+        state.view.guarantee_of(flat) & UPGRADE_ACKS for flat in flats.values()
+    )
+    guarantee.count_request(state, exchange, body, len(body), batches, acks)
+    if not exchange.upgraded:
+        return rest
+    edits = [
+        (at, at + RAISED_SIZE, guarantee.raised(body, at))
+        for kind, at, _, _ in spans
+        if kind == ACKS
+    ]
+    return Forward(rest.plan, splice(body, 0, len(body), edits))
+
+
+def _flat_names(state: ConnectionState, renamer: RequestRenamer) -> dict[bytes, bytes]:
+    """The names and ids in a request, as the client wrote them, to flat names."""
+    name_of = state.worker.cluster.index.name_of
+    flats = {requested: flat for flat, requested in renamer.spelled.items()}
+    return flats | {name: name_of(own) or b"" for own, name in renamer.spelled_ids.items()}
+
+
+def _batches(spans: list[Span], flats: dict[bytes, bytes]) -> tuple[int, list[Batch]]:
+    """The acks of a request, and the batches of those topics (by name or id) that are in
+    ``flats``."""
+    acks = ACKS_ALL
+    flat: bytes | None = None
+    found: list[Batch] = []
+    for kind, _, stop, value in spans:
+        if kind == ACKS:
+            acks = value
+        elif kind in (TOPIC_NAME, TOPIC_ID):
+            flat = flats.get(value)
+        elif kind == RECORDS and flat is not None:
+            found.append((flat, stop, stop + value))
+    return acks, found
+
+
+def reject_old(version: int, body: bytes, code: int) -> bytes:
+    """The response to a Produce request of version 0 to 2, with ``code`` for each partition.
+
+    Empty for acks=0, which has no response. Raises ProtocolError.
+    """
+    try:
+        (acks,) = _INT16.unpack_from(body, 0)
+        parts, end = _old_topics(version, body, code)
+    except error as short:
+        raise ProtocolError(f"Produce v{version} request ends too early") from short
+    if end != len(body):
+        raise ProtocolError(f"Produce v{version} request has {len(body) - end} bytes too many")
+    if acks == ACKS_NONE:
+        return b""
+    return b"".join(parts) + (_NO_THROTTLE if version >= 1 else b"")
+
+
+def _old_topics(version: int, body: bytes, code: int) -> tuple[list[bytes], int]:
+    """The pieces of the response's topics, and where the request's topics end."""
+    result = _INT16.pack(code) + _NO_LONG + (_NO_LONG if version >= 2 else b"")
+    topics, pos = _old_count(body, _INT16.size + _INT32.size)
+    parts = [_INT32.pack(topics)]
+    for _ in range(topics):
+        (length,) = _INT16.unpack_from(body, pos)
+        partitions, start = _old_count(body, _old_end(body, pos + _INT16.size, length))
+        parts.append(body[pos:start])
+        pos = start
+        for _ in range(partitions):
+            (length,) = _INT32.unpack_from(body, pos + 4)
+            parts.append(body[pos : pos + 4] + result)
+            pos = _old_end(body, pos + 8, max(length, 0))
+    return parts, pos
+
+
+def _old_count(body: bytes, pos: int) -> tuple[int, int]:
+    (count,) = _INT32.unpack_from(body, pos)
+    if not 0 <= count <= len(body):
+        raise ProtocolError(f"array of {count} elements in {len(body)} bytes")
+    return count, pos + _INT32.size
+
+
+def _old_end(body: bytes, pos: int, length: int) -> int:
+    if length < 0 or pos + length > len(body):
+        raise ProtocolError(f"{length} bytes announced, {len(body) - pos} there")
+    return pos + length

@@ -1,0 +1,62 @@
+"""The catalog's entities of principals: DescribeAcls, CreateAcls and DeleteAcls (APIs 29 to 31,
+KIP-140), DescribeUserScramCredentials and AlterUserScramCredentials (50 and 51, KIP-554),
+DescribeClientQuotas (48, KIP-546).
+
+The gateway answers them itself: by ``gateway.changes``, which checks the rights of the principal
+and translates names. It has no quotas, but tools that show users request them as well: the list is
+empty, for principals with DESCRIBE_CONFIGS on the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from gateway.acl_model import Operation
+from gateway.apis.own_changes import Change, answered_by
+from gateway.changes.base.batch import Answered
+from gateway.exchanges.api import Api
+from gateway.exchanges.worker_state import Changes
+from gateway.rules.declaration import Do
+from gateway.rules.nested import make
+from gateway.views.access import Access
+from protocol import messages
+
+_DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
+
+
+async def _no_quotas(access: Access, version: int, body: bytes) -> Answered:
+    cls = messages.message_class("DescribeClientQuotasResponse", version)
+    denied = access.cluster(_DESCRIBE_CONFIGS)
+    if denied is None:
+        return Answered(messages.write(make(cls, {"entries": ()})))
+    values = {"error_code": denied.code, "error_message": denied.message, "entries": None}
+    return Answered(messages.write(make(cls, values)), {"kafka-cluster": denied})
+
+
+def _api(
+    name: str, span: tuple[int, int], change_of: Callable[[Changes], Change], null: Do = Do.ABSENT
+) -> Api:
+    return Api(name, span, Do.ANSWER, null=null, request=answered_by(change_of))
+
+
+DESCRIBE_ACLS = _api("DescribeAcls", (1, 3), lambda changes: changes.describe_acls, Do.ANSWER)
+CREATE_ACLS = _api("CreateAcls", (1, 3), lambda changes: changes.create_acls)
+DELETE_ACLS = _api("DeleteAcls", (1, 3), lambda changes: changes.delete_acls, Do.ANSWER)
+DESCRIBE_USER_SCRAM_CREDENTIALS = _api(
+    "DescribeUserScramCredentials",
+    (0, 0),
+    lambda changes: changes.describe_user_scram_credentials,
+    Do.ANSWER,
+)
+ALTER_USER_SCRAM_CREDENTIALS = _api(
+    "AlterUserScramCredentials", (0, 0), lambda changes: changes.alter_user_scram_credentials
+)
+DESCRIBE_CLIENT_QUOTAS = Api(
+    "DescribeClientQuotas",
+    (0, 1),
+    Do.ABSENT,
+    null=Do.ANSWER,
+    why="there are none",
+    request=answered_by(lambda _: _no_quotas),
+)
