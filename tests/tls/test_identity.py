@@ -18,7 +18,6 @@ from gateway.tls.principal_mapping import (
     PrincipalMapping,
     certificate_identity,
     identity_of,
-    note_identity,
     peer_identity,
 )
 from tests.tls.name_samples import CN, ORG, C
@@ -94,6 +93,6 @@ def test_what_was_found_out_is_remembered_by_the_transport(pki: Pki) -> None:
     connection = Pair(server_context(pki.listener()), pki.client()).server
     assert identity_of(Transport(connection)) is ANONYMOUS
     alice = Identity("User:alice", "TLS")
-    note_identity(connection, alice)
+    connection.identity = alice
     assert identity_of(Transport(connection)) is alice
     assert identity_of(Transport(None)) is ANONYMOUS
