@@ -15,7 +15,7 @@ from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.snapshot import Snapshot
 from gateway.config.errors import Key, Problem
 from gateway.names import LogicalName, is_reserved
-from gateway.policies.told import MIN_ISR, is_hollow
+from gateway.policies.applied import MIN_ISR, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
 
 _BATCH: Final = 500

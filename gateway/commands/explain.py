@@ -19,7 +19,7 @@ from gateway.commands.told import Progress, print_json, table
 from gateway.config.models import Config, Listener
 from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS
-from gateway.policies.told import MIN_ISR, Row, is_hollow, rows
+from gateway.policies.applied import MIN_ISR, AppliedRule, applied_rules, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View
@@ -104,13 +104,13 @@ def _warnings(config: Config, explained: Explained) -> list[str]:
     ]
 
 
-def _policies(config: Config, explained: Explained) -> list[Row]:
+def _policies(config: Config, explained: Explained) -> list[AppliedRule]:
     """What applies to the topic, or to those in the namespace; nothing where it is no name."""
     namespace = explained.policies_of
-    return [] if namespace is None else rows(Policies(config.policies), namespace)
+    return [] if namespace is None else applied_rules(Policies(config.policies), namespace)
 
 
-def _print_policies(policies: list[Row], file: Path) -> None:
+def _print_policies(policies: list[AppliedRule], file: Path) -> None:
     if not policies:
         return
     placed = [

@@ -22,9 +22,8 @@ from gateway.commands.namespaces import (
 from gateway.commands.told import counted, refusal, table
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, LogicalName
-from gateway.policies import told_text
+from gateway.policies.applied import AppliedRule, parse_rules
 from gateway.policies.schema import schema_text
-from gateway.policies.told import Row
 
 _EXAMPLES = """\
 examples:
@@ -75,7 +74,7 @@ class Applied:
     answer. ``rows`` None: nobody says; ``why`` is a sentence about that, if there is one."""
 
     namespace: str
-    rows: tuple[Row, ...] | None
+    rows: tuple[AppliedRule, ...] | None
     more: int = 0
     why: str = ""
 
@@ -116,14 +115,14 @@ def _read(path: str, described: Described) -> Applied:
     if not value:  # an older gateway
         return Applied(path, None)
     try:
-        told = told_text.parse(value)
+        told = parse_rules(value)
     except ValueError:
         why = f"which policies apply in {shown_namespace(path)} the gateway tells so: {value}"
         return Applied(path, None, why=why)
-    return Applied(path, told.rows, told.more)
+    return Applied(path, told.rules, told.more)
 
 
-def policy_table(rows: Iterable[Row]) -> str:
+def policy_table(rows: Iterable[AppliedRule]) -> str:
     """A line each, below a heading. The producer guarantee has no mode."""
     shown = [(one.rule, one.limit, one.mode or "", one.source) for one in rows]
     return table([HEADING, *shown])
@@ -136,6 +135,6 @@ def lines(applied: Applied) -> str:
     return policy_table(applied.rows) + left
 
 
-def as_json(rows: Iterable[Row] | None) -> list[dict[str, object]] | None:
+def as_json(rows: Iterable[AppliedRule] | None) -> list[dict[str, object]] | None:
     """The same for programs."""
     return None if rows is None else [asdict(one) for one in rows]

@@ -18,8 +18,7 @@ from gateway.acl_model import (
     ResourceType,
     resource,
 )
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.search import AllowedBy
+from gateway.acls.authorizer import AclFilter, AllowedBy
 from gateway.decision import Denied, Resolved
 from gateway.names import InvalidName
 from gateway.views.spelling import id_owner

@@ -15,9 +15,9 @@ from gateway.acl_model import (
     Resource,
     ResourcePattern,
     ResourceType,
+    namespace_of,
 )
 from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
-from gateway.acls.patterns import namespace_of
 from gateway.decision import Denied, Resolved
 from gateway.views.access import ALTER, DESCRIBE, READ, WRITE, Access
 from gateway.views.denials import as_asked, denied, unnamed

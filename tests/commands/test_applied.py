@@ -12,15 +12,15 @@ from gateway.commands.client import GatewayClient
 from gateway.commands.namespaces import ROOT, Name
 from gateway.commands.policies import Applied, as_json, lines, of_namespace, of_topic
 from gateway.config.models import Address
-from gateway.policies.told import Row
+from gateway.policies.applied import AppliedRule
 from tests.commands.fake_gateway import HOST, FakeGateway
 from tests.commands.running import topics
 
 VALIDATE = ("--create", "--validate-only")
 
 
-def row(path: str) -> Row:
-    return Row("max_topics", "5", "enforce", f"policies.namespaces.{path}")
+def row(path: str) -> AppliedRule:
+    return AppliedRule("max_topics", "5", "enforce", f"policies.namespaces.{path}")
 
 
 @asynccontextmanager

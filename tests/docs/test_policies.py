@@ -19,8 +19,7 @@ from gateway.config_file.loading import load_config
 from gateway.policies.declared import violations
 from gateway.policies.instance import GROUP
 from gateway.policies.interface import PolicyViolation, RequestMetadata
-from gateway.policies.judge import MAX_LOGGED, MAX_TOLD
-from gateway.policies.limits import over
+from gateway.policies.judge import MAX_LOGGED, MAX_NAMED, over
 from gateway.policies.tree import Policies
 from tests.config import config_samples
 from tests.docs import markdown
@@ -189,7 +188,7 @@ def test_messages_of_limits(rule: str) -> None:
 
 
 def test_numbers_that_the_page_names() -> None:
-    assert f"at once, at most {MAX_TOLD}." in PAGE
+    assert f"at once, at most {MAX_NAMED}." in PAGE
     assert f"(at most {MAX_LOGGED} lines a second and worker)" in PAGE
     assert f"`{GROUP}`" in PAGE
 

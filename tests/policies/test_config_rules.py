@@ -1,4 +1,4 @@
-"""gateway.policies.config_rules: ranges of configs; what has to, may and may not be set."""
+"""gateway.policies.declared: ranges of configs; what has to, may and may not be set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.policies.config_rules import config_findings, number
+from gateway.policies.declared import config_findings, number
 from gateway.policies.interface import RequestMetadata
 from tests.policies.samples import asked, block
 

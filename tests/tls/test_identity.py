@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from devkit.certificates import Credentials, subject
 from gateway.identity import ANONYMOUS, Identity
-from gateway.tls.contexts import server_context
+from gateway.tls.contexts import TlsConnection, server_context
 from gateway.tls.principal_mapping import (
     NoPrincipal,
     PrincipalMapping,
@@ -93,6 +93,7 @@ def test_what_was_found_out_is_remembered_by_the_transport(pki: Pki) -> None:
     connection = Pair(server_context(pki.listener()), pki.client()).server
     assert identity_of(Transport(connection)) is ANONYMOUS
     alice = Identity("User:alice", "TLS")
+    assert isinstance(connection, TlsConnection)
     connection.identity = alice
     assert identity_of(Transport(connection)) is alice
     assert identity_of(Transport(None)) is ANONYMOUS

@@ -18,9 +18,9 @@ from gateway.acl_model import (
     Permission,
     ResourcePattern,
     ResourceType,
+    namespace_of,
 )
 from gateway.acls.authorizer import AclFilter
-from gateway.acls.patterns import namespace_of
 from gateway.changes.base.batch import Answered, renewed
 from gateway.changes.base.context import Context
 from gateway.changes.base.refused import unavailable

@@ -22,7 +22,7 @@ _Counted = tuple[str, int]
 
 
 class Usage:
-    """Implements :class:`gateway.policies.limits.Usage` for one catalog and one cluster."""
+    """Implements :class:`gateway.policies.judge.Usage` for one catalog and one cluster."""
 
     def __init__(self) -> None:
         self._counted: dict[str, _Counted] = {}

@@ -1,7 +1,7 @@
 """Changes of configs before policies (KIP-108): what a topic, or a namespace, would be then.
 
 The broker has validated the change by then. The result is judged; what it violated before, and the
-change has no part in, does not count (``gateway.policies.standing``).
+change has no part in, does not count (``gateway.policies.declared``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from gateway.changes.judging.topic_facts import Asker, TopicFacts, new_topic_val
 from gateway.decision import Denied
 from gateway.identity import ANONYMOUS
 from gateway.names import parents
+from gateway.policies.declared import Alteration
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.standing import Alteration
 from gateway.views.access import DESCRIBE, Access
 
 _OF_SOME_BELOW: Final = (

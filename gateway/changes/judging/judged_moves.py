@@ -19,7 +19,7 @@ from gateway.changes.judging.judged_configs import NOT_TOLD
 from gateway.changes.judging.topic_facts import Asker, TopicFacts, read_facts
 from gateway.decision import Denied
 from gateway.names import DELIMITER, LogicalName
-from gateway.policies.limits import Usage
+from gateway.policies.judge import Usage
 
 TOLD: Final = 10
 """Topics that one refusal speaks of; of the others it says how many there are."""

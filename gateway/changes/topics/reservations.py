@@ -17,7 +17,7 @@ from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.changes.topics.create_plan import Planned, reserved
 from gateway.changes.topics.creation import Creation
 from gateway.decision import Denied
-from gateway.policies.limits import nearly_over, over
+from gateway.policies.judge import nearly_over, over
 from gateway.policies.violation import Violation, enforced
 
 log = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""gateway.acls.asker: namespaces before entities, delegation, any resource of a type, and why."""
+"""gateway.acls.evaluator: gates of namespaces, delegation, any resource of a type, and why."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import gateway.acls.asker
+import gateway.acls.evaluator
 from gateway.acl_model import (
     Operation,
     PatternType,
     ResourcePattern,
     ResourceType,
+    name_of,
     pattern_of,
     resource,
 )
-from gateway.acls.asker import Askers
+from gateway.acls.evaluator import AclEvaluators
 from gateway.acls.index import AclIndex
-from gateway.acls.patterns import name_of
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import Change, Removal
 from gateway.catalog.snapshot import Snapshot
@@ -522,31 +522,31 @@ def test_whose_acls_are_managed_is_who_may_alter_the_namespace(snapshot: Snapsho
 def test_what_is_kept_of_names_that_clients_invent_is_bounded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gateway.acls.asker, "_KEPT", 20)
+    monkeypatch.setattr(gateway.acls.evaluator, "_KEPT", 20)
     index = AclIndex()
     index.see(Snapshot().apply(acls("TOPIC:LITERAL:* ALLOW READ a"), 1).acls)
-    askers = Askers(index)
+    evaluators = AclEvaluators(index)
     seen = []  # kept, so that no two of them have one id
     for number in range(50):
-        asker = askers.of("User:a", HOST)
-        seen.append(asker)
+        evaluator = evaluators.of("User:a", HOST)
+        seen.append(evaluator)
         name = name_of(TOPIC, f"invented-{number}:x")
-        assert asker.answer(Operation.READ, TOPIC, name) is not None
-        askers.of(f"User:{number}", HOST)
-        assert askers.room > -2
+        assert evaluator.answer(Operation.READ, TOPIC, name) is not None
+        evaluators.of(f"User:{number}", HOST)
+        assert evaluators.room > -2
     assert len(set(map(id, seen))) > 2
-    asker = askers.of("User:a", HOST)
-    room = askers.room
-    assert asker.answer(Operation.READ, TOPIC, name_of(TOPIC, "a:" * 500 + "x")) is not None
-    assert askers.room == room, "a name that is too long for a namespace leaves nothing"
+    evaluator = evaluators.of("User:a", HOST)
+    room = evaluators.room
+    assert evaluator.answer(Operation.READ, TOPIC, name_of(TOPIC, "a:" * 500 + "x")) is not None
+    assert evaluators.room == room, "a name that is too long for a namespace leaves nothing"
 
 
 def test_an_asker_is_made_once() -> None:
-    askers = Askers(AclIndex())
-    first = askers.of("User:a", HOST)
-    assert askers.of("User:a", HOST) is first
-    assert askers.of("User:a", "::1") is not first
-    askers.forget(["User:b"])
-    assert askers.of("User:a", HOST) is first
-    askers.forget(["User:a"])
-    assert askers.of("User:a", HOST) is not first
+    evaluators = AclEvaluators(AclIndex())
+    first = evaluators.of("User:a", HOST)
+    assert evaluators.of("User:a", HOST) is first
+    assert evaluators.of("User:a", "::1") is not first
+    evaluators.forget(["User:b"])
+    assert evaluators.of("User:a", HOST) is first
+    evaluators.forget(["User:a"])
+    assert evaluators.of("User:a", HOST) is not first
