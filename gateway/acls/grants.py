@@ -10,14 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from gateway.acl_model import (
-    WILDCARD,
-    AclBinding,
-    AclEntry,
-    Operation,
-    Permission,
-    ResourcePattern,
-)
+from gateway.acl_model import WILDCARD, AclBinding, AclEntry, Operation, Permission, ResourcePattern
 
 _ALLOW: Final = Permission.ALLOW
 _ALL: Final = Operation.ALL

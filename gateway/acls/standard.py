@@ -55,7 +55,6 @@ class StandardAuthorizer(Authorizer):
                 raise ValueError(f"the standard authorizer takes no '{key}'; leave it out")
 
     def see(self, snapshot: Snapshot) -> None:
-
         if snapshot.acls is not self._index.acls:
             self._evaluators.forget(self._index.see(snapshot.acls))
 

@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, cast, get_args
 
-from gateway.config.policies import Mode, PolicyBlock, Range
+from gateway.config.policies import Mode, PolicyBlock
 from gateway.policies.instance import KEY
 from gateway.policies.tree import BUILT_IN, Policies
+from gateway.policies.violation import ends
 
 ACKS: Final = "producer.acks"
 IDEMPOTENCE: Final = "producer.idempotence"
@@ -89,10 +90,9 @@ def anything_set(found: list[AppliedRule]) -> bool:
 
 def _rules(block: PolicyBlock) -> Iterator[tuple[str, str]]:
     """Rules and limits, in the order of docs/policies.md; the class, which is run last, last."""
-    yield from _ends("partitions", block.partitions)
-    yield from _ends("replication_factor", block.replication_factor)
-    for key, allowed in block.ranges().items():
-        yield from _ends(key, allowed)
+    declared = {"partitions": block.partitions, "replication_factor": block.replication_factor}
+    for key, allowed in (declared | block.ranges()).items():
+        yield from ((rule, str(limit)) for rule, limit in ends(key, allowed))
     for key, value in block.configs.required.items():
         yield "configs.required", key if value is None else f"{key}={value}"
     if block.configs.allowed is not None:
@@ -107,15 +107,6 @@ def _rules(block: PolicyBlock) -> Iterator[tuple[str, str]]:
             yield rule, str(limit)
     if block.class_name is not None:
         yield KEY, block.class_name
-
-
-def _ends(rule: str, allowed: Range | None) -> Iterator[tuple[str, str]]:
-    if allowed is None:
-        return
-    if allowed.min is not None:
-        yield f"{rule}.min", str(allowed.min)
-    if allowed.max is not None:
-        yield f"{rule}.max", str(allowed.max)
 
 
 class ParsedRules(NamedTuple):

@@ -28,6 +28,7 @@ from gateway.policies.violation import (
     allowance,
     broken_bound,
     cut,
+    ends,
     is_near,
     listed,
     near_miss,
@@ -213,14 +214,13 @@ def measures(block: PolicyBlock, metadata: RequestMetadata) -> Iterator[Measure]
 
 
 def _measured(name: str, allowed: Range | None, value: float | None) -> Iterator[Measure]:
-    if allowed is None or value is None:
+    if value is None:
         return
     whole = not math.isinf(value) and value == int(value) and abs(value) <= _MAX_LONG
     shown = int(value) if whole else None
-    if allowed.min is not None:
-        yield Measure(f"{name}.min", shown, allowed.min, value < allowed.min)
-    if allowed.max is not None:
-        yield Measure(f"{name}.max", shown, allowed.max, value > allowed.max)
+    for rule, limit in ends(name, allowed):
+        broken = value < limit if rule.endswith(".min") else value > limit
+        yield Measure(rule, shown, limit, broken)
 
 
 def config_findings(block: PolicyBlock, metadata: RequestMetadata) -> Iterator[Finding]:

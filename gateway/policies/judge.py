@@ -81,7 +81,7 @@ class Judge:
 
     def applies(self, namespace: str) -> bool:
         """Whether the topics of a namespace are subject to any policy."""
-        return self.policies.judge(namespace)
+        return self.policies.judges and bool(self.policies.of(namespace))
 
     def counts(self, namespace: str) -> bool:
         """Whether any policy limits the number of topics or partitions of a namespace."""
@@ -202,7 +202,6 @@ class _Limit:
     where: str
 
     def sentence(self, topic: str) -> str:
-
         allowed = allowance(Range(max=self.most), countable=True)
         return (
             f"With {shown_name(topic)}, {self.where} would have {self.would_be} {self.noun},"

@@ -68,15 +68,11 @@ class Policies:
         """The blocks that the topics of a namespace are subject to, outermost first."""
         found = self._placed.get(namespace)
         if found is None:
-            found = tuple(one for one in self._all(namespace) if one.block.judges_topics())
             if len(self._placed) >= CACHE_LIMIT:
                 self._placed.clear()
-            self._placed[namespace] = found
+            judging = (one for one in self._all(namespace) if one.block.judges_topics())
+            found = self._placed[namespace] = tuple(judging)
         return found
-
-    def judge(self, namespace: str) -> bool:
-        """Whether the topics of a namespace are subject to any policy."""
-        return self.judges and bool(self.of(namespace))
 
     def guarantee(self, namespace: str) -> Guarantee:
         """The guarantee of a namespace: of each half the innermost block that sets it."""

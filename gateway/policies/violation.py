@@ -78,6 +78,14 @@ _MAX_TEXT: Final = 60
 _MAX_LISTED: Final = 10
 
 
+def ends(rule: str, allowed: Range | None) -> list[tuple[str, int]]:
+    """The rules of a range, ``partitions.min`` and ``partitions.max``, each with its limit."""
+    if allowed is None:
+        return []
+    limits = ((f"{rule}.min", allowed.min), (f"{rule}.max", allowed.max))
+    return [(name, limit) for name, limit in limits if limit is not None]
+
+
 def broken_bound(allowed: Range, value: float) -> Bound | None:
     """The end of a range that a value is beyond; None: it is within."""
     if allowed.allows(value):

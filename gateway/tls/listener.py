@@ -25,7 +25,7 @@ from gateway.tls.contexts import (
     server_context,
     watched_files,
 )
-from gateway.tls.principal_mapping import PrincipalMapping, peer_identity
+from gateway.tls.principal_mapping import PrincipalMapping, certificate_identity
 
 log = logging.getLogger(__name__)
 
@@ -110,9 +110,10 @@ class TlsListener:
 
     def identity_of(self, connection: ssl.SSLObject) -> Identity:
         """The client's identity by its certificate. Raises NoPrincipal."""
-        if not self._identifies:
+        certificate = connection.getpeercert(binary_form=True) if self._identifies else None
+        if certificate is None:
             return ANONYMOUS
-        return peer_identity(connection, self._mapping)
+        return certificate_identity(certificate, self._mapping)
 
     def _checked_context(self) -> ssl.SSLContext:
         context = self._context()

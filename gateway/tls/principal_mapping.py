@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -206,17 +205,9 @@ def identity_of(transport: asyncio.BaseTransport) -> Identity:
     return connection.identity if isinstance(connection, TlsConnection) else ANONYMOUS
 
 
-def peer_identity(connection: ssl.SSLObject, mapping: PrincipalMapping) -> Identity:
-    """The client's principal, as Kafka's DefaultKafkaPrincipalBuilder makes it; ANONYMOUS for one
-    that showed no certificate. Raises NoPrincipal."""
-    certificate = connection.getpeercert(binary_form=True)
-    if certificate is None:
-        return ANONYMOUS
-    return certificate_identity(certificate, mapping)
-
-
 def certificate_identity(certificate: bytes, mapping: PrincipalMapping) -> Identity:
-    """The principal of a client's certificate (DER), which TLS has verified. Raises NoPrincipal."""
+    """The identity of a client by its certificate (DER), which TLS has verified, as Kafka's
+    DefaultKafkaPrincipalBuilder makes it. Raises NoPrincipal."""
     from cryptography import x509
 
     try:

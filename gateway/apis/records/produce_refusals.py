@@ -12,7 +12,7 @@ from gateway.exchanges.exchange import Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.views.access import WRITE
-from gateway.views.denials import ACL_RULE
+from gateway.views.authorized_access import ACL_RULE
 from protocol.entities import Kind
 from protocol.pausing import eased
 from protocol.records import batch_facts
