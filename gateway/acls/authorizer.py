@@ -119,8 +119,8 @@ class Authorizer(ABC):
 
         This is the default of Kafka's interface (``Authorizer.authorizeByResourceType``), which
         goes by :meth:`acls` alone: an ALLOW for the principal or ``User:*``, from its host or any,
-        of the operation or ALL, counts unless a DENY for them covers all that it covers. Where a
-        name that nobody uses is allowed, as a super user's are, no ACL is looked at.
+        of the operation or ALL, counts unless a DENY for them covers all that it covers. If an
+        unused name is allowed, as to a super user, no ACL is checked.
 
         Authorizers that know better override it.
         """

@@ -115,7 +115,7 @@ class PassThrough:
             raise AuthenticationFailed(f"the broker answers SaslHandshake with error {code}")
         return names
 
-    def judged(self, answer: Any, claim: Claim, mechanism: str) -> Session | None:
+    def granted_session(self, answer: Any, claim: Claim, mechanism: str) -> Session | None:
         """The session that the broker's response to a token grants; None: the exchange goes on.
         Raises AuthenticationFailed."""
         if answer.error_code:
@@ -197,7 +197,7 @@ class PassThroughLogin(Login):
                 assert request is not None
                 self._agreed(request, answer)
             else:
-                self._judged(request, answer)
+                self._finish(request, answer)
         except NotOffered as failure:
             assert request is not None
             version = request.version
@@ -213,9 +213,9 @@ class PassThroughLogin(Login):
         self._claim = self._through.claim(self.mechanism)
         self.to_client.append(handshake.reply(handshake_answer(handshake.version, names)))
 
-    def _judged(self, request: Request | None, answer: Any) -> None:
+    def _finish(self, request: Request | None, answer: Any) -> None:
         assert self._claim is not None
-        session = self._through.judged(answer, self._claim, self.mechanism)
+        session = self._through.granted_session(answer, self._claim, self.mechanism)
         lifetime = 0
         if session is not None:
             lifetime = session.lifetime_ms

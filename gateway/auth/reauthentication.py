@@ -119,7 +119,7 @@ class PassThroughReauthentication(_Attempt):
             if self.user:
                 self._check_principal(principal_of(self.user))
             answer = await ask(*self._through.token_request(token))
-            session = self._through.judged(answer, self._claim, self.mechanism)
+            session = self._through.granted_session(answer, self._claim, self.mechanism)
         except AuthenticationFailed as failure:
             self.failed = failure.reason
             return authenticate_refusal(version, self.mechanism, failure)

@@ -266,9 +266,8 @@ def _range(key: str, allowed: Range, value: str, metadata: RequestMetadata) -> I
         if same is None:
             # What a namespace leaves open is checked for its topics.
             if not metadata.topic.endswith(DELIMITER):
-                clause = (
-                    f"has {key}={AS_THE_OTHER}, which is what {other} is, and nobody tells that"
-                )
+                clause = f"has {key}={AS_THE_OTHER}, which is what {other} is"
+                clause += ", and the cluster does not tell that"
                 yield key, f"{clause}; {allowance(allowed)} here"
             return
         shown, value, found = f"{key}={AS_THE_OTHER}, which is {other}", same, number(other, same)

@@ -284,7 +284,7 @@ def _loaded(name: str) -> object:
         found: object = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    # Whatever a foreign module raises, SystemExit too, is about that module and not about us.
+    # An exception of a foreign module, SystemExit too, concerns that module alone.
     except BaseException as error:  # noqa: BLE001
         raise PolicyError(f"'{name}' cannot be loaded: {raised_text(error)}") from None
     return found

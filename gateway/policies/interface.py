@@ -70,7 +70,7 @@ class RequestMetadata:
 
 
 class CreateTopicPolicy(ABC):
-    """A policy on topics that are made or changed, by whatever request.
+    """A policy on topics that any request creates or changes.
 
     It is made without arguments, then configured, and closed when it is not needed any more:
     when the gateway ends, or has read its configuration again. Calls never overlap.

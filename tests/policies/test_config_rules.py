@@ -113,7 +113,11 @@ def test_a_local_retention_that_is_the_other_one(
         ("7", f"{LOCAL}retention.ms=7, and at most 6 is allowed here"),
         ("-1", f"{LOCAL}retention.ms=-1 (no limit), and at most 6 is allowed here"),
         ("x", f"{LOCAL}retention.ms='x', which is no number, and at most 6 is allowed here"),
-        (None, f"{LOCAL}what retention.ms is, and nobody tells that; at most 6 is allowed here"),
+        (
+            None,
+            f"{LOCAL}what retention.ms is, and the cluster does not tell that; "
+            "at most 6 is allowed here",
+        ),
     ],
 )
 def test_words_for_a_local_retention(value: str | None, clause: str) -> None:
