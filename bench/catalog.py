@@ -23,8 +23,8 @@ from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
-from gateway.views.listings import Listings
 from gateway.views.view import View, ViewSettings
+from gateway.views.views import Listings
 
 LOOKUP_NS: Final = 1_000.0
 """A lookup on the hot path may take this long."""

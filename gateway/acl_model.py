@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.names import DELIMITER
 
@@ -23,7 +23,7 @@ CLUSTER_NAME: Final = "kafka-cluster"
 
 
 class ResourceType(IntEnum):
-    """What a resource is."""
+    """Kafka's types of resources."""
 
     UNKNOWN = 0
     ANY = 1
@@ -46,7 +46,7 @@ class PatternType(IntEnum):
 
 
 class Operation(IntEnum):
-    """What is done with a resource."""
+    """Operations on a resource."""
 
     UNKNOWN = 0
     ANY = 1
@@ -67,7 +67,7 @@ class Operation(IntEnum):
 
 
 class Permission(IntEnum):
-    """What an entry says. ANY stands in filters alone."""
+    """Whether an entry allows or denies. ANY stands in filters alone."""
 
     UNKNOWN = 0
     ANY = 1
@@ -77,7 +77,7 @@ class Permission(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """One thing that an operation is done with.
+    """A resource that an operation concerns.
 
     ``namespace`` is its tier path (``""``: the default namespace), ``name`` what follows it; an
     empty ``name`` is the namespace itself (of TOPIC alone). The group ``app`` of home ``team-a``
@@ -97,6 +97,11 @@ class Resource:
         return f"{self.type.name} {self.text}"
 
 
+NAMESPACED: Final = frozenset(
+    {ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID}
+)
+"""The types whose names are in namespaces; names of others are text without parts, as in Kafka."""
+
 CLUSTER: Final = Resource(ResourceType.CLUSTER, "", CLUSTER_NAME)
 
 
@@ -109,7 +114,7 @@ def resource(kind: ResourceType, logical: str) -> Resource:
 
 @dataclass(frozen=True, slots=True)
 class ResourcePattern:
-    """What an ACL is about: the key under which the catalog keeps it.
+    """The pattern of an ACL: the key under which the catalog keeps it.
 
     ``name`` is a logical name, ``*``, or for PREFIXED the beginning of one. ``pattern_type`` is
     LITERAL or PREFIXED. A PREFIXED name that ends in ``:`` covers the namespace and all below it;
@@ -138,8 +143,8 @@ def pattern_of(text: str) -> ResourcePattern:
 
 @dataclass(frozen=True, slots=True, order=True)
 class AclEntry:
-    """Who may, or may not, do what from where. ``principal`` is ``User:alice``, ``host`` an IP
-    address as text or ``*``."""
+    """An operation that is allowed or denied to a ``principal`` (``User:alice``) at a ``host``, an
+    IP address as text or ``*``."""
 
     principal: str
     host: str
@@ -164,3 +169,81 @@ class AclBinding:
 
 MAX_ENTRIES: Final = 5_000
 """Entries of one pattern: its record in the catalog stays below 1 MiB, a broker's default limit."""
+
+
+class Name(NamedTuple):
+    """A name in its parts: ``head`` is the namespace that it is in, with a final ``:`` (empty: the
+    default one), ``tail`` what follows. ``itself``: it is a namespace, which is in the one above.
+    """
+
+    text: str
+    head: str
+    tail: str
+    itself: bool = False
+
+
+def name_of(kind: ResourceType, text: str) -> Name:
+    """The parts of a whole logical name.
+
+    >>> name_of(ResourceType.TOPIC, "org:apache:")
+    Name(text='org:apache:', head='org:', tail='apache:', itself=True)
+    """
+    at = text.rfind(DELIMITER) + 1
+    if not at or kind not in NAMESPACED:
+        return Name(text, "", text)
+    itself = at == len(text) and kind is ResourceType.TOPIC
+    if itself:
+        at = text.rfind(DELIMITER, 0, at - 1) + 1
+    return Name(text, text[:at], text[at:], itself)
+
+
+def anything_in(tier: str) -> Name:
+    """A name in a namespace (with its final ``:``) that is covered only by patterns which cover
+    all of it; in ``""`` a name that only LITERAL ``*`` covers."""
+    return Name("", tier, "")
+
+
+def tiers_of(head: str) -> list[str]:
+    """A namespace and all above it, outermost first, each with its final ``:``.
+
+    >>> tiers_of("org:apache:")
+    ['org:', 'org:apache:']
+    """
+    found = []
+    at = head.find(DELIMITER) + 1
+    while at:
+        found.append(head[:at])
+        at = head.find(DELIMITER, at) + 1
+    return found
+
+
+def is_namespace(pattern: ResourcePattern) -> bool:
+    """Whether a pattern has the name of a namespace: it ends in ``:``."""
+    return pattern.name.endswith(DELIMITER) and pattern.type in NAMESPACED
+
+
+def covers(pattern: ResourcePattern, kind: ResourceType, text: str) -> bool:
+    """Whether a pattern covers the resource of this type and whole logical name (KIP-290).
+
+    A PREFIXED name that ends in ``:`` covers that namespace and everything below; any other stays
+    within its own namespace.
+    """
+    if pattern.type is not kind:
+        return False
+    name = pattern.name
+    if pattern.pattern_type is PatternType.LITERAL:
+        return name in (WILDCARD, text)
+    if not text.startswith(name):
+        return False
+    return kind not in NAMESPACED or name.endswith(DELIMITER) or DELIMITER not in text[len(name) :]
+
+
+def namespace_of(pattern: ResourcePattern) -> str | None:
+    """The innermost namespace that everything a pattern covers is in; None: there is none.
+
+    ``org:apache:`` and ``org:apache:x`` are inside ``org:apache``. LITERAL ``*``, and what is
+    shorter than ``org:``, reach beyond any namespace.
+    """
+    if pattern.type not in NAMESPACED:
+        return None
+    return pattern.name.rpartition(DELIMITER)[0] or None

@@ -1,8 +1,8 @@
-"""What a rule says of one item (a topic, a group, a resource) of one request.
+"""The decision of a rule on one item (a topic, a group, a resource) of one request.
 
 A rule is a function of (request, view, catalog snapshot); it does no I/O. An item is either
-resolved (forwarded, under the name the broker knows) or denied (answered with a Kafka error).
-What no rule has decided is denied.
+resolved (forwarded, under the name the broker knows) or denied (with a Kafka error). An item that
+no rule has decided on is denied.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class Resolved:
     and with an unsigned varint of length + 1, ready to be spliced. ``namespace`` is the tier
     path (``org:apache:kafka``; ``""`` is the default namespace), ``logical`` the full colon name.
     ``topic_id`` is the virtual topic id (16 bytes) that goes with this name of a moved topic;
-    None: the broker's own. ``guarantee`` is what producers to it are held to, as the flags of
-    ``gateway.policies.tree.Guarantee``; 0: nothing.
+    None: the broker's own. ``guarantee`` is the producer guarantee, as the flags of
+    ``gateway.policies.tree.Guarantee``; 0: none.
     """
 
     namespace: str
@@ -40,10 +40,10 @@ class Denied:
 
     ``message`` is a sentence for the client, in logical names only; it reaches the client where
     the response has a field for it, and the log always. ``rule`` names the rule that decided.
-    What is denied by ACLs also says for the audit log which ``operation`` on which ``resource``
-    (type and logical name), and ``because`` of which ACL, or for want of one.
-    ``illegal``: no topic can ever have this name here, which most APIs answer as any other name
-    that is not there, and some as :meth:`told` does.
+    A denial by ACLs also has, for the audit log, the ``operation``, the ``resource`` (type and
+    logical name), and ``because`` of which ACL, or for want of one, it was denied.
+    ``illegal``: no topic can ever have this name here; most APIs treat it as any other unknown
+    name, and some as :meth:`told` does.
     """
 
     code: int
@@ -55,6 +55,6 @@ class Denied:
     illegal: bool = False
 
     def told(self) -> Denied:
-        """As APIs that describe or configure topics answer it: INVALID_TOPIC_EXCEPTION for an
-        illegal name (KRaftMetadataCache, ConfigHelper), which clients do not ask for again."""
+        """The denial for APIs that describe or configure topics: INVALID_TOPIC_EXCEPTION for an
+        illegal name (KRaftMetadataCache, ConfigHelper), which clients do not retry."""
         return replace(self, code=INVALID_TOPIC_EXCEPTION) if self.illegal else self

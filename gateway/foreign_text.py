@@ -12,7 +12,7 @@ import unicodedata
 from typing import Final
 
 MAX_SHOWN: Final = 1_000
-"""Characters that are shown of what other code raised."""
+"""Characters shown of an exception of foreign code."""
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MAY_HIDE: Final = re.compile(r"[^\x20-\x7e]")
@@ -30,8 +30,8 @@ def one_line(text: str) -> str:
 
 
 def shown_text(value: object, most: int) -> str:
-    """What ``str`` makes of a value that other code has made, safe to show and at most ``most``
-    characters long; empty where its text cannot be made.
+    """The text of a value that foreign code has made, safe to show and at most ``most``
+    characters long; empty if ``str`` fails.
 
     Control and formatting characters (ESC, line ends, NUL, right-to-left overrides) and halves of
     surrogate pairs, which UTF-8 cannot carry, are escapes.
@@ -46,8 +46,8 @@ def shown_text(value: object, most: int) -> str:
 
 
 def raised_text(error: BaseException) -> str:
-    """The last line of an exception's traceback, which names what was raised, as
-    :func:`shown_text`. The name of its class alone where the line cannot be made."""
+    """The last line of an exception's traceback, as :func:`shown_text`; the name of its class alone
+    if that line cannot be made."""
     try:
         line: object = traceback.format_exception_only(error)[-1].strip()
     # traceback reads attributes of the exception, and those may be code that raises.

@@ -1,4 +1,4 @@
-"""Who is on the other side of a connection, once that is known."""
+"""The authenticated identity of a client."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Final
 class Identity:
     """One authenticated principal.
 
-    ``principal`` is ``User:alice``. ``mechanism`` says how it was proved: a SASL mechanism's
-    name, ``TLS`` for a client certificate, empty where nothing was asked. ``expires`` is when it
-    ends, in seconds since the epoch; None: with the connection. ``user`` is the name that a
-    ``PLAIN`` or SCRAM credential has here: without that credential the identity is no more.
+    ``principal`` is ``User:alice``. ``mechanism`` is the SASL mechanism that proved it, ``TLS`` for
+    a client certificate, empty if nothing did. ``expires`` is its end in seconds since the epoch;
+    None: with the connection. ``user`` is the name of the ``PLAIN`` or SCRAM credential here;
+    without that credential the identity ends.
     """
 
     principal: str

@@ -1,48 +1,51 @@
-"""The interface of whoever decides what a principal may do (KIP-11, KIP-504, KIP-679).
+"""The interface of authorizers (KIP-11, KIP-504, KIP-679), and the ACLs that they needed.
 
-``authorizer.class.name`` names a class that implements it; ours is
-:class:`gateway.acls.standard.StandardAuthorizer`. Everything is asked on the event loop, so
-answers must come from memory.
+``authorizer.class.name`` names a class that implements it, by default
+:class:`gateway.acls.standard.StandardAuthorizer`. Authorizers are called on the event loop, so they
+must answer from memory.
 """
 
 from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from gateway.acl_model import (
     ANY_USER,
     WILDCARD,
     AclBinding,
+    AclEntry,
     Operation,
     PatternType,
     Permission,
     Resource,
     ResourcePattern,
     ResourceType,
+    covers,
+    namespace_of,
     resource,
 )
 from gateway.acls.grants import canonical_host
-from gateway.acls.patterns import covers, namespace_of, namespace_resource
 from gateway.catalog.snapshot import Snapshot
 from gateway.config.security import Authorization
 from gateway.foreign_text import MAX_SHOWN, shown_text
 
 _MAX_RULE: Final = 8_000
-"""Characters that are shown of why something is allowed or not."""
+"""Characters shown of the reason of a verdict."""
 
 _PROBE: Final = "hardcode"
-"""The name that Kafka's default asks for first, in the hope that nobody has such a resource."""
+"""The name that Kafka's default implementation checks first; no resource should have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class AclFilter:
-    """Which ACLs are meant (KIP-290): None and ANY leave a part open.
+    """A filter of ACLs (KIP-290): None and ANY leave a part open.
 
-    With MATCH, ``name`` is the name of a resource, and every pattern that covers it is meant.
+    With MATCH, ``name`` is the name of a resource, and the filter matches every pattern that covers
+    it.
     """
 
     type: ResourceType = ResourceType.ANY
@@ -56,36 +59,36 @@ class AclFilter:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether something is allowed, and why: ``because`` is text, or what ``str`` makes text of."""
+    """Whether an operation is allowed, and why: ``because`` is text, or has a ``str``."""
 
     allowed: bool
     because: object
 
     @property
     def rule(self) -> str:
-        """What has decided: an ACL in words, or what stands for one. Safe to show, whoever wrote
-        the authorizer."""
+        """The ACL that decided, or what stands for one, as text that is safe to show, whoever
+        wrote the authorizer."""
         return shown_text(self.because, _MAX_RULE) or "the authorizer gives no reason"
 
 
 class Authorizer(ABC):
-    """Decides. Made with no arguments, then configured, then asked.
+    """Decides what a principal may do. It is made without arguments, then configured.
 
-    A decision may be remembered until :meth:`see` is called or ``changed`` was.
+    Verdicts may be cached until :meth:`see` or ``changed`` is called.
     """
 
     def configure(  # noqa: B027 - there may be nothing to take
         self, configs: Mapping[str, object], changed: Callable[[], None]
     ) -> None:
-        """Take the ``authorization:`` block's keys. ``changed`` is to be called, on the event
-        loop, when earlier answers no longer hold for another reason than the catalog. Raises
-        ValueError with a sentence for whoever wrote them."""
+        """Take the keys of the ``authorization:`` block. Call ``changed``, on the event loop, when
+        earlier verdicts no longer hold for another reason than the catalog. Raises ValueError with
+        a sentence for the operator."""
 
     def see(self, snapshot: Snapshot) -> None:  # noqa: B027 - its ACLs may be elsewhere
-        """Decide by this state of the catalog from now on."""
+        """Use this state of the catalog from now on."""
 
     def close(self) -> None:  # noqa: B027 - there may be nothing to end
-        """It will not be asked again."""
+        """Release resources; the authorizer is not used any more."""
 
     @abstractmethod
     def authorize(
@@ -95,18 +98,18 @@ class Authorizer(ABC):
 
     @abstractmethod
     def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
-        """The ACLs that a filter means."""
+        """The ACLs that match a filter."""
 
     def may_manage(self, principal: str, host: str, pattern: ResourcePattern) -> bool:
-        """Whether a namespace is delegated to ``principal`` so that it may make, see and remove
-        the ACLs of a pattern inside: ALTER on the innermost namespace that all of it is in.
+        """Whether ``principal`` may create, describe and delete the ACLs of a pattern because it
+        has ALTER on the innermost namespace that all of the pattern is in.
 
-        Cluster ALTER and DESCRIBE, which reach all ACLs, are asked for apart.
+        Cluster ALTER and DESCRIBE, which reach all ACLs, are checked apart.
         """
         namespace = namespace_of(pattern)
         if namespace is None:
             return False
-        named = namespace_resource(namespace)
+        named = Resource(ResourceType.TOPIC, namespace, "")
         return self.authorize(principal, host, Operation.ALTER, named).allowed
 
     def authorize_any(
@@ -116,8 +119,8 @@ class Authorizer(ABC):
 
         This is the default of Kafka's interface (``Authorizer.authorizeByResourceType``), which
         goes by :meth:`acls` alone: an ALLOW for the principal or ``User:*``, from its host or any,
-        of the operation or ALL, counts unless a DENY for them covers all that it covers. Where a
-        name that nobody uses is allowed, as a super user's are, no ACL is looked at.
+        of the operation or ALL, counts unless a DENY for them covers all that it covers. If an
+        unused name is allowed, as to a super user, no ACL is checked.
 
         Authorizers that know better override it.
         """
@@ -145,8 +148,8 @@ class Authorizer(ABC):
 
 
 def _is_dominated(allow: AclBinding, denies: Iterable[ResourcePattern]) -> bool:
-    """Whether one of the patterns that are denied covers all that an ALLOW's pattern does; LITERAL
-    ``*`` is not among them. A shorter prefix does, and of a LITERAL name the name itself."""
+    """Whether one of the denied patterns, none of which is LITERAL ``*``, covers every name that an
+    ALLOW's pattern covers: a shorter prefix does, and for a LITERAL name the name itself."""
     literal = allow.pattern.pattern_type is PatternType.LITERAL
     if literal and allow.pattern.name == WILDCARD:
         return False
@@ -158,7 +161,7 @@ def _is_dominated(allow: AclBinding, denies: Iterable[ResourcePattern]) -> bool:
 
 
 class AuthorizerError(Exception):
-    """There is no such authorizer, or it does not take its configuration; the text says why."""
+    """The authorizer cannot be made, or rejects its configuration; the text says why."""
 
 
 def load_authorizer(
@@ -166,7 +169,7 @@ def load_authorizer(
 ) -> Authorizer | None:
     """Make and configure the authorizer; None without an ``authorization:`` block.
 
-    ``changed`` is what it calls when its answers no longer hold. Raises AuthorizerError.
+    The authorizer calls ``changed`` when its verdicts no longer hold. Raises AuthorizerError.
     """
     if settings is None:
         return None
@@ -193,3 +196,64 @@ def load_authorizer(
     except ValueError as error:
         raise AuthorizerError(f"authorization: {shown_text(error, MAX_SHOWN)}") from None
     return made
+
+
+def means_pattern(matching: AclFilter, pattern: ResourcePattern) -> bool:
+    """Whether a filter matches a pattern."""
+    if matching.type not in (ResourceType.ANY, pattern.type):
+        return False
+    if matching.pattern_type is PatternType.MATCH:
+        return matching.name is None or covers(pattern, pattern.type, matching.name)
+    if matching.pattern_type not in (PatternType.ANY, pattern.pattern_type):
+        return False
+    return matching.name in (None, pattern.name)
+
+
+def means_entry(matching: AclFilter, entry: AclEntry) -> bool:
+    """Whether a filter matches an entry, whatever its pattern."""
+    return (
+        matching.principal in (None, entry.principal)
+        and matching.host in (None, entry.host)
+        and matching.operation in (Operation.ANY, entry.operation)
+        and matching.permission in (Permission.ANY, entry.permission)
+    )
+
+
+MOST: Final = 10_000
+"""Verdicts, and ACLs, kept for one principal."""
+
+_ALLOW: Final = f"{Permission.ALLOW.name} "
+
+
+class AllowedBy:
+    """The ACLs that have allowed one principal an operation; their text is made when it is read."""
+
+    def __init__(self) -> None:
+        self._verdicts: list[Verdict] = []
+        self._texts: dict[str, None] = {}
+
+    def add(self, verdict: Verdict) -> None:
+        """Note a verdict that allowed an operation."""
+        if len(self._verdicts) < MOST:
+            self._verdicts.append(verdict)
+
+    def texts(self) -> Collection[str]:
+        """The ACLs, each as ``ALLOW READ for User:alice on TOPIC:LITERAL:org:orders``."""
+        verdicts, self._verdicts = self._verdicts, []
+        for verdict in verdicts:
+            if len(self._texts) < MOST and (text := verdict.rule).startswith(_ALLOW):
+                self._texts[text] = None
+        return self._texts.keys()
+
+
+class Rights(Protocol):
+    """A client's rights (:class:`gateway.views.access.Access`)."""
+
+    principal: str
+    allowed_by: AllowedBy
+
+
+def needed_acls(clients: Iterable[Rights]) -> set[tuple[str, str]]:
+    """Pairs of a client's principal and an ACL that has allowed it an operation."""
+    rights = {(one.principal, one.allowed_by) for one in clients}
+    return {(principal, text) for principal, acls in rights for text in acls.texts()}

@@ -1,4 +1,4 @@
-"""What the entries of one pattern say to one principal, in a form that is quick to ask.
+"""The entries of one pattern for one principal, in a form that is quick to evaluate.
 
 Operations are bits, so that an operation and those that imply it are one comparison.
 """
@@ -10,14 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from gateway.acl_model import (
-    WILDCARD,
-    AclBinding,
-    AclEntry,
-    Operation,
-    Permission,
-    ResourcePattern,
-)
+from gateway.acl_model import WILDCARD, AclBinding, AclEntry, Operation, Permission, ResourcePattern
 
 _ALLOW: Final = Permission.ALLOW
 _ALL: Final = Operation.ALL
@@ -25,17 +18,11 @@ _ALL: Final = Operation.ALL
 EVERYTHING: Final = ~0
 """The bits of all operations."""
 
-
 Bits = tuple[int, int]
 """Operations that are allowed, and operations that are denied."""
 
 
-def bit(operation: Operation) -> int:
-    """The bit of an operation."""
-    return 1 << operation
-
-
-DESCRIBE_BIT: Final = bit(Operation.DESCRIBE)
+DESCRIBE_BIT: Final = 1 << Operation.DESCRIBE
 
 _IMPLIED: Final[Mapping[Operation, Operation]] = {
     Operation.READ: Operation.DESCRIBE,
@@ -47,14 +34,14 @@ _IMPLIED: Final[Mapping[Operation, Operation]] = {
 """What an ALLOW of an operation allows besides (KIP-11, KIP-133); a DENY denies only itself."""
 
 ALLOWS: Final[Mapping[Operation, int]] = {
-    **{each: bit(each) for each in Operation},
-    **{each: bit(each) | bit(implied) for each, implied in _IMPLIED.items()},
+    **{each: 1 << each for each in Operation},
+    **{each: 1 << each | 1 << implied for each, implied in _IMPLIED.items()},
     _ALL: EVERYTHING,
 }
 """The bits that an ALLOW of an operation stands for."""
 
 DENIES: Final[Mapping[Operation, int]] = {
-    **{each: bit(each) for each in Operation},
+    **{each: 1 << each for each in Operation},
     _ALL: EVERYTHING,
 }
 """The bits that a DENY of an operation stands for."""
@@ -88,32 +75,31 @@ class Grant:
             self.by_host = {host: self._bits(host) for host in hosts}
 
     def at(self, host: str) -> Bits:
-        """The bits of what is allowed, and of what is denied, to the principal at a host."""
+        """The bits allowed and denied to the principal at a host."""
         if self.by_host is None:
             return self.allow, self.deny
         return self.by_host.get(host) or (self.allow, self.deny)
 
     @property
     def allowed_operations(self) -> frozenset[Operation]:
-        """The operations that an ALLOW names, at whatever host."""
-        entries = self.entries
-        return frozenset(one.operation for one in entries if one.permission is _ALLOW)
+        """The operations that an ALLOW names, at any host."""
+        return frozenset(one.operation for one in self.entries if one.permission is _ALLOW)
 
     @property
     def denied_anywhere(self) -> int:
-        """The bits of what is denied at any host."""
+        """The bits that are denied at any host."""
         denied = self.deny
         for _, deny in () if self.by_host is None else self.by_host.values():
             denied |= deny
         return denied
 
     def allows_by_name(self, operation: Operation, host: str) -> bool:
-        """Whether an ALLOW names this operation, or ALL: nothing is implied."""
-        for entry in self.entries:
-            named = entry.operation is operation or entry.operation is _ALL
-            if named and entry.permission is _ALLOW and _holds(entry, host):
-                return True
-        return False
+        """Whether an ALLOW names this operation, or ALL; one that implies it does not count."""
+        return any(
+            entry.permission is _ALLOW and entry.operation in (operation, _ALL)
+            for entry in self.entries
+            if _holds(entry, host)
+        )
 
     def deciding(self, permission: Permission, bits: int, host: str) -> AclBinding | None:
         """The ACL that allows, or denies, one of ``bits`` at a host: of several the first in

@@ -1,7 +1,6 @@
-"""ACLs by principal and pattern: what covers a name is found without looking at the others.
+"""An index of ACLs by principal and pattern, which follows the catalog change by change.
 
-The index follows the catalog change by change. It has one :class:`Rules` for each principal and
-type of resource.
+It has one :class:`Rules` for each principal and type of resource.
 """
 
 from __future__ import annotations
@@ -12,14 +11,18 @@ from itertools import zip_longest
 
 from gateway.acl_model import (
     ANY_USER,
+    NAMESPACED,
     WILDCARD,
+    AclBinding,
     AclEntry,
     PatternType,
     ResourcePattern,
     ResourceType,
+    name_of,
+    tiers_of,
 )
+from gateway.acls.authorizer import AclFilter, means_entry, means_pattern
 from gateway.acls.grants import Grant
-from gateway.acls.patterns import NAMESPACED, name_of, tiers_of
 from gateway.acls.rules import Rules
 from gateway.catalog.entities import ResourceAcls
 from gateway.names import DELIMITER
@@ -38,10 +41,8 @@ class AclIndex:
         self._present = {kind: Presence(kind) for kind in ResourceType}
 
     def see(self, acls: Acls) -> Collection[str] | None:
-        """Follow the catalog to another state: what it has in common with this one is skipped.
-
-        Returns the principals whom it concerns; None: everyone.
-        """
+        """Follow the catalog to another state, change by change. Returns the principals whose
+        ACLs have changed; None: those of all."""
         gates = set(self.own_acls)
         touched: dict[tuple[ResourceType, str], Rules] = {}
         for before, after in differing(self.acls, acls):
@@ -55,15 +56,15 @@ class AclIndex:
         return None if ANY_USER in principals or gates != self.own_acls else principals
 
     def rules(self, kind: ResourceType, principal: str) -> tuple[Rules | None, Rules | None]:
-        """The grants that are about a principal: its own, and those of every user."""
+        """The grants that apply to a principal: its own, and those of every user."""
         return self._rules.get((kind, principal)), self._rules.get((kind, ANY_USER))
 
     def own_rules(self, kind: ResourceType, principal: str) -> Rules | None:
-        """The grants whose entries name this principal."""
+        """The grants whose entries name this principal, ``User:*`` for every user."""
         return self._rules.get((kind, principal))
 
     def present(self, kind: ResourceType) -> Presence:
-        """The patterns of a type that have ACLs, of whomever."""
+        """The patterns of a type that have ACLs, for any principal."""
         return self._present[kind]
 
     def _change(
@@ -88,7 +89,6 @@ class AclIndex:
             self._appear(pattern, there=bool(new))
 
     def _appear(self, pattern: ResourcePattern, *, there: bool) -> None:
-        """Note that a pattern has ACLs now, or has none any more."""
         self._present[pattern.type].put(pattern, there=there)
         literal = pattern.pattern_type is PatternType.LITERAL
         if literal and pattern.type is ResourceType.TOPIC and pattern.name.endswith(DELIMITER):
@@ -98,11 +98,11 @@ class AclIndex:
 def differing(
     before: Acls, after: Acls
 ) -> Iterator[tuple[ResourceAcls | None, ResourceAcls | None]]:
-    """What changes from one state to another: pairs of what was and what is, None for nothing.
+    """The differences of two states: pairs of the old and the new entity, None for none.
 
-    Two states of a catalog share their entities, in the same order but for what was added at the
-    end: so they are compared side by side by identity, 100,000 in a few milliseconds. Whatever
-    the order, what is told leads from one to the other if it is followed in its order.
+    Two states of a catalog share their entities, in the same order but for those added at the end:
+    so they are compared side by side by identity, 100,000 in a few milliseconds. Whatever the
+    order, the differences lead from one state to the other if they are applied in their order.
     """
     old = iter(before.values())
     for was, now in zip_longest(old, after.values()):
@@ -125,6 +125,50 @@ def _by_principal(
     return ((principal, tuple(mine)) for principal, mine in found.items())
 
 
+def matching_acls(index: AclIndex, matching: AclFilter) -> Iterator[AclBinding]:
+    """All ACLs that match a filter, found by its name or its principal if it has one."""
+    for pattern, entries in _candidates(index, matching):
+        if means_pattern(matching, pattern):
+            for entry in entries:
+                if means_entry(matching, entry):
+                    yield AclBinding(pattern, entry)
+
+
+def _candidates(
+    index: AclIndex, matching: AclFilter
+) -> Iterator[tuple[ResourcePattern, Iterable[AclEntry]]]:
+    """A superset of the patterns that match a filter, with their entries."""
+    kinds = [kind for kind in ResourceType if kind > ResourceType.ANY]
+    if matching.type is not ResourceType.ANY:
+        kinds = [matching.type]
+    if matching.name is not None:
+        for pattern in _named(index, kinds, matching.name, matching.pattern_type):
+            found = index.acls.get(pattern)
+            if found is not None:
+                yield pattern, found.entries
+    elif matching.principal is not None:
+        for kind in kinds:
+            rules = index.own_rules(kind, matching.principal)
+            for grant in () if rules is None else list(rules.grants()):
+                yield grant.pattern, grant.entries
+    else:
+        for acls in index.acls.values():
+            yield acls.pattern, acls.entries
+
+
+def _named(
+    index: AclIndex, kinds: Iterable[ResourceType], name: str, pattern_type: PatternType
+) -> Iterator[ResourcePattern]:
+    """The patterns of a name; with MATCH all those that cover it."""
+    for kind in kinds:
+        literals, prefixes = [name], [name]
+        if pattern_type is PatternType.MATCH:
+            literals = list({name, WILDCARD})
+            prefixes = list(index.present(kind).prefixes_of(name))
+        yield from (ResourcePattern(kind, PatternType.LITERAL, one) for one in literals)
+        yield from (ResourcePattern(kind, PatternType.PREFIXED, one) for one in prefixes)
+
+
 class Presence:
     """The patterns of one type of resource that have ACLs."""
 
@@ -139,7 +183,7 @@ class Presence:
         whole namespaces have none."""
 
     def put(self, pattern: ResourcePattern, *, there: bool) -> None:
-        """A pattern has ACLs from now on, or has none any more."""
+        """Note that a pattern has ACLs now (``there``), or has none any more."""
         name = pattern.name
         if pattern.pattern_type is PatternType.LITERAL:
             (self._literals.add if there else self._literals.discard)(name)
@@ -158,13 +202,13 @@ class Presence:
             del self._lengths[head]
 
     def covers(self, text: str) -> bool:
-        """Whether one of them covers a name."""
+        """Whether a pattern with ACLs covers a name."""
         if text in self._literals or WILDCARD in self._literals:
             return True
         return any(True for _ in self.prefixes_of(text))
 
     def prefixes_of(self, text: str) -> Iterator[str]:
-        """The names of the PREFIXED ones that cover a name."""
+        """The names of the PREFIXED patterns that cover a name."""
         prefixes = self._prefixes
         if self._kind in NAMESPACED:
             yield from (tier for tier in tiers_of(text) if tier in prefixes)

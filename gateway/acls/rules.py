@@ -1,30 +1,29 @@
-"""The grants of one principal on one type of resource, found by the name that is asked for."""
+"""The grants of one principal on one type of resource, found by name."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from gateway.acl_model import (
+    NAMESPACED,
     WILDCARD,
+    Name,
     Operation,
     PatternType,
     ResourcePattern,
+    name_of,
 )
 from gateway.acls.grants import Bits, Grant
-from gateway.acls.patterns import NAMESPACED, Name, name_of
 from gateway.names import DELIMITER
-
-_ALL: Final = Operation.ALL
 
 
 class PrefixGrant:
     """The grant of a PREFIXED pattern, and those of all shorter ones that cover the same names.
 
-    ``shorter`` is the longest of these. What holds for every host is kept together for all of
-    them, so that a name is answered by the longest prefix that it has; ``with_hosts`` is the first
-    of them, this one or a shorter, that says something of a single host.
+    ``shorter`` is the longest of these. The bits for every host are summed up over all of them, so
+    that a name needs its longest prefix only; ``with_hosts`` is the first of them, this one or a
+    shorter, with bits for a single host.
     """
 
     __slots__ = ("allow", "deny", "grant", "shorter", "tail", "with_hosts")
@@ -43,7 +42,7 @@ class PrefixGrant:
             self.with_hosts = self
 
     def at(self, host: str) -> Bits:
-        """The bits of what is allowed, and of what is denied, at a host."""
+        """The bits allowed and denied at a host."""
         allow, deny = self.allow, self.deny
         one = self.with_hosts
         while one is not None:
@@ -65,7 +64,7 @@ class Prefixes:
         self._tails: list[str] = []
 
     def settle(self) -> None:
-        """Make :attr:`grants` the ones that are found: they have been changed."""
+        """Index :attr:`grants` again, after they have been changed."""
         self._tails = sorted(self.grants)
         self._sorted = []
         last: PrefixGrant | None = None
@@ -80,7 +79,7 @@ class Prefixes:
         at = bisect_right(self._tails, tail)
         if not at:
             return None
-        # What stands before the name in the order has every prefix of the name before it.
+        # In this order the entry before a name stands behind every prefix of the name.
         found: PrefixGrant | None = self._sorted[at - 1]
         while found is not None and not tail.startswith(found.tail):
             found = found.shorter
@@ -99,9 +98,9 @@ class Rules:
 
     ``literals`` go by name, ``namespaces`` are the PREFIXED patterns that end in ``:``, and the
     other ones go by the namespace that they stay in. ``allowing`` has those with an ALLOW by the
-    operations that their entries name. What is in none of the bits in ``denied`` is denied nowhere
-    (the reverse does not hold: they are not taken out again). ``wide`` is how many are about
-    namespaces, or about everything.
+    operations that their entries name. Operations outside the bits of ``denied`` are denied
+    nowhere (the reverse does not hold: bits are never removed). ``wide`` is the number of grants
+    on namespaces, or on everything.
     """
 
     __slots__ = ("_prefixes", "_unsettled", "allowing", "denied", "literals", "namespaces", "wide")
@@ -116,7 +115,7 @@ class Rules:
         self._unsettled: set[str] = set()
 
     def put(self, pattern: ResourcePattern, grant: Grant | None) -> None:
-        """Hold what a pattern grants, or forget it. :meth:`settle` before anything is asked."""
+        """Set or remove (None) the grant of a pattern. Call :meth:`settle` before reading."""
         former = self._swap(pattern, grant)
         key = pattern.pattern_type, pattern.name
         if former is not None:
@@ -133,7 +132,7 @@ class Rules:
             self.wide += (grant is not None) - (former is not None)
 
     def settle(self) -> None:
-        """Answer by what was put last."""
+        """Index the grants that were put since the last call."""
         for head in self._unsettled:
             prefixes = self._prefixes[head]
             if prefixes.grants:
@@ -143,8 +142,8 @@ class Rules:
         self._unsettled.clear()
 
     def of_name(self, name: Name, host: str) -> Bits:
-        """The bits of what is allowed, and of what is denied, at a host by the patterns that cover
-        a name, but for those that cover all of the namespace that it is in."""
+        """The bits allowed and denied at a host by the patterns that cover a name, but for those
+        that cover all of its namespace."""
         allow = deny = 0
         grant = self.literals.get(name.text)
         if grant is not None:
@@ -162,22 +161,18 @@ class Rules:
         return allow | wide_allow, deny | wide_deny
 
     def covering_all(self, tiers: Sequence[str]) -> list[Grant]:
-        """The grants of the patterns that cover all of a namespace, the last of these tiers; of
-        the default one, which has none: of all names."""
-        found = []
-        if tiers and self.namespaces:
-            found = [self.namespaces[tier] for tier in tiers if tier in self.namespaces]
-        grant = self.literals.get(WILDCARD)
-        if grant is not None:
-            found.append(grant)
+        """The grants of the patterns that cover all of a namespace, the last of these tiers; for
+        the default one, which has no tiers, all names."""
+        found = [self.namespaces[tier] for tier in tiers if tier in self.namespaces]
+        if WILDCARD in self.literals:
+            found.append(self.literals[WILDCARD])
         return found
 
     def covering(self, name: Name, tiers: Sequence[str]) -> Iterator[Grant]:
         """The grants of all patterns that cover a name in a namespace, the last of these tiers;
-        those that mean it alone come first."""
-        grant = self.literals.get(name.text)
-        if grant is not None:
-            yield grant
+        the most specific come first."""
+        if name.text in self.literals:
+            yield self.literals[name.text]
         prefixes = self._prefixes.get(name.head)
         if prefixes is not None and not name.itself:
             yield from prefixes.covering(name.tail)
@@ -185,16 +180,15 @@ class Rules:
         yield from self.covering_all(inner[::-1])
 
     def allowing_by_name(self, operation: Operation, host: str) -> Iterator[Grant]:
-        """Those with an ALLOW at a host that names the operation, or ALL: nothing is implied."""
-        for named in (operation, _ALL):
-            grants = self.allowing.get(named)
-            if grants is not None:
-                for grant in grants.values():
-                    if grant.by_host is None or grant.allows_by_name(operation, host):
-                        yield grant
+        """The grants with an ALLOW at a host that names the operation, or ALL; none that imply
+        it."""
+        for named in (operation, Operation.ALL):
+            for grant in self.allowing.get(named, {}).values():
+                if grant.by_host is None or grant.allows_by_name(operation, host):
+                    yield grant
 
     def grants(self) -> Iterator[Grant]:
-        """All of them."""
+        """Every grant."""
         yield from self.literals.values()
         yield from self.namespaces.values()
         for prefixes in self._prefixes.values():
@@ -209,17 +203,13 @@ class Rules:
         if pattern.type in NAMESPACED and pattern.name.endswith(DELIMITER):
             return _swapped(self.namespaces, pattern.name, grant)
         name = name_of(pattern.type, pattern.name)
-        prefixes = self._prefixes.get(name.head)
-        if prefixes is None:
-            prefixes = self._prefixes[name.head] = Prefixes()
         self._unsettled.add(name.head)
+        prefixes = self._prefixes.setdefault(name.head, Prefixes())
         return _swapped(prefixes.grants, name.tail, grant)
 
 
 def _swapped(grants: dict[str, Grant], name: str, grant: Grant | None) -> Grant | None:
-    former = grants.get(name)
+    former = grants.pop(name, None) if grant is None else grants.get(name)
     if grant is not None:
         grants[name] = grant
-    elif former is not None:
-        del grants[name]
     return former

@@ -1,8 +1,8 @@
-"""The authorizer of the gateway: Kafka's StandardAuthorizer, and namespaces before it.
+"""The gateway's default authorizer: Kafka's StandardAuthorizer, with namespaces before it.
 
-A name of the default namespace is decided as Kafka 4.x does (KIP-11, KIP-290, KIP-679,
-KIP-801). For any other, each tier of its namespace that has ACLs of its own is a gate that the
-principal has to pass first; what is allowed on a namespace is allowed on everything in it.
+A name of the default namespace is decided as in Kafka 4.x (KIP-11, KIP-290, KIP-679, KIP-801). For
+any other, each tier of its namespace that has ACLs of its own is a gate that the principal has to
+pass first, and an ALLOW on a namespace holds for everything in it.
 """
 
 from __future__ import annotations
@@ -11,25 +11,22 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from gateway.acl_model import (
+    NAMESPACED,
     AclBinding,
     Operation,
     PatternType,
     Resource,
     ResourcePattern,
     ResourceType,
-)
-from gateway.acls.asker import PROBE, Askers
-from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
-from gateway.acls.grants import canonical_host
-from gateway.acls.index import AclIndex
-from gateway.acls.patterns import (
-    NAMESPACED,
     anything_in,
     name_of,
     namespace_of,
     tiers_of,
 )
-from gateway.acls.search import matching_acls
+from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
+from gateway.acls.evaluator import PROBE, AclEvaluators
+from gateway.acls.grants import canonical_host
+from gateway.acls.index import AclIndex, matching_acls
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import DELIMITER
 
@@ -45,10 +42,10 @@ class StandardAuthorizer(Authorizer):
         self._super_users: frozenset[str] = frozenset()
         self._allow_everyone = False
         self._index = AclIndex()
-        self._askers = Askers(self._index)
+        self._evaluators = AclEvaluators(self._index)
 
     def configure(self, configs: Mapping[str, object], changed: Callable[[], None]) -> None:
-        """See :class:`Authorizer`. It has the two settings that Kafka's has, and no other."""
+        """Takes the two settings of Kafka's StandardAuthorizer, and no other."""
         for key, value in configs.items():
             if key == "super.users" and isinstance(value, tuple):
                 self._super_users = frozenset(value)
@@ -58,19 +55,17 @@ class StandardAuthorizer(Authorizer):
                 raise ValueError(f"the standard authorizer takes no '{key}'; leave it out")
 
     def see(self, snapshot: Snapshot) -> None:
-        """See :class:`Authorizer`. What has not changed costs next to nothing."""
         if snapshot.acls is not self._index.acls:
-            self._askers.forget(self._index.see(snapshot.acls))
+            self._evaluators.forget(self._index.see(snapshot.acls))
 
     def authorize(
         self, principal: str, host: str, operation: Operation, resource: Resource
     ) -> Verdict:
-        """See :class:`Authorizer`."""
         if principal in self._super_users:
             return _SUPER_USER
-        asker = self._askers.of(principal, canonical_host(host))
+        evaluator = self._evaluators.of(principal, canonical_host(host))
         kind, text = resource.type, resource.text
-        verdict = asker.answer(operation, kind, name_of(kind, text))
+        verdict = evaluator.answer(operation, kind, name_of(kind, text))
         if verdict is not None:
             return verdict
         if self._allow_everyone and not self._found(kind, text):
@@ -80,16 +75,13 @@ class StandardAuthorizer(Authorizer):
     def authorize_any(
         self, principal: str, host: str, operation: Operation, resource_type: ResourceType
     ) -> Verdict:
-        """See :class:`Authorizer`.
-
-        As in Kafka's own, a DENY of the same or a shorter PREFIXED pattern takes an ALLOW's effect
-        away; so does a namespace that is closed to the principal. An ALLOW counts that names the
-        operation, or ALL: what it implies, or delegates, does not.
-        """
+        """As in Kafka's own, a DENY of the same or a shorter PREFIXED pattern overrides an ALLOW;
+        so does a namespace that is closed to the principal. Only an ALLOW that names the operation,
+        or ALL, counts: not one that implies or delegates it."""
         if principal in self._super_users:
             return _SUPER_USER
-        asker = self._askers.of(principal, canonical_host(host))
-        verdict = asker.anywhere(operation, resource_type)
+        evaluator = self._evaluators.of(principal, canonical_host(host))
+        verdict = evaluator.anywhere(operation, resource_type)
         if verdict is not None:
             return verdict
         if self._allow_everyone and not self._found(resource_type, PROBE.text):
@@ -97,8 +89,8 @@ class StandardAuthorizer(Authorizer):
         return Verdict(False, f"no ACL allows {operation.name} on any {resource_type.name}")
 
     def may_manage(self, principal: str, host: str, pattern: ResourcePattern) -> bool:
-        """See :class:`Authorizer`. That nobody has written an ACL gives nobody this right, and
-        whom a namespace is closed to has it for the namespace at most, not for what is in it."""
+        """``allow.everyone.if.no.acl.found`` does not give this right, and a principal that a
+        namespace is closed to has it for the namespace at most, not for names in it."""
         namespace = namespace_of(pattern)
         if namespace is None:
             return False
@@ -108,16 +100,15 @@ class StandardAuthorizer(Authorizer):
         literal = pattern.pattern_type is PatternType.LITERAL
         own = literal and pattern.type is ResourceType.TOPIC and pattern.name == tier
         name = name_of(ResourceType.TOPIC, tier) if own else anything_in(tier)
-        asker = self._askers.of(principal, canonical_host(host))
-        verdict = asker.answer(Operation.ALTER, ResourceType.TOPIC, name)
+        evaluator = self._evaluators.of(principal, canonical_host(host))
+        verdict = evaluator.answer(Operation.ALTER, ResourceType.TOPIC, name)
         return verdict is not None and verdict.allowed
 
     def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
-        """See :class:`Authorizer`."""
         return matching_acls(self._index, matching)
 
     def _found(self, kind: ResourceType, text: str) -> bool:
-        """Whether anybody has an ACL on a resource, or on a namespace over it."""
+        """Whether any principal has an ACL on a resource, or on a namespace above it."""
         if kind in NAMESPACED and not self._index.own_acls.isdisjoint(tiers_of(text)):
             return True
         return self._index.present(kind).covers(text)

@@ -1,8 +1,7 @@
-"""Who a client claims to be in an exchange that passes through to a broker, which decides on it.
+"""The user that a client claims to be in an exchange that passes through to a broker.
 
-The gateway reads along: what does not say in plain sight who the client is, or could be read in
-two ways, is refused before it reaches the broker. When the broker has accepted the exchange the
-claim is believed. Sans-IO.
+The gateway reads along: a token that hides the user name, or can be read in two ways, is rejected
+before it reaches the broker. When the broker accepts the exchange, so does the gateway. Sans-IO.
 """
 
 from __future__ import annotations
@@ -10,17 +9,17 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from gateway.auth import oauthbearer, plain, scram
-from gateway.auth.exchange import AuthenticationFailed, is_name
+from gateway.auth.exchange import AuthenticationFailed, check_authzid, is_name, sasl_name, utf8
+from gateway.auth.oauthbearer import AFTER_CHALLENGE, OAUTHBEARER, parse_response
+from gateway.auth.passwords import PLAIN, SCRAM
 
 DEFAULT_CLAIM: Final = "sub"
 """``sasl.oauthbearer.sub.claim.name`` of brokers, unless it is set there."""
 
-MECHANISMS: Final = (plain.MECHANISM, *scram.MECHANISMS, oauthbearer.MECHANISM)
-"""What can be read along. GSSAPI does not show the name, nor does what nobody knows here."""
+MECHANISMS: Final = (PLAIN, *SCRAM, OAUTHBEARER)
+"""The mechanisms that show the user name; GSSAPI does not."""
 
 _NAME: Final = rb"(?:[^=,\x00]|=2C|=3D)+"
 _NONCE: Final = rb"[\x21-\x2b\x2d-\x7e]+"
@@ -31,7 +30,7 @@ _SCRAM_FIRST: Final = re.compile(
     + _NAME
     + rb"),r=(?P<nonce>"
     + _NONCE
-    # What follows is an extension: of those the gateway can know only that they change something.
+    # Extensions: unknown ones may change the meaning of the rest.
     + rb")(?P<extensions>,.*)?",
     re.DOTALL,
 )
@@ -39,37 +38,31 @@ _SCRAM_CHALLENGE: Final = re.compile(rb"r=(?P<nonce>" + _NONCE + rb"),s=[^,]+,i=
 _SCRAM_FINAL: Final = re.compile(rb"c=[^,]+,r=(?P<nonce>" + _NONCE + rb"),p=[^,]+")
 _SCRAM_OUTCOME: Final = re.compile(rb"v=[A-Za-z0-9+/]+={0,2}(?:,.*)?")
 _JWT: Final = re.compile(r"[A-Za-z0-9_-]+\.(?P<claims>[A-Za-z0-9_-]+)\.[A-Za-z0-9_-]*")
-_AFTER_CHALLENGE: Final = b"\x01"
 
 
 class BrokerNonsense(AuthenticationFailed):
-    """The broker's answer does not belong into the exchange."""
+    """The broker's response is none of the mechanism."""
 
 
 class Claim(Protocol):
-    """One exchange. ``user`` is who the client claims to be, once it has."""
+    """One exchange. ``user`` is the name that the client claims, once it has.
+
+    ``sent`` takes a token of the client; it raises AuthenticationFailed for one that must not reach
+    the broker. ``answered`` takes the broker's response without an error; it returns whether that
+    proves the claim, and raises BrokerNonsense.
+    """
 
     user: str
 
-    def sent(self, token: bytes) -> None:
-        """The client sends a token. Raises AuthenticationFailed: it is not to reach the broker."""
-        ...
-
-    def answered(self, challenge: bytes) -> bool:
-        """The broker answers it, without an error; whether the claim is proved by that.
-
-        Raises BrokerNonsense.
-        """
-        ...
+    def sent(self, token: bytes) -> None: ...
+    def answered(self, challenge: bytes) -> bool: ...
 
 
 def claim_of(mechanism: str, principal_claim: str = DEFAULT_CLAIM) -> Claim:
     """A new exchange by one of :data:`MECHANISMS`."""
-    make: dict[str, Callable[[], Claim]] = {
-        plain.MECHANISM: PlainClaim,
-        oauthbearer.MECHANISM: lambda: OAuthBearerClaim(principal_claim),
-    }
-    return make.get(mechanism, ScramClaim)()
+    if mechanism == OAUTHBEARER:
+        return OAuthBearerClaim(principal_claim)
+    return PlainClaim() if mechanism == PLAIN else ScramClaim()
 
 
 class PlainClaim:
@@ -79,17 +72,15 @@ class PlainClaim:
         self.user = ""
 
     def sent(self, token: bytes) -> None:
-        """See :class:`Claim`."""
         if self.user:
             raise AuthenticationFailed("PLAIN has one token")
         parts = token.split(b"\0")
         if len(parts) != 3 or not parts[1]:
             raise AuthenticationFailed("the token is none of PLAIN (RFC 4616)")
-        self.user = _text(parts[1])
-        _check_authzid(_text(parts[0]), self.user)
+        self.user = utf8(parts[1])
+        check_authzid(utf8(parts[0]), self.user)
 
     def answered(self, challenge: bytes) -> bool:
-        """See :class:`Claim`."""
         if challenge:
             raise BrokerNonsense("the broker answers PLAIN with a challenge")
         return True
@@ -104,7 +95,6 @@ class ScramClaim:
         self._tokens = 0
 
     def sent(self, token: bytes) -> None:
-        """See :class:`Claim`."""
         self._tokens += 1
         if self._tokens == 1:
             self._first(token)
@@ -116,7 +106,6 @@ class ScramClaim:
             raise AuthenticationFailed("SCRAM has two tokens")
 
     def answered(self, challenge: bytes) -> bool:
-        """See :class:`Claim`."""
         if self._tokens == 1:
             found = _SCRAM_CHALLENGE.fullmatch(challenge)
             own = self._nonce
@@ -132,20 +121,20 @@ class ScramClaim:
         found = _SCRAM_FIRST.fullmatch(token)
         if found is None:
             raise AuthenticationFailed("the first token is none of SCRAM (RFC 5802)")
-        user = _unescaped(found["user"])
+        user = sasl_name(utf8(found["user"]))
         if found["extensions"]:
-            name = _text(found["extensions"][1:].partition(b"=")[0])
+            name = utf8(found["extensions"][1:].partition(b"=")[0])
             # A delegation token's owner is not named (KIP-48).
             what = "delegation tokens" if name == "tokenauth" else "extensions of SCRAM"
             raise AuthenticationFailed(f"it uses {what}", f"{what} do not pass through here")
         self.user = user
         self._nonce = found["nonce"]
-        _check_authzid(_unescaped(found["authzid"] or b""), user)
+        check_authzid(sasl_name(utf8(found["authzid"] or b"")), user)
 
 
 class OAuthBearerClaim:
     """RFC 7628: one token, with a JWT that has the name; after a challenge, which says what is
-    wrong with it, the client only asks for the error."""
+    wrong with it, the client only requests the error."""
 
     def __init__(self, principal_claim: str) -> None:
         self.user = ""
@@ -153,19 +142,17 @@ class OAuthBearerClaim:
         self._challenged = False
 
     def sent(self, token: bytes) -> None:
-        """See :class:`Claim`."""
         if self._challenged:
-            if token != _AFTER_CHALLENGE:
+            if token != AFTER_CHALLENGE:
                 raise AuthenticationFailed("what answers a challenge is \\x01 (RFC 7628)")
         elif self.user:
             raise AuthenticationFailed("OAUTHBEARER has one token")
         else:
-            authzid, bearer = oauthbearer.parse_response(token)
+            authzid, bearer = parse_response(token)
             self.user = _jwt_claim(bearer, self._principal_claim)
-            _check_authzid(authzid, self.user)
+            check_authzid(authzid, self.user)
 
     def answered(self, challenge: bytes) -> bool:
-        """See :class:`Claim`."""
         if self._challenged:
             raise BrokerNonsense("the broker accepts what it has challenged")
         self._challenged = bool(challenge)
@@ -184,7 +171,7 @@ def _jwt_claim(token: str, name: str) -> str:
     except (ValueError, RecursionError):
         raise AuthenticationFailed("the token's claims cannot be read") from None
     value = claims.get(name) if isinstance(claims, dict) else None
-    # Of space around it one broker would cut a name free, another would not.
+    # One broker would strip spaces around a name, another would not.
     if not isinstance(value, str) or not value or value != value.strip():
         raise AuthenticationFailed(f"the token has no claim {name!r} that is a name")
     if not is_name(value):
@@ -194,24 +181,8 @@ def _jwt_claim(token: str, name: str) -> str:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of two claims with one name, brokers may believe the other one."""
+    """Of two claims with one name, the broker may take the other one."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name stands twice")
     return found
-
-
-def _check_authzid(authzid: str, user: str) -> None:
-    if authzid and authzid != user:
-        raise AuthenticationFailed("it asked to act for another user (authzid)")
-
-
-def _unescaped(name: bytes) -> str:
-    return _text(name).replace("=2C", ",").replace("=3D", "=")
-
-
-def _text(part: bytes) -> str:
-    try:
-        return part.decode()
-    except UnicodeDecodeError:
-        raise AuthenticationFailed("the token is not UTF-8") from None

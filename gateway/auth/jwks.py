@@ -1,17 +1,20 @@
 """The public keys that bearer tokens are signed with: a JSON Web Key Set (RFC 7517).
 
-It is read from a file, again whenever that changes, or from a URL, again and again
-(``jwks_url``). A set that cannot be read leaves the one read before in use.
+It is read from a file whenever that changes, or fetched from a URL: every ``refresh_seconds``, and
+soon after a token named an unknown key, as issuers change their keys; always in the background,
+never while a client waits. A set that cannot be read leaves the one read before in use.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import random
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from gateway.auth.exchange import CredentialsError
+from gateway.auth.exchange import CredentialsError, FileStamp, file_stamp
 
 if TYPE_CHECKING:
     import jwt
@@ -21,6 +24,15 @@ log = logging.getLogger(__name__)
 MAX_BYTES: Final = 1024 * 1024
 """Bytes of the largest key set that is read."""
 
+TIMEOUT_SECONDS: Final = 10.0
+"""For one fetch as a whole."""
+
+MISSED_SECONDS: Final = 10.0
+"""Between two fetches that unknown keys bring about: anyone can send tokens with such."""
+
+FIRST_RETRY_SECONDS: Final = 0.5
+MAX_RETRY_SECONDS: Final = 30.0
+
 KEY_TYPES: Final = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
     "ES256": ("EC", "P-256"),
@@ -28,11 +40,11 @@ KEY_TYPES: Final = {
     "ES512": ("EC", "P-521"),
     "EdDSA": ("OKP", "Ed25519"),
 }
-"""The algorithms that are served, all of them asymmetric: the key type and curve of each."""
+"""The algorithms that are accepted, all asymmetric: the key type and curve of each."""
 
 
 class KeySet:
-    """Public keys; what no served algorithm can use is left out."""
+    """Public keys; those that no accepted algorithm can use are left out."""
 
     def __init__(self, keys: list[dict[str, Any]]) -> None:
         self._keys = keys
@@ -43,7 +55,7 @@ class KeySet:
 
     @classmethod
     def parse(cls, text: str | bytes) -> KeySet:
-        """Raises ValueError, with a reason, for what is no key set or holds no key of use."""
+        """Parse a key set. Raises ValueError, with a reason, if it holds no usable key."""
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):
@@ -61,7 +73,7 @@ class KeySet:
         return any(key.get("kid") == key_id for key in self._keys)
 
     def find(self, key_id: str | None, algorithm: str) -> list[jwt.PyJWK]:
-        """The keys that a token which names this key (or none) may be signed with."""
+        """The candidate keys for a token that names this key (or none)."""
         candidates = (
             self._key(index, algorithm)
             for index, key in enumerate(self._keys)
@@ -83,28 +95,20 @@ class KeySet:
 
 
 class Keys(Protocol):
-    """A key set that is kept up to date."""
+    """A key set that is kept up to date.
+
+    ``current`` is None while it could not be read once. ``missed``: a token names an unknown key;
+    look for it soon. ``load`` reads the keys at start, if that is quick; it raises
+    CredentialsError. ``look_again`` is called every second, on the event loop. ``stop`` ends the
+    background task.
+    """
 
     @property
-    def current(self) -> KeySet | None:
-        """The keys; None while they could not be read once."""
-        ...
-
-    def missed(self) -> None:
-        """A token names a key that is not there: look soon whether it is by now."""
-        ...
-
-    def load(self) -> None:
-        """Read them at start, if that is quick. Raises CredentialsError."""
-        ...
-
-    def look_again(self) -> None:
-        """Called now and then, on the event loop: read them if they have changed."""
-        ...
-
-    async def stop(self) -> None:
-        """End what runs in the background."""
-        ...
+    def current(self) -> KeySet | None: ...
+    def missed(self) -> None: ...
+    def load(self) -> None: ...
+    def look_again(self) -> None: ...
+    async def stop(self) -> None: ...
 
 
 class FileKeys:
@@ -113,23 +117,21 @@ class FileKeys:
     def __init__(self, path: Path, key: str) -> None:
         self._path = path
         self._key = key
-        self._stamp: tuple[int, int, int] | None = None
+        self._stamp: FileStamp | None = None
         self.current: KeySet | None = None
 
     def missed(self) -> None:
-        """Nothing: a changed file is seen anyway."""
+        """Does nothing: a changed file is noticed anyway."""
 
     def load(self) -> None:
-        """See :class:`Keys`."""
-        self._stamp = self._look()
+        self._stamp = file_stamp(self._path)
         try:
             self.current = self._read()
         except ValueError as error:
             raise CredentialsError(f"{self._key}: '{self._path}' cannot be used: {error}") from None
 
     def look_again(self) -> None:
-        """See :class:`Keys`."""
-        stamp = self._look()
+        stamp = file_stamp(self._path)
         if stamp == self._stamp:
             return
         self._stamp = stamp
@@ -141,14 +143,7 @@ class FileKeys:
             log.info("%s has been read again", self._key)
 
     async def stop(self) -> None:
-        """See :class:`Keys`."""
-
-    def _look(self) -> tuple[int, int, int] | None:
-        try:
-            status = self._path.stat()
-        except OSError:
-            return None
-        return status.st_ino, status.st_size, status.st_mtime_ns
+        """Does nothing: there is no background task."""
 
     def _read(self) -> KeySet:
         try:
@@ -159,6 +154,109 @@ class FileKeys:
         if len(text) > MAX_BYTES:
             raise ValueError(f"it has more than {MAX_BYTES} bytes")
         return KeySet.parse(text)
+
+
+class UrlKeys:
+    """A key set at a URL. ``key`` is where the configuration names it, for log lines."""
+
+    def __init__(self, url: str, refresh_seconds: float, key: str) -> None:
+        self._url = url
+        self._refresh_seconds = refresh_seconds
+        self._key = key
+        self._task: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
+        self._failures = 0
+        self.current: KeySet | None = None
+
+    def missed(self) -> None:
+        self._wanted.set()
+
+    def load(self) -> None:
+        """Begin to fetch; the gateway starts without waiting for it."""
+        self._task = asyncio.get_running_loop().create_task(self._keep_fetching())
+
+    def look_again(self) -> None:
+        """Does nothing: the background task fetches."""
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _keep_fetching(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            fetched = loop.time()
+            await self._fetch()
+            delay = self._delay()
+            try:
+                async with asyncio.timeout(delay):
+                    await self._wanted.wait()
+            except TimeoutError:
+                pass
+            else:
+                await asyncio.sleep(fetched + min(MISSED_SECONDS, delay) - loop.time())
+            self._wanted.clear()
+
+    async def _fetch(self) -> None:
+        """Fetch once; only a change of the outcome is logged."""
+        # Imported here: it is large, and few listeners need it.
+        import aiohttp
+
+        try:
+            text = await self._text()
+            self.current = KeySet.parse(text)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            self._failed(_reason(error))
+        # A defect here must not end the background task.
+        except Exception as error:
+            log.exception("%s: fetching the keys failed", self._key)
+            self._failed(repr(error))
+        else:
+            if self._failures:
+                log.info("%s: the keys can be fetched again", self._key)
+            self._failures = 0
+
+    async def _text(self) -> bytes:
+        import aiohttp
+
+        timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
+        async with (
+            aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
+            session.get(self._url) as response,
+        ):
+            if response.status != 200:
+                raise ValueError(f"it answers {response.status}")
+            text = await response.content.read(MAX_BYTES + 1)
+            while len(text) <= MAX_BYTES and (more := await response.content.read(MAX_BYTES)):
+                text += more
+        if len(text) > MAX_BYTES:
+            raise ValueError(f"it has more than {MAX_BYTES} bytes")
+        return text
+
+    def _failed(self, reason: str) -> None:
+        self._failures += 1
+        if self._failures > 1:
+            return
+        if self.current is None:
+            log.warning("%s: no keys yet, so nobody logs in with a token: %s", self._key, reason)
+        else:
+            log.warning("%s: the keys fetched before stay in use: %s", self._key, reason)
+
+    def _delay(self) -> float:
+        """Seconds to the next fetch: doubling while it fails, with jitter."""
+        delay = self._refresh_seconds
+        if self._failures:
+            doubled = FIRST_RETRY_SECONDS * 2.0 ** min(self._failures - 1, 16)
+            delay = min(doubled, MAX_RETRY_SECONDS, delay)
+        return delay * random.uniform(0.9, 1.1)  # noqa: S311 - nothing secret
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return f"no answer in {TIMEOUT_SECONDS:g} s"
+    return str(error) or type(error).__name__
 
 
 def _is_usable(key: object) -> bool:

@@ -1,9 +1,8 @@
-"""A client's login on a listener with SASL, until it is known who it is (KIP-43, KIP-152).
+"""A client's login on a listener with SASL (KIP-43, KIP-152), sans-IO: bytes in, frames out.
 
-Sans-IO: bytes in, frames out. The states are a table: which request may come in which state, and
-what it leads to. They are Kafka's own (SaslServerAuthenticator), so that every client finds what
-it is used to: ApiVersions once, SaslHandshake, then tokens, in SaslAuthenticate requests after
-SaslHandshake v1 and bare, behind their size, after v0. Whatever else comes ends the connection.
+States and order are those of Kafka's SaslServerAuthenticator: ApiVersions once, SaslHandshake, then
+tokens, in SaslAuthenticate requests after SaslHandshake v1 and bare, behind their size, after v0.
+Any other request ends the connection.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _HEAD: Final = Struct(">hhi")
 
 
 class State(Enum):
-    """Where a login is; the names of Kafka's SaslServerAuthenticator are given with each."""
+    """States of a login, each with its names in Kafka's SaslServerAuthenticator."""
 
     START = auto()
     """INITIAL_REQUEST, HANDSHAKE_OR_VERSIONS_REQUEST"""
@@ -58,17 +57,16 @@ class State(Enum):
     """COMPLETE, FAILED"""
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """The end of a login that failed. ``reason`` is for log and audit, ``response`` a frame that
-    tells the client (empty: there is none), after the delay for failures."""
+class Failure(NamedTuple):
+    """The end of a failed login. ``reason`` is for log and audit, ``response`` the client's frame
+    (empty: there is none), which is sent after the delay for failures."""
 
     reason: str
     response: bytes = b""
 
 
 class Accepts(Protocol):
-    """What a login asks of its listener (:class:`gateway.auth.mechanisms.Mechanisms`)."""
+    """The mechanisms of a listener (:class:`gateway.auth.mechanisms.Mechanisms`)."""
 
     names: tuple[str, ...]
 
@@ -86,7 +84,7 @@ class Request:
     body: bytes = field(repr=False)
 
     def reply(self, body: bytes) -> bytes:
-        """The frame that answers it."""
+        """The frame of the response."""
         header_version = response_header_version(self.api_key, self.version)
         return frame(response_header(self.correlation_id, header_version), body)
 
@@ -94,20 +92,15 @@ class Request:
 class Login:
     """One client's login.
 
-    ``to_client`` is what is to be written; whoever does clears it. Once ``identity`` is set,
-    ``rest`` is what the client sent behind its login; once ``failed`` is, nothing more is read.
-    ``mechanism`` and ``user`` are what it claimed so far. ``to_broker`` and ``wants_broker`` are
-    for logins that a broker decides on: never set here.
+    ``to_client`` holds the frames to write; the writer clears it. Once ``identity`` is set,
+    ``rest`` are the bytes that the client sent after its login; once ``failed`` is, nothing more is
+    read. ``mechanism`` and ``user`` are the client's claims so far. ``to_broker`` and
+    ``wants_broker`` are for logins that a broker decides on: never set here.
     """
 
-    def __init__(
-        self,
-        accepts: Accepts,
-        versions: Callable[[int], bytes],
-        max_bytes: int,
-    ) -> None:
-        """``versions`` gives the body of an ApiVersions response of a version; ``max_bytes`` are
-        all that the client may send."""
+    def __init__(self, accepts: Accepts, versions: Callable[[int], bytes], max_bytes: int) -> None:
+        """``versions`` gives the body of an ApiVersions response of a version; the client may send
+        ``max_bytes`` in all."""
         self.to_client: list[bytes] = []
         self.to_broker: list[bytes] = []
         self.wants_broker = False
@@ -127,19 +120,19 @@ class Login:
         self._exchange: Exchange | None = None
 
     def data(self, data: bytes) -> None:
-        """Take bytes from the client. Raises ProtocolError for what no client may send."""
+        """Take bytes from the client. Raises ProtocolError for bytes that no client may send."""
         if self._state is not State.OVER:
             self._held += data
             self._read()
 
     def broker_ready(self) -> None:
-        """The broker connection that was asked for is there."""
+        """The broker connection that ``wants_broker`` requested is open."""
 
     def broker_data(self, data: bytes) -> None:
-        """Take bytes from the broker. Raises ProtocolError for what no broker may send."""
+        """Take bytes from the broker. Raises ProtocolError for bytes that no broker may send."""
         raise ProtocolError("it was not asked")
 
-    # -- steps, which a login that a broker decides on does in another way -------------------------
+    # -- steps, which PassThroughLogin overrides ---------------------------------------------------
 
     def _begin(self, handshake: Request) -> None:
         """The client has chosen one of the listener's mechanisms."""
@@ -148,7 +141,7 @@ class Login:
         self._exchange = self._accepts.begin(self.mechanism)
 
     def _token(self, request: Request | None, token: bytes) -> None:
-        """A token came, in a SaslAuthenticate request or bare."""
+        """Take a token of a SaslAuthenticate request, or a bare one."""
         exchange = self._exchange
         assert exchange is not None
         try:
@@ -166,13 +159,17 @@ class Login:
             session = self._accepts.session(exchange.identity)
             lifetime = session.lifetime_ms
             self._prove(session.identity)
-        if request is None:
-            self.to_client.append(frame(outcome))
-        else:
-            answer = authenticate_answer(request.version, outcome, lifetime)
-            self.to_client.append(request.reply(answer))
+        self._respond(request, outcome, lifetime)
 
-    # -- what steps lead to ------------------------------------------------------------------------
+    # -- outcomes of steps -------------------------------------------------------------------------
+
+    def _respond(self, request: Request | None, token: bytes, lifetime_ms: int) -> None:
+        """Send the mechanism's token, in a response or bare."""
+        if request is None:
+            self.to_client.append(frame(token))
+        else:
+            body = authenticate_answer(request.version, token, lifetime_ms)
+            self.to_client.append(request.reply(body))
 
     def _prove(self, identity: Identity) -> None:
         self._state = State.OVER
@@ -192,12 +189,12 @@ class Login:
     # -- requests ----------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Read on, after what a step waited for (``_waits``) has come."""
+        """Continue to read after a step that waited for the broker (``_waits``)."""
         self._waits = False
         self._read()
 
     def _read(self) -> None:
-        """Go through the frames that are there."""
+        """Process the frames received so far."""
         held, position = self._held, 0
         while self._state is not State.OVER and not self._waits:
             if len(held) - position < _SIZE.size:
@@ -235,7 +232,7 @@ class Login:
         if version not in step.versions:
             if api_key != API_VERSIONS:
                 raise ProtocolError(f"API key {api_key} version {version} during login")
-            # KIP-511: a client that is too new is told in version 0, and asks again.
+            # KIP-511: a client that is too new gets a response of version 0, and tries again.
             request = Request(api_key, version, correlation_id, b"")
             self.to_client.append(request.reply(api_versions.unsupported_version()))
             return
@@ -269,7 +266,7 @@ class Login:
 
 
 class Step(NamedTuple):
-    """A request that may come: the versions that are read, and what is done with it."""
+    """A request that is accepted in a state: its versions, and its handler."""
 
     versions: range
     take: Callable[[Login, Request], None]
@@ -290,4 +287,4 @@ _STEPS: Final[dict[tuple[State, int], Step]] = {
     (State.HANDSHAKE, _SASL_HANDSHAKE): _HANDSHAKE,
     (State.AUTHENTICATE, _SASL_AUTHENTICATE): _AUTHENTICATE,
 }
-"""What may come when, but for bare tokens, which have no API key."""
+"""The requests accepted in each state; bare tokens have no API key."""

@@ -1,4 +1,4 @@
-"""What one listener with SASL accepts: its mechanisms, their credentials, and for how long."""
+"""The SASL mechanisms of one listener, their credentials, and the lifetime of sessions."""
 
 from __future__ import annotations
 
@@ -8,32 +8,41 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gateway.auth import oauthbearer, plain, scram
 from gateway.auth.exchange import Exchange
-from gateway.auth.jwks import FileKeys, Keys
-from gateway.auth.oauthbearer import TokenChecker
-from gateway.auth.scram import Credentials, UnknownUsers
+from gateway.auth.jwks import FileKeys, Keys, UrlKeys
+from gateway.auth.oauthbearer import OAUTHBEARER, OAuthBearerExchange, TokenChecker
+from gateway.auth.passwords import (
+    PLAIN,
+    SCRAM,
+    Credentials,
+    PlainExchange,
+    PlainUsers,
+    ScramExchange,
+    UnknownUsers,
+)
 from gateway.config.security import ListenerSasl, OAuthBearer
 from gateway.identity import Identity
 
 USER_IS_GONE: Final = "user is gone"
 
 URLS: Final = ("http://", "https://")
-"""How a key set begins that is no file."""
+"""The beginnings of a key set's location that is no file."""
 
 
 class Session(NamedTuple):
-    """A proved identity, and how long its session lasts from now, in ms as SaslAuthenticate
-    tells it (KIP-368); 0: as long as its connection."""
+    """A proved identity, and the lifetime of its session from now in ms, as in SaslAuthenticate
+    (KIP-368); 0: as long as its connection."""
 
     identity: Identity
     lifetime_ms: int
 
 
 class Mechanisms:
-    """``key`` is where the listener's ``sasl`` stands in the configuration, for error texts;
-    ``credentials`` gives the catalog's SCRAM credentials as they are now; ``now`` is seconds
-    since the epoch."""
+    """Authenticates the clients of one listener.
+
+    ``key`` is where its ``sasl`` stands in the configuration, for error texts; ``credentials``
+    gives the catalog's present SCRAM credentials; ``now`` is seconds since the epoch.
+    """
 
     def __init__(
         self,
@@ -47,7 +56,7 @@ class Mechanisms:
         self._credentials = credentials
         self._now = now
         self._unknown = UnknownUsers()
-        self._users = plain.PlainUsers(sasl.users, f"{key}.users")
+        self._users = PlainUsers(sasl.users, f"{key}.users")
         self._keys: Keys | None = None
         self._tokens: TokenChecker | None = None
         if sasl.oauthbearer is not None and not sasl.pass_through:
@@ -55,37 +64,35 @@ class Mechanisms:
             self._tokens = TokenChecker(sasl.oauthbearer, self._keys, now)
 
     def load(self) -> None:
-        """Read users and keys; keys at a URL come later. Needs a running event loop.
-
-        Raises CredentialsError.
-        """
+        """Read users and keys; keys at a URL come later. Needs a running event loop. Raises
+        CredentialsError."""
         self._users.load()
         if self._keys is not None:
             self._keys.load()
 
     def look_again(self) -> bool:
-        """Read what has changed of users and keys; whether a user is gone."""
+        """Read the users and keys whose files have changed; True if a user is gone."""
         if self._keys is not None:
             self._keys.look_again()
         return self._users.look_again()
 
     async def stop(self) -> None:
-        """End what runs in the background."""
+        """End the background task of a key set, if there is one."""
         if self._keys is not None:
             await self._keys.stop()
 
     def begin(self, mechanism: str) -> Exchange:
-        """The exchange of a client that has chosen one of ``names``."""
-        if mechanism == plain.MECHANISM:
-            return plain.PlainExchange(self._users)
-        if mechanism in scram.MECHANISMS:
-            return scram.ScramExchange(mechanism, self._credentials, self._unknown)
-        assert mechanism == oauthbearer.MECHANISM
+        """A new exchange by one of ``names``."""
+        if mechanism == PLAIN:
+            return PlainExchange(self._users)
+        if mechanism in SCRAM:
+            return ScramExchange(mechanism, self._credentials, self._unknown)
+        assert mechanism == OAUTHBEARER
         assert self._tokens is not None, "the configuration's rules see to it"
-        return oauthbearer.OAuthBearerExchange(self._tokens)
+        return OAuthBearerExchange(self._tokens)
 
     def session(self, identity: Identity) -> Session:
-        """The identity as of now: it ends with its token, or after ``max_reauth_seconds``."""
+        """The session of an identity: it ends with its token, or after ``max_reauth_seconds``."""
         now = self._now()
         ends = [] if identity.expires is None else [identity.expires]
         if self._max_seconds:
@@ -97,10 +104,10 @@ class Mechanisms:
         return Session(replace(identity, expires=expires), lifetime)
 
     def why_gone(self, identity: Identity) -> str | None:
-        """Why an identity is no more, before its time is over; None: it still is."""
+        """Why an identity has ended before it expires; None: it has not."""
         if identity.user is None:
             return None
-        if identity.mechanism == plain.MECHANISM:
+        if identity.mechanism == PLAIN:
             known = identity.user in self._users
         else:
             known = (identity.mechanism, identity.user) in self._credentials()
@@ -110,8 +117,5 @@ class Mechanisms:
 def _keys_of(settings: OAuthBearer, key: str) -> Keys:
     assert settings.jwks is not None, "the configuration's rules see to it"
     if settings.jwks.startswith(URLS):
-        # Only then: an HTTP client is much to load for everyone else.
-        from gateway.auth.jwks_url import UrlKeys
-
         return UrlKeys(settings.jwks, settings.refresh_seconds, key)
     return FileKeys(Path(settings.jwks), key)

@@ -8,12 +8,22 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gateway.auth.exchange import AuthenticationFailed, CannotTell, is_name, principal_of
+from gateway.auth.exchange import (
+    AuthenticationFailed,
+    CannotTell,
+    check_authzid,
+    is_name,
+    principal_of,
+    sasl_name,
+)
 from gateway.auth.jwks import KEY_TYPES, Keys, KeySet
 from gateway.config.security import OAuthBearer
 from gateway.identity import Identity
 
-MECHANISM: Final = "OAUTHBEARER"
+if TYPE_CHECKING:
+    import jwt
+
+OAUTHBEARER: Final = "OAUTHBEARER"
 
 _RESPONSE: Final = re.compile(
     rb"[ny],(?:a=(?P<authzid>[^,\x00\x01]*))?,\x01"
@@ -21,15 +31,15 @@ _RESPONSE: Final = re.compile(
 )
 """A client's initial response (RFC 7628, section 3.1)."""
 
-_AFTER_CHALLENGE: Final = b"\x01"
+AFTER_CHALLENGE: Final = b"\x01"
 _SCHEME: Final = "bearer"
 
 
 class OAuthBearerExchange:
     """One client's exchange: a single token; after a challenge that says what is wrong, an empty
-    one (``\\x01``), which the error answers.
+    one (``\\x01``), which gets the error.
 
-    Other pairs than ``auth`` are SASL extensions (KIP-342): nothing here asks for them.
+    Other pairs than ``auth`` are SASL extensions (KIP-342), and are ignored.
     """
 
     def __init__(self, tokens: TokenChecker) -> None:
@@ -39,25 +49,19 @@ class OAuthBearerExchange:
         self.identity: Identity | None = None
 
     def step(self, token: bytes) -> bytes:
-        """See :class:`gateway.auth.exchange.Exchange`."""
         if self._failure is not None:
-            if token != _AFTER_CHALLENGE:
+            if token != AFTER_CHALLENGE:
                 raise AuthenticationFailed("what answers a challenge is \\x01 (RFC 7628)")
             raise self._failure
-        asked_for, bearer = parse_response(token)
+        authzid, bearer = parse_response(token)
         try:
-            self._prove(asked_for, bearer)
+            self.user, expires = self._tokens.check(bearer)
+            check_authzid(authzid, self.user)
         except AuthenticationFailed as failure:
             self._failure = failure
-            return json.dumps({"status": "invalid_token"}, separators=(",", ":")).encode()
+            return b'{"status":"invalid_token"}'
+        self.identity = Identity(principal_of(self.user), OAUTHBEARER, expires)
         return b""
-
-    def _prove(self, asked_for: str, bearer: str) -> None:
-        user, expires = self._tokens.check(bearer)
-        self.user = user
-        if asked_for and asked_for != user:
-            raise AuthenticationFailed("it asked to act for another user (authzid)")
-        self.identity = Identity(principal_of(user), MECHANISM, expires)
 
 
 def parse_response(response: bytes) -> tuple[str, str]:
@@ -76,14 +80,11 @@ def parse_response(response: bytes) -> tuple[str, str]:
         authzid = (found["authzid"] or b"").decode()
     except UnicodeDecodeError:
         raise AuthenticationFailed("the authorization id is not UTF-8") from None
-    return authzid.replace("=2C", ",").replace("=3D", "="), bearer.strip()
+    return sasl_name(authzid), bearer.strip()
 
-
-if TYPE_CHECKING:
-    import jwt
 
 MAX_LIFETIME: Final = 10 * 365 * 86_400
-"""Seconds: no token is taken to last longer."""
+"""Seconds; tokens that last longer are cut to it."""
 
 _NOT_SIGNED: Final = "the token is not signed with a key of the configured set"
 _LIST_CLAIMS: Final = frozenset({"scope"})
@@ -91,7 +92,7 @@ _LIST_CLAIMS: Final = frozenset({"scope"})
 
 
 class Token(NamedTuple):
-    """What a valid token says: whose it is, and until when (seconds since the epoch)."""
+    """The user of a valid token, and its end in seconds since the epoch."""
 
     user: str
     expires: float
@@ -108,7 +109,7 @@ class TokenChecker:
         self._now = now
 
     def check(self, token: str) -> Token:
-        """What the token says. Raises AuthenticationFailed, CannotTell."""
+        """Verify a token. Raises AuthenticationFailed, CannotTell."""
         keys = self._keys.current
         if keys is None:
             raise CannotTell("no keys to check tokens with")
@@ -136,7 +137,7 @@ class TokenChecker:
         return candidates
 
     def _verified(self, token: str, candidates: list[jwt.PyJWK]) -> dict[str, Any]:
-        """The claims, of which those that PyJWT knows have been checked."""
+        """The claims of a token; PyJWT has checked those that it knows."""
         import jwt
 
         for key in candidates:
@@ -167,19 +168,19 @@ class TokenChecker:
                 raise AuthenticationFailed(reason, reason)
 
     def _user(self, claims: dict[str, Any]) -> str:
-        user = claims.get(self._settings.principal_claim)
+        claim = self._settings.principal_claim
+        user = claims.get(claim)
         if not isinstance(user, str) or not user:
-            reason = f"the token has no claim {self._settings.principal_claim} to take the user of"
+            reason = f"the token has no claim {claim} to take the user of"
             raise AuthenticationFailed(reason, reason)
         if not is_name(user):
-            claim = self._settings.principal_claim
             reason = f"the token's claim {claim} is '*' or has control characters"
             raise AuthenticationFailed(reason, reason)
         return user
 
     def _expires(self, claims: dict[str, Any]) -> float:
-        """When the session ends: with the token; for one that is accepted after its end, since
-        clocks differ, when it would not be any more."""
+        """The end of the session: that of the token, plus the clock skew for a token that is
+        accepted although it has expired."""
         now, expires = self._now(), int(claims["exp"])
         if expires <= now:
             return expires + self._settings.clock_skew_seconds
@@ -204,4 +205,4 @@ _REASONS: Final = {
     "InvalidIssuerError": "the token is of another issuer",
     "MissingRequiredClaimError": "the token lacks a claim that is required",
 }
-"""By the name of the error, so that jwt is loaded by whoever checks a token, not before."""
+"""By the name of the error, so that jwt is imported by the first token, not before."""

@@ -1,10 +1,10 @@
 """Logins that a broker decides on: the client's own exchange passes through to it (KIP-43).
 
-The gateway answers ApiVersions, as at every login. From SaslHandshake on it asks the client's own
-broker connection what the client asks, reads along, and adopts the principal when the broker has
-accepted it; so the broker's own ACLs and quotas hold for the client's principal. Tokens are put
-into requests of the gateway's own: versions of both sides need not be the same, and nothing but
-the exchange itself passes. Sans-IO.
+The gateway responds to ApiVersions, as at every login. From SaslHandshake on it forwards the
+client's tokens on the client's own broker connection, reads along, and adopts the principal when
+the broker accepts it; so the broker's ACLs and quotas hold for the client's principal. Tokens go in
+requests of the gateway's own: versions of both sides need not match, and nothing but the exchange
+passes. Sans-IO.
 """
 
 from __future__ import annotations
@@ -15,12 +15,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from gateway.auth.claims import DEFAULT_CLAIM, Claim, claim_of
-from gateway.auth.exchange import (
-    AuthenticationFailed,
-    authenticate_answer,
-    handshake_answer,
-    principal_of,
-)
+from gateway.auth.exchange import AuthenticationFailed, handshake_answer, principal_of
 from gateway.auth.login import Accepts, Failure, Login, Request
 from gateway.auth.mechanisms import Session
 from gateway.brokers.login import (
@@ -41,10 +36,9 @@ from gateway.error_codes import UNSUPPORTED_SASL_MECHANISM
 from gateway.identity import Identity
 from protocol import messages
 from protocol.errors import ProtocolError
-from protocol.frames import frame
 
 MAX_ANSWER: Final = 64 * 1024
-"""Bytes: no answer of a broker to a login is longer."""
+"""Bytes: no broker's response to a login is longer."""
 
 _SIZE: Final = Struct(">i")
 _SHOWN: Final = 200
@@ -55,8 +49,8 @@ def principal_claim(sasl: ListenerSasl) -> str:
     return DEFAULT_CLAIM if sasl.oauthbearer is None else sasl.oauthbearer.principal_claim
 
 
-class Question(NamedTuple):
-    """What the broker is asked: Kafka's name of the request, its version, and what it says."""
+class BrokerRequest(NamedTuple):
+    """A request to the broker: Kafka's name of it, its version, and the message."""
 
     name: str
     version: int
@@ -72,7 +66,11 @@ class NotOffered(AuthenticationFailed):
 
 
 class PassThrough:
-    """What the logins of one listener need to know."""
+    """Logins and re-authentications of one listener, as its brokers decide on them.
+
+    ``principal_claim`` of a JWT names the principal. ``api_versions`` are the brokers' present
+    ones; ``now`` is seconds since the epoch.
+    """
 
     def __init__(
         self,
@@ -81,36 +79,34 @@ class PassThrough:
         api_versions: Callable[[], dict[int, tuple[int, int]]],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``principal_claim`` of a JWT names the principal. ``api_versions`` are the brokers', as
-        of now; ``now`` is seconds since the epoch."""
         self.accepts = accepts
         self.principal_claim = principal_claim
         self.now = now
         self._api_versions = api_versions
 
-    def handshake_question(self, mechanism: str) -> Question:
-        """SaslHandshake."""
+    def handshake_request(self, mechanism: str) -> BrokerRequest:
+        """The gateway's SaslHandshake."""
         message = messages.message_class(HANDSHAKE, HANDSHAKE_VERSION)
-        return Question(HANDSHAKE, HANDSHAKE_VERSION, messages.build(message, mechanism=mechanism))
+        return BrokerRequest(
+            HANDSHAKE, HANDSHAKE_VERSION, messages.build(message, mechanism=mechanism)
+        )
 
-    def token_question(self, token: bytes) -> Question:
-        """SaslAuthenticate. Raises AuthenticationFailed for a broker that is too old."""
+    def token_request(self, token: bytes) -> BrokerRequest:
+        """The gateway's SaslAuthenticate. Raises AuthenticationFailed if the broker is too old."""
         try:
             version = authenticate_version(self._api_versions())
         except LoginError as error:
             raise AuthenticationFailed(f"the broker {error}") from None
         message = messages.message_class(AUTHENTICATE, version)
-        return Question(AUTHENTICATE, version, messages.build(message, auth_bytes=token))
+        return BrokerRequest(AUTHENTICATE, version, messages.build(message, auth_bytes=token))
 
     def claim(self, mechanism: str) -> Claim:
-        """A new exchange, to read along."""
+        """A new exchange to read along."""
         return claim_of(mechanism, self.principal_claim)
 
     def agreed(self, answer: Any, mechanism: str) -> tuple[str, ...]:
-        """The mechanisms that the listener and the broker have, by its answer to SaslHandshake.
-
-        Raises NotOffered if ``mechanism`` is not among them, and AuthenticationFailed.
-        """
+        """The mechanisms of both listener and broker, by the broker's response to SaslHandshake.
+        Raises NotOffered if ``mechanism`` is not among them, and AuthenticationFailed."""
         names = tuple(name for name in self.accepts.names if name in answer.mechanisms)
         code = int(answer.error_code)
         if code == UNSUPPORTED_SASL_MECHANISM or (not code and mechanism not in names):
@@ -119,14 +115,12 @@ class PassThrough:
             raise AuthenticationFailed(f"the broker answers SaslHandshake with error {code}")
         return names
 
-    def judged(self, answer: Any, claim: Claim, mechanism: str) -> Session | None:
-        """What the broker's answer to a token comes to; None: the exchange goes on.
-
-        Raises AuthenticationFailed.
-        """
+    def granted_session(self, answer: Any, claim: Claim, mechanism: str) -> Session | None:
+        """The session that the broker's response to a token grants; None: the exchange goes on.
+        Raises AuthenticationFailed."""
         if answer.error_code:
-            said = "".join(c for c in (answer.error_message or "")[:_SHOWN] if c.isprintable())
-            raise AuthenticationFailed(f"the broker refuses it ({said or int(answer.error_code)})")
+            text = "".join(c for c in (answer.error_message or "")[:_SHOWN] if c.isprintable())
+            raise AuthenticationFailed(f"the broker refuses it ({text or int(answer.error_code)})")
         if not claim.answered(answer.auth_bytes):
             return None
         lasts = answer.session_lifetime.total_seconds()
@@ -140,21 +134,19 @@ class PassThroughLogin(Login):
     def __init__(
         self, through: PassThrough, versions: Callable[[int], bytes], max_bytes: int
     ) -> None:
-        """See :class:`Login`."""
         super().__init__(through.accepts, versions, max_bytes)
         self._through = through
         self._claim: Claim | None = None
         self._received = b""
-        self._asked: Question | None = None
+        self._broker_request: BrokerRequest | None = None
         self._correlation_id = 0
-        self._client_asked: Request | None = None
+        self._client_request: Request | None = None
 
     def broker_ready(self) -> None:
-        """The broker connection is there: what the client chose is asked of the broker."""
-        self._ask(self._through.handshake_question(self.mechanism))
+        """The broker connection is open: request the client's mechanism from the broker."""
+        self._ask(self._through.handshake_request(self.mechanism))
 
     def broker_data(self, data: bytes) -> None:
-        """Take bytes from the broker. Raises ProtocolError for what no broker may send."""
         self._received += data
         received = self._received
         if len(received) < _SIZE.size:
@@ -163,17 +155,17 @@ class PassThroughLogin(Login):
         if not CORRELATION_BYTES <= size <= MAX_ANSWER:
             raise ProtocolError(f"{size} bytes announced during a login")
         end = _SIZE.size + size
-        if len(received) > end or self._asked is None:
+        if len(received) > end or self._broker_request is None:
             raise ProtocolError("more than it was asked during a login")
         if len(received) == end:
             self._received = b""
-            asked, self._asked = self._asked, None
-            body = response_body(asked.name, asked.version, self._correlation_id, received[4:])
-            self._answered(asked, response_entity(asked.name, asked.version, body))
+            request, self._broker_request = self._broker_request, None
+            name, version, _ = request
+            body = response_body(name, version, self._correlation_id, received[4:])
+            self._answered(name, response_entity(name, version, body))
 
     def _begin(self, handshake: Request) -> None:
-        """The broker says whether it has the mechanism, too."""
-        self._client_asked = handshake
+        self._client_request = handshake
         self._waits = True
         self.wants_broker = True
 
@@ -182,37 +174,37 @@ class PassThroughLogin(Login):
         assert claim is not None
         try:
             claim.sent(token)
-            question = self._through.token_question(token)
+            forwarded = self._through.token_request(token)
         except AuthenticationFailed as failure:
             self._refuse(request, failure)
             return
         finally:
             self.user = claim.user
-        self._client_asked = request
+        self._client_request = request
         self._waits = True
-        self._ask(question)
+        self._ask(forwarded)
 
-    def _ask(self, question: Question) -> None:
-        self._asked = question
+    def _ask(self, request: BrokerRequest) -> None:
+        self._broker_request = request
         self._correlation_id += 1
-        name, version, entity = question
+        name, version, entity = request
         self.to_broker.append(request_frame(name, version, self._correlation_id, entity))
 
-    def _answered(self, asked: Question, answer: Any) -> None:
-        request, self._client_asked = self._client_asked, None
+    def _answered(self, name: str, answer: Any) -> None:
+        request, self._client_request = self._client_request, None
         try:
-            if asked.name == HANDSHAKE:
+            if name == HANDSHAKE:
                 assert request is not None
                 self._agreed(request, answer)
             else:
-                self._judged(request, answer)
+                self._finish(request, answer)
         except NotOffered as failure:
             assert request is not None
             version = request.version
             refusal = handshake_answer(version, failure.names, UNSUPPORTED_SASL_MECHANISM)
             self._fail(Failure(failure.reason, request.reply(refusal)))
         except AuthenticationFailed as failure:
-            self._refuse(request if asked.name != HANDSHAKE else None, failure)
+            self._refuse(request if name != HANDSHAKE else None, failure)
         else:
             self._go_on()
 
@@ -221,15 +213,11 @@ class PassThroughLogin(Login):
         self._claim = self._through.claim(self.mechanism)
         self.to_client.append(handshake.reply(handshake_answer(handshake.version, names)))
 
-    def _judged(self, request: Request | None, answer: Any) -> None:
+    def _finish(self, request: Request | None, answer: Any) -> None:
         assert self._claim is not None
-        session = self._through.judged(answer, self._claim, self.mechanism)
+        session = self._through.granted_session(answer, self._claim, self.mechanism)
         lifetime = 0
         if session is not None:
             lifetime = session.lifetime_ms
             self._prove(session.identity)
-        if request is None:
-            self.to_client.append(frame(answer.auth_bytes))
-        else:
-            body = authenticate_answer(request.version, answer.auth_bytes, lifetime)
-            self.to_client.append(request.reply(body))
+        self._respond(request, answer.auth_bytes, lifetime)

@@ -1,7 +1,7 @@
-"""Re-authentication: proving on an open connection that one still is who one was (KIP-368).
+"""Re-authentication: a client proves its identity again on an open connection (KIP-368).
 
-A session that ends with its token, or after ``max_reauth_seconds``, is prolonged so without a
-reconnect. Principal and mechanism have to stay what they are.
+This prolongs a session that ends with its token, or after ``max_reauth_seconds``, without a
+reconnect. Principal and mechanism have to stay the same.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from gateway.auth.exchange import (
     AuthenticationFailed,
     CannotTell,
-    Exchange,
     authenticate_answer,
     authenticate_refusal,
     handshake_answer,
@@ -22,91 +21,87 @@ from gateway.error_codes import UNSUPPORTED_SASL_MECHANISM
 from gateway.identity import Identity
 
 
-class Reauthentication:
-    """One of them, from SaslHandshake on.
+class _Attempt:
+    """One re-authentication, from SaslHandshake on.
 
     ``began`` is its time of the monotonic clock, in seconds. At its end either ``identity`` is
     set, or ``failed`` says why it ended the connection.
     """
 
-    __slots__ = ("_accepts", "_before", "_exchange", "began", "failed", "identity", "mechanism")
-
-    def __init__(self, accepts: Accepts, before: Identity, mechanism: str, began: float) -> None:
-        """``before`` is who the client is so far; ``mechanism`` is one of the listener's."""
-        self._accepts = accepts
+    def __init__(self, before: Identity, mechanism: str, began: float) -> None:
         self._before = before
-        self._exchange: Exchange = accepts.begin(mechanism)
         self.mechanism = mechanism
         self.began = began
         self.identity: Identity | None = None
         self.failed: str | None = None
 
     @property
-    def user(self) -> str:
-        """Who the client claims to be, as far as it has."""
-        return self._exchange.user
-
-    @property
     def over(self) -> bool:
         """Whether it has succeeded or failed."""
         return self.identity is not None or self.failed is not None
+
+    def _check_mechanism(self) -> None:
+        if self.mechanism != self._before.mechanism:
+            message = f"a session begun with {self._before.mechanism} goes on with that"
+            raise AuthenticationFailed("it changed the mechanism", message)
+
+    def _check_principal(self, principal: str) -> None:
+        if principal != self._before.principal:
+            message = "a session goes on with the principal that began it"
+            raise AuthenticationFailed("it changed the principal", message)
+
+
+class Reauthentication(_Attempt):
+    """A re-authentication that the gateway decides on."""
+
+    def __init__(self, accepts: Accepts, before: Identity, mechanism: str, began: float) -> None:
+        """``before`` is the client's present identity; ``mechanism`` is one of the listener's."""
+        super().__init__(before, mechanism, began)
+        self._accepts = accepts
+        self._exchange = accepts.begin(mechanism)
+
+    @property
+    def user(self) -> str:
+        """The name that the client has claimed so far."""
+        return self._exchange.user
 
     def step(self, version: int, token: bytes) -> bytes:
         """The body of the response to SaslAuthenticate with this token; empty: there is none."""
         lifetime = 0
         try:
-            outcome = self._step(token)
+            self._check_mechanism()
+            outcome = self._exchange.step(token)
+            proved = self._exchange.identity
+            if proved is not None:
+                self._check_principal(proved.principal)
+                self.identity, lifetime = self._accepts.session(proved)
         except AuthenticationFailed as failure:
             self.failed = failure.reason
             return authenticate_refusal(version, self.mechanism, failure)
         except CannotTell as reason:
             self.failed = str(reason)
             return b""
-        if self._exchange.identity is not None:
-            session = self._accepts.session(self._exchange.identity)
-            self.identity, lifetime = session
         return authenticate_answer(version, outcome, lifetime)
 
-    def _step(self, token: bytes) -> bytes:
-        if self.mechanism != self._before.mechanism:
-            told = f"a session begun with {self._before.mechanism} goes on with that"
-            raise AuthenticationFailed("it changed the mechanism", told)
-        outcome = self._exchange.step(token)
-        identity = self._exchange.identity
-        if identity is not None and identity.principal != self._before.principal:
-            told = "a session goes on with the principal that began it"
-            raise AuthenticationFailed("it changed the principal", told)
-        return outcome
 
-
-class PassThroughReauthentication:
-    """One of them, from SaslHandshake on; see
-    :class:`gateway.auth.reauthentication.Reauthentication`."""
+class PassThroughReauthentication(_Attempt):
+    """A re-authentication that the client's broker decides on."""
 
     def __init__(
         self, through: PassThrough, before: Identity, mechanism: str, began: float
     ) -> None:
-        self.mechanism = mechanism
-        self.began = began
-        self.identity: Identity | None = None
-        self.failed: str | None = None
+        super().__init__(before, mechanism, began)
         self._through = through
-        self._before = before
         self._claim = through.claim(mechanism)
 
     @property
     def user(self) -> str:
-        """Who the client claims to be, as far as it has."""
+        """The name that the client has claimed so far."""
         return self._claim.user
 
-    @property
-    def over(self) -> bool:
-        """Whether it has succeeded or failed."""
-        return self.identity is not None or self.failed is not None
-
     async def agree(self, version: int, ask: Ask) -> bytes:
-        """The body of the response to SaslHandshake, of which the broker is asked."""
-        answer = await ask(*self._through.handshake_question(self.mechanism))
+        """The body of the response to SaslHandshake, by the broker's own response."""
+        answer = await ask(*self._through.handshake_request(self.mechanism))
         try:
             names = self._through.agreed(answer, self.mechanism)
         except AuthenticationFailed as failure:
@@ -119,22 +114,15 @@ class PassThroughReauthentication:
         """The body of the response to SaslAuthenticate with this token."""
         lifetime = 0
         try:
-            self._check(token)
-            answer = await ask(*self._through.token_question(token))
-            session = self._through.judged(answer, self._claim, self.mechanism)
+            self._check_mechanism()
+            self._claim.sent(token)
+            if self.user:
+                self._check_principal(principal_of(self.user))
+            answer = await ask(*self._through.token_request(token))
+            session = self._through.granted_session(answer, self._claim, self.mechanism)
         except AuthenticationFailed as failure:
             self.failed = failure.reason
             return authenticate_refusal(version, self.mechanism, failure)
         if session is not None:
             self.identity, lifetime = session
         return authenticate_answer(version, answer.auth_bytes, lifetime)
-
-    def _check(self, token: bytes) -> None:
-        """Raises AuthenticationFailed for a token that is not to reach the broker."""
-        if self.mechanism != self._before.mechanism:
-            told = f"a session begun with {self._before.mechanism} goes on with that"
-            raise AuthenticationFailed("it changed the mechanism", told)
-        self._claim.sent(token)
-        if self.user and principal_of(self.user) != self._before.principal:
-            told = "a session goes on with the principal that began it"
-            raise AuthenticationFailed("it changed the principal", told)

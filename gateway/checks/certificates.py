@@ -14,7 +14,7 @@ from gateway.config.errors import Key, Problem
 from gateway.config.models import Config, Listener
 from gateway.connections.listeners import listener_addresses
 from gateway.node_ids import NodeIdRanges
-from gateway.tls.files import TlsError, read_certificates, seconds_left
+from gateway.tls.contexts import TlsError, read_certificates, seconds_left
 from gateway.tls.listener import EXPIRES_SOON, expiry_text
 
 MAX_SHOWN: Final = 4

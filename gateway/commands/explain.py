@@ -19,7 +19,7 @@ from gateway.commands.policies import policies_json, policy_table
 from gateway.config.models import Config, Listener
 from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS
-from gateway.policies.told import MIN_ISR, Row, is_hollow, rows
+from gateway.policies.applied import MIN_ISR, AppliedRule, applied_rules, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View

@@ -21,6 +21,8 @@ from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, LogicalName
 from gateway.policies import told_text
 from gateway.policies.told import Row
+from gateway.policies.applied import AppliedRule, parse_rules
+from gateway.policies.schema import schema_text
 
 POLICIES: Final = "gateway.policies"
 HEADING: Final = ("policy", "limit", "mode", "source")
@@ -33,7 +35,7 @@ class Applied:
     one."""
 
     namespace: str
-    rows: tuple[Row, ...] | None
+    rows: tuple[AppliedRule, ...] | None
     more: int = 0
     why: str = ""
 

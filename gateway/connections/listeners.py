@@ -26,7 +26,7 @@ from gateway.connections.places import Places
 from gateway.connections.quota import ConnectionQuota
 from gateway.counts import Row
 from gateway.node_ids import NodeIdRanges
-from gateway.tls.files import TlsError
+from gateway.tls.contexts import TlsError
 from gateway.tls.handshake import Handshake
 from gateway.tls.listener import TlsListener
 from gateway.virtual_brokers import ListenerAddresses

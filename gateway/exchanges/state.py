@@ -13,7 +13,7 @@ from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import NO_TOPIC, Flow, FlowSource
 from gateway.identity import ANONYMOUS, Identity
 from gateway.views.access import READ, Access
-from gateway.views.listings import Listing
+from gateway.views.views import Listing
 from gateway.virtual_brokers import ListenerAddresses
 from protocol.splice import Edit
 

@@ -19,7 +19,7 @@ from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
-from gateway.views.listings import Listings
+from gateway.views.views import Listings
 
 MAX_DENIALS: Final = 10_000
 """Denial events kept between two collections (a second apart); more are counted as dropped."""

@@ -1,19 +1,23 @@
-"""One policy class at work: made for one block of the configuration, in a thread of its own."""
+"""A policy of a class: made for one block of the configuration, run in a thread of its own, where
+foreign code may block, raise anything, or never return."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import inspect
 import logging
+import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from importlib.metadata import entry_points
+from queue import SimpleQueue
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from gateway.foreign_text import MAX_SHOWN, raised_text, shown_text
 from gateway.policies.interface import CreateTopicPolicy, PolicyViolation, RequestMetadata
-from gateway.policies.own_thread import OwnThread, Raised, TooSlow
 from gateway.policies.tree import Placed
 from gateway.policies.violation import Violation
 
@@ -22,10 +26,10 @@ log = logging.getLogger(__name__)
 RULE: Final = "create.topic.policy"
 
 START_SECONDS: Final = 30.0
-"""How long loading a class, making a policy and configuring it may take together."""
+"""For loading a class, making a policy and configuring it together."""
 
 MAX_WAITING: Final = 1_000
-"""Topics that wait for one policy; more are refused at once."""
+"""Topics that wait for one policy; more are rejected at once."""
 
 MAX_MESSAGE: Final = 2_000
 """Characters of a policy's message that clients are shown."""
@@ -39,22 +43,97 @@ BUSY: Final = "busy"
 """Why a policy failed: labels of a metric."""
 
 _NO_MESSAGE: Final = "Request parameters do not satisfy the configured policy."
-"""What Kafka says where a PolicyViolationException has no message (Errors.POLICY_VIOLATION)."""
+"""Kafka's message for a PolicyViolationException without one (Errors.POLICY_VIOLATION)."""
+
+
+_Answer = TypeVar("_Answer")
+
+
+class TooSlow(Exception):
+    """A call did not return in time. ``begun``: it was under way; otherwise it never had its turn,
+    and will have none."""
+
+    def __init__(self, *, begun: bool) -> None:
+        super().__init__("no answer in time")
+        self.begun = begun
+
+
+class Raised(NamedTuple):
+    """The exception of a call: the last line of its traceback."""
+
+    text: str
+
+
+class _Call(NamedTuple, Generic[_Answer]):
+    run: Callable[[], _Answer]
+    answer: Future[_Answer | Raised]
+
+
+_Calls: TypeAlias = "SimpleQueue[_Call[Any] | None]"
+
+
+class OwnThread:
+    """Does one call after the other; at most ``max_waiting`` of them wait for their turn."""
+
+    def __init__(self, name: str, max_waiting: int) -> None:
+        self._max_waiting = max_waiting
+        self._calls: _Calls = SimpleQueue()
+        # A daemon: what never comes back must not keep the process.
+        threading.Thread(target=_work, args=(self._calls,), name=name, daemon=True).start()
+
+    async def ask(self, run: Callable[[], _Answer], seconds: float) -> _Answer | Raised:
+        """The result of ``run``, or what it raised. Raises TooSlow after ``seconds``, waiting
+        included, and at once if too many calls wait."""
+        if self._calls.qsize() >= self._max_waiting:
+            raise TooSlow(begun=False)
+        answer = self._put(run)
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.wrap_future(answer)
+        except TimeoutError:
+            raise TooSlow(begun=not answer.cancel()) from None
+
+    async def finish(self, run: Callable[[], _Answer], seconds: float) -> _Answer | Raised:
+        """Run the last call, after all before it. Raises TooSlow after ``seconds``; the call is
+        run nevertheless, when those before it have ended."""
+        answer = asyncio.wrap_future(self._put(run))
+        self._calls.put(None)
+        await asyncio.wait([answer], timeout=seconds)
+        if not answer.done():
+            raise TooSlow(begun=True)
+        return answer.result()
+
+    def _put(self, run: Callable[[], _Answer]) -> Future[_Answer | Raised]:
+        call = _Call(run, Future[_Answer | Raised]())
+        self._calls.put(call)
+        return call.answer
+
+
+def _work(calls: _Calls) -> None:
+    while (call := calls.get()) is not None:
+        if not call.answer.set_running_or_notify_cancel():
+            continue  # the caller has given up
+        try:
+            answer = call.run()
+        # SystemExit as well: neither this thread nor the worker ends because a call wants it.
+        except BaseException as error:  # noqa: BLE001
+            answer = Raised(raised_text(error))
+        call.answer.set_result(answer)
 
 
 class Failures:
-    """How often policies failed, by class and reason, until that is taken."""
+    """Counts of failures of policies, by class and reason, since the last collection."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, class_name: str, reason: str) -> bool:
-        """Count one. Whether it is among the first since the last time, which may be logged."""
+        """Count a failure; whether it is one of the first since the last collection, to log."""
         self._counts[class_name, reason] += 1
         return self._counts.total() <= LOGGED_FAILURES
 
     def take(self) -> Mapping[tuple[str, str], int]:
-        """All since the last time."""
+        """The counts since the last call."""
         counts, self._counts = self._counts, Counter()
         return counts
 
@@ -72,7 +151,8 @@ class PolicyInstance:
         self._thread = OwnThread(f"policy {self._class_name}", MAX_WAITING)
         self._policy: CreateTopicPolicy | None = None  # set and used by its thread alone
         self._closing = False
-        self._who = f"{self._class_name}, {placed.setter}"
+        self._shown = f"{self._class_name}, {placed.setter}"
+        self._set_where = f"(policies: {KEY}, {placed.setter})"
 
     async def start(self, configs: Mapping[str, str | None]) -> None:
         """Load the class, make a policy of it and configure it. Raises PolicyError."""
@@ -86,20 +166,20 @@ class PolicyInstance:
             raise PolicyError(f"{self._placed.source}.{KEY}: {failed}")
 
     async def why_not(self, metadata: RequestMetadata) -> Violation | None:
-        """What the policy has against a topic. One that fails is against everything."""
+        """The policy's violation by a topic; a policy that fails rejects every topic."""
         try:
             found = await self._thread.ask(lambda: self._validate(metadata), self._seconds)
         except TooSlow as slow:
             return self._too_slow(slow)
         if isinstance(found, Raised):
             if self._failures.add(self._class_name, RAISED):
-                log.error("policy %s, failed on %s: %s", self._who, metadata.topic, found.text)
+                log.error("policy %s, failed on %s: %s", self._shown, metadata.topic, found.text)
             return self._violation(f"The policy of this topic failed {self._set_where}.")
         return None if found is None else self._violation(found)
 
     async def close(self, seconds: float) -> None:
-        """Close the policy once the calls under way have ended; wait ``seconds`` for that. It is
-        closed once, however often it is asked for."""
+        """Close the policy once the calls under way have ended; wait ``seconds`` for that. Later
+        calls do nothing."""
         if self._closing:
             return
         self._closing = True
@@ -111,17 +191,11 @@ class PolicyInstance:
         if isinstance(closed, Raised):
             log.error("policy %s failed while it was closed: %s", self._class_name, closed.text)
 
-    @property
-    def _set_where(self) -> str:
-        return f"(policies: {KEY}, {self._placed.setter})"
-
     def _too_slow(self, slow: TooSlow) -> Violation:
         milliseconds = self._placed.block.timeout_ms
         if self._failures.add(self._class_name, TIMEOUT if slow.begun else BUSY):
-            if slow.begun:
-                log.error("policy %s, does not answer within %d ms", self._who, milliseconds)
-            else:
-                log.error("policy %s, is busy, and not asked within %d ms", self._who, milliseconds)
+            text = "does not answer" if slow.begun else "is busy, and not asked"
+            log.error("policy %s, %s within %d ms", self._shown, text, milliseconds)
         return self._violation(
             f"The policy of this topic did not answer within {milliseconds} ms {self._set_where}."
         )
@@ -151,7 +225,7 @@ class PolicyInstance:
             return shown_text(violation, MAX_MESSAGE) or _NO_MESSAGE
         if answer is None:
             return None
-        # Somebody expects `return False` to refuse: better to refuse than to misunderstand.
+        # Its author may expect `return False` to reject: better to reject than to misunderstand.
         returned = shown_text(type(answer).__name__, MAX_SHOWN)
         return Raised(f"validate() returned {returned}, and has to return nothing")
 
@@ -161,12 +235,6 @@ class PolicyInstance:
             policy.close()
 
 
-def gone(placed: Placed) -> Violation:
-    """What is said for a class that was closed, which nobody should ask."""
-    message = f"The policy of this topic was replaced (policies: {KEY}, {placed.setter})."
-    return Violation(RULE, message, placed.source, placed.block.mode)
-
-
 GROUP: Final = "kafka_gateway.create_topic_policies"
 """The group of entry points in which packages offer their policies."""
 
@@ -174,8 +242,8 @@ KEY: Final = "create.topic.policy.class.name"
 
 
 class PolicyError(Exception):
-    """There is no such policy, or it does not take its configuration; the text is a sentence that
-    begins with the key, or with the class."""
+    """A policy cannot be loaded, or rejects its configuration; the text is a sentence that begins
+    with the key, or with the class."""
 
 
 def load_class(name: str) -> type[CreateTopicPolicy]:
@@ -216,7 +284,7 @@ def _loaded(name: str) -> object:
         found: object = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    # Whatever a foreign module raises, SystemExit too, is about that module and not about us.
+    # An exception of a foreign module, SystemExit too, concerns that module alone.
     except BaseException as error:  # noqa: BLE001
         raise PolicyError(f"'{name}' cannot be loaded: {raised_text(error)}") from None
     return found

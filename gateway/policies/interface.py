@@ -1,8 +1,8 @@
-"""CreateTopicPolicy (KIP-108): the interface of whoever says which topics may be made, and how.
+"""CreateTopicPolicy (KIP-108): the interface of classes that accept or reject topics.
 
 It is Kafka's ``org.apache.kafka.server.policy.CreateTopicPolicy`` in Python. A policy is a class
-named by ``create.topic.policy.class.name``; it is asked for one topic at a time, in a thread that
-is its own, and has a limited time to answer.
+named by ``create.topic.policy.class.name``; it validates one topic at a time, in a thread of its
+own, and has a limited time for that.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class PolicyViolation(Exception):
-    """What is asked for does not satisfy the policy.
+    """The request does not satisfy the policy.
 
     The client gets POLICY_VIOLATION (44) with this message, for that topic alone; the other topics
     of the request are still processed.
@@ -25,8 +25,8 @@ class PolicyViolation(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RequestMetadata:
-    """What is asked for. Anyone may make one, so that policies are easily tested; none of it can
-    be changed.
+    """The topic that a request creates or changes. Immutable; it is made without a gateway, so
+    that policies are easily tested.
 
     The first five are the KIP's. ``topic`` is the logical name, with its namespace
     (``org:apache:orders``); one that ends in ``:`` is a namespace, whose ``configs`` its topics
@@ -35,7 +35,7 @@ class RequestMetadata:
     (partition to the ids of its brokers) is set, and the reverse. ``configs`` are those of the
     request and those that are inherited from namespaces, without the broker's defaults.
 
-    The KIP leaves room for session information: ``principal`` asks, for a topic in ``namespace``
+    The KIP leaves room for session information: ``principal`` requests a topic in ``namespace``
     (``""``: the default one), which has ``namespace_topics`` topics with ``namespace_partitions``
     partitions now, this one not counted. ``effective_configs`` has the broker's defaults, too,
     where the broker tells them.
@@ -63,27 +63,27 @@ class RequestMetadata:
 
     @property
     def partitions(self) -> int | None:
-        """How many partitions there would be, however they are asked for."""
+        """The number of partitions, however they are requested."""
         if self.replicas_assignments is None:
             return self.num_partitions
         return len(self.replicas_assignments)
 
 
 class CreateTopicPolicy(ABC):
-    """A policy on topics that are made or changed, by whatever request.
+    """A policy on topics that any request creates or changes.
 
     It is made without arguments, then configured, and closed when it is not needed any more:
     when the gateway ends, or has read its configuration again. Calls never overlap.
     """
 
     def configure(self, configs: Mapping[str, str | None]) -> None:  # noqa: B027 - may be left out
-        """Take the configs of the brokers (sensitive ones are None). What it raises ends the start
+        """Take the configs of the brokers (sensitive ones are None). An exception ends the start
         of the gateway, or a reload."""
 
     @abstractmethod
     def validate(self, request_metadata: RequestMetadata) -> None:
-        """Raise :class:`PolicyViolation` unless the topic satisfies this policy. Whatever else it
-        raises refuses the topic, too."""
+        """Raise :class:`PolicyViolation` unless the topic satisfies this policy. Any other
+        exception rejects the topic, too."""
 
     def close(self) -> None:  # noqa: B027 - may be left out
         """Release what it holds."""

@@ -1,58 +1,75 @@
-"""The judge: what all policies together say of one topic, and of one more.
+"""The judge: the verdict of all policies together on one topic.
 
-The one entry point of whoever changes topics. It knows which policies apply where, asks them, and
-tells apart what refuses from what only warns.
+It is the one entry point of everything that changes topics: it knows which policies apply where,
+and separates violations that reject from those that only warn. The counted limits are decided in
+the catalog writer's turn, where no other decision is under way, so that of many creations at the
+same time exactly as many succeed as are allowed.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 
+from gateway.config.policies import Range
 from gateway.counts import DEFAULT_NAMESPACE, Labels, Row
 from gateway.decision import Denied
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.flows import PolicyEvent
-from gateway.policies.declared import near_misses, violations
+from gateway.policies.declared import Alteration, caused, near_misses, violations
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.limits import Usage, nearly_over, over
-from gateway.policies.standing import Alteration, caused
 from gateway.policies.tree import NO_POLICIES, Placed, Policies
-from gateway.policies.violation import Violation, enforced
+from gateway.policies.violation import (
+    Violation,
+    allowance,
+    enforced,
+    is_near,
+    near_miss,
+    shown_name,
+    violation,
+)
 
 log = logging.getLogger(__name__)
 
 POLICIES: Final = "policies"
 """The rule of every denial by policies."""
 
-MAX_TOLD: Final = 10
-"""Violations of one topic that a client is told."""
+MAX_NAMED: Final = 10
+"""Violations of one topic that a response names."""
 
 MAX_LOGGED: Final = 20
-"""Violations that only warn which are logged between two collections, a second apart; all are
-counted."""
-
+"""Warnings logged between two collections, a second apart; all are counted."""
 
 MAX_EVENTS: Final = 10_000
 """Events for the traffic log kept between two collections (a second apart); more are counted as
 dropped."""
 
 
-class Classes(Protocol):
-    """Whoever asks the classes (``create.topic.policy.class.name``)."""
+class Usage(Protocol):
+    """How many topics and partitions there are now.
 
-    async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
-        """What the class of a block has against a topic. It never raises: a class that fails is a
-        violation."""
-        ...
+    ``path`` is a namespace's, ``""`` the default one's. ``tree_`` counts a namespace and all below
+    it; None: all namespaces, the default one too.
+    """
+
+    def topics(self, path: str) -> int: ...
+    def partitions(self, path: str) -> int: ...
+    def tree_topics(self, path: str | None) -> int: ...
+    def tree_partitions(self, path: str | None) -> int: ...
+
+
+class Classes(Protocol):
+    """Runs policy classes. ``why_not``: the violation that the class of a block finds; it never
+    raises, as a class that fails is a violation."""
+
+    async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None: ...
 
 
 class Judge:
-    """Asks the policies of one process. ``policies`` are the present ones; a reload replaces them.
-
-    ``classes`` may be left out where no block names a class.
-    """
+    """Applies the policies of one process. A reload replaces ``policies``; ``classes`` may be left
+    out if no block names a class."""
 
     def __init__(self, policies: Policies = NO_POLICIES, classes: Classes | None = None) -> None:
         self.policies = policies
@@ -63,15 +80,13 @@ class Judge:
         self._dropped = 0
 
     def applies(self, namespace: str) -> bool:
-        """Whether any policy has a say in the topics of a namespace."""
-        return self.policies.judge(namespace)
+        """Whether the topics of a namespace are subject to any policy."""
+        return self.policies.judges and bool(self.policies.of(namespace))
 
     def counts(self, namespace: str) -> bool:
-        """Whether any policy limits how many topics or partitions may come to a namespace."""
-        policies = self.policies
-        return policies.counts and any(
-            placed.block.counts_topics() for placed in policies.of(namespace)
-        )
+        """Whether any policy limits the number of topics or partitions of a namespace."""
+        blocks = self.policies.of(namespace) if self.policies.counts else ()
+        return any(placed.block.counts_topics() for placed in blocks)
 
     async def why_not(
         self,
@@ -80,17 +95,23 @@ class Judge:
         *,
         classes: bool = True,
     ) -> Denied | None:
-        """Why a topic may not be as it is asked for: all declared rules, then all classes, each
-        from the outermost namespace on. The counted limits are not asked.
+        """Why a topic is rejected: by all declared rules, then by all classes, each from the
+        outermost namespace on. Counted limits are not checked.
 
-        Of an ``alteration`` of configs only what it causes is told of the declared rules; classes
-        are asked about the result, unless ``classes`` is False.
+        For an ``alteration`` of configs the declared rules count only violations that it causes;
+        classes validate the result, unless ``classes`` is False.
         """
         blocks = self.policies.of(metadata.namespace)
-        found = [one for placed in blocks for one in _declared(placed, metadata, alteration)]
+        found: list[Violation] = []
+        for placed in blocks:
+            if alteration is None:
+                found += violations(placed, metadata)
+            else:
+                found += caused(placed, metadata, alteration)
         for placed in blocks:
             if classes and placed.block.class_name is not None:
-                against = await self._ask_class(placed, metadata)
+                assert self._classes is not None, f"{placed.source} names a class"
+                against = await self._classes.why_not(placed, metadata)
                 if against is not None:
                     found.append(against)
         changed = None if alteration is None else alteration.changed
@@ -108,10 +129,10 @@ class Judge:
         partitions: int,
         principal: str = "a client",
     ) -> Denied | None:
-        """Why so many more topics and partitions may not come to a namespace.
+        """Why a namespace may not have so many more topics and partitions.
 
-        ``principal`` is who asks for them, for the log: in the catalog writer's turn nothing else
-        tells it.
+        ``principal`` requests them; it is passed for the log, as the catalog writer does not know
+        it.
         """
         policies = self.policies
         if not policies.counts:
@@ -123,8 +144,7 @@ class Judge:
         return self.verdict(namespace, principal, found, topic)
 
     def take_counters(self) -> list[Row]:
-        """Violations since the last call, by namespace, rule and mode, and how many events there
-        was no room for."""
+        """Violations since the last call, by namespace, rule and mode, and the events dropped."""
         counted, self._counted = self._counted, {}
         dropped, self._dropped = self._dropped, 0
         self._logged = 0
@@ -132,31 +152,28 @@ class Judge:
         return [*rows, ("policy_events_dropped", ("",), dropped)] if dropped else rows
 
     def take_events(self) -> Sequence[PolicyEvent]:
-        """What was violated, or allowed near a limit, since the last call."""
+        """The violations and near misses since the last call."""
         events, self._events = self._events, []
         return events
-
-    async def _ask_class(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
-        assert self._classes is not None, f"{placed.source} names a class, and nobody asks it"
-        return await self._classes.why_not(placed, metadata)
 
     def verdict(
         self, namespace: str, principal: str, found: Sequence[Violation], topic: str
     ) -> Denied | None:
-        """What is made of the violations of one topic, which are counted by it: why it is refused,
-        unless all of them only warn."""
+        """Count and report the violations of one topic; the denial, unless all only warn."""
         messages = [one.message for one in enforced(found)]
-        told_of = [one for one in found if not (messages and one.near)]
-        self._tell(namespace, principal, topic, told_of)
+        reported = [one for one in found if not (messages and one.near)]
+        self._report(namespace, principal, topic, reported)
         self._count(namespace, principal, [one for one in found if not one.near])
         if not messages:
             return None
-        told = messages[:MAX_TOLD]
-        if len(messages) > MAX_TOLD:
-            told.append(f"{len(messages) - MAX_TOLD} more rules are violated.")
-        return Denied(POLICY_VIOLATION, " ".join(told), POLICIES)
+        named = messages[:MAX_NAMED]
+        if len(messages) > MAX_NAMED:
+            named.append(f"{len(messages) - MAX_NAMED} more rules are violated.")
+        return Denied(POLICY_VIOLATION, " ".join(named), POLICIES)
 
-    def _tell(self, namespace: str, principal: str, topic: str, found: Iterable[Violation]) -> None:
+    def _report(
+        self, namespace: str, principal: str, topic: str, found: Iterable[Violation]
+    ) -> None:
         for one in found:
             if len(self._events) >= MAX_EVENTS:
                 self._dropped += 1
@@ -174,13 +191,76 @@ class Judge:
                 log.warning("policies warn of what %s asks for: %s", principal, one.message)
 
 
-def _declared(
-    placed: Placed, metadata: RequestMetadata, alteration: Alteration | None
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """One counted limit: ``most`` are allowed, ``would_be`` there would be ``where``."""
+
+    rule: str
+    most: int
+    would_be: int
+    noun: str
+    where: str
+
+    def sentence(self, topic: str) -> str:
+        allowed = allowance(Range(max=self.most), countable=True)
+        return (
+            f"With {shown_name(topic)}, {self.where} would have {self.would_be} {self.noun},"
+            f" and {allowed}"
+        )
+
+
+def over(
+    policies: Policies, usage: Usage, topic: str, namespace: str, *, topics: int, partitions: int
 ) -> list[Violation]:
-    if alteration is None:
-        return violations(placed, metadata)
-    return caused(placed, metadata, alteration)
+    """The limits that so many more topics and partitions in a namespace would exceed.
+
+    Messages name ``topic``; ``org:`` is the namespace ``org``. A limit on a number that does not
+    grow is not checked, so topics can still be changed after a limit was lowered below it.
+    """
+    return [
+        violation(placed, limit.rule, limit.sentence(topic), limit.would_be, limit.most)
+        for placed in policies.of(namespace)
+        for limit in _limits(placed, usage, namespace, topics, partitions)
+        if limit.would_be > limit.most
+    ]
+
+
+def nearly_over(
+    policies: Policies, usage: Usage, topic: str, namespace: str, *, topics: int, partitions: int
+) -> list[Violation]:
+    """The limits that would hold, with less than 20 % left."""
+    return [
+        near_miss(placed, limit.rule, topic, limit.would_be, limit.most)
+        for placed in policies.of(namespace)
+        for limit in _limits(placed, usage, namespace, topics, partitions)
+        if limit.would_be <= limit.most and is_near(limit.would_be, limit.most)
+    ]
+
+
+def _limits(
+    placed: Placed, usage: Usage, namespace: str, topics: int, partitions: int
+) -> Iterator[_Limit]:
+    """The limits of a block on the numbers that grow."""
+    block, path = placed.block, placed.namespace
+    here = f"namespace '{namespace}'" if namespace else "the default namespace"
+    tree = "all namespaces together"
+    if path is not None:
+        tree = f"namespace '{path}' and all below it" if path else here
+    if block.max_topics is not None and topics > 0:
+        would_be = usage.topics(namespace) + topics
+        yield _Limit("max_topics", block.max_topics, would_be, "topics", here)
+    if block.max_partitions is not None and partitions > 0:
+        would_be = usage.partitions(namespace) + partitions
+        yield _Limit("max_partitions", block.max_partitions, would_be, "partitions", here)
+    # Nothing is below the default namespace, though every path is below the empty one.
+    if block.max_topics_in_tree is not None and topics > 0:
+        would_be = topics + (usage.topics("") if path == "" else usage.tree_topics(path))
+        yield _Limit("max_topics_in_tree", block.max_topics_in_tree, would_be, "topics", tree)
+    most = block.max_partitions_in_tree
+    if most is not None and partitions > 0:
+        there = usage.partitions("") if path == "" else usage.tree_partitions(path)
+        yield _Limit("max_partitions_in_tree", most, there + partitions, "partitions", tree)
 
 
 NO_JUDGE: Final = Judge()
-"""Without policies everything is allowed."""
+"""The judge without policies: it allows everything."""

@@ -7,16 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from gateway.counts import Row
-from gateway.policies.instance import Failures, PolicyInstance, gone
+from gateway.policies.instance import KEY, RULE, Failures, PolicyInstance
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.tree import Placed, Policies
 from gateway.policies.violation import Violation
 
 STOP_SECONDS = 2.0
-"""How long policies may take to close when the gateway stops."""
+"""For policies to close when the gateway stops."""
 
 REPLACE_SECONDS = 60.0
-"""The same for those that were replaced: longer than any call may take; nobody waits for it."""
+"""For replaced policies to close: longer than any call may take; nothing waits for it."""
 
 
 class Generation:
@@ -30,11 +30,11 @@ class Generation:
         self._unused.set()
 
     def of(self, placed: Placed) -> PolicyInstance | None:
-        """The policy of a block; None: it has none here."""
+        """The policy of a block; None: the block is not of this configuration."""
         return self._instances.get(id(placed.block))
 
     async def ask(self, instance: PolicyInstance, metadata: RequestMetadata) -> Violation | None:
-        """What one of them has against a topic."""
+        """The violation that a policy finds; :meth:`retire` waits for it."""
         self._under_way += 1
         self._unused.clear()
         try:
@@ -45,17 +45,17 @@ class Generation:
                 self._unused.set()
 
     async def retire(self, seconds: float) -> None:
-        """Close all of them once nobody asks any more, and wait up to ``seconds`` for each step."""
+        """Close the policies once no call is under way; each step takes up to ``seconds``."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                # Whoever judges a topic by several classes has asked the next one by the time
-                # that this goes on.
+                # A topic that is judged by several classes has begun the next call by the time
+                # that this continues.
                 while self._under_way:
                     await self._unused.wait()
         await self.close(seconds)
 
     async def close(self, seconds: float) -> None:
-        """Close all of them; those that do not end within ``seconds`` are left behind."""
+        """Close the policies; those that do not end within ``seconds`` are left behind."""
         await asyncio.gather(*(each.close(seconds) for each in self._instances.values()))
 
 
@@ -84,21 +84,21 @@ class PolicyRunner:
         return generation
 
     def take(self, generation: Generation) -> None:
-        """Ask these from now on, and close the others once the calls under way have ended."""
+        """Use these policies from now on; close the former once their calls have ended."""
         before, self._present = self._present, generation
         task = asyncio.get_running_loop().create_task(before.retire(REPLACE_SECONDS))
         self._before[before] = task
         task.add_done_callback(lambda _: self._before.pop(before, None))
 
     async def discard(self, generation: Generation) -> None:
-        """Close policies that were prepared and are not to be asked."""
+        """Close policies that were prepared and are not used."""
         await generation.close(STOP_SECONDS)
 
     async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
-        """What the class of a block has against a topic; None also where it names no class.
+        """The violation that the class of a block finds; None also if it names no class.
 
-        Whoever judges a topic by the blocks of one configuration goes from one to the next without
-        waiting for anything else, so their classes stay open between two calls.
+        The judge goes from block to block without waiting for anything else, so the classes of one
+        configuration stay open between two calls.
         """
         if placed.block.class_name is None:
             return None
@@ -106,7 +106,9 @@ class PolicyRunner:
             instance = generation.of(placed)
             if instance is not None:
                 return await generation.ask(instance, metadata)
-        return gone(placed)
+        # Defensive: the class of this block was closed, and should not be asked any more.
+        message = f"The policy of this topic was replaced (policies: {KEY}, {placed.setter})."
+        return Violation(RULE, message, placed.source, placed.block.mode)
 
     async def close(self) -> None:
         """Close all policies, for :data:`STOP_SECONDS` at most."""
@@ -117,7 +119,7 @@ class PolicyRunner:
         await asyncio.gather(*(each.close(STOP_SECONDS) for each in (present, *before)))
 
     def take_rows(self) -> list[Row]:
-        """How often policies failed since the last call, by class and reason."""
+        """Failures of policies since the last call, by class and reason."""
         return [("policy_failures", labels, n) for labels, n in self._failures.take().items()]
 
 

@@ -1,7 +1,7 @@
 """The JSON Schema of ``policies:``, for editors and for checks before a file is deployed.
 
-It is generated of the models that read the configuration. What it cannot say, such as that ``min``
-is not above ``max``, ``kafka-gateway check`` does.
+It is generated from the models that read the configuration. ``kafka-gateway check`` finds what a
+schema cannot express, such as a ``min`` above ``max``.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _ABOUT: Final = "Which topics may be made and changed, and how they are written:
 
 
 def policies_schema() -> dict[str, Any]:
-    """The schema of a file with a key ``policies``; of its other keys it says nothing."""
+    """The schema of a file with a key ``policies``; other keys are left open."""
     settings = PolicySettings.model_json_schema(by_alias=True)
     definitions = settings.pop("$defs")
     settings["description"] = _ABOUT
     for model in definitions.values():
-        # What docstrings say is for readers of the source.
+        # Docstrings are for readers of the source.
         model.pop("description", None)
     definitions = {_SETTINGS: settings, **definitions}
     for model in definitions.values():

@@ -1,7 +1,7 @@
-"""Which policies apply where: blocks of the configuration, inherited down the tree of namespaces.
+"""Policies by namespace: blocks of the configuration, inherited down the tree of namespaces.
 
-All blocks from the outermost on have to allow what is asked for, so nobody loosens a limit further
-in. Only the producer guarantee is the innermost's.
+All blocks from the outermost on have to allow a request, so an inner block cannot loosen a limit.
+Of the producer guarantee the innermost block counts.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CACHE_LIMIT: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A block and where it is set: ``source`` is its place in the configuration, ``setter`` what
-    messages say of it; ``namespace`` is the path it is set for, None for one that is not set for a
-    namespace of its own (everywhere); ``""`` is the default namespace."""
+    """A block and where it is set: ``source`` is its place in the configuration, ``setter`` the
+    same for messages; ``namespace`` is its path, None for ``everywhere``, ``""`` for the default
+    namespace."""
 
     source: str
     setter: str
@@ -37,7 +37,7 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What producers are held to, and where each half was set."""
+    """The acks and idempotence that producers are held to, and where each was set."""
 
     acks: AcksGuarantee
     idempotence: IdempotenceGuarantee
@@ -46,14 +46,14 @@ class Guarantee:
 
     @property
     def flags(self) -> int:
-        """For the hot path: those of all topics of a request are or-ed together."""
+        """The guarantee as bits, which the hot path or-s together over a request's topics."""
         acks = {"observe": 0, "upgrade": UPGRADE_ACKS, "require": REQUIRE_ACKS}[self.acks]
         return acks | (REQUIRE_IDEMPOTENCE if self.idempotence == "require" else 0)
 
 
 class Policies:
-    """The policies of one configuration. ``counts`` says whether any limits a number of topics or
-    partitions, ``judges`` whether any has a say in topics at all."""
+    """The policies of one configuration. ``counts``: some limit the number of topics or partitions;
+    ``judges``: topics are subject to any at all."""
 
     def __init__(self, settings: PolicySettings | None = None) -> None:
         self.settings = PolicySettings() if settings is None else settings
@@ -65,21 +65,17 @@ class Policies:
         self._guarantees: dict[str, Guarantee] = {}
 
     def of(self, namespace: str) -> tuple[Placed, ...]:
-        """The blocks that have a say in the topics of a namespace, outermost first."""
+        """The blocks that the topics of a namespace are subject to, outermost first."""
         found = self._placed.get(namespace)
         if found is None:
-            found = tuple(one for one in self._all(namespace) if one.block.judges_topics())
             if len(self._placed) >= CACHE_LIMIT:
                 self._placed.clear()
-            self._placed[namespace] = found
+            judging = (one for one in self._all(namespace) if one.block.judges_topics())
+            found = self._placed[namespace] = tuple(judging)
         return found
 
-    def judge(self, namespace: str) -> bool:
-        """Whether any policy has a say in the topics of a namespace."""
-        return self.judges and bool(self.of(namespace))
-
     def guarantee(self, namespace: str) -> Guarantee:
-        """What the producers of a namespace are held to: the innermost block that says so."""
+        """The guarantee of a namespace: of each half the innermost block that sets it."""
         found = self._guarantees.get(namespace)
         if found is None:
             if len(self._guarantees) >= CACHE_LIMIT:
@@ -105,11 +101,11 @@ class Policies:
         idempotence: IdempotenceGuarantee = "observe"
         acks_source = idempotence_source = BUILT_IN
         for one in self._all(namespace):
-            said = one.block.producer
-            if said.acks is not None:
-                acks, acks_source = said.acks, one.source
-            if said.idempotence is not None:
-                idempotence, idempotence_source = said.idempotence, one.source
+            block = one.block.producer
+            if block.acks is not None:
+                acks, acks_source = block.acks, one.source
+            if block.idempotence is not None:
+                idempotence, idempotence_source = block.idempotence, one.source
         return Guarantee(acks, idempotence, acks_source, idempotence_source)
 
 

@@ -1,9 +1,9 @@
-"""What is found wrong with a topic by one rule of one policy, and the words that clients read."""
+"""Violations of one policy's rules by a topic, and the sentences that clients read of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
 from gateway.config.policies import Mode, Range
@@ -18,10 +18,10 @@ class Violation:
     ``rule`` names the rule as the configuration does (``partitions.max``, ``configs.required``,
     ``create.topic.policy``). ``message`` is a sentence for the client, in logical names, with the
     value, the limit and who set it. ``source`` is the place in the configuration
-    (``policies.namespaces.org``), ``mode`` that of its block: ``enforce`` refuses, ``warn`` is
-    counted and logged alone. ``value`` and ``limit`` are the numbers that it is about, if any.
+    (``policies.namespaces.org``), ``mode`` that of its block: ``enforce`` rejects, ``warn`` is
+    only counted and logged. ``value`` and ``limit`` are the numbers that it is about, if any.
 
-    What is ``near`` a limit is no violation at all: it is allowed, and told to the traffic log.
+    A near miss (``near``) is no violation: it is allowed, and reported to the traffic log.
     """
 
     rule: str
@@ -34,12 +34,12 @@ class Violation:
 
     @property
     def refuses(self) -> bool:
-        """Whether the topic may not be because of it."""
+        """Whether the topic is rejected because of it."""
         return self.mode == "enforce" and not self.near
 
 
 def enforced(found: Iterable[Violation]) -> list[Violation]:
-    """Those that refuse; the others only warn, or are near misses."""
+    """The violations that reject a topic; the others only warn, or are near misses."""
     return [one for one in found if one.refuses]
 
 
@@ -52,10 +52,14 @@ def violation(
 
 
 def near_miss(placed: Placed, rule: str, topic: str, value: int, limit: int) -> Violation:
-    """What is allowed, within 20 % of a limit."""
+    """The report of a value that is allowed, within 20 % of a limit."""
     sentence = f"For {shown_name(topic)} {value} is allowed, near the limit of {limit}"
-    message = f"{sentence} (policies: {rule}, {placed.setter})."
-    return Violation(rule, message, placed.source, placed.block.mode, value, limit, near=True)
+    return replace(violation(placed, rule, sentence, value, limit), near=True)
+
+
+def is_near(value: int, limit: int) -> bool:
+    """Whether a number is within 20 % of a limit, on either side; nothing is near 0."""
+    return limit != 0 and abs(limit - value) * 5 <= abs(limit)
 
 
 def shown_name(topic: str) -> str:
@@ -74,16 +78,24 @@ _MAX_TEXT: Final = 60
 _MAX_LISTED: Final = 10
 
 
+def ends(rule: str, allowed: Range | None) -> list[tuple[str, int]]:
+    """The rules of a range, ``partitions.min`` and ``partitions.max``, each with its limit."""
+    if allowed is None:
+        return []
+    limits = ((f"{rule}.min", allowed.min), (f"{rule}.max", allowed.max))
+    return [(name, limit) for name, limit in limits if limit is not None]
+
+
 def broken_bound(allowed: Range, value: float) -> Bound | None:
-    """Which end of a range a value is beyond; None: it is within."""
+    """The end of a range that a value is beyond; None: it is within."""
     if allowed.allows(value):
         return None
     return "min" if allowed.min is not None and value < allowed.min else "max"
 
 
 def allowance(allowed: Range, bound: Bound | None = None, *, countable: bool = False) -> str:
-    """What a range allows, or one end of it, for the end of a sentence: ``at most 12 is allowed``;
-    of things that are counted, ``at most 12 are allowed``."""
+    """A range, or one end of it, as the end of a sentence: ``at most 12 is allowed``; of countable
+    things ``at most 12 are allowed``."""
     low = allowed.min if bound != "max" else None
     high = allowed.max if bound != "min" else None
     most = low if high is None else high
@@ -96,7 +108,7 @@ def allowance(allowed: Range, bound: Bound | None = None, *, countable: bool = F
 
 
 def cut(text: str) -> str:
-    """What a client has written, as long as a sentence can bear."""
+    """A client's text, shortened for a sentence."""
     return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}..."
 
 

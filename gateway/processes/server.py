@@ -11,8 +11,7 @@ from time import monotonic
 from typing import Any
 
 from gateway import version
-from gateway.acls.authorizer import load_authorizer
-from gateway.acls.search import needed_acls
+from gateway.acls.authorizer import load_authorizer, needed_acls
 from gateway.apis.table import prepare
 from gateway.audit.places import open_audit
 from gateway.brokers.security import BrokerSecurity

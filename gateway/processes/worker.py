@@ -46,7 +46,7 @@ from gateway.processes.worker_channel import (
 )
 from gateway.processes.worker_orders import OrderTaker
 from gateway.sinks.topic_partitions import TopicUnusable
-from gateway.tls.files import TlsError
+from gateway.tls.contexts import TlsError
 from gateway.tls.principal_mapping import InvalidRules
 from gateway.traffic.log import TrafficLog
 from gateway.traffic.setup import open_traffic_log

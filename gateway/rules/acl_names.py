@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.acl_model import WILDCARD, PatternType, ResourcePattern, ResourceType
-from gateway.acls.patterns import NAMESPACED
+from gateway.acl_model import NAMESPACED, WILDCARD, PatternType, ResourcePattern, ResourceType
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST
 from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, check_namespace, flat_prefix

@@ -1,30 +1,26 @@
 """TLS contexts, made of the files that the configuration names.
 
-A context is made anew whenever its files change; it is never altered, so that what a handshake
-began with is what it ends with.
+A context is made anew whenever its files change and never altered, so that a handshake ends with
+what it began with. The gateway reads the PEM files before OpenSSL does, so that an error names the
+key, the file and the reason; OpenSSL's own errors say little ("PEM lib").
 """
 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from gateway.config.security import ClientTls, ListenerTls, Secret
+from gateway.config.security import ClientTls, ListenerTls, Secret, SecretError
 from gateway.identity import ANONYMOUS, Identity
 from gateway.tls.client_hello import ClientHello
-from gateway.tls.files import (
-    TlsError,
-    certificate_bytes,
-    check_pair,
-    read_certificates,
-    read_password,
-    read_private_key,
-)
 
-__all__ = ["NamedObject", "TlsError", "client_context", "server_context", "watched_files"]
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Of TLS 1.2: forward secrecy and authenticated encryption alone. TLS 1.3 has nothing else."""
@@ -41,19 +37,17 @@ _CLIENT_AUTH: Final = {
     "required": ssl.CERT_REQUIRED,
 }
 
-
 ON_ALERT: Final[ContextVar[Callable[[bytes], object] | None]] = ContextVar("on_alert", default=None)
-"""Sends the bytes that tell a client why its handshake fails. Event loops drop them; then Java's
-client takes it for a lost connection, and tries again and again."""
-
+"""Sends a client the alert that says why its handshake fails. Event loops drop it, and then Java's
+client takes the failure for a lost connection, and tries again and again."""
 
 HELLO: Final[ContextVar[ClientHello | None]] = ContextVar("hello", default=None)
-"""What a client has sent before its TLS began here; TLS begins with it."""
+"""The bytes that a client sent before its TLS began; TLS begins with them."""
 
 
-class NamedObject(ssl.SSLObject):
-    """A client's TLS, which knows the ``server_name`` that it asked for, and, once that is known,
-    who it is."""
+class TlsConnection(ssl.SSLObject):
+    """A client's TLS, with the ``server_name`` that it asked for and its ``identity`` once that is
+    known."""
 
     server_name: str | None = None
     hello: ClientHello | None = None
@@ -61,7 +55,7 @@ class NamedObject(ssl.SSLObject):
     outgoing: ssl.MemoryBIO
 
     def do_handshake(self) -> None:
-        """Go on with the handshake; one that fails is told to the client."""
+        """Continue the handshake; if it fails, send the client the alert."""
         try:
             super().do_handshake()
         except ssl.SSLWantReadError:
@@ -74,9 +68,7 @@ class NamedObject(ssl.SSLObject):
 
 
 class ServerContext(ssl.SSLContext):
-    """A context whose connections are a :class:`NamedObject` each."""
-
-    sslobject_class = NamedObject
+    sslobject_class = TlsConnection
 
     def wrap_bio(
         self,
@@ -86,9 +78,8 @@ class ServerContext(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """TLS over these buffers."""
         made = super().wrap_bio(incoming, outgoing, server_side, server_hostname, session)
-        assert isinstance(made, NamedObject)
+        assert isinstance(made, TlsConnection)
         made.outgoing = outgoing
         made.hello = HELLO.get()
         if made.hello is not None:
@@ -97,11 +88,8 @@ class ServerContext(ssl.SSLContext):
 
 
 def server_context(tls: ListenerTls, admits: Admits | None = None) -> ssl.SSLContext:
-    """What a listener shows, and believes of clients.
-
-    A client that asks for a name that ``admits`` does not know gets the alert unrecognized_name.
-    Raises TlsError.
-    """
+    """The context of a listener. A client that asks for a server name which ``admits`` does not
+    know gets the alert unrecognized_name. Raises TlsError."""
     context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
     _harden(context)
     context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
@@ -109,30 +97,30 @@ def server_context(tls: ListenerTls, admits: Admits | None = None) -> ssl.SSLCon
     # context remembers; a context made anew, or for another name, remembers nothing of it.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
-    _show(context, tls.certificate, tls.key, tls.key_password)
+    _present(context, tls.certificate, tls.key, tls.key_password)
     context.verify_mode = _CLIENT_AUTH[tls.client_auth]
     if context.verify_mode is not ssl.CERT_NONE:
         if tls.client_ca is None:
             raise TlsError("client_ca", "is missing; give the authorities of client certificates")
-        _believe(context, "client_ca", tls.client_ca)
+        _trust(context, "client_ca", tls.client_ca)
     if admits is not None:
         context.sni_callback = _name_check(admits)
     return context
 
 
 def client_context(tls: ClientTls) -> ssl.SSLContext:
-    """What the gateway believes, and shows, as a client. Raises TlsError."""
+    """The context of the gateway as a client of brokers. Raises TlsError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _harden(context)
     context.check_hostname = tls.verify_hostname
     if tls.ca is None:
         context.load_default_certs()
     else:
-        _believe(context, "ca", tls.ca)
+        _trust(context, "ca", tls.ca)
     if tls.certificate is not None:
         if tls.key is None:
             raise TlsError("key", "is missing; give the private key of the certificate")
-        _show(context, tls.certificate, tls.key, tls.key_password)
+        _present(context, tls.certificate, tls.key, tls.key_password)
     elif tls.key is not None:
         raise TlsError("certificate", "is missing; give the certificate of the key")
     return context
@@ -150,12 +138,14 @@ def _harden(context: ssl.SSLContext) -> None:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(CIPHERS)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
-    # Whatever stands among the authorities is believed, as in a Java truststore; else an
-    # intermediate one would be worth nothing without its root.
+    # Every authority in the file is trusted, as in a Java truststore; otherwise an intermediate
+    # one would count for nothing without its root.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
 
 
-def _show(context: ssl.SSLContext, certificate: Path, key: Path, password: Secret | None) -> None:
+def _present(
+    context: ssl.SSLContext, certificate: Path, key: Path, password: Secret | None
+) -> None:
     chain = read_certificates("certificate", certificate)
     secret = read_password("key_password", password)
     check_pair("key", key, read_private_key("key", key, secret), chain[0])
@@ -168,12 +158,13 @@ def _show(context: ssl.SSLContext, certificate: Path, key: Path, password: Secre
         raise TlsError("certificate", f"{text}; give another") from None
 
 
-def _believe(context: ssl.SSLContext, key: str, path: Path) -> None:
+def _trust(context: ssl.SSLContext, key: str, path: Path) -> None:
+    from cryptography.hazmat.primitives.serialization import Encoding
+
     authorities = read_certificates(key, path)
     try:
-        context.load_verify_locations(
-            cadata=b"".join(certificate_bytes(each) for each in authorities)
-        )
+        der = b"".join(each.public_bytes(Encoding.DER) for each in authorities)
+        context.load_verify_locations(cadata=der)
     except ssl.SSLError as error:
         reason = (error.reason or "malformed").lower().replace("_", " ")
         raise TlsError(key, f"'{path}' cannot be used: {reason}; give another") from None
@@ -185,7 +176,7 @@ def _name_check(
     def check(connection: ssl.SSLObject, name: str | None, _: ssl.SSLContext) -> int | None:
         if not admits(name):
             return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
-        if isinstance(connection, NamedObject):
+        if isinstance(connection, TlsConnection):
             if connection.hello is not None and not _same(connection.hello.server_name, name):
                 return ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME
             connection.server_name = name
@@ -194,8 +185,92 @@ def _name_check(
     return check
 
 
-def _same(asked: bytes | None, name: str | None) -> bool:
-    """Whether the name is the one in the ClientHello; a session's that is resumed might not be."""
-    if asked is None or name is None:
-        return asked is None and name is None
-    return asked.lower().removesuffix(b".") == name.encode().lower().removesuffix(b".")
+def _same(in_hello: bytes | None, name: str | None) -> bool:
+    """Whether OpenSSL's name is the one in the ClientHello; a resumed session's might not be."""
+    if in_hello is None or name is None:
+        return in_hello is None and name is None
+    return in_hello.lower().removesuffix(b".") == name.encode().lower().removesuffix(b".")
+
+
+MAX_FILE_BYTES = 4 * 1024 * 1024
+"""More than any chain or bundle of authorities has; a larger file was not meant."""
+
+
+class TlsError(Exception):
+    """A file or key of TLS cannot be used. ``key`` is the configuration's, ``reason`` says what is
+    wrong and what to do; neither holds a secret."""
+
+    def __init__(self, key: str, reason: str) -> None:
+        self.key = key
+        self.reason = reason
+        super().__init__(f"{key}: {reason}")
+
+
+def read_file(key: str, path: Path) -> bytes:
+    """The bytes of a file that the configuration names. Raises TlsError."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise TlsError(key, f"'{path}' cannot be read: {reason}; correct it") from None
+    if len(data) > MAX_FILE_BYTES:
+        text = f"'{path}' has over {MAX_FILE_BYTES // 1024 // 1024} MiB; give a PEM file"
+        raise TlsError(key, text)
+    return data
+
+
+def read_certificates(key: str, path: Path) -> tuple[x509.Certificate, ...]:
+    """Every certificate of a PEM file, in order; at least one. Raises TlsError."""
+    # Imported by the first certificate: it is large, and most listeners have none.
+    from cryptography import x509
+
+    data = read_file(key, path)
+    if b"-----BEGIN CERTIFICATE-----" not in data:
+        raise TlsError(key, f"'{path}' holds no PEM certificate; give one that does")
+    try:
+        return tuple(x509.load_pem_x509_certificates(data))
+    except ValueError:
+        text = f"'{path}' holds a certificate that cannot be read; export it again"
+        raise TlsError(key, text) from None
+
+
+def read_password(key: str, secret: Secret | None) -> str | None:
+    """The password of a private key; None: it has none. Raises TlsError."""
+    try:
+        return None if secret is None else secret.read()
+    except SecretError as error:
+        raise TlsError(key, str(error)) from None
+
+
+def read_private_key(key: str, path: Path, password: str | None) -> PrivateKeyTypes:
+    """The private key of a PEM file. Raises TlsError, which holds nothing of the file's content."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    data = read_file(key, path)
+    if b"PRIVATE KEY-----" not in data:
+        raise TlsError(key, f"'{path}' holds no PEM private key; give one that does")
+    try:
+        return load_pem_private_key(data, None if password is None else password.encode())
+    except TypeError:
+        reasons = "is encrypted; give key_password", "is not encrypted; remove key_password"
+    except (ValueError, UnsupportedAlgorithm):
+        reasons = "cannot be read; export it again", "cannot be decrypted; correct key_password"
+    reason = reasons[password is not None]
+    raise TlsError(key, f"'{path}' {reason}") from None
+
+
+def check_pair(
+    key: str, path: Path, private: PrivateKeyTypes, certificate: x509.Certificate
+) -> None:
+    """Raises TlsError for a private key that is not the certificate's."""
+    if private.public_key() != certificate.public_key():
+        text = f"'{path}' is not the key of the certificate; give the two that belong together"
+        raise TlsError(key, text)
+
+
+def seconds_left(certificates: Sequence[x509.Certificate]) -> float:
+    """Seconds until the first of a chain's certificates expires; negative once one has."""
+    now = datetime.now(UTC)
+    return min((each.not_valid_after_utc - now).total_seconds() for each in certificates)

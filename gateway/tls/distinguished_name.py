@@ -26,7 +26,7 @@ KEYWORDS: Final = {
 """Attribute types with a name in RFC 2253 (2.3)."""
 
 MAX_CHARACTERS: Final = 4_096
-"""Of a name: more than any directory has, and a bound for what is matched, logged and kept."""
+"""Of a name: more than any directory has; bounds what is matched, logged and kept."""
 
 _SEQUENCE: Final = 0x30
 _SET: Final = 0x31
@@ -35,7 +35,7 @@ _EXPLICIT_VERSION: Final = 0xA0
 _CONTENT_TAGS: Final = 0x1F
 
 _STRINGS: Final = frozenset((0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E))
-"""What Java shows as text: UTF8String, PrintableString, T61String, IA5String, GeneralString and
+"""Java shows these as text: UTF8String, PrintableString, T61String, IA5String, GeneralString and
 BMPString."""
 
 _ESCAPED: Final = frozenset(',=+<>#;"\\')
@@ -43,7 +43,7 @@ _SPACES: Final = " \r"
 
 
 class UnreadableName(Exception):
-    """What should be a name is none; the text says why."""
+    """The bytes are no distinguished name; the text says why."""
 
 
 def subject_name(certificate: bytes) -> str:
@@ -70,9 +70,9 @@ def name_text(content: bytes) -> str:
 
 def _attributes(content: bytes) -> Iterator[str]:
     for found in _inner(content, _SEQUENCE):
-        offset = _end_of(found, 0)
+        offset = _bounds(found, 0)[1]
         tag, oid = _element(found, 0)
-        if tag != _OID or _end_of(found, offset) != len(found):
+        if tag != _OID or _bounds(found, offset)[1] != len(found):
             raise UnreadableName("an attribute is not a type and a value")
         value_tag, value = _element(found, offset)
         dotted = _oid_text(oid)
@@ -80,19 +80,19 @@ def _attributes(content: bytes) -> Iterator[str]:
         if keyword is None or value_tag not in _STRINGS:
             yield f"{keyword or dotted}=#{found[offset:].hex()}"
         else:
-            yield f"{keyword}={_escaped(_text(value))}"
+            # Java takes the bytes of every kind of string for UTF-8.
+            yield f"{keyword}={_escaped(value.decode('utf-8', 'replace'))}"
 
 
 def _escaped(text: str) -> str:
     """RFC 2253, 2.4, as Java does it: spaces and carriage returns at both ends, too."""
     stripped = text.strip(_SPACES)
     lead = len(text) - len(text.lstrip(_SPACES))
-    trail = len(text) - lead - len(stripped)
     inner = "".join(
         "\\00" if each == "\0" else f"\\{each}" if each in _ESCAPED else each for each in stripped
     )
     before = "".join(f"\\{each}" for each in text[:lead])
-    after = "".join(f"\\{each}" for each in text[len(text) - trail :]) if trail else ""
+    after = "".join(f"\\{each}" for each in text[lead + len(stripped) :])
     return before + inner + after
 
 
@@ -111,11 +111,6 @@ def _oid_text(content: bytes) -> str:
     return ".".join(map(str, (first, arcs[0] - 40 * first, *arcs[1:])))
 
 
-def _text(content: bytes) -> str:
-    """Java takes the bytes of every kind of string for UTF-8."""
-    return content.decode("utf-8", "replace")
-
-
 def _inner(content: bytes, tag: int) -> Iterator[bytes]:
     for found, inside in _elements(content):
         if found != tag:
@@ -127,17 +122,14 @@ def _elements(content: bytes) -> Iterator[tuple[int, bytes]]:
     """(tag, content) of each element, end to end."""
     offset = 0
     while offset < len(content):
-        yield _element(content, offset)
-        offset = _end_of(content, offset)
+        start, end = _bounds(content, offset)
+        yield content[offset], content[start:end]
+        offset = end
 
 
 def _element(data: bytes, offset: int) -> tuple[int, bytes]:
     start, end = _bounds(data, offset)
     return data[offset], data[start:end]
-
-
-def _end_of(data: bytes, offset: int) -> int:
-    return _bounds(data, offset)[1]
 
 
 def _bounds(data: bytes, offset: int) -> tuple[int, int]:

@@ -1,8 +1,8 @@
 """TCP connections of a listener with TLS, until their handshake is done.
 
-A client's first bytes are read before TLS begins: until they come it costs a socket and no more,
-and the name in them (SNI) says which context its TLS has. What goes on after TLS, a connection or a
-login, is made only then, and knows nothing of it.
+A client's first bytes are read before TLS begins: until they come the client costs one socket, and
+the server name in them (SNI) chooses the context. The connection or login that follows is made
+after the handshake, and knows nothing of TLS.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gateway.peers import address_text, host_text
 from gateway.tls.client_hello import MAX_HELLO, ClientHello, read_hello
 from gateway.tls.contexts import HELLO, ON_ALERT, UNRECOGNIZED_NAME
 from gateway.tls.listener import TlsListener
-from gateway.tls.principal_mapping import NoPrincipal, note_identity
+from gateway.tls.principal_mapping import NoPrincipal
 
 log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS: Final = 2.0
-"""How long a client may take to answer the end of TLS; then its socket is closed all the same."""
+"""How long a client may take to answer the end of TLS before its socket is closed."""
 
 FAILED: Final = "TLS handshake failed"
 NO_PRINCIPAL: Final = "no principal"
@@ -35,41 +35,32 @@ WENT_AWAY: Final = "the client went away"
 NO_SUCH_NAME: Final = "there is no such server name (SNI) here"
 
 READ_BYTES: Final = 4_096
-"""Of a client's first bytes, at a time."""
+"""Read from a client at a time, before TLS."""
 
 SHORTEST_SECONDS: Final = 0.001
-"""For what is left of a handshake: event loops take no time-out of zero."""
+"""The least time given to the rest of a handshake: event loops take no time-out of zero."""
 
 GoOn = Callable[[int | None], asyncio.Protocol]
-"""The broker that the client asked for by name (None: none) -> what takes the connection over."""
+"""The broker that the client asked for by name (None: none) -> the protocol that follows TLS."""
 
 
 class Gate(Protocol):
-    """What a handshake asks of those who keep count."""
+    """The counts and limits of handshakes under way.
 
-    def enter(self, handshake: Handshake) -> None:
-        """Another one begins; where there is no room, one that is longer about it gives way."""
-        ...
+    ``enter``: another one begins; where there is no room, a slower one gives way. ``spoke``: its
+    client has sent something. ``refused``: the client at ``address`` (``host:port``) is not let
+    in; ``failed``: nor is this one, because of a defect of the gateway.
+    """
 
-    def spoke(self, handshake: Handshake) -> None:
-        """Its client has sent something."""
-        ...
-
-    def leave(self, handshake: Handshake) -> None:
-        """It is over."""
-        ...
-
-    def refused(self, address: str, reason: str) -> None:
-        """A client at ``address`` (``host:port``) is not let in."""
-        ...
-
-    def failed(self, address: str, error: Exception) -> None:
-        """Nor is this one, because of a defect of ours."""
-        ...
+    def enter(self, handshake: Handshake) -> None: ...
+    def spoke(self, handshake: Handshake) -> None: ...
+    def leave(self, handshake: Handshake) -> None: ...
+    def refused(self, address: str, reason: str) -> None: ...
+    def failed(self, address: str, error: Exception) -> None: ...
 
 
 class Handshake(asyncio.Protocol):
-    """One connection that has not proved anything yet. ``connection_made`` comes after TLS."""
+    """One connection until its handshake is done. ``connection_made`` is called after TLS."""
 
     __slots__ = ("_accepted", "_address", "_done", "_gate", "_go_on", "_task", "_tls", "host")
 
@@ -84,33 +75,33 @@ class Handshake(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, accepted: socket.socket, seconds: float) -> None:
-        """Do it, within so many seconds."""
+        """Begin the handshake, which may take so many seconds."""
         self._accepted = accepted
         self._gate.enter(self)
         self._task = asyncio.get_running_loop().create_task(self._run(accepted, seconds))
         self._task.add_done_callback(self._ended)
 
     def abort(self) -> None:
-        """The gateway stops."""
+        """End the handshake without a word, as when the gateway stops."""
         self._done = True
         self._gate.leave(self)
         if self._task is not None:
             self._task.cancel()
 
     def give_way(self, reason: str) -> None:
-        """End it, so that others find room."""
+        """End the handshake, to make room for others."""
         self._fail(reason)
         self.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """TLS is there. Nothing is read before this returns."""
+        """Hand the transport to the protocol that follows; nothing is read before this returns."""
         self._done = True
         self._accepted = None
         self._gate.leave(self)
         encrypted = cast(asyncio.Transport, transport)
         connection = encrypted.get_extra_info("ssl_object")
         try:
-            note_identity(connection, self._tls.identity_of(connection))
+            connection.identity = self._tls.identity_of(connection)
             following = self._go_on(self._tls.broker_of(connection))
             encrypted.set_protocol(following)
             following.connection_made(encrypted)
@@ -123,7 +114,7 @@ class Handshake(asyncio.Protocol):
 
     async def _run(self, accepted: socket.socket, seconds: float) -> None:
         try:
-            await self._do(accepted, seconds)
+            await self._shake_hands(accepted, seconds)
         except UnknownName:
             _send(accepted, UNRECOGNIZED_NAME)
             self._fail(f"{FAILED}: {NO_SUCH_NAME}")
@@ -136,12 +127,12 @@ class Handshake(asyncio.Protocol):
             self._fail(f"{FAILED}: {WENT_AWAY}")
 
     def _ended(self, _: asyncio.Task[None]) -> None:
-        """The task is over; it may never have begun."""
+        # The task may never have begun.
         self._gate.leave(self)
         if self._accepted is not None:
             self._accepted.close()
 
-    async def _do(self, accepted: socket.socket, seconds: float) -> None:
+    async def _shake_hands(self, accepted: socket.socket, seconds: float) -> None:
         """Raises OSError, and UnknownName."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
@@ -159,7 +150,7 @@ class Handshake(asyncio.Protocol):
         )
 
     async def _hello(self, accepted: socket.socket) -> ClientHello:
-        """The client's first bytes: all of its ClientHello, where a name in it matters."""
+        """The client's first bytes; its whole ClientHello where brokers go by name."""
         loop = asyncio.get_running_loop()
         data = await _receive(loop, accepted)
         self._gate.spoke(self)
@@ -185,13 +176,12 @@ async def _receive(loop: asyncio.AbstractEventLoop, accepted: socket.socket) -> 
 
 
 def _send(accepted: socket.socket, data: bytes) -> None:
-    """Last words: what does not fit, or arrive, was said in vain."""
-    with suppress(OSError):
+    with suppress(OSError):  # the connection ends anyway
         accepted.send(data)
 
 
 def failure_text(error: OSError) -> str:
-    """Why a handshake failed, in few words."""
+    """Why a handshake failed, in a few words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the client's certificate is not believed: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

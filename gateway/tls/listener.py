@@ -1,7 +1,7 @@
-"""The TLS of one listener: its context, made anew when a file of it changes, and who a client is.
+"""The TLS of one listener: its context, made anew when one of its files changes, and its clients.
 
-Connections keep what they began with; new ones get what the files say now. A file that cannot be
-used changes nothing but the log.
+Open connections keep the context that they began with. A file that cannot be used is logged, and
+the context before it stays in use.
 """
 
 from __future__ import annotations
@@ -16,28 +16,33 @@ from gateway.broker_names import BrokerNames
 from gateway.config.security import ListenerTls
 from gateway.identity import ANONYMOUS, Identity
 from gateway.tls.client_hello import ClientHello
-from gateway.tls.contexts import NamedObject, TlsError, server_context, watched_files
-from gateway.tls.files import MAX_FILE_BYTES, read_certificates, seconds_left
-from gateway.tls.principal_mapping import PrincipalMapping, peer_identity
+from gateway.tls.contexts import (
+    MAX_FILE_BYTES,
+    TlsConnection,
+    TlsError,
+    read_certificates,
+    seconds_left,
+    server_context,
+    watched_files,
+)
+from gateway.tls.principal_mapping import PrincipalMapping, certificate_identity
 
 log = logging.getLogger(__name__)
 
 EXPIRES_SOON: Final = 30 * 86_400.0
-"""Seconds before a certificate expires from which on that is told."""
+"""Seconds before a certificate expires from which on that is logged."""
 
 MAX_CONTEXTS: Final = 256
 """Of one listener: more brokers than a cluster has, and fewer than clients can name."""
 
-_FileStamp = tuple[int, int, int, int] | None
-
 
 class TlsListener:
-    """``context`` is what the next handshake uses. ``names``: brokers by SNI, or None.
+    """Makes the contexts of one listener. ``names``: brokers by SNI, or None.
 
-    With names, each has a context of its own, made when it is first asked for: sessions are
-    resumed (TLS 1.2) from what a context remembers, and never under another name (RFC 6066, 3).
+    Each of the names has a context of its own, made when a client first asks for it: TLS 1.2
+    resumes sessions from its context's memory, and may not under another name (RFC 6066, 3).
 
-    ``identifies``: whether a client's certificate says who it is; with SASL it only lets it in.
+    ``identifies``: whether a client's certificate is its identity; with SASL it only lets it in.
     """
 
     def __init__(
@@ -50,9 +55,9 @@ class TlsListener:
         self._names = names
         self._mapping = PrincipalMapping(tls.principal_mapping_rules)
         self._files = watched_files(tls)
-        self._stamp = _stamp_of(self._files)
+        self._stamps = [_stamp_of(path) for path in self._files]
         self._digest = _digest_of(self._files)
-        self.context = self._made()
+        self.context = self._checked_context()
         self._by_name: dict[int | None, ssl.SSLContext] = {}
 
     @property
@@ -61,33 +66,34 @@ class TlsListener:
         return self._names is not None
 
     def context_for(self, hello: ClientHello) -> ssl.SSLContext:
-        """What a client's handshake uses, by the name that it asks for. Raises UnknownName."""
+        """The context of a client's handshake, by its server name. Raises UnknownName."""
         if self._names is None or hello.server_name is None:
             return self.context
-        node_id = self._names.node_id(_as_text(hello.server_name))
+        # A name of RFC 6066 is ASCII; escaped, any other is no broker's.
+        node_id = self._names.node_id(hello.server_name.decode("ascii", "backslashreplace"))
         context = self._by_name.get(node_id)
         if context is None:
             try:
                 context = self._context()
             except TlsError:
-                return self.context  # files that are being changed; ``reload`` tells of them
+                return self.context  # files that are being changed; ``reload`` logs them
             if len(self._by_name) >= MAX_CONTEXTS:
                 del self._by_name[next(iter(self._by_name))]
             self._by_name[node_id] = context
         return context
 
     def reload(self) -> None:
-        """Look whether a file has changed, once a second; what is wrong with it is logged."""
-        stamp = _stamp_of(self._files)
-        if stamp == self._stamp:
+        """Use the files as they are now, if one has changed; called once a second."""
+        stamps = [_stamp_of(path) for path in self._files]
+        if stamps == self._stamps:
             return
         digest = _digest_of(self._files)
-        self._stamp = stamp
+        self._stamps = stamps
         if digest == self._digest:
             return
         self._digest = digest
         try:
-            self.context = self._made()
+            self.context = self._checked_context()
             self._by_name.clear()
         except TlsError as error:
             log.error(
@@ -98,17 +104,18 @@ class TlsListener:
 
     def broker_of(self, connection: ssl.SSLObject) -> int | None:
         """The broker whose name the client asked for; None: the bootstrap."""
-        if self._names is None or not isinstance(connection, NamedObject):
+        if self._names is None or not isinstance(connection, TlsConnection):
             return None
         return self._names.node_id(connection.server_name)
 
     def identity_of(self, connection: ssl.SSLObject) -> Identity:
-        """Who the client is. Raises NoPrincipal."""
-        if not self._identifies:
+        """The client's identity by its certificate. Raises NoPrincipal."""
+        certificate = connection.getpeercert(binary_form=True) if self._identifies else None
+        if certificate is None:
             return ANONYMOUS
-        return peer_identity(connection, self._mapping)
+        return certificate_identity(certificate, self._mapping)
 
-    def _made(self) -> ssl.SSLContext:
+    def _checked_context(self) -> ssl.SSLContext:
         context = self._context()
         left = seconds_left(read_certificates("certificate", self._tls.certificate))
         if left < EXPIRES_SOON:
@@ -119,11 +126,6 @@ class TlsListener:
         return server_context(self._tls, None if self._names is None else self._names.admits)
 
 
-def _as_text(name: bytes) -> str:
-    """A name of RFC 6066; what is not ASCII is no host's, and is no name here."""
-    return name.decode("ascii", "backslashreplace")
-
-
 def expiry_text(seconds: float) -> str:
     """``expires in 3 days``, or ``has expired``."""
     if seconds <= 0:
@@ -132,21 +134,16 @@ def expiry_text(seconds: float) -> str:
     return f"expires in {days} day{'' if days == 1 else 's'}"
 
 
-def _stamp_of(files: tuple[Path, ...]) -> tuple[_FileStamp, ...]:
-    return tuple(map(_file_stamp, files))
-
-
-def _file_stamp(path: Path) -> _FileStamp:
-    """Follows links: a mounted secret is changed by turning a link."""
+def _stamp_of(path: Path) -> tuple[int, ...] | None:
     try:
-        found = path.stat()
+        found = path.stat()  # follows links: a mounted secret is changed by turning one
     except OSError:
         return None
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _digest_of(files: tuple[Path, ...]) -> bytes:
-    """What differs only when the content does: files that were merely touched stay in use."""
+    """A digest of the content alone, so that files which were merely touched stay in use."""
     digest = hashlib.sha256()
     for path in files:
         try:

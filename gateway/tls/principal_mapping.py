@@ -1,15 +1,14 @@
 """Kafka's ``ssl.principal.mapping.rules`` (KIP-371): a distinguished name becomes a short one.
 
 A rule is ``DEFAULT`` or ``RULE:pattern/replacement/[LU]``; the first whose pattern matches the
-whole name decides. Patterns are RE2's: matching takes time linear in the name. What Java reads
-differently, or RE2 cannot read, is refused at start-up, not when somebody connects.
+whole name decides. Patterns are RE2's: matching takes time linear in the name. A pattern that Java
+reads differently, or RE2 cannot read, is rejected at start-up, not when a client connects.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import ssl
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,27 +17,27 @@ from typing import Any, Final
 import re2
 
 from gateway.identity import ANONYMOUS, Identity
-from gateway.tls.contexts import NamedObject
+from gateway.tls.contexts import TlsConnection
 from gateway.tls.distinguished_name import UnreadableName, subject_name
 
 MAX_COMPILED_BYTES: Final = 1 << 20
-"""A pattern that would take more, compiled, is refused."""
+"""A pattern that would take more, compiled, is rejected."""
 
 _UNESCAPED = r"((?:\\.|[^\\/])*)"
 _RULE = re.compile(rf"\s*(?:(DEFAULT)|RULE:{_UNESCAPED}/{_UNESCAPED}/([LU]?))?\s*(?:,|\Z)")
 
 
 class InvalidRules(Exception):
-    """Rules that cannot be used; the text is one sentence that says why."""
+    """The rules cannot be used; the text is one sentence that says why."""
 
 
 class NoMatchingRule(Exception):
-    """No rule is for this distinguished name."""
+    """No rule matches this distinguished name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """``pattern`` None: the name as it is. ``pieces``: texts, and numbers of groups."""
+    """One rule. ``pattern`` None: DEFAULT. ``pieces``: texts, and numbers of groups."""
 
     pattern: Any
     pieces: tuple[str | int, ...]
@@ -120,14 +119,14 @@ def _rule(pattern: str, replacement: str, case: str) -> _Rule:
         compiled = re2.compile(pattern, options=options)
     except (re2.error, UnicodeError) as error:
         reason = error.args[0] if error.args else error
-        told = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
-        raise InvalidRules(f"'{pattern}' is no regular expression of RE2: {told}") from None
+        text = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise InvalidRules(f"'{pattern}' is no regular expression of RE2: {text}") from None
     pieces = _pieces(replacement, compiled.groups)
     return _Rule(compiled, pieces, {"L": str.lower, "U": str.upper}.get(case))
 
 
 def _read_differently(pattern: str) -> str | None:
-    """What Java and RE2 both read, but not alike: character classes inside character classes."""
+    """The construct that Java and RE2 read differently: a character class inside another."""
     inside = False
     quoted = False
     offset = 0
@@ -197,32 +196,18 @@ MECHANISM: Final = "TLS"
 
 
 class NoPrincipal(Exception):
-    """The certificate gives no principal here; the text says why."""
-
-
-def note_identity(connection: ssl.SSLObject, identity: Identity) -> None:
-    """Remember who is on the other side of this TLS, for :func:`identity_of`."""
-    if isinstance(connection, NamedObject):
-        connection.identity = identity
+    """A client certificate gives no principal here; the text says why."""
 
 
 def identity_of(transport: asyncio.BaseTransport) -> Identity:
-    """Who the handshake showed the client to be; ANONYMOUS without TLS or a certificate."""
+    """The identity that the handshake gave; ANONYMOUS without TLS or a certificate."""
     connection = transport.get_extra_info("ssl_object")
-    return connection.identity if isinstance(connection, NamedObject) else ANONYMOUS
-
-
-def peer_identity(connection: ssl.SSLObject, mapping: PrincipalMapping) -> Identity:
-    """The client's principal, as Kafka's DefaultKafkaPrincipalBuilder makes it; ANONYMOUS for one
-    that showed no certificate. Raises NoPrincipal."""
-    certificate = connection.getpeercert(binary_form=True)
-    if certificate is None:
-        return ANONYMOUS
-    return certificate_identity(certificate, mapping)
+    return connection.identity if isinstance(connection, TlsConnection) else ANONYMOUS
 
 
 def certificate_identity(certificate: bytes, mapping: PrincipalMapping) -> Identity:
-    """The principal of a client's certificate (DER), which TLS has verified. Raises NoPrincipal."""
+    """The identity of a client by its certificate (DER), which TLS has verified, as Kafka's
+    DefaultKafkaPrincipalBuilder makes it. Raises NoPrincipal."""
     from cryptography import x509
 
     try:

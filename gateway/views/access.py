@@ -1,7 +1,7 @@
-"""Access: what one principal may do with what one view shows.
+"""Access: the operations that one principal may do in one view.
 
-The name is looked up first (``view``), then the authorizer is asked, if there is one
-(``authorized_access``). Without one everything that a view shows is allowed, as in a Kafka without.
+The view looks a name up first, then the authorizer decides, if there is one
+(``authorized_access``). Without one, everything that a view shows is allowed, as in Kafka.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from gateway.acl_model import (
     ResourceType,
     resource,
 )
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.search import AllowedBy
+from gateway.acls.authorizer import AclFilter, AllowedBy
 from gateway.decision import Denied, Resolved
 from gateway.names import InvalidName
 from gateway.views.spelling import id_owner
@@ -35,8 +34,8 @@ DESCRIBE: Final = int(Operation.DESCRIBE)
 
 
 class Access:
-    """What ``principal`` at ``host`` (an IP address) may do in a view. All of it is allowed here:
-    see :class:`gateway.views.authorized_access.AuthorizedAccess`. ``operation`` is a code of
+    """The rights of ``principal`` at ``host`` (an IP address) in a view: everything is allowed,
+    but in :class:`gateway.views.authorized_access.AuthorizedAccess`. ``operation`` is a code of
     :class:`Operation` throughout."""
 
     authorizes = False
@@ -60,8 +59,8 @@ class Access:
     # -- topics -----------------------------------------------------------------------------------
 
     def topic(self, operation: int, spelled: bytes) -> Resolved | Denied:
-        """The topic that a client's spelling names, if ``operation`` is allowed on it (0: none is
-        asked for)."""
+        """The topic that a client's spelling names, if ``operation`` is allowed on it (0: no
+        operation is checked)."""
         return self.view.resolve(spelled)
 
     def flat(self, operation: int, flat: bytes) -> Denied | None:
@@ -75,40 +74,40 @@ class Access:
         return self.view.group_to_broker(group)
 
     def transactional_id(self, operation: int, transactional_id: bytes) -> bytes | Denied:
-        """The same for a transactional id."""
+        """A transactional id as the broker knows it, if ``operation`` is allowed on it."""
         return self.view.transactional_id_to_broker(transactional_id)
 
     # -- the rest ---------------------------------------------------------------------------------
 
     def denial(self, operation: int, named: Resource) -> Denied | None:
-        """Why ``operation`` is not allowed on a resource; None: it is."""
+        """Why ``operation`` is denied on a resource; None: it is allowed."""
         return None
 
     def cluster(self, operation: int) -> Denied | None:
-        """Why ``operation`` is not allowed on the cluster."""
+        """Why ``operation`` is denied on the cluster."""
         return self.denial(operation, CLUSTER)
 
     def any_topic(self, operation: int) -> Denied | None:
-        """Why ``operation`` is allowed on no topic at all (KIP-679); None: on some it is."""
+        """Why ``operation`` is denied on every topic (KIP-679); None: it is allowed on some."""
         return None
 
     def lists_group(self, broker_id: bytes) -> bool:
-        """Whether a listing shows this group: who may describe the cluster sees all of the view's
+        """Whether a listing shows this group; DESCRIBE on the cluster shows all of the view's
         (KafkaApis: ListGroups)."""
         return True
 
     # -- namespaces -------------------------------------------------------------------------------
 
     def namespace(self, operation: int, path: str) -> Denied | None:
-        """Why ``operation`` is not allowed on a namespace; the default one (``""``) is the
-        cluster's."""
+        """Why ``operation`` is denied on a namespace; for the default one (``""``) the cluster's
+        ACLs count."""
         if not path:
             return self.cluster(operation)
         return self.denial(operation, Resource(ResourceType.TOPIC, path, ""))
 
     def creation(self, named: Resource) -> Denied | None:
-        """Why a topic or namespace may not be made: CREATE on the cluster is enough where no
-        namespace has a say (Kafka's own rule for CreateTopics)."""
+        """Why a topic or namespace may not be created: in the default namespace CREATE on the
+        cluster is enough (Kafka's rule for CreateTopics)."""
         denied = self.denial(CREATE, named)
         if denied is None or (not named.namespace and self.cluster(CREATE) is None):
             return None
@@ -117,25 +116,25 @@ class Access:
     # -- ACLs themselves --------------------------------------------------------------------------
 
     def over(self, view: View) -> Access:
-        """The same principal's, in another view."""
+        """The access of the same principal in another view."""
         return Access(view, self.principal, self.host)
 
     def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
-        """The ACLs that a filter means, in the catalog's terms."""
+        """The ACLs that match a filter, in absolute names."""
         return ()
 
     def manages(self, pattern: ResourcePattern) -> bool:
-        """Whether the principal may see and change a pattern's ACLs because the namespace that it
-        is in is delegated to it."""
+        """Whether the principal may see and change a pattern's ACLs as its namespace is delegated
+        to it."""
         return False
 
-    # -- what is named ----------------------------------------------------------------------------
+    # -- resources by name ------------------------------------------------------------------------
 
     def topic_resource(self, spelled: bytes) -> Resource | None:
-        """What a topic name stands for: the topic, or the namespace if it ends in ``:``, whether
-        or not it exists; None for what names nothing in this view.
+        """The resource of a topic name, whether or not it exists: the topic, or the namespace if
+        it ends in ``:``; None for a name that is not valid in this view.
 
-        A topic that was moved goes by its own name under its aliases too: its ACLs moved along.
+        An alias stands for the main name of the moved topic: its ACLs moved along.
         """
         pause_point()  # it is parsed each time
         view, text = self.view, spelled.decode(errors="replace")
@@ -167,6 +166,6 @@ class Access:
         return self._root_id(kind, broker_id.decode(errors="replace"))
 
     def _root_id(self, kind: ResourceType, text: str) -> Resource:
-        """``team-a..app`` is the group ``app`` of home team-a, for whoever names it so."""
+        """The resource of an absolute id: ``team-a..app`` is the group ``app`` of home team-a."""
         owned = id_owner(self.view.snapshot, text)
         return resource(kind, text) if owned is None else Resource(kind, *owned)

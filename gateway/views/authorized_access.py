@@ -1,12 +1,14 @@
-"""Access for principals that an authorizer decides on: asked once, and kept.
+"""Access by an authorizer, whose verdicts are cached, and the denials that clients get.
 
-The hot path asks for the same few names again and again. A new catalog snapshot, or another
-principal, makes a new one.
+The hot path needs the same few names again and again. A new catalog snapshot, or another principal,
+makes a new access. A denial names a resource as the client wrote it, or could write it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
 
 from gateway.acl_model import (
     CLUSTER,
@@ -15,20 +17,37 @@ from gateway.acl_model import (
     Resource,
     ResourcePattern,
     ResourceType,
+    namespace_of,
 )
 from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
-from gateway.acls.patterns import namespace_of
 from gateway.decision import Denied, Resolved
+from gateway.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    GROUP_AUTHORIZATION_FAILED,
+    TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
+from gateway.names import DELIMITER
 from gateway.views.access import ALTER, DESCRIBE, READ, WRITE, Access
-from gateway.views.denials import as_asked, denied, unnamed
-from gateway.views.spelling import MAX_SPELLED
+from gateway.views.spelling import MAX_SPELLED, below
 from gateway.views.view import CACHE_LIMIT, View
 from protocol.pausing import pause_point
 
+ACL_RULE: Final = "acl"
+"""The rule of every denial by the authorizer."""
+
+CODES: Final = {
+    ResourceType.TOPIC: TOPIC_AUTHORIZATION_FAILED,
+    ResourceType.GROUP: GROUP_AUTHORIZATION_FAILED,
+    ResourceType.CLUSTER: CLUSTER_AUTHORIZATION_FAILED,
+    ResourceType.TRANSACTIONAL_ID: TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+}
+"""Kafka's error code for a denied operation, by type of resource."""
+
 
 class AuthorizedAccess(Access):
-    """Asks an authorizer, and keeps what it said; of longer names than topics have it keeps
-    nothing, so that nobody can fill the memory with them."""
+    """Caches the verdicts of an authorizer, but for names longer than a topic's can be, so that no
+    client can fill the memory with them."""
 
     authorizes = True
 
@@ -42,7 +61,6 @@ class AuthorizedAccess(Access):
         self._any: dict[int, Denied | None] = {}
 
     def to_read(self, spelled: bytes) -> Resolved | Denied:
-        """See :class:`Access`."""
         found = self._reads.get(spelled)
         if found is None:
             if len(spelled) > MAX_SPELLED:
@@ -53,7 +71,6 @@ class AuthorizedAccess(Access):
         return found
 
     def to_write(self, spelled: bytes) -> Resolved | Denied:
-        """See :class:`Access`."""
         found = self._writes.get(spelled)
         if found is None:
             if len(spelled) > MAX_SPELLED:
@@ -64,7 +81,7 @@ class AuthorizedAccess(Access):
         return found
 
     def topic(self, operation: int, spelled: bytes) -> Resolved | Denied:
-        """Denied before it is said whether there is such a topic, or such a namespace."""
+        # Denied before it is reported whether there is such a topic, or such a namespace.
         found = self.view.resolve(spelled)
         if self.view.closed or not operation:
             return found
@@ -76,7 +93,6 @@ class AuthorizedAccess(Access):
         return found if why is None else as_asked(why, self.principal, spelled)
 
     def flat(self, operation: int, flat: bytes) -> Denied | None:
-        """See :class:`Access`."""
         if not operation:
             return None
         key = (operation, flat)
@@ -91,14 +107,12 @@ class AuthorizedAccess(Access):
         return found
 
     def group(self, operation: int, group: bytes) -> bytes | Denied:
-        """See :class:`Access`."""
         found = self.view.group_to_broker(group)
         if isinstance(found, Denied) or not operation:
             return found
         return self.denial(operation, self.id_resource(ResourceType.GROUP, group)) or found
 
     def transactional_id(self, operation: int, transactional_id: bytes) -> bytes | Denied:
-        """See :class:`Access`."""
         found = self.view.transactional_id_to_broker(transactional_id)
         if isinstance(found, Denied) or not operation:
             return found
@@ -106,14 +120,12 @@ class AuthorizedAccess(Access):
         return self.denial(operation, named) or found
 
     def lists_group(self, broker_id: bytes) -> bool:
-        """See :class:`Access`."""
         if self.cluster(DESCRIBE) is None:
             return True
         named = self.broker_id_resource(ResourceType.GROUP, broker_id)
         return self.denial(DESCRIBE, named) is None
 
     def denial(self, operation: int, named: Resource) -> Denied | None:
-        """See :class:`Access`."""
         key = (operation, named)
         try:
             return self._verdicts[key]
@@ -130,17 +142,14 @@ class AuthorizedAccess(Access):
         return found
 
     def over(self, view: View) -> Access:
-        """See :class:`Access`."""
         made = AuthorizedAccess(view, self.principal, self.host, self._authorizer)
         made.allowed_by = self.allowed_by
         return made
 
     def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
-        """See :class:`Access`."""
         return self._authorizer.acls(matching)
 
     def manages(self, pattern: ResourcePattern) -> bool:
-        """See :class:`Access`."""
         manages = self._authorizer.may_manage(self.principal, self.host, pattern)
         namespace = namespace_of(pattern)
         if manages and namespace is not None:
@@ -148,7 +157,6 @@ class AuthorizedAccess(Access):
         return manages
 
     def any_topic(self, operation: int) -> Denied | None:
-        """See :class:`Access`."""
         if operation not in self._any:
             asked, kind = Operation(operation), ResourceType.TOPIC
             verdict = self._authorizer.authorize_any(self.principal, self.host, asked, kind)
@@ -161,3 +169,50 @@ class AuthorizedAccess(Access):
             return None
         home = self.view.settings.home
         return denied(self.principal, operation, named, verdict, home)
+
+
+def denied(
+    principal: str, operation: Operation, named: Resource, verdict: Verdict, home: str
+) -> Denied:
+    """The denial of an operation on a resource; ``home`` is that of the client's view."""
+    return Denied(
+        CODES[named.type],
+        _sentence(principal, operation.name, named.type.name, _seen_from(home, named)),
+        ACL_RULE,
+        operation.name,
+        str(named),
+        verdict.rule,
+    )
+
+
+def as_asked(denial: Denied, principal: str, spelled: bytes) -> Denied:
+    """The denial for a client that wrote ``spelled``, which may be an alias: it does not reveal the
+    main name of a moved topic."""
+    kind = denial.resource.partition(" ")[0]
+    name = spelled.decode(errors="replace")
+    return replace(denial, message=_sentence(principal, denial.operation, kind, name))
+
+
+def unnamed(denial: Denied, principal: str) -> Denied:
+    """The denial for a client that gave an id: it does not reveal the topic's name."""
+    kind = denial.resource.partition(" ")[0]
+    return replace(denial, message=_sentence(principal, denial.operation, kind, None))
+
+
+def _sentence(principal: str, operation: str, kind: str, name: str | None) -> str:
+    what = kind.lower().replace("_", " ")
+    if kind == ResourceType.CLUSTER.name:
+        shown = what
+    else:
+        shown = f"this {what}" if name is None else f"{what} '{name}'"
+    return f"{principal} is not allowed to {operation} {shown}."
+
+
+def _seen_from(home: str, named: Resource) -> str | None:
+    """A name as a client of this home writes it; None for a name that it cannot write."""
+    if named is CLUSTER or not home:
+        return named.text
+    inside = below(named.namespace, home) if named.namespace else None
+    if inside is None:
+        return None
+    return f"{inside}{DELIMITER}{named.name}" if inside or not named.name else named.name

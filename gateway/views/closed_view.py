@@ -1,4 +1,4 @@
-"""What is seen when nothing is known: a view that decides nothing."""
+"""The view while the catalog's snapshot is too old to decide on."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gateway.views.view import View
 
 
 class ClosedView(View):
-    """What a client sees when the catalog could not be read for too long: nothing, and errors
-    that clients try again after. What is not known now may have been forbidden since."""
+    """Shows nothing, and denies every name with an error that clients retry: the catalog could not
+    be read for too long, and an old permission may have been revoked since."""
 
     closed = True
 
@@ -23,31 +23,24 @@ class ClosedView(View):
         return View(self.settings, snapshot, policies or self.policies)
 
     def resolve(self, spelled: bytes) -> Resolved | Denied:
-        """Denied, whatever it names."""
         return Denied(LEADER_NOT_AVAILABLE, _STALE, "stale")
 
     def spell(self, flat: bytes) -> bytes | None:
-        """Nothing is shown."""
         return None
 
     def namespace_named(self, spelled: str) -> str | None:
-        """No namespace is known."""
         return None
 
     def spell_namespace(self, path: str) -> str | None:
-        """Nothing is shown."""
         return None
 
     def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
-        """No id is known."""
         return None
 
     def group_to_broker(self, group: bytes) -> bytes | Denied:
-        """Denied, whatever it names."""
         return Denied(COORDINATOR_NOT_AVAILABLE, _STALE, "stale")
 
     def transactional_id_to_broker(self, transactional_id: bytes) -> bytes | Denied:
-        """Denied, whatever it names."""
         return Denied(COORDINATOR_NOT_AVAILABLE, _STALE, "stale")
 
 

@@ -1,6 +1,6 @@
-"""Spelling: what a client's way of writing a name stands for, and how names are shown to it.
+"""Spelling: parses the names that clients write, and spells the names that they are shown.
 
-Pure functions of a listener's settings and a catalog snapshot; ``view`` keeps their answers.
+Pure functions of a listener's settings and a catalog snapshot; ``view`` caches their results.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Spelling = Literal["colon", "legal"]
 _ANY_TOPIC: Final = "t"
 
 MAX_SPELLED: Final = 1000
-"""Characters in a name that is looked at: far more than any name can have (``names`` says how
-many it has), so that what is longer costs nothing."""
+"""Characters of the longest name that is parsed: far more than any name has (see ``names``), so
+that longer ones cost nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class ViewSettings:
 
     @property
     def scope(self) -> str:
-        """What tells groups of one id apart: they share no coordinator, or no home."""
+        """The scope in which a group id is unique: a listener and a home."""
         return f"{self.listener}/{self.home}"
 
 
@@ -72,7 +72,8 @@ def parse(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> LogicalNa
         rest = spelled.removeprefix(DELIMITER)
         return LogicalName(*_split(rest)) if DELIMITER in rest else LogicalName("", rest)
     if not home or outside:
-        return _parse_from_root(snapshot, spelled.removeprefix(END_OF_NAMESPACE if home else ""))
+        rest = spelled.removeprefix(END_OF_NAMESPACE) if home else spelled
+        return LogicalName(*_split(rest)) if DELIMITER in rest else snapshot.spelled(rest)
     namespace, topic = _split(spelled)
     return LogicalName(f"{home}{DELIMITER}{namespace}" if namespace else home, topic)
 
@@ -114,8 +115,8 @@ def from_home(settings: ViewSettings, path: str) -> str:
 
 
 def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
-    """A flat name in the listener's spelling; None when this view may not see it, or when its
-    namespace is being deleted."""
+    """A flat name in the listener's spelling; None if this view may not see it, or its namespace
+    is being deleted."""
     if is_reserved(flat):
         return None
     name = snapshot.owner(flat)
@@ -173,8 +174,8 @@ def below(namespace: str, home: str) -> str | None:
 
 
 def id_owner(snapshot: Snapshot, text: str) -> tuple[str, str] | None:
-    """Namespace and rest of a home's group or transactional id as the root sees it: ``team-a..app``
-    is ``app`` of team-a. Ids may hold any character, so only the prefix is looked at."""
+    """Namespace and rest of an absolute group or transactional id: ``team-a..app`` is ``app`` of
+    home team-a. Ids may hold any character, so only the prefix is parsed."""
     at = text.find(END_OF_NAMESPACE, 0, MAX_FLAT_LENGTH)
     while at > 0:
         prefix, rest = text[: at + len(END_OF_NAMESPACE)], text[at + len(END_OF_NAMESPACE) :]
@@ -189,10 +190,6 @@ def id_owner(snapshot: Snapshot, text: str) -> tuple[str, str] | None:
 def _check_length(spelled: str) -> None:
     if len(spelled) > MAX_SPELLED:
         raise InvalidName(f"a name of {len(spelled)} characters is longer than any name can be")
-
-
-def _parse_from_root(snapshot: Snapshot, spelled: str) -> LogicalName:
-    return LogicalName(*_split(spelled)) if DELIMITER in spelled else snapshot.spelled(spelled)
 
 
 def _split(spelled: str) -> tuple[str, str]:

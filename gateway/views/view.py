@@ -1,8 +1,7 @@
-"""A view: what one client sees, by its listener's settings (and later its principal).
+"""A view: the names of one listener's clients, resolved to flat names and back, with topic ids.
 
-It turns the names a client writes into flat names and back, and topic ids with them. Every answer
-is cached, since the hot path asks for the same few names again and again; a new catalog snapshot
-makes a new view, which takes over the answers that are still good.
+Every result is cached, since the hot path needs the same few names again and again; a new catalog
+snapshot makes a new view, which takes over the cached spellings that are still good.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from protocol.primitives import compact_string, legacy_string
 __all__ = ["Spelling", "View", "ViewSettings"]
 
 CACHE_LIMIT: Final = 100_000
-"""Names kept per direction; a client that asks for more distinct ones starts the cache afresh."""
+"""Names cached per direction; a client that uses more distinct ones empties the cache."""
 
 MAX_ID_BYTES: Final = 32_767
 """The longest string of a non-flexible version (int16 length)."""
@@ -45,8 +44,8 @@ MAX_ID_BYTES: Final = 32_767
 class View:
     """Names as one kind of client sees them, over one catalog snapshot.
 
-    ``closed`` says that it decides nothing: see :class:`gateway.views.closed_view.ClosedView`.
-    ``policies`` say what producers are held to.
+    ``closed``: it decides nothing, see :class:`gateway.views.closed_view.ClosedView`.
+    ``policies`` hold the producer guarantees.
     """
 
     closed = False
@@ -66,8 +65,8 @@ class View:
     def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
         """The same view over a newer snapshot, or with other ``policies``.
 
-        A listing asks for the spelling of every topic there is, so spellings of topics that are
-        not touched by what has changed are taken over.
+        A listing needs the spelling of every topic, so the spellings of topics that have not
+        changed are taken over.
         """
         view = View(self.settings, snapshot, policies or self.policies)
         kept = dict(self._spelled)
@@ -117,7 +116,7 @@ class View:
             return found
 
     def guarantee_of(self, flat: bytes) -> int:
-        """What producers to a topic are held to (``Resolved.guarantee``), by its flat name."""
+        """The producer guarantee of a topic (``Resolved.guarantee``), by its flat name."""
         found = self._guarantees.get(flat)
         if found is None:
             if len(self._guarantees) >= CACHE_LIMIT:
@@ -127,8 +126,8 @@ class View:
         return found
 
     def lists(self, flat: bytes) -> bool:
-        """Whether a listing shows this flat name: nothing outside a home, and what is below the
-        view's own namespace only with ``list_subtree``."""
+        """Whether a listing shows this flat name: none outside a home, and those below the view's
+        own namespace only with ``list_subtree``."""
         if self.spell(flat) is None:
             return False
         settings = self.settings
@@ -159,9 +158,7 @@ class View:
 
     def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
         """The flat name of the topic that a client knows by this id, if this view may see it.
-
-        A moved topic goes by its virtual ids alone, unless an alias keeps the broker's.
-        """
+        A moved topic has its virtual ids alone, unless an alias keeps the broker's."""
         found = self.snapshot.by_topic_id(topic_id) if self.has_topic_ids else None
         if found is not None:
             flat, name = found
@@ -176,8 +173,8 @@ class View:
         return known if self.spell(known) is not None else None
 
     def id_to_broker(self, topic_id: bytes, index: TopicIndex) -> bytes:
-        """The broker's own id behind one that :meth:`flat_of_id` knows; the same where nothing
-        better is known: the broker does not know a virtual id."""
+        """The broker's own id behind one that :meth:`flat_of_id` resolves; else the same id, as
+        the broker does not know a virtual one."""
         found = self.snapshot.by_topic_id(topic_id)
         if found is None:
             return topic_id
@@ -191,8 +188,8 @@ class View:
         return any(map(self._reaches, entry.names))
 
     def spell_under(self, flat: bytes, topic_id: bytes) -> bytes | None:
-        """The name of a topic that goes with an id it was asked for by, in the listener's
-        spelling; None when this view may not see it under any such name."""
+        """The name, in the listener's spelling, of a topic that a client requested by id; None
+        when this view may not see it under any name of that id."""
         entry = self.snapshot.topics.get(flat.decode(errors="replace"))
         if entry is None:
             return self.spell(flat)
@@ -204,8 +201,8 @@ class View:
         return None
 
     def id_to_show(self, flat: bytes, spelled: bytes | None) -> bytes | None:
-        """The virtual id that a topic goes by under the client's own ``spelled`` name, or under
-        its main one; None: the broker's id."""
+        """The virtual id of a topic under the client's own ``spelled`` name, or under its main
+        one; None: the broker's id."""
         entry = self.snapshot.topics.get(flat.decode(errors="replace"))
         if entry is None:
             return None
@@ -248,7 +245,7 @@ class View:
             return Denied(code, f"{what} '{shown}' is reserved for the gateway.", "reserved")
         return broker_id
 
-    # -- what is not in the caches --------------------------------------------------------------
+    # -- names that are not cached --------------------------------------------------------------
 
     def _reaches(self, name: LogicalName) -> bool:
         """Whether this view may see a topic of that name, if there is one."""

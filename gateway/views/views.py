@@ -1,10 +1,13 @@
-"""The views of one worker, made anew when the catalog changes; what principals may do in them."""
+"""The views of one worker, the accesses in them, and the listings that principals get.
+
+All are made anew when the catalog changes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.entities import PrincipalHome
@@ -12,18 +15,23 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog
 from gateway.config.models import Cluster, Listener
 from gateway.policies.tree import NO_POLICIES, Policies
-from gateway.views.access import Access
+from gateway.topic_ids import TopicIndex
+from gateway.views.access import DESCRIBE, Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.closed_view import ClosedView
 from gateway.views.spelling import ViewSettings, below
 from gateway.views.view import View
+from protocol.pausing import paced
 
 MAX_ACCESSES: Final = 1_000
-"""Accesses kept for connections to come; those that are open keep their own."""
+"""Accesses kept for new connections; open ones keep their own."""
+
+MAX_LISTINGS: Final = 64
+"""Listings kept; with more principals that list topics, the least recently used one goes."""
 
 
 class Views:
-    """What each listener's clients see now: one view for each home that they have."""
+    """The present views of each listener: one for each home that its clients have."""
 
     def __init__(
         self,
@@ -49,9 +57,9 @@ class Views:
         return view
 
     def access(self, view: View, principal: str, host: str) -> Access:
-        """What a principal may do in a view; connections of the same one share it."""
+        """The access of a principal in a view; connections of the same principal share it."""
         if self._authorizer is None:
-            host = ""  # nothing is decided by it
+            host = ""  # it decides nothing
         key = (view, principal, host)
         access = self._accesses.get(key)
         if access is None:
@@ -65,13 +73,13 @@ class Views:
         return access
 
     def set_policies(self, policies: Policies) -> None:
-        """Go on with other policies: all views are made anew. Connections go on with them when
-        they are reviewed (``Entrance.review``), as after a change of the catalog."""
+        """Use other policies: all views are made anew. Connections get the new views when they are
+        reviewed (``Entrance.review``), as after a change of the catalog."""
         self._policies = policies
         self.update()
 
     def update(self) -> None:
-        """Make them anew of the catalog's snapshot; of one that is too old none is made."""
+        """Make all views anew from the catalog's snapshot; closed ones if it is too old."""
         if self._authorizer is not None:
             self._authorizer.see(self._catalog.snapshot)
         self._accesses.clear()
@@ -91,17 +99,15 @@ class Views:
 
 
 class HasHome(Protocol):
-    """What the configuration says of a principal."""
+    """The configuration of a principal."""
 
     @property
-    def home(self) -> str:
-        """A namespace."""
-        ...
+    def home(self) -> str: ...
 
 
 def home_of(configured: Mapping[str, HasHome], snapshot: Snapshot, principal: str) -> str | None:
-    """The home of a principal: the configuration's word, else the catalog's; None: it has none of
-    its own."""
+    """The home of a principal by the configuration, else by the catalog; None: it has none of its
+    own."""
     known = configured.get(principal)
     if known is not None:
         return known.home
@@ -110,7 +116,7 @@ def home_of(configured: Mapping[str, HasHome], snapshot: Snapshot, principal: st
 
 
 def view_settings(listener: Listener, cluster: Cluster) -> ViewSettings:
-    """What all clients of a listener see."""
+    """The view settings of a listener."""
     home = listener.home or ""
     subtree = listener.list_subtree
     return ViewSettings(
@@ -125,10 +131,53 @@ def view_settings(listener: Listener, cluster: Cluster) -> ViewSettings:
 
 
 def settings_of(settings: ViewSettings, home: str | None) -> ViewSettings:
-    """What principals with this home see of a listener.
-
-    A listener's home confines everyone: another one counts only if it is inside.
-    """
+    """The view settings of a listener for principals with this home, which counts only inside the
+    listener's own."""
     if home is None or not below(home, settings.home):
         return settings
     return replace(settings, home=home, list_subtree=False)
+
+
+class Listing(NamedTuple):
+    """The topics that a principal may list: ``names`` in its view's spelling, sorted. ``version``
+    grows when they change."""
+
+    access: Access
+    index_version: int
+    names: list[str]
+    version: int
+
+
+class Listings:
+    """The listings of principals, kept until the cluster's topics or the catalog change.
+
+    The listings used last are kept. All share one growing version, so that a listing that is made
+    anew is never taken for an earlier one.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[ViewSettings, str, str], Listing] = {}
+        self._version = 0
+
+    def of(self, access: Access, index: TopicIndex) -> Listing:
+        """The present listing of a principal."""
+        view = access.view
+        key = (view.settings, access.principal, access.host)
+        made = self._made.pop(key, None)
+        if made is None or made.access is not access or made.index_version != index.version:
+            names = sorted(
+                shown.decode()
+                for flat in paced(list(index.names()))
+                if view.lists(flat)
+                and access.flat(DESCRIBE, flat) is None
+                and (shown := view.spell(flat)) is not None
+            )
+            if made is None or made.names != names:
+                self._version += 1
+                made = Listing(access, index.version, names, self._version)
+            else:
+                made = Listing(access, index.version, names, made.version)
+        if len(self._made) >= MAX_LISTINGS:
+            del self._made[next(iter(self._made))]
+        self._made[key] = made
+        return made

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from gateway.acl_model import ANY_USER, WILDCARD, AclBinding, Operation, Permission, Resource
-from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
-from gateway.acls.patterns import covers
-from gateway.acls.search import means_entry, means_pattern
+from gateway.acl_model import (
+    ANY_USER,
+    WILDCARD,
+    AclBinding,
+    Operation,
+    Permission,
+    Resource,
+    covers,
+)
+from gateway.acls.authorizer import AclFilter, Authorizer, Verdict, means_entry, means_pattern
 
 
 class ListAuthorizer(Authorizer):

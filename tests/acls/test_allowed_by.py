@@ -1,13 +1,12 @@
-"""gateway.acls.search: ACLs that somebody needs."""
+"""gateway.acls.authorizer: ACLs that somebody needs."""
 
 from __future__ import annotations
 
 import pytest
 
 from gateway.acl_model import PatternType, ResourcePattern, ResourceType
-from gateway.acls import search
-from gateway.acls.authorizer import Verdict
-from gateway.acls.search import AllowedBy, needed_acls
+from gateway.acls import authorizer
+from gateway.acls.authorizer import AllowedBy, Verdict, needed_acls
 from gateway.views.authorized_access import AuthorizedAccess
 from tests.session.test_acls import pair
 
@@ -55,7 +54,7 @@ def test_what_is_no_acl_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     for because in ("super.users", "an ACL that has changed since", "ALLOW READ for x on y"):
         found.add(Verdict(True, because))
     assert list(found.texts()) == ["ALLOW READ for x on y"]
-    monkeypatch.setattr(search, "MOST", 1)
+    monkeypatch.setattr(authorizer, "MOST", 1)
     for number in range(3):
         found.add(Verdict(True, f"ALLOW {number}"))
     assert len(found.texts()) == 1

@@ -1,12 +1,11 @@
-"""gateway.acls.search: what a filter means (KIP-140, KIP-290)."""
+"""gateway.acls.authorizer: what a filter means (KIP-140, KIP-290)."""
 
 from __future__ import annotations
 
 import pytest
 
 from gateway.acl_model import Operation, PatternType, Permission, ResourceType, pattern_of
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.search import means_entry, means_pattern
+from gateway.acls.authorizer import AclFilter, means_entry, means_pattern
 from tests.acls.samples import HOST, entry
 
 TOPIC, ANY = ResourceType.TOPIC, ResourceType.ANY

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.acl_model import Operation, Permission, pattern_of
-from gateway.acls.grants import ALLOWS, DENIES, EVERYTHING, Grant, bit, canonical_host
+from gateway.acls.grants import ALLOWS, DENIES, EVERYTHING, Grant, canonical_host
 from tests.acls.samples import HOST, HOSTS, OPERATIONS, OTHER_HOST, entries, entry
 
 PATTERN = pattern_of("TOPIC:LITERAL:x")
@@ -21,7 +21,7 @@ def grant(*texts: str) -> Grant:
 def test_what_is_implied() -> None:
     """The sets IMPLIES_DESCRIBE and IMPLIES_DESCRIBE_CONFIGS of Kafka's StandardAuthorizer."""
     implying = {
-        wanted: {by.name for by in KAFKAS if ALLOWS[by] & bit(wanted) and by is not Operation.ALL}
+        wanted: {by.name for by in KAFKAS if ALLOWS[by] & (1 << wanted) and by is not Operation.ALL}
         for wanted in KAFKAS
         if wanted is not Operation.ALL
     }
@@ -30,14 +30,14 @@ def test_what_is_implied() -> None:
     expected[Operation.DESCRIBE_CONFIGS] |= {"ALTER_CONFIGS"}
     assert implying == expected
     assert ALLOWS[Operation.ALL] == DENIES[Operation.ALL] == EVERYTHING
-    assert all(DENIES[one] == bit(one) for one in KAFKAS if one is not Operation.ALL)
+    assert all(DENIES[one] == (1 << one) for one in KAFKAS if one is not Operation.ALL)
 
 
 def test_hosts() -> None:
     found = grant("ALLOW READ a", f"DENY READ a {HOST}", f"ALLOW ALTER_CONFIGS a {HOST}")
-    here = bit(Operation.ALTER_CONFIGS) | bit(Operation.DESCRIBE_CONFIGS)
-    everywhere = bit(Operation.READ) | bit(Operation.DESCRIBE)
-    assert found.at(HOST) == (everywhere | here, bit(Operation.READ))
+    here = (1 << Operation.ALTER_CONFIGS) | (1 << Operation.DESCRIBE_CONFIGS)
+    everywhere = (1 << Operation.READ) | (1 << Operation.DESCRIBE)
+    assert found.at(HOST) == (everywhere | here, (1 << Operation.READ))
     assert found.at(OTHER_HOST) == (everywhere, 0)
     assert grant("ALLOW READ a").by_host is None
 
@@ -53,7 +53,7 @@ def test_what_an_allow_names() -> None:
 
 def test_the_acl_that_decides_is_the_first_in_their_order() -> None:
     found = grant("ALLOW WRITE a", "ALLOW READ a", f"DENY ALL a {HOST}")
-    wanted = bit(Operation.DESCRIBE)
+    wanted = 1 << Operation.DESCRIBE
     allowing = found.deciding(Permission.ALLOW, wanted, HOST)
     assert str(allowing) == "ALLOW READ for User:a on TOPIC:LITERAL:x"
     denying = found.deciding(Permission.DENY, wanted, HOST)
@@ -68,8 +68,8 @@ def test_bits_and_the_deciding_acl_agree(
     found = Grant(PATTERN, tuple(some))  # type: ignore[arg-type]
     allow, deny = found.at(host)
     for bits, permission in ((allow, Permission.ALLOW), (deny, Permission.DENY)):
-        decided = found.deciding(permission, bit(operation), host)
-        assert bool(bits & bit(operation)) is (decided is not None)
+        decided = found.deciding(permission, (1 << operation), host)
+        assert bool(bits & (1 << operation)) is (decided is not None)
 
 
 @pytest.mark.parametrize(

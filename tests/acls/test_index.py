@@ -7,9 +7,8 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acl_model import ANY_USER, ResourcePattern, ResourceType, pattern_of
+from gateway.acl_model import ANY_USER, ResourcePattern, ResourceType, covers, pattern_of
 from gateway.acls.index import AclIndex, differing
-from gateway.acls.patterns import covers
 from gateway.catalog.entities import Change, Removal, ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from tests.acls.samples import KINDS, NAMES, PRINCIPALS, acls, patterns, resource_acls, snapshots

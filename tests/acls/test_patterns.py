@@ -1,4 +1,4 @@
-"""gateway.acls.patterns: which names a pattern covers."""
+"""gateway.acl_model: which names a pattern covers."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acl_model import ResourcePattern, ResourceType, pattern_of
-from gateway.acls.patterns import (
+from gateway.acl_model import (
     Name,
+    Resource,
+    ResourcePattern,
+    ResourceType,
     anything_in,
     covers,
     is_namespace,
     name_of,
     namespace_of,
-    namespace_resource,
+    pattern_of,
     tiers_of,
 )
 from tests.acls import reference
@@ -113,4 +115,4 @@ def test_namespaces_as_patterns_and_resources() -> None:
     assert is_namespace(pattern_of("GROUP:PREFIXED:org:"))
     assert not is_namespace(pattern_of("TOPIC:PREFIXED:org"))
     assert not is_namespace(pattern_of("USER:PREFIXED:User:"))
-    assert namespace_resource("org:apache").text == "org:apache:"
+    assert Resource(ResourceType.TOPIC, "org:apache", "").text == "org:apache:"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acl_model import PatternType, ResourcePattern, ResourceType
+from gateway.acl_model import PatternType, ResourcePattern, ResourceType, covers
 from gateway.acls.index import Presence
-from gateway.acls.patterns import covers
 from tests.acls.samples import KINDS, NAMES, patterns
 
 

@@ -12,10 +12,12 @@ from gateway.acl_model import (
     Permission,
     ResourcePattern,
     ResourceType,
+    covers,
+    name_of,
     pattern_of,
+    tiers_of,
 )
 from gateway.acls.grants import Grant
-from gateway.acls.patterns import covers, name_of, tiers_of
 from gateway.acls.rules import Prefixes, Rules
 from tests.acls.samples import HOST, HOSTS, NAMES, OTHER_HOST, entries, entry
 

@@ -1,4 +1,4 @@
-"""gateway.acls.search: the index finds what a look at every ACL finds."""
+"""gateway.acls.index: the index finds what a look at every ACL finds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.acl_model import Operation, PatternType, Permission, ResourceType
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.index import AclIndex
-from gateway.acls.search import matching_acls, means_entry, means_pattern
+from gateway.acls.authorizer import AclFilter, means_entry, means_pattern
+from gateway.acls.index import AclIndex, matching_acls
 from gateway.catalog.snapshot import Snapshot
 from tests.acls.reference import bindings_of
 from tests.acls.samples import HOST, KINDS, NAMES, PRINCIPALS, acls, snapshots

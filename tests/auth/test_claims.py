@@ -99,7 +99,7 @@ class TestScram:
     def test_a_delegation_tokens_user_is_told_why(self, mechanism: str) -> None:
         with pytest.raises(AuthenticationFailed) as raised:
             claim_of(mechanism).sent(b"n,,n=token-id,r=abc,tokenauth=true")
-        assert raised.value.told == "delegation tokens do not pass through here"
+        assert raised.value.message == "delegation tokens do not pass through here"
 
     def test_one_may_ask_to_act_for_oneself(self, mechanism: str) -> None:
         claim = claim_of(mechanism)

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from gateway.auth.exchange import CannotTell, CredentialsError
-from gateway.auth.jwks_url import UrlKeys
+from gateway.auth.jwks import UrlKeys
 from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.oauthbearer import OAuthBearerExchange
-from gateway.auth.plain import PlainExchange
-from gateway.auth.scram import ScramExchange
+from gateway.auth.passwords import PlainExchange, ScramExchange
 from gateway.catalog.entities import ScramCredential
 from gateway.config.security import ListenerSasl, OAuthBearer, Secret
 from gateway.identity import Identity

@@ -72,7 +72,7 @@ def test_a_client_is_told_why_its_token_is_bad() -> None:
     exchange.step(b"n,,\x01auth=Bearer bad\x01\x01")
     with pytest.raises(AuthenticationFailed) as failed:
         exchange.step(b"\x01")
-    assert failed.value.told == "the token has expired"
+    assert failed.value.message == "the token has expired"
 
 
 def test_there_is_no_second_try_after_a_challenge() -> None:
@@ -107,7 +107,7 @@ def test_malformed(token: bytes) -> None:
     exchange = begun()
     with pytest.raises(AuthenticationFailed) as failed:
         exchange.step(token)
-    assert failed.value.told == ""
+    assert failed.value.message == ""
     assert exchange.identity is None
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.auth.exchange import AuthenticationFailed, CredentialsError
-from gateway.auth.plain import PlainExchange, PlainUsers
+from gateway.auth.passwords import PlainExchange, PlainUsers
 from gateway.config.security import Secret
 from gateway.identity import Identity
 
@@ -81,7 +81,7 @@ def test_nothing_is_told_that_says_which_users_there_are(users: PlainUsers) -> N
     for token in (b"\0alice\0x", b"\0carol\0x"):
         with pytest.raises(AuthenticationFailed) as failed:
             PlainExchange(users).step(token)
-        told.add(failed.value.told)
+        told.add(failed.value.message)
     assert told == {""}
 
 

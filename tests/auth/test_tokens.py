@@ -82,7 +82,7 @@ def test_a_key_with_an_algorithm_serves_no_other() -> None:
 def test_another_key() -> None:
     failure = why(token(name="other", kid="one"))
     assert failure.reason == "the token is not signed with a key of the configured set"
-    assert failure.told == ""
+    assert failure.message == ""
 
 
 def test_a_short_key_proves_nothing() -> None:
@@ -100,7 +100,7 @@ def unsigned(header: dict[str, Any], payload: dict[str, Any], signature: bytes =
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "", None, "HS256", "ES256K", 5, ["ES256"]])
 def test_algorithms_that_are_not_served(algorithm: object) -> None:
-    assert why(unsigned({"alg": algorithm, "kid": "one"}, claims())).told == ""
+    assert why(unsigned({"alg": algorithm, "kid": "one"}, claims())).message == ""
 
 
 def test_a_public_key_is_no_shared_secret() -> None:
@@ -122,7 +122,7 @@ def test_a_symmetric_key_of_the_set_is_left_out() -> None:
 @pytest.mark.parametrize("critical", [["b64"], ["exp"], [], "b64", None])
 def test_extensions_that_must_be_understood(critical: object) -> None:
     header = {"alg": "ES256", "kid": "one", "crit": critical, "b64": True}
-    assert why(unsigned(header, claims())).told == ""
+    assert why(unsigned(header, claims())).message == ""
 
 
 @pytest.mark.parametrize("end", [0, 1, -1])
@@ -130,7 +130,7 @@ def test_a_token_that_was_changed(end: int) -> None:
     head, payload, signature = token().split(".")
     other = unsigned({}, claims(sub="root")).split(".")[1]
     changed = [f"{head}.{other}.{signature}", f"{head}.{payload}.", f"{head}.{payload}"][end]
-    assert why(changed).told == ""
+    assert why(changed).message == ""
 
 
 def test_a_key_that_is_not_there_is_looked_for() -> None:
@@ -182,7 +182,7 @@ def test_wrong_claims(wrong: dict[str, Any], reason: str) -> None:
     }
     failure = why(token(**more))
     assert failure.reason == reason
-    assert failure.told == reason
+    assert failure.message == reason
 
 
 @pytest.mark.parametrize("user", ["alice*", "Ålice Å", "alice@example.org", "日本"])
@@ -235,7 +235,7 @@ def test_required_claims(name: str, value: object, wanted: str, fits: bool) -> N
         assert checker(required_claims=required).check(signed).user == "alice"
     else:
         failure = why(signed, required_claims=required)
-        assert failure.told == f"the token's claim {name} is not as required"
+        assert failure.message == f"the token's claim {name} is not as required"
 
 
 # -- when it ends -----------------------------------------------------------------------------
@@ -282,4 +282,4 @@ def test_no_token_lasts_for_ever(end: int) -> None:
     )
 )
 def test_garbage_is_refused(text: str) -> None:
-    assert why(text).told == ""
+    assert why(text).message == ""

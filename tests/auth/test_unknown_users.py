@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import string
 
-from gateway.auth.scram import DEFAULT_ITERATIONS, UnknownUsers
+from gateway.auth.passwords import DEFAULT_ITERATIONS, UnknownUsers
 from gateway.catalog.entities import ScramCredential
 
 MECHANISM = "SCRAM-SHA-256"

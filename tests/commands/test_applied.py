@@ -13,12 +13,17 @@ from gateway.commands.policies import Applied, applied_text, of_namespace, of_to
 from gateway.policies.told import Row
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import admin_at, topics
+from gateway.commands.policies import Applied, as_json, lines, of_namespace, of_topic
+from gateway.config.models import Address
+from gateway.policies.applied import AppliedRule
+from tests.commands.fake_gateway import HOST, FakeGateway
+from tests.commands.running import topics
 
 VALIDATE = ("--create", "--validate-only")
 
 
-def row(path: str) -> Row:
-    return Row("max_topics", "5", "enforce", f"policies.namespaces.{path}")
+def row(path: str) -> AppliedRule:
+    return AppliedRule("max_topics", "5", "enforce", f"policies.namespaces.{path}")
 
 
 @asynccontextmanager

@@ -8,8 +8,10 @@ from gateway.commands.answers import Config, Created
 from gateway.commands.policies import Applied
 from gateway.commands.topics.create import validated
 from gateway.policies.told import Row
+from gateway.commands.topics import create
+from gateway.policies.applied import AppliedRule
 
-ROW = Row("max_topics", "5", "warn", "policies.namespaces.org")
+ROW = AppliedRule("max_topics", "5", "warn", "policies.namespaces.org")
 DONE = Created("t", 0, "NONE", "", partitions=3, replication_factor=2)
 REFUSED = Created("t", 44, "POLICY_VIOLATION", "No.")
 

@@ -14,7 +14,7 @@ import pytest
 
 from gateway.config.models import Listener
 from gateway.connections.listeners import listener_addresses
-from gateway.tls.files import TlsError
+from gateway.tls.contexts import TlsError
 from gateway.virtual_brokers import ListenerAddresses
 from tests.connections.bound_listener import NAMES, RANGES, Bound, Echo, Run, by_name, plain, secure
 from tests.tls.pki import Pki

@@ -17,8 +17,7 @@ from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.kafka_names import ERROR_NAMES
 from gateway.names import DELIMITER, LogicalName
 from gateway.views.access import ALTER, CREATE, WRITE, Access
-from gateway.views.authorized_access import AuthorizedAccess
-from gateway.views.denials import CODES
+from gateway.views.authorized_access import CODES, AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from tests.acls.bindings import by_pattern
 from tests.docs import access_table, markdown

@@ -19,8 +19,7 @@ from gateway.config_file.loading import load_config
 from gateway.policies.declared import violations
 from gateway.policies.instance import GROUP
 from gateway.policies.interface import PolicyViolation, RequestMetadata
-from gateway.policies.judge import MAX_LOGGED, MAX_TOLD
-from gateway.policies.limits import over
+from gateway.policies.judge import MAX_LOGGED, MAX_NAMED, over
 from gateway.policies.tree import Policies
 from tests.config import config_samples
 from tests.docs import markdown

@@ -10,10 +10,9 @@ import pytest
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.config_file.loading import load_config
-from gateway.policies import told_text
+from gateway.policies.applied import applied_rules, rules_text
 from gateway.policies.declared import violations
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.told import rows
 from gateway.policies.tree import Policies
 from tests.commands.fake_backend import FakeBackend
 from tests.commands.fake_gateway import FakeGateway
@@ -65,7 +64,7 @@ async def test_validate_only(policies: Policies) -> None:
     )
     found = [one for placed in policies.of("org") for one in violations(placed, asked)]
     async with FakeGateway("org") as gateway:
-        gateway.policies["org"] = told_text.text(rows(policies, "org"))
+        gateway.policies["org"] = rules_text(applied_rules(policies, "org"))
         gateway.refusals["CreateTopics"].append((44, " ".join(one.message for one in found)))
         said = await command(*(gateway.address if one == ADDRESS else one for one in words))
     assert said.status == status
@@ -74,4 +73,4 @@ async def test_validate_only(policies: Policies) -> None:
 
 def test_the_virtual_config(policies: Policies) -> None:
     (shown,) = (one.text for one in markdown.blocks(SECTION) if "gateway.policies=" in one.text)
-    assert shown == f"gateway.policies={told_text.text(rows(policies, 'org'))}"
+    assert shown == f"gateway.policies={rules_text(applied_rules(policies, 'org'))}"

@@ -1,4 +1,4 @@
-"""gateway.policies.config_rules: ranges of configs; what has to, may and may not be set."""
+"""gateway.policies.declared: ranges of configs; what has to, may and may not be set."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.policies.config_rules import config_findings, number
+from gateway.policies.declared import config_findings, number
 from gateway.policies.interface import RequestMetadata
 from tests.policies.samples import asked, block
 
@@ -113,7 +113,11 @@ def test_a_local_retention_that_is_the_other_one(
         ("7", f"{LOCAL}retention.ms=7, and at most 6 is allowed here"),
         ("-1", f"{LOCAL}retention.ms=-1 (no limit), and at most 6 is allowed here"),
         ("x", f"{LOCAL}retention.ms='x', which is no number, and at most 6 is allowed here"),
-        (None, f"{LOCAL}what retention.ms is, and nobody tells that; at most 6 is allowed here"),
+        (
+            None,
+            f"{LOCAL}what retention.ms is, and the cluster does not tell that; "
+            "at most 6 is allowed here",
+        ),
     ],
 )
 def test_words_for_a_local_retention(value: str | None, clause: str) -> None:

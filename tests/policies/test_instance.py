@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from gateway.policies import instance as instances
-from gateway.policies.instance import MAX_MESSAGE, RULE, Failures, PolicyError, PolicyInstance, gone
+from gateway.policies.instance import MAX_MESSAGE, RULE, Failures, PolicyError, PolicyInstance
 from gateway.policies.violation import Violation
 from tests.policies import classes
 from tests.policies.classes import OBLIGING, TIMEOUT, Obliging, Unclosable, placed, topic
@@ -165,8 +165,3 @@ async def test_closing(caplog: pytest.LogCaptureFixture) -> None:
     caplog.clear()
     await made.instance.close(0.05)
     assert caplog.messages == [f"policy {OBLIGING} is not closed within 0.05 s"]
-
-
-def test_one_that_is_gone() -> None:
-    message = f"The policy of this topic was replaced {SET_WHERE}."
-    assert gone(placed()) == Violation(RULE, message, SOURCE, "enforce")

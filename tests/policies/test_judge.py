@@ -7,9 +7,9 @@ import logging
 import pytest
 
 from gateway.error_codes import POLICY_VIOLATION
+from gateway.policies.declared import Alteration
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.judge import MAX_LOGGED, MAX_TOLD, NO_JUDGE, Judge
-from gateway.policies.standing import Alteration
+from gateway.policies.judge import MAX_LOGGED, MAX_NAMED, NO_JUDGE, Judge
 from gateway.policies.tree import Placed
 from gateway.policies.violation import Violation
 from tests.policies.samples import asked, policies
@@ -76,11 +76,11 @@ async def test_an_inner_block_loosens_nothing() -> None:
 
 
 async def test_only_so_many_are_told() -> None:
-    required = [f"key-{index}" for index in range(MAX_TOLD + 2)]
+    required = [f"key-{index}" for index in range(MAX_NAMED + 2)]
     judge = Judge(policies(everywhere={"configs": {"required": required}}))
     denied = await judge.why_not(asked())
     assert denied is not None
-    assert denied.message.count("Topic ") == MAX_TOLD
+    assert denied.message.count("Topic ") == MAX_NAMED
     assert denied.message.endswith(" 2 more rules are violated.")
 
 

@@ -1,4 +1,4 @@
-"""gateway.policies.limits: how many topics and partitions there may be."""
+"""gateway.policies.judge: how many topics and partitions there may be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.names import parents
-from gateway.policies.limits import nearly_over, over
+from gateway.policies.judge import nearly_over, over
 from gateway.policies.tree import Policies
 from tests.policies.samples import policies
 

@@ -1,12 +1,13 @@
-"""gateway.policies.limits: how near a number is to its limits."""
+"""gateway.policies.declared: how near a number is to its limits."""
 
 from __future__ import annotations
 
 import pytest
 
 from gateway.config.policies import PolicyBlock
+from gateway.policies.declared import Measure, measures
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.limits import Measure, is_near, measures
+from gateway.policies.violation import is_near
 
 
 def block(**values: object) -> PolicyBlock:

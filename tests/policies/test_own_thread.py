@@ -1,4 +1,4 @@
-"""gateway.policies.own_thread: calls one after the other, each with a limited time."""
+"""gateway.policies.instance: calls one after the other, each with a limited time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.policies.own_thread import OwnThread, Raised, TooSlow
+from gateway.policies.instance import OwnThread, Raised, TooSlow
 from tests.policies.classes import Unspeakable
 
 SOON = 0.05

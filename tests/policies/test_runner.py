@@ -12,6 +12,7 @@ from gateway.policies import runner as runners
 from gateway.policies.instance import PolicyError
 from gateway.policies.runner import PolicyRunner, with_class
 from gateway.policies.tree import Policies
+from gateway.policies.violation import Violation
 from tests.policies.classes import OBLIGING, TIMEOUT, Obliging, block, policies, topic
 from tests.waiting import eventually
 
@@ -92,9 +93,10 @@ async def test_a_call_under_way_ends_with_the_policy_it_began_with(runner: Polic
 
 async def test_a_block_that_nobody_knows(runner: PolicyRunner) -> None:
     (unknown,) = policies(everywhere=block()).of("org")
+    set_where = "(policies: create.topic.policy.class.name, set for every namespace)"
+    message = f"The policy of this topic was replaced {set_where}."
     found = await runner.why_not(unknown, topic("fine"))
-    assert found is not None
-    assert "was replaced" in found.message
+    assert found == Violation("create.topic.policy", message, "policies.everywhere", "enforce")
 
 
 async def test_a_call_that_never_ends_is_left_behind(

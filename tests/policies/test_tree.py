@@ -60,7 +60,6 @@ def test_who_set_it() -> None:
 def test_a_block_without_rules_has_no_say_in_topics(keys: Mapping[str, Any]) -> None:
     written = policies(org=keys)
     assert not written.judges
-    assert not written.judge("org")
     assert written.of("org") == ()
 
 
@@ -79,9 +78,9 @@ def test_a_block_without_rules_has_no_say_in_topics(keys: Mapping[str, Any]) -> 
 def test_a_block_with_a_rule_has(keys: Mapping[str, Any]) -> None:
     written = policies(org=keys)
     assert written.judges
-    assert written.judge("org:apache")
-    assert not written.judge("other")
-    assert not written.judge("")
+    assert written.of("org:apache")
+    assert not written.of("other")
+    assert not written.of("")
 
 
 def test_counting() -> None:

@@ -35,7 +35,7 @@ from gateway.processes.worker_channel import (
     WorkerReport,
     decode_message,
 )
-from gateway.tls.files import TlsError
+from gateway.tls.contexts import TlsError
 from gateway.tls.principal_mapping import InvalidRules
 from gateway.traffic.log import TrafficLog
 from gateway.traffic.record import Origin

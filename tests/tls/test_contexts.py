@@ -10,7 +10,7 @@ import pytest
 
 from gateway.config.security import ClientTls, ListenerTls, Secret
 from gateway.tls.contexts import (
-    NamedObject,
+    TlsConnection,
     TlsError,
     client_context,
     server_context,
@@ -144,10 +144,10 @@ def test_the_name_that_a_client_asks_for(pki: Pki) -> None:
 
     context = server_context(pki.listener(), admits)
     named = Pair(context, pki.client()).server
-    assert isinstance(named, NamedObject)
+    assert isinstance(named, TlsConnection)
     assert named.server_name == "localhost"
     by_address = Pair(context, pki.client(), "127.0.0.1").server
-    assert isinstance(by_address, NamedObject)
+    assert isinstance(by_address, TlsConnection)
     assert by_address.server_name is None  # SNI has no addresses
     with pytest.raises(ssl.SSLError) as caught:
         Pair(context, pki.client(), "elsewhere")

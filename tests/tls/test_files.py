@@ -1,4 +1,4 @@
-"""gateway.tls.files: PEM files, and how what is wrong with them is told."""
+"""gateway.tls.contexts: PEM files, and how what is wrong with them is told."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from devkit.certificates import Authority
 from gateway.config.security import Secret
-from gateway.tls.files import (
+from gateway.tls.contexts import (
     MAX_FILE_BYTES,
     TlsError,
     check_pair,

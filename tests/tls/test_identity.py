@@ -12,14 +12,13 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from devkit.certificates import Credentials, subject
 from gateway.identity import ANONYMOUS, Identity
-from gateway.tls.contexts import server_context
+from gateway.tls.contexts import TlsConnection, server_context
+from gateway.tls.listener import TlsListener
 from gateway.tls.principal_mapping import (
     NoPrincipal,
     PrincipalMapping,
     certificate_identity,
     identity_of,
-    note_identity,
-    peer_identity,
 )
 from tests.tls.name_samples import CN, ORG, C
 from tests.tls.pki import Pki
@@ -77,10 +76,11 @@ def test_what_is_no_certificate(certificate: bytes) -> None:
 
 
 def test_over_tls(pki: Pki) -> None:
-    context = server_context(pki.listener(client_auth="requested", client_ca=pki.ours.file))
-    alice = Pair(context, pki.client(pki.ours.client("alice"))).server
-    assert peer_identity(alice, DEFAULT).principal == "User:CN=alice"
-    assert peer_identity(Pair(context, pki.client()).server, SHORT) is ANONYMOUS
+    settings = pki.listener(client_auth="requested", client_ca=pki.ours.file)
+    listener = TlsListener("here", settings, None)
+    alice = Pair(listener.context, pki.client(pki.ours.client("alice"))).server
+    assert listener.identity_of(alice).principal == "User:CN=alice"
+    assert listener.identity_of(Pair(listener.context, pki.client()).server) is ANONYMOUS
 
 
 class Transport(asyncio.BaseTransport):
@@ -94,6 +94,7 @@ def test_what_was_found_out_is_remembered_by_the_transport(pki: Pki) -> None:
     connection = Pair(server_context(pki.listener()), pki.client()).server
     assert identity_of(Transport(connection)) is ANONYMOUS
     alice = Identity("User:alice", "TLS")
-    note_identity(connection, alice)
+    assert isinstance(connection, TlsConnection)
+    connection.identity = alice
     assert identity_of(Transport(connection)) is alice
     assert identity_of(Transport(None)) is ANONYMOUS

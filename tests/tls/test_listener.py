@@ -17,7 +17,7 @@ from gateway.broker_names import BrokerNames
 from gateway.config.security import ListenerTls
 from gateway.identity import ANONYMOUS
 from gateway.node_ids import NodeIdRanges
-from gateway.tls.files import TlsError
+from gateway.tls.contexts import TlsError
 from gateway.tls.listener import TlsListener, expiry_text
 from gateway.tls.principal_mapping import InvalidRules
 from tests.tls.pki import Pki

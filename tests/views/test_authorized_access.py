@@ -13,9 +13,8 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied, Resolved
 from gateway.names import LogicalName
 from gateway.views.access import ALTER, CREATE, DELETE, DESCRIBE, READ, WRITE
-from gateway.views.authorized_access import AuthorizedAccess
+from gateway.views.authorized_access import ACL_RULE, AuthorizedAccess
 from gateway.views.closed_view import ClosedView
-from gateway.views.denials import ACL_RULE
 from gateway.views.view import View, ViewSettings
 from tests.session.allowing import Allowing
 

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.acl_model import CLUSTER, Operation, Resource, ResourceType, resource
 from gateway.acls.authorizer import Verdict
-from gateway.views.denials import ACL_RULE, CODES, as_asked, denied, unnamed
+from gateway.views.authorized_access import ACL_RULE, CODES, as_asked, denied, unnamed
 
 NO = Verdict(False, "nothing allows it")
 READ = Operation.READ

@@ -6,8 +6,8 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
-from gateway.views.listings import MAX_LISTINGS, Listings
 from gateway.views.view import View, ViewSettings
+from gateway.views.views import MAX_LISTINGS, Listings
 from tests.session.allowing import Allowing
 
 TOPICS = ("team-a..y", "team-a..x", "plain", "__consumer_offsets", "team-b..x")

@@ -23,6 +23,8 @@ from gateway.rules.declaration import READ, Do, Needs
 from gateway.rules.rename import Refusals
 from gateway.views.access import DESCRIBE
 from gateway.views.denials import ACL_RULE
+from gateway.views.authorized_access import ACL_RULE
+from protocol.entities import Kind
 from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gateway.acl_model import AclEntry, PatternType, ResourcePattern, ResourceType
-from gateway.acls.patterns import namespace_of
+from gateway.acl_model import AclEntry, PatternType, ResourcePattern, ResourceType, namespace_of
 from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_requests import is_too_large

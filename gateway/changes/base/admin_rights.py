@@ -26,7 +26,7 @@ from gateway.names import DELIMITER, InvalidName, parents
 from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.item_lists import ConfigResource
 from gateway.views.access import ALTER, CREATE, DELETE, DESCRIBE, Access
-from gateway.views.denials import as_asked, unnamed
+from gateway.views.authorized_access import as_asked, unnamed
 from protocol.pausing import eased, paced
 
 DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)

@@ -26,8 +26,9 @@ from gateway.changes.base.topic_policies import (
 from gateway.decision import Denied
 from gateway.identity import ANONYMOUS
 from gateway.names import DELIMITER, parents
+from gateway.names import parents
+from gateway.policies.declared import Alteration
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.standing import Alteration
 from gateway.views.access import DESCRIBE, Access
 
 _OF_SOME_BELOW: Final = (

@@ -43,8 +43,7 @@ from gateway.changes.namespaces.namespace_settings import principals_of
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
-from gateway.policies import told_text
-from gateway.policies.told import anything_set, rows
+from gateway.policies.applied import anything_set, applied_rules, rules_text
 from gateway.rules.nested import element_class, make
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
@@ -309,8 +308,8 @@ def _policies(batch: _Batch, namespace: str, *, always: bool) -> Iterator[Any]:
     """Which policies apply in a namespace; unless ``always`` is set, only where any is set."""
     found = batch.policies.get(namespace)
     if found is None:
-        applying = rows(batch.context.judge.policies, namespace)
-        found = batch.policies[namespace] = (anything_set(applying), told_text.text(applying))
+        applying = applied_rules(batch.context.judge.policies, namespace)
+        found = batch.policies[namespace] = (anything_set(applying), rules_text(applying))
     any_set, text = found
     if always or any_set:
         yield batch.shape.virtual(POLICIES, text)

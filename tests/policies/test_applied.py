@@ -1,27 +1,27 @@
-"""gateway.policies.told: what applies, in rows."""
+"""gateway.policies.applied: the rules that apply in a namespace."""
 
 from __future__ import annotations
 
+from gateway.policies.applied import AppliedRule, anything_set, applied_rules
 from gateway.policies.declared import violations
-from gateway.policies.limits import over
-from gateway.policies.told import Row, anything_set, rows
+from gateway.policies.judge import over
 from gateway.policies.tree import NO_POLICIES
 from tests.policies.samples import asked, policies
 
 EVERYWHERE, ORG = "policies.everywhere", "policies.namespaces.org"
 
 
-def guaranteed(acks: str) -> list[Row]:
+def guaranteed(acks: str) -> list[AppliedRule]:
     return [
-        Row("producer.acks", acks, None, "the default"),
-        Row("producer.idempotence", "observe", None, "the default"),
+        AppliedRule("producer.acks", acks, None, "the default"),
+        AppliedRule("producer.idempotence", "observe", None, "the default"),
     ]
 
 
 def test_without_policies_the_guarantee_is_told() -> None:
-    assert rows(NO_POLICIES, "org") == guaranteed("upgrade")
-    assert rows(NO_POLICIES, "") == guaranteed("observe")
-    assert not anything_set(rows(NO_POLICIES, ""))
+    assert applied_rules(NO_POLICIES, "org") == guaranteed("upgrade")
+    assert applied_rules(NO_POLICIES, "") == guaranteed("observe")
+    assert not anything_set(applied_rules(NO_POLICIES, ""))
 
 
 def test_every_key_of_a_block() -> None:
@@ -46,8 +46,8 @@ def test_every_key_of_a_block() -> None:
         "max_partitions_in_tree": 5_000,
         "producer": {"acks": "require", "idempotence": "require"},
     }
-    told = rows(policies(org=block), "org:apache")
-    assert [(one.rule, one.limit) for one in told] == [
+    found = applied_rules(policies(org=block), "org:apache")
+    assert [(one.rule, one.limit) for one in found] == [
         ("partitions.min", "1"),
         ("partitions.max", "12"),
         ("replication_factor.min", "3"),
@@ -69,20 +69,20 @@ def test_every_key_of_a_block() -> None:
         ("producer.acks", "require"),
         ("producer.idempotence", "require"),
     ]
-    assert {one.source for one in told} == {ORG}
-    assert [one.mode for one in told] == ["warn"] * 18 + [None, None]
-    assert anything_set(told)
+    assert {one.source for one in found} == {ORG}
+    assert [one.mode for one in found] == ["warn"] * 18 + [None, None]
+    assert anything_set(found)
 
 
 def test_blocks_from_the_outermost_on() -> None:
     written = policies({"partitions": {"max": 12}}, org={"mode": "warn", "partitions": {"max": 50}})
-    assert rows(written, "org") == [
-        Row("partitions.max", "12", "enforce", EVERYWHERE),
-        Row("partitions.max", "50", "warn", ORG),
+    assert applied_rules(written, "org") == [
+        AppliedRule("partitions.max", "12", "enforce", EVERYWHERE),
+        AppliedRule("partitions.max", "50", "warn", ORG),
         *guaranteed("upgrade"),
     ]
-    assert rows(written, "") == [
-        Row("partitions.max", "12", "enforce", EVERYWHERE),
+    assert applied_rules(written, "") == [
+        AppliedRule("partitions.max", "12", "enforce", EVERYWHERE),
         *guaranteed("observe"),
     ]
 
@@ -93,18 +93,23 @@ def test_the_guarantee_has_the_source_of_each_half() -> None:
         {"producer": {"acks": "upgrade"}},
         org={"producer": {"acks": "require"}},
     )
-    idempotence = Row("producer.idempotence", "require", None, EVERYWHERE)
-    assert rows(written, "org") == [Row("producer.acks", "require", None, ORG), idempotence]
-    assert rows(written, "") == [
-        Row("producer.acks", "upgrade", None, "policies.default_namespace"),
+    idempotence = AppliedRule("producer.idempotence", "require", None, EVERYWHERE)
+    assert applied_rules(written, "org") == [
+        AppliedRule("producer.acks", "require", None, ORG),
         idempotence,
     ]
-    assert anything_set(rows(written, ""))
+    assert applied_rules(written, "") == [
+        AppliedRule("producer.acks", "upgrade", None, "policies.default_namespace"),
+        idempotence,
+    ]
+    assert anything_set(applied_rules(written, ""))
 
 
 def test_nothing_may_be_set() -> None:
     written = policies(org={"configs": {"allowed": []}})
-    assert rows(written, "org")[0] == Row("configs.allowed", "nothing", "enforce", ORG)
+    assert applied_rules(written, "org")[0] == AppliedRule(
+        "configs.allowed", "nothing", "enforce", ORG
+    )
 
 
 class Usage:
@@ -141,6 +146,6 @@ def test_what_is_violated_is_told_by_the_same_name() -> None:
     metadata = asked(configs={"retention.ms": "-1", "segment.ms": "1", "flush.ms": "1"})
     violated = [one for placed in written.of("org") for one in violations(placed, metadata)]
     violated += over(written, Usage(), "org:orders", "org", topics=1, partitions=1)
-    told = {(row.rule, row.mode, row.source) for row in rows(written, "org")}
+    found = {(row.rule, row.mode, row.source) for row in applied_rules(written, "org")}
     assert len(violated) == 12
-    assert {(one.rule, one.mode, one.source) for one in violated} <= told
+    assert {(one.rule, one.mode, one.source) for one in violated} <= found

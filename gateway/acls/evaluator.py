@@ -1,78 +1,83 @@
-"""One principal at one host: what ACLs say of its operations.
+"""Evaluates ACLs for one principal at one host.
 
 First the namespace: each tier that has ACLs of its own is a gate. Then the resource's own ACLs,
-and what is allowed on the namespaces over it: DENY before ALLOW. What a namespace means for
-everything in it is kept until an ACL changes that is about this principal.
+and those that allow on the namespaces above it: DENY before ALLOW. The result for a namespace is
+cached until an ACL of this principal changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from gateway.acl_model import (
     ANY_USER,
+    NAMESPACED,
     WILDCARD,
     AclBinding,
+    Name,
     Operation,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
+    anything_in,
+    is_namespace,
+    name_of,
+    tiers_of,
 )
 from gateway.acls.authorizer import Verdict
-from gateway.acls.grants import DESCRIBE_BIT, EVERYTHING, Bits
+from gateway.acls.grants import DESCRIBE_BIT, EVERYTHING, Bits, Grant
 from gateway.acls.index import AclIndex
-from gateway.acls.patterns import NAMESPACED, Name, anything_in, is_namespace, name_of, tiers_of
 from gateway.acls.rules import Rules
 from gateway.names import MAX_FLAT_LENGTH
 
 _KEPT: Final = 50_000
-"""What is kept at most of askers, and of what namespaces mean for them: some 300 bytes each."""
+"""Evaluators, and results for namespaces, that are kept at most: some 300 bytes each."""
 
 _TOPIC: Final = ResourceType.TOPIC
 _ANYTHING: Final = anything_in("")
 
 PROBE: Final = Name("hardcode", "", "hardcode")
-"""The name that Kafka asks for by itself where any resource of a type would do
+"""The name that Kafka checks where any resource of a type will do
 (``Authorizer.authorizeByResourceType``)."""
 
-_UNASKED: Final = Verdict(False, "not asked yet")
+_NOT_CACHED: Final = Verdict(False, "not evaluated yet")
 
-Standing = tuple[int, int, int]
-"""What a namespace means for whatever of a type is in it: the operations that pass every gate, and
-those that are allowed and denied by what covers all of it, or is allowed on a tier; as bits."""
+NamespaceBits = tuple[int, int, int]
+"""The result of a namespace for every resource of a type in it, as bits: the operations that pass
+every gate; those allowed by a pattern that covers all of it, or on a tier; those denied so."""
 
 
-class Asker:
-    """What one principal at one host may do."""
+class AclEvaluator:
+    """Evaluates the ACLs of one principal at one host."""
 
     __slots__ = (
         "_anywhere",
-        "_askers",
+        "_evaluators",
         "_index",
+        "_namespace_bits",
         "_rules",
-        "_standings",
         "_wide",
         "host",
         "principal",
     )
 
-    def __init__(self, askers: Askers, principal: str, host: str) -> None:
+    def __init__(self, evaluators: AclEvaluators, principal: str, host: str) -> None:
         self.principal = principal
         self.host = host
-        self._askers = askers
-        self._index = askers.index
+        self._evaluators = evaluators
+        self._index = evaluators.index
         self._rules: dict[ResourceType, tuple[Rules, ...]] = {}
         self._wide = principal == ANY_USER
-        """Whether its own grants, so far as :attr:`_rules` has them, are about namespaces."""
-        self._standings: dict[tuple[ResourceType, str], Standing] = {}
+        """Whether a grant of its own in :attr:`_rules` is about namespaces."""
+        self._namespace_bits: dict[tuple[ResourceType, str], NamespaceBits] = {}
         self._anywhere: dict[tuple[Operation, ResourceType], Verdict | None] = {}
 
     def answer(self, operation: Operation, kind: ResourceType, name: Name) -> Verdict | None:
-        """What ACLs say of a resource; None: nothing of this operation."""
+        """The verdict on a resource; None: no ACL is about this operation on it."""
         wanted = 1 << operation
-        opened, allow, deny = self.standing(kind, name.head)
+        opened, allow, deny = self.namespace_bits(kind, name.head)
         if not opened & wanted:
             return self._closed(operation, name.head)
         for rules in self._of(kind):
@@ -80,17 +85,19 @@ class Asker:
             allow |= here_allow
             deny |= here_deny
         if deny & wanted:
-            return Verdict(False, _ByAcl(self, Permission.DENY, wanted, kind, name))
+            return Verdict(False, _DecidingAcl(self, Permission.DENY, wanted, kind, name))
         if allow & wanted:
-            return Verdict(True, _ByAcl(self, Permission.ALLOW, wanted, kind, name))
+            return Verdict(True, _DecidingAcl(self, Permission.ALLOW, wanted, kind, name))
         if operation is Operation.CREATE and kind is _TOPIC and name.head:
-            return self._delegated(name.head)
+            # ALTER on a namespace includes CREATE of what is in it.
+            verdict = self.answer(Operation.ALTER, _TOPIC, name_of(_TOPIC, name.head))
+            return verdict if verdict is not None and verdict.allowed else None
         return None
 
     def anywhere(self, operation: Operation, kind: ResourceType) -> Verdict | None:
-        """What ACLs say of at least one resource of a type; None: nothing is allowed on any."""
-        found = self._anywhere.get((operation, kind), _UNASKED)
-        if found is _UNASKED:
+        """The verdict on any resource of a type; None: the operation is allowed on none."""
+        found = self._anywhere.get((operation, kind), _NOT_CACHED)
+        if found is _NOT_CACHED:
             found = self._anywhere[operation, kind] = self._somewhere(operation, kind)
         return found
 
@@ -113,17 +120,17 @@ class Asker:
         for rules in holders if denied else ():
             grant = rules.literals.get(WILDCARD)
             if grant is not None and grant.at(self.host)[1] & wanted:
-                return Verdict(False, _ByAcl(self, Permission.DENY, wanted, kind, _ANYTHING))
+                return Verdict(False, _DecidingAcl(self, Permission.DENY, wanted, kind, _ANYTHING))
         for rules in holders:
             for grant in rules.allowing_by_name(operation, self.host):
                 name = _witness(kind, grant.pattern)
-                if not denied and self.standing(kind, name.head)[0] & wanted:
-                    return Verdict(True, _ByAcl(self, Permission.ALLOW, wanted, kind, name))
+                if not denied and self.namespace_bits(kind, name.head)[0] & wanted:
+                    return Verdict(True, _DecidingAcl(self, Permission.ALLOW, wanted, kind, name))
                 verdict = self.answer(operation, kind, name)
                 if verdict is not None and verdict.allowed:
                     return verdict
         if kind in NAMESPACED and kind is not _TOPIC:
-            # What is allowed on a namespace is allowed on all that is in it, not on topics alone.
+            # An ALLOW on a namespace holds for everything in it, not for topics alone.
             for rules in self._of(_TOPIC):
                 for grant in rules.allowing_by_name(operation, self.host):
                     if is_namespace(grant.pattern):
@@ -145,62 +152,49 @@ class Asker:
             self._rules[kind] = rules
         return rules
 
-    def standing(self, kind: ResourceType, head: str) -> Standing:
-        """What a namespace means (with its final ``:``; empty: the default one)."""
-        found = self._standings.get((kind, head))
+    def namespace_bits(self, kind: ResourceType, head: str) -> NamespaceBits:
+        """The result of a namespace (with its final ``:``; empty: the default one)."""
+        found = self._namespace_bits.get((kind, head))
         if found is not None:
             return found
         self._of(kind)
         self._of(_TOPIC)
         if not self._wide:
-            # As for most: a namespace means what it means for every user, which is found once.
-            found = self._askers.every_user(self.host).standing(kind, head)
+            # As for most principals: the result is that of every user, which is evaluated once.
+            found = self._evaluators.of(ANY_USER, self.host).namespace_bits(kind, head)
         else:
             tiers = tiers_of(head)
             opened, inherited, allow, deny = self._tiers(tiers)
             if kind is not _TOPIC:
-                allow, deny = self._covering_all(kind, tiers)
+                grants = [each for rules in self._of(kind) for each in rules.covering_all(tiers)]
+                allow, deny = self._bits(grants)
             found = opened, allow | inherited, deny
         if len(head) <= MAX_FLAT_LENGTH:  # no namespace is longer
-            self._standings[kind, head] = found
-            self._askers.room -= 1
+            self._namespace_bits[kind, head] = found
+            self._evaluators.room -= 1
         return found
 
-    def _covering_all(self, kind: ResourceType, tiers: Sequence[str]) -> Bits:
-        """What is allowed, and what is denied, on everything of a type in a namespace."""
+    def _bits(self, grants: Iterable[Grant | None]) -> Bits:
+        """The bits of several grants together."""
         allow = deny = 0
-        for rules in self._of(kind):
-            for grant in rules.covering_all(tiers):
+        for grant in grants:
+            if grant is not None:
                 here_allow, here_deny = grant.at(self.host)
                 allow |= here_allow
                 deny |= here_deny
         return allow, deny
 
     def _tiers(self, tiers: Iterable[str]) -> tuple[int, int, int, int]:
-        """Of a namespace, the last of these tiers: what passes every gate; what is allowed on any
-        tier; what is allowed, and what is denied, on every topic in it."""
-        host, topics, own_acls = self.host, self._of(_TOPIC), self._index.own_acls
+        """For a namespace, the last of these tiers, the bits that pass every gate; that are allowed
+        on any tier; that are allowed, and that are denied, on every topic in it."""
+        topics, own_acls = self._of(_TOPIC), self._index.own_acls
         opened, inherited = EVERYTHING, 0
-        allow = deny = 0
-        for rules in topics:
-            found = rules.literals.get(WILDCARD)
-            if found is not None:
-                one_allow, one_deny = found.at(host)
-                allow |= one_allow
-                deny |= one_deny
+        allow, deny = self._bits(rules.literals.get(WILDCARD) for rules in topics)
         for tier in tiers:
-            allow_here = deny_here = 0
-            for rules in topics:
-                found = rules.namespaces.get(tier)
-                if found is not None:
-                    one_allow, one_deny = found.at(host)
-                    allow |= one_allow
-                    deny |= one_deny
-                found = rules.literals.get(tier)
-                if found is not None:
-                    one_allow, one_deny = found.at(host)
-                    allow_here |= one_allow
-                    deny_here |= one_deny
+            all_allow, all_deny = self._bits(rules.namespaces.get(tier) for rules in topics)
+            allow |= all_allow
+            deny |= all_deny
+            allow_here, deny_here = self._bits(rules.literals.get(tier) for rules in topics)
             inherited |= allow_here
             if tier in own_acls:
                 passing = allow | allow_here
@@ -208,7 +202,7 @@ class Asker:
         return opened, inherited, allow, deny
 
     def _closed(self, operation: Operation, head: str) -> Verdict:
-        """Why a namespace is closed: the outermost gate that is."""
+        """The verdict of the outermost gate that is closed."""
         tiers = tiers_of(head)
         wanted = 1 << operation
         closed = next(
@@ -219,43 +213,33 @@ class Asker:
         denying = self.deciding(Permission.DENY, wanted, _TOPIC, name_of(_TOPIC, closed))
         if denying is not None:
             return Verdict(False, denying)
-        asked = " or ".join(dict.fromkeys((operation.name, Operation.DESCRIBE.name)))
-        text = f"no ACL allows {asked} on namespace '{closed}', which has ACLs"
-        return Verdict(False, text)
-
-    def _delegated(self, namespace: str) -> Verdict | None:
-        """Whoever may ALTER a namespace may CREATE what is in it."""
-        verdict = self.answer(Operation.ALTER, _TOPIC, name_of(_TOPIC, namespace))
-        return verdict if verdict is not None and verdict.allowed else None
+        either = " or ".join(dict.fromkeys((operation.name, Operation.DESCRIBE.name)))
+        return Verdict(False, f"no ACL allows {either} on namespace '{closed}', which has ACLs")
 
 
-class Askers:
-    """Those who have asked lately."""
+class AclEvaluators:
+    """The evaluators used lately."""
 
     def __init__(self, index: AclIndex) -> None:
         self.index = index
         self.room = _KEPT
-        self._by_principal: dict[str, dict[str, Asker]] = {}
+        self._by_principal: dict[str, dict[str, AclEvaluator]] = {}
 
-    def of(self, principal: str, host: str) -> Asker:
-        """The asker that a principal is at a host (in the form of ``canonical_host``)."""
+    def of(self, principal: str, host: str) -> AclEvaluator:
+        """The evaluator for a principal at a host (in the form of ``canonical_host``)."""
         if self.room <= 0:
             self.forget(None)
         hosts = self._by_principal.get(principal)
         if hosts is None:
             hosts = self._by_principal[principal] = {}
-        asker = hosts.get(host)
-        if asker is None:
-            asker = hosts[host] = Asker(self, principal, host)
+        evaluator = hosts.get(host)
+        if evaluator is None:
+            evaluator = hosts[host] = AclEvaluator(self, principal, host)
             self.room -= 1
-        return asker
-
-    def every_user(self, host: str) -> Asker:
-        """The asker whom no other ACLs are about than those of every user."""
-        return self.of(ANY_USER, host)
+        return evaluator
 
     def forget(self, principals: Iterable[str] | None) -> None:
-        """ACLs have changed that are about these principals; None: about everyone."""
+        """Drop the evaluators of principals whose ACLs have changed; None: of all."""
         if principals is None:
             self._by_principal.clear()
             self.room = _KEPT
@@ -265,10 +249,10 @@ class Askers:
 
 
 def _witness(kind: ResourceType, pattern: ResourcePattern) -> Name:
-    """A name that a pattern covers, and that as few others cover as can be.
+    """A name that a pattern covers, and as few other patterns as possible.
 
-    Of a LITERAL pattern it is its own name. Others cover so many names that no LITERAL pattern
-    takes them all: one is meant that no LITERAL pattern has. A namespace stands for what is in it.
+    For a LITERAL pattern it is its own name; for others a name that no LITERAL pattern has. A
+    namespace stands for the names in it.
     """
     name = pattern.name
     prefixed = pattern.pattern_type is PatternType.PREFIXED
@@ -280,20 +264,25 @@ def _witness(kind: ResourceType, pattern: ResourcePattern) -> Name:
     return _ANYTHING if name == WILDCARD else name_of(kind, name)
 
 
-class _ByAcl:
-    """The ACL that has decided, looked for when somebody wants to read it."""
+class _DecidingAcl:
+    """The ACL behind a verdict, looked up when its text is read."""
 
-    __slots__ = ("_asker", "_kind", "_name", "_permission", "_wanted")
+    __slots__ = ("_evaluator", "_kind", "_name", "_permission", "_wanted")
 
     def __init__(
-        self, asker: Asker, permission: Permission, wanted: int, kind: ResourceType, name: Name
+        self,
+        evaluator: AclEvaluator,
+        permission: Permission,
+        wanted: int,
+        kind: ResourceType,
+        name: Name,
     ) -> None:
-        self._asker = asker
+        self._evaluator = evaluator
         self._permission = permission
         self._wanted = wanted
         self._kind = kind
         self._name = name
 
     def __str__(self) -> str:
-        found = self._asker.deciding(self._permission, self._wanted, self._kind, self._name)
+        found = self._evaluator.deciding(self._permission, self._wanted, self._kind, self._name)
         return "an ACL that has changed since" if found is None else str(found)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.config.policies import PolicySettings
+from gateway.policies.declared import Alteration, caused
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.judge import Judge
-from gateway.policies.standing import Alteration, caused
 from gateway.policies.tree import Placed, Policies
 from gateway.policies.violation import Violation
 

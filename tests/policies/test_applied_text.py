@@ -1,4 +1,4 @@
-"""gateway.policies.told_text: rows as one line, and back."""
+"""gateway.policies.applied: rules as one line of text, and back."""
 
 from __future__ import annotations
 
@@ -6,15 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.policies.told import Row, rows
-from gateway.policies.told_text import MAX_BYTES, Told, parse, text
+from gateway.policies.applied import (
+    MAX_BYTES,
+    AppliedRule,
+    ParsedRules,
+    applied_rules,
+    parse_rules,
+    rules_text,
+)
 from tests.policies.samples import policies
 
 ORG = "policies.namespaces.org"
 
 # Texts of the characters that the line itself is made of are what could be mistaken.
 TEXTS = st.text(max_size=20) | st.text('ab =;,()"\\ and3more\n\t\x00', max_size=12)
-ROWS = st.builds(Row, TEXTS, TEXTS, st.sampled_from(["enforce", "warn", None]), TEXTS)
+ROWS = st.builds(AppliedRule, TEXTS, TEXTS, st.sampled_from(["enforce", "warn", None]), TEXTS)
 
 
 def test_what_people_read() -> None:
@@ -26,7 +32,7 @@ def test_what_people_read() -> None:
             "name_pattern": "[a-z][a-z0-9-]*",
         },
     )
-    assert text(rows(written, "org")) == (
+    assert rules_text(applied_rules(written, "org")) == (
         "partitions.max=12 (policies.everywhere, enforce); "
         'configs.allowed="a, b" (policies.namespaces.org, warn); '
         "name_pattern=[a-z][a-z0-9-]* (policies.namespaces.org, warn); "
@@ -35,36 +41,36 @@ def test_what_people_read() -> None:
 
 
 @given(st.lists(ROWS, max_size=6))
-def test_it_is_read_back(found: list[Row]) -> None:
-    line = text(found)
+def test_it_is_read_back(found: list[AppliedRule]) -> None:
+    line = rules_text(found)
     assert line.isprintable()
-    assert parse(line) == Told(tuple(found))
+    assert parse_rules(line) == ParsedRules(tuple(found))
 
 
 @given(st.lists(ROWS, min_size=1, max_size=8), st.integers(30, 300))
-def test_what_has_no_room_is_counted(found: list[Row], most: int) -> None:
-    line = text(found, most)
+def test_what_has_no_room_is_counted(found: list[AppliedRule], most: int) -> None:
+    line = rules_text(found, most)
     assert len(line.encode()) <= most
-    told = parse(line)
-    assert told.rows == tuple(found[: len(told.rows)])
-    assert len(told.rows) + told.more == len(found)
+    parsed = parse_rules(line)
+    assert parsed.rules == tuple(found[: len(parsed.rules)])
+    assert len(parsed.rules) + parsed.more == len(found)
 
 
 def test_no_more_than_a_value_can_hold() -> None:
     block = {"configs": {"ranges": {f"key.{number}": {"min": 1} for number in range(2_000)}}}
-    line = text(rows(policies(org=block), "org"))
+    line = rules_text(applied_rules(policies(org=block), "org"))
     assert MAX_BYTES - 100 < len(line.encode()) <= MAX_BYTES < 2**15
-    told = parse(line)
-    assert len(told.rows) + told.more == 2_002
+    parsed = parse_rules(line)
+    assert len(parsed.rules) + parsed.more == 2_002
 
 
 @given(st.text() | st.text('ab =;,()"\\ and3more', max_size=30))
 def test_any_text_is_read_or_refused(line: str) -> None:
     try:
-        told = parse(line)
+        parsed = parse_rules(line)
     except ValueError:
         return
-    assert parse(text(told.rows)).rows == told.rows
+    assert parse_rules(rules_text(parsed.rules)).rules == parsed.rules
 
 
 @pytest.mark.parametrize(
@@ -84,4 +90,4 @@ def test_any_text_is_read_or_refused(line: str) -> None:
 )
 def test_what_is_refused(line: str) -> None:
     with pytest.raises(ValueError, match=r"policy|escape"):
-        parse(line)
+        parse_rules(line)
