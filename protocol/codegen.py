@@ -1,8 +1,8 @@
 """Generates the source of walkers: Python specialised for one message, version and kinds.
 
 The generated code reads a length with plain indexing where one byte or two hold it, calls a
-function of ``protocol.steps`` only for what is rare, passes fixed-size fields with one addition,
-and has no code at all for kinds that are not wanted. What makes it safe on any bytes:
+function of ``protocol.primitives`` only for what is rare, passes fixed-size fields with one
+addition, and has no code at all for kinds that are not wanted. What makes it safe on any bytes:
 
 - the position is compared with the end before anything is sliced or emitted, after every element
   of an array, and at the end of the function;

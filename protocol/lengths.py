@@ -2,7 +2,7 @@
 
 Generated code uses ``n`` for a length or count, ``s`` for where a field starts, ``v`` for where
 its content does. The length that fits the fewest bytes is read inline, the others by
-``protocol.steps``.
+``protocol.primitives``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def count(source: Source, field: FieldSpec, flexible: bool, size: int | None = N
     source.line(f"n, = {source.unpack('>i')}(buf, {source.at()})")
     least = -1 if field.nullable else 0
     source.line(f"if n < {least}:")
-    source.line(f'    refuse_length(n, "{field.path}")')
+    source.line(f'    reject_length(n, "{field.path}")')
     elements = f"{_elements(field, size)} + " if size else ""
     source.line(f"pos += {elements}{source.ahead(4)}")
     source.landed()
@@ -77,10 +77,10 @@ def records(source: Source, field: FieldSpec, flexible: bool, wanted: bool, skip
         source.line("if n < 0:")
         if field.nullable:
             source.line("    if n < -1:")
-            source.line(f'        refuse_length(n, "{field.path}")')
+            source.line(f'        reject_length(n, "{field.path}")')
             source.line("    n = 0")
         else:
-            source.line(f'    refuse_length(n, "{field.path}")')
+            source.line(f'    reject_length(n, "{field.path}")')
     source.landed()
     start_of_records = "pos"
     if skip:
@@ -176,7 +176,7 @@ def _short(source: Source, path: str, nullable: bool, kind: Kind | None) -> None
         source.line("elif n == 65535:")
         source.line(f"    {unmoved}")
     source.line("else:")
-    source.line(f'    refuse_length(n - 65536, "{path}")')
+    source.line(f'    reject_length(n - 65536, "{path}")')
     source.landed()
     if kind is not None:
         source.check()
@@ -201,7 +201,7 @@ def _long(source: Source, path: str, nullable: bool, kind: Kind | None) -> None:
         source.line("elif n == -1:")
         source.line(f"    {unmoved}")
     source.line("else:")
-    source.line(f'    refuse_length(n, "{path}")')
+    source.line(f'    reject_length(n, "{path}")')
     source.landed()
     if kind is not None:
         source.check()

@@ -20,13 +20,12 @@ from struct import Struct
 from struct import error as StructError
 from typing import Any
 
-from protocol import steps
 from protocol.codegen import Generator
 from protocol.entities import ALL_KINDS, Kind
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.pausing import pause_point
 from protocol.prebuilt import PREBUILT
-from protocol.primitives import read_uvarint
+from protocol.primitives import compact, nullable_compact, read_uvarint, reject_length, skip_tags
 from protocol.schema import FieldSpec, StructSpec, message_spec
 from protocol.source import Source
 
@@ -41,12 +40,12 @@ _GLOBALS = {
     "ProtocolError": ProtocolError,
     "StructError": StructError,
     "TruncatedError": TruncatedError,
-    "compact": steps.compact,
-    "nullable_compact": steps.nullable_compact,
+    "compact": compact,
+    "nullable_compact": nullable_compact,
     "pause_point": pause_point,
     "read_uvarint": read_uvarint,
-    "refuse_length": steps.refuse_length,
-    "skip_tags": steps.skip_tags,
+    "reject_length": reject_length,
+    "skip_tags": skip_tags,
     "Struct": Struct,
 }
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.exchanges.state import ConnectionState
-from gateway.rules.nested import has_field
 from protocol import messages
+from protocol.messages import has_field
 
 log = logging.getLogger(__name__)
 

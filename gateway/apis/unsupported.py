@@ -8,13 +8,12 @@ from gateway.apis.records import produce_legacy
 from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
-from gateway.kafka_names import API_NAMES
 from gateway.rules.api_versions import unsupported_version
-from gateway.rules.nested import has_field, make
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header, response_header_version
-from protocol.schema import response_name
+from protocol.messages import has_field, make
+from protocol.schema import API_NAMES, response_name
 
 API_VERSIONS = 18
 PRODUCE = 0

@@ -22,7 +22,7 @@ from gateway.commands.answers import (
 from gateway.commands.client import Answer, GatewayClient
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER
-from gateway.rules.nested import element_class, has_field, make
+from protocol.messages import element_class, has_field, make
 
 SET: Final = 0
 DELETE: Final = 1

@@ -27,9 +27,9 @@ from gateway.error_codes import INVALID_REQUEST
 from gateway.names import DELIMITER
 from gateway.rules.acl_filters import Meant, meant
 from gateway.rules.acl_names import pattern_named
-from gateway.rules.nested import element_class, make
 from gateway.views.view import View
 from protocol import messages
+from protocol.messages import element_class, make
 
 MAX_TEXT: Final = 32_767
 """Bytes of a principal or host: what the versions before KIP-482 have room for."""

@@ -9,7 +9,7 @@ from typing import Any
 from gateway.decision import Denied
 from gateway.rules.asked_topics import AskedTopic
 from gateway.rules.declaration import TOPIC_ID, Topics, TopicShape
-from gateway.rules.nested import element_class, make
+from protocol.messages import element_class, make
 from protocol.pausing import paced
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.rules.declaration import Declaration
-from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
+from protocol.messages import element_class, has_field, make
 
 _RESPONSE = "ApiVersionsResponse"
 API_VERSIONS = 18

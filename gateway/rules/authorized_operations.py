@@ -13,9 +13,9 @@ from typing import Any, Final
 from gateway.acl_model import Operation, Resource, ResourceType
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
 from gateway.rules.declaration import Declaration
-from gateway.rules.nested import has_field
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
+from protocol.messages import has_field
 
 NOT_ASKED: Final = -(2**31)
 """What stands in a response where the operations were not asked for."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from gateway.decision import Denied
 from gateway.rules import item_lists, partial
 from gateway.rules.declaration import Declaration
-from gateway.rules.nested import changed, has_field, make
 from protocol import messages
+from protocol.messages import changed, has_field, make
 
 
 def error_response(

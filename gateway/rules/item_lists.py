@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.rules.declaration import Declaration, ItemShape
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.pausing import pause_point
 
 Key = TypeVar("Key", bound=Hashable)

@@ -15,8 +15,8 @@ from gateway.decision import Denied
 from gateway.rules.answered_topics import merge_topics
 from gateway.rules.asked_topics import NO_ALIASES, AskedTopic, Refusal, divide
 from gateway.rules.declaration import TOPIC_ID, Declaration, TopicShape
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.pausing import paced
 
 ACKS_NONE = 0

@@ -22,8 +22,8 @@ from gateway.error_codes import (
     UNACCEPTABLE_CREDENTIAL,
     UNSUPPORTED_SASL_MECHANISM,
 )
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.pausing import paced
 
 MIN_ITERATIONS: Final = 4_096

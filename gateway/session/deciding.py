@@ -78,7 +78,7 @@ class Deciding:
     def _written(self, exchange: Exchange, end: int, outcome: Outcome) -> Outcome:
         exchange.long = True
         if isinstance(outcome, Answer):
-            return Answer(exchange.finished(outcome.body))
+            return Answer(exchange.finish_early(outcome.body))
         if isinstance(outcome, Work):
             return Work(partial(_finished, exchange, outcome))
         if isinstance(outcome, list) and (len(outcome) > FEW_EDITS or end < self.end):
@@ -90,7 +90,7 @@ class Deciding:
 
 async def _finished(exchange: Exchange, work: Work) -> bytes:
     """What work gives, in its client's form: done along with it, and so in slices too."""
-    return exchange.finished(await work.run())
+    return exchange.finish_early(await work.run())
 
 
 class Restoring:

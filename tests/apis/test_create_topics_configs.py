@@ -9,11 +9,11 @@ import pytest
 from gateway.apis.table import APIS
 from gateway.apis.topics.create_topics import FIRST_WITH_CONFIGS, hide_configs
 from gateway.catalog.snapshot import Snapshot
-from gateway.rules.nested import element_class, has_field, make
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, has_field, make
 from tests.session.allowing import Allowing
 
 NAME = "CreateTopicsResponse"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gateway.apis.topics import create_topics_legacy
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, make
 
 
 def request(version: int, **values: object) -> bytes:

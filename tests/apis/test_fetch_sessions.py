@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.apis.records.fetch_sessions import outside_a_session, without_session
-from gateway.rules.nested import make
 from protocol import messages
+from protocol.messages import make
 
 
 @pytest.mark.parametrize("version", range(7, 16))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.apis.groups import list_groups
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 
 
 @pytest.mark.parametrize("version", range(6))

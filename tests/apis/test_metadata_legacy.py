@@ -8,9 +8,9 @@ import pytest
 
 from gateway.apis.topics import metadata_legacy
 from gateway.apis.topics import metadata_messages as metadata
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, make
 
 VERSIONS = range(4)
 LEADER_NOT_AVAILABLE, REPLICA_NOT_AVAILABLE = 5, 9

@@ -11,9 +11,9 @@ from uuid import UUID
 from gateway.changes.base.batch import Answered
 from gateway.changes.topics.create_topics import create_topics
 from gateway.changes.topics.delete_topics import delete_topics
-from gateway.rules.nested import element_class, has_field, make
 from gateway.views.view import View
 from protocol import messages
+from protocol.messages import element_class, has_field, make
 from tests.changes.fakes import FakeGateway, allowed
 
 

@@ -19,8 +19,8 @@ from gateway.commands.answers import (
     topic_of,
 )
 from gateway.commands.client import Answer
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.schema import message_versions
 
 DONE = Outcome("org:a", 0, "NONE", "")

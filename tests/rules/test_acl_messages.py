@@ -11,9 +11,9 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from gateway.rules import acl_messages
 from gateway.rules.acl_filters import Meant
-from gateway.rules.nested import element_class, make
 from gateway.views.view import View, ViewSettings
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.changes.acl_requests import acl, fields, filtering
 
 VERSIONS = (1, 2, 3)

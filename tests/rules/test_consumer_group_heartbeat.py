@@ -17,9 +17,9 @@ from gateway.rules.consumer_group_heartbeat import (
     without_names,
 )
 from gateway.rules.group_members import MAX_NAMES_KEPT
-from gateway.rules.nested import make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import make
 
 NAMES = ("a:orders", "a:orders.old", "a:users", "b:orders")
 UNKNOWN_MEMBER_ID = 25

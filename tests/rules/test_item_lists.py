@@ -11,7 +11,7 @@ import pytest
 
 from gateway.apis.table import APIS
 from gateway.decision import Denied
-from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Api
 from gateway.rules.item_lists import (
     AskedItem,
     KeptItems,
@@ -19,9 +19,9 @@ from gateway.rules.item_lists import (
     refuse_all_items,
     split_items,
 )
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, make
 from tests.rules.apis import api_named, items_of
 
 DENIED = Denied(30, "not your group", "access")

@@ -14,9 +14,9 @@ from gateway.exchanges.exchange import Refresh, Unanswerable
 from gateway.flows import Flow
 from gateway.names import LogicalName
 from gateway.policies.tree import Policies
-from gateway.rules.nested import make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import make
 from tests.session.pair import Pair, frames, request_frame, response_frame
 from tests.session.producing import batch, old_batch, produce, produced
 

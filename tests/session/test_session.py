@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from gateway.exchanges.exchange import Interlude, Refresh, Work
-from gateway.rules.nested import make
 from gateway.session.deciding import Deciding
 from gateway.session.in_flight import MAX_IN_FLIGHT
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.headers import response_header, response_header_version
+from protocol.messages import make
 from protocol.schema import api_key_of, message_spec
 from tests.session import samples
 from tests.session.pair import (

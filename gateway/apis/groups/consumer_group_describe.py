@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from gateway.apis import generic
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
-from gateway.exchanges.api import Api, declare
-from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.exchange import Api, Exchange, declare
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.authorized_operations import NOT_ASKED
 from gateway.rules.declaration import DESCRIBE, Do, ItemShape, Needs, ToldOperations
-from gateway.rules.nested import make
 from protocol import messages
+from protocol.messages import make
 from protocol.splice import Edit
 
 _MESSAGE: Final = "The group has described topic(s) that the client is not authorized to describe."

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gateway.apis import generic
-from gateway.exchanges.exchange import Exchange, Outcome
-from gateway.exchanges.kept import Kept
+from gateway.exchanges.exchange import Exchange, Kept, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.rename import RequestRenamer
 from protocol.entities import Kind

@@ -10,7 +10,7 @@ from gateway.error_codes import (
     FETCH_SESSION_TOPIC_ID_ERROR,
     INVALID_FETCH_SESSION_EPOCH,
 )
-from gateway.rules.nested import has_field
+from protocol.messages import has_field
 
 NO_SESSION_ID: Final = 0
 NO_SESSION_EPOCH: Final = -1

@@ -16,10 +16,10 @@ from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.exchanges.exchange import Exchange, Forward, Unanswerable
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow, weak_key
-from gateway.kafka_names import error_name
 from gateway.policies.tree import REQUIRE_ACKS, REQUIRE_IDEMPOTENCE, UPGRADE_ACKS
 from gateway.rules.rename import RequestRenamer
 from protocol.entities import Kind
+from protocol.schema import error_name
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 

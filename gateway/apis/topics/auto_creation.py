@@ -19,8 +19,7 @@ from gateway.apis.topics import metadata_messages as metadata
 from gateway.catalog.committed import Actor
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from gateway.exchanges.exchange import Exchange
-from gateway.exchanges.kept import Kept
+from gateway.exchanges.exchange import Exchange, Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.names import LogicalName, may_be_captured
 from gateway.rules.access import check_creation

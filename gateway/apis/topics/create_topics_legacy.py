@@ -6,8 +6,8 @@ before the topics, and v0 has no error messages.
 
 from __future__ import annotations
 
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 
 TRANSLATED_TO = 2
 """The version that is on the wire to the broker."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gateway.apis.topics.metadata_messages import FORBIDS_AUTO_CREATION, drop_brokers
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 
 TRANSLATED_TO: Final = FORBIDS_AUTO_CREATION
 """The version that is on the wire to the broker."""

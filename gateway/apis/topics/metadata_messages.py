@@ -17,9 +17,9 @@ from gateway.error_codes import (
     REPLICA_NOT_AVAILABLE,
 )
 from gateway.rules.declaration import PLACEHOLDER
-from gateway.rules.nested import changed, element_class, has_field, make
 from protocol import messages
 from protocol.kinds import Kind
+from protocol.messages import changed, element_class, has_field, make
 from protocol.primitives import compact_string, legacy_string, write_uvarint
 from protocol.splice import splice
 from protocol.walkers import Span, walker

@@ -10,10 +10,10 @@ from typing import Generic, TypeVar
 from gateway.catalog.source import CatalogUnavailable
 from gateway.changes.base.context import Context
 from gateway.decision import Denied
-from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.pausing import paced
 
 Key = TypeVar("Key", bound=Hashable)

@@ -49,9 +49,9 @@ from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
 from gateway.policies import told_text
 from gateway.policies.told import anything_set, rows
-from gateway.rules.nested import element_class, make
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.pausing import paced
 
 _INT_TYPE: Final = 3

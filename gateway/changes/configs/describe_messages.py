@@ -10,7 +10,7 @@ from gateway.changes.base.resources import DEFAULT, INHERITED, OWN
 from gateway.changes.base.virtual_configs import DOCUMENTATION
 from gateway.changes.inheritance.namespace_configs import STRING_TYPE, Default
 from gateway.decision import Denied
-from gateway.rules.nested import element_class, make
+from protocol.messages import element_class, make
 from protocol.pausing import FEW, paced
 
 

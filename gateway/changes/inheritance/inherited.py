@@ -13,7 +13,7 @@ from gateway.catalog.entities import Namespace, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.resources import INHERITED, OWN
 from gateway.names import LogicalName, parents
-from gateway.rules.nested import changed
+from protocol.messages import changed
 
 
 def inherited(snapshot: Snapshot, namespace: str) -> dict[str, str]:

@@ -26,7 +26,7 @@ from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.judge import POLICIES
-from protocol.requests import Request
+from protocol.messages import Request
 
 _METADATA: Final = 12
 _LOOKS: Final = 20

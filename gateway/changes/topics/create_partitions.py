@@ -40,8 +40,8 @@ from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
 from gateway.rules.asked_topics import twice
 from gateway.views.access import ALTER, Access
 from protocol import messages
+from protocol.messages import Request
 from protocol.pausing import eased, paced
-from protocol.requests import Request
 
 _NEWEST: Final = 3
 

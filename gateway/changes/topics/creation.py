@@ -22,11 +22,10 @@ from gateway.changes.topics.create_plan import Planned
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.rules.error_text import TextFacts, restored
-from gateway.rules.nested import changed, element_class, has_field, make
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
+from protocol.messages import Request, changed, element_class, has_field, make
 from protocol.pausing import eased, paced
-from protocol.requests import Request
 
 Answer = Denied | Mapping[str, str] | Any
 """What is said of one item: why it is refused, a namespace's own configs, or the broker's entry

@@ -17,7 +17,7 @@ from gateway.acl_model import (
 from gateway.acls.authorizer import AclFilter
 from gateway.commands.admin import Admin
 from gateway.commands.answers import Outcome
-from gateway.rules.nested import element_class, make
+from protocol.messages import element_class, make
 
 BATCH: Final = 1_000
 """ACLs, or filters, in one request."""

@@ -26,7 +26,7 @@ from gateway.commands.namespaces import (
 from gateway.commands.running import add_client_arguments, run_client
 from gateway.commands.told import Progress, print_json, say_error, table
 from gateway.names import DELIMITER, InvalidName, check_namespace, flat_prefix
-from gateway.rules.nested import make
+from protocol.messages import make
 
 _EXAMPLES = """\
 examples:

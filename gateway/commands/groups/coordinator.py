@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 from gateway.commands.client import RETRIABLE, GatewayClient
 from gateway.commands.failure import CommandError
 from gateway.config.models import Address
-from gateway.kafka_names import error_name
-from gateway.rules.nested import element_class, make
+from protocol.messages import element_class, make
+from protocol.schema import error_name
 
 _GROUP_KEY: Final = 0
 _FETCH_VERSION: Final = 7

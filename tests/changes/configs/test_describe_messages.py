@@ -16,8 +16,8 @@ from gateway.changes.configs.describe_messages import (
 )
 from gateway.changes.inheritance.namespace_configs import Default
 from gateway.decision import Denied
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.schema import message_versions
 
 VERSIONS = [v for v in message_versions("DescribeConfigsResponse") if v > 0]

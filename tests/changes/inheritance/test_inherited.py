@@ -21,8 +21,8 @@ from gateway.changes.inheritance.inherited import (
     topics_in,
 )
 from gateway.names import LogicalName
-from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
+from protocol.messages import element_class, has_field, make
 from tests.changes.fakes import World
 
 SNAPSHOT = Snapshot.of(["org:apache", "org2"]).apply(
