@@ -22,8 +22,8 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules import authorized_operations, item_lists, partial
 from gateway.rules.broker_addresses import endpoint_edits
 from gateway.rules.declaration import PLACEHOLDER
-from gateway.rules.error_response import error_response
 from gateway.rules.error_text import TextFacts, text_edits
+from gateway.rules.partial import error_response
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.rules.restore import ResponseRenamer
 from protocol.entities import Kind

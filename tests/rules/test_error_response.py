@@ -10,7 +10,7 @@ import pytest
 from gateway.apis.table import APIS
 from gateway.exchanges.exchange import Api
 from gateway.rules.declaration import Do
-from gateway.rules.error_response import error_response
+from gateway.rules.partial import error_response
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.messages import element_class, has_field, make

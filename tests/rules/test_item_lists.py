@@ -13,8 +13,8 @@ from gateway.apis.table import APIS
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Api
 from gateway.rules.item_lists import (
-    AskedItem,
     KeptItems,
+    RequestedItem,
     merge_items,
     refuse_all_items,
     split_items,
@@ -131,9 +131,9 @@ def test_what_nobody_asked_for_comes_last_and_what_is_missing_stays_out() -> Non
         items_of(DELETE_GROUPS, 2),
         2,
         (
-            AskedItem(b"a", b"a", DENIED),
-            AskedItem(b"gone", b"gone", None),
-            AskedItem(b"b", b"b", None),
+            RequestedItem(b"a", b"a", DENIED),
+            RequestedItem(b"gone", b"gone", None),
+            RequestedItem(b"b", b"b", None),
         ),
     )
     merged = merge_items(kept, messages.write(make(cls, {"results": results})))

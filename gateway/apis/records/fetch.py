@@ -31,7 +31,7 @@ from gateway.exchanges.fetched import count_partition, error_topics, fetched_flo
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape
-from gateway.rules.error_response import error_response
+from gateway.rules.partial import error_response
 from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
 from gateway.views.access import READ
 from protocol import messages

@@ -17,13 +17,13 @@ from gateway.changes.base.batch import Answered, Batch
 from gateway.changes.base.context import Context
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION
-from gateway.rules.acl_filters import Meant
 from gateway.rules.acl_messages import (
     deletion_response,
     description_error,
     description_response,
     filter_of,
 )
+from gateway.rules.acl_names import ResolvedFilter
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
@@ -56,7 +56,7 @@ async def describe_acls(context: Context, access: Access, version: int, body: by
     )
 
 
-async def _shown(access: Access, rights: AclRights, wanted: Meant) -> list[AclBinding]:
+async def _shown(access: Access, rights: AclRights, wanted: ResolvedFilter) -> list[AclBinding]:
     """The ACLs, once each, with their patterns as they are shown."""
     # All at once, before anyone changes them.
     found = dict.fromkeys(binding for one in wanted.filters for binding in access.acls(one))
@@ -103,7 +103,7 @@ class Deletions(Batch[int, Any, list[AclBinding]]):
         still_open = MAX_OPEN_FILTERS
         for number, one in enumerate(self._filters):
             wanted = filter_of(view, one)
-            if isinstance(wanted, Meant) and wanted.scans:
+            if isinstance(wanted, ResolvedFilter) and wanted.scans:
                 still_open -= 1
             if still_open < 0:
                 wanted = _TOO_MANY_FILTERS
@@ -124,7 +124,7 @@ class Deletions(Batch[int, Any, list[AclBinding]]):
             changes.append(ResourceAcls(pattern, left) if left else Removal(key_of(known)))
         return changes
 
-    def _why_not(self, wanted: Meant, name: str) -> Denied | None:
+    def _why_not(self, wanted: ResolvedFilter, name: str) -> Denied | None:
         """Why nothing that a filter names may be deleted; of one that names nothing, less is
         deleted."""
         named = wanted.patterns() if wanted.names else []
@@ -132,7 +132,7 @@ class Deletions(Batch[int, Any, list[AclBinding]]):
         return refusals[0] if refusals and all(refusals) else None
 
     def _delete(
-        self, snapshot: Snapshot, wanted: Meant, gone: dict[ResourcePattern, set[AclEntry]]
+        self, snapshot: Snapshot, wanted: ResolvedFilter, gone: dict[ResourcePattern, set[AclEntry]]
     ) -> Result:
         found: dict[ResourcePattern, frozenset[AclEntry]] = {}
         result: list[AclBinding] = []

@@ -37,7 +37,7 @@ from gateway.changes.topics.partition_limits import (
 )
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
-from gateway.rules.asked_topics import twice
+from gateway.rules.topic_entries import second_spelling
 from gateway.views.access import ALTER, Access
 from protocol import messages
 from protocol.messages import Request
@@ -132,7 +132,7 @@ def _read(batch: _Batch, counts: Mapping[str, int]) -> None:
         elif (first.count, first.assignments) == (topic.count, topic.assignments):
             batch.twins[name] = first.name
         else:
-            batch.answer(name, twice(name, first.name))
+            batch.answer(name, second_spelling(name, first.name))
 
 
 async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
