@@ -36,27 +36,20 @@ FEW: Final = 32
 Reader = Callable[[bytes, int], tuple[Any, int]]
 Writer = Callable[[BytesIO, Any], None]
 
-_READERS: Final[dict[tuple[str, bool], Reader]] = {
-    ("int32", False): readers.read_int32,
-    ("int32", True): readers.read_int32,
-    ("string", False): readers.read_legacy_string,
-    ("string", True): readers.read_compact_string,
+_PLAIN: Final[dict[tuple[str, bool], tuple[Reader, Writer]]] = {
+    ("int32", False): (readers.read_int32, writers.write_int32),
+    ("int32", True): (readers.read_int32, writers.write_int32),
+    ("string", False): (readers.read_legacy_string, writers.write_legacy_string),
+    ("string", True): (readers.read_compact_string, writers.write_compact_string),
 }
-"""What reads an element that is no struct, by its type and whether its message is flexible. There
-are no arrays of others."""
-
-_WRITERS: Final[dict[tuple[str, bool], Writer]] = {
-    ("int32", False): writers.write_int32,
-    ("int32", True): writers.write_int32,
-    ("string", False): writers.write_legacy_string,
-    ("string", True): writers.write_compact_string,
-}
+"""kio's reader and writer of an element that is no struct, by its type and whether its message is
+flexible. There are no arrays of others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """A struct with arrays: kio's class and its spec, ``end`` finds where it ends, ``parts`` are
-    the elements of its arrays of structs by attribute, ``plain`` reads those of its others."""
+    """A struct with arrays: kio's class, its spec, a walker to its ``end``, the ``parts`` that are
+    elements of its arrays of structs, by attribute, and readers of its ``plain`` arrays."""
 
     cls: Any
     spec: StructSpec
@@ -79,9 +72,9 @@ def _make(message: str, version: int, cls: Any, spec: StructSpec) -> _Part:
         if field.array and field.struct is not None
     }
     plain = {
-        field.name: _READERS[field.type, spec.flexible]
+        field.name: _PLAIN[field.type, spec.flexible][0]
         for field in spec.fields
-        if field.array and (field.type, spec.flexible) in _READERS
+        if field.array and (field.type, spec.flexible) in _PLAIN
     }
     return _Part(cls, spec, struct_walker(message, version, spec), parts, plain)
 
@@ -136,7 +129,7 @@ def write(entity: Any, out: BytesIO) -> None:
 
 @cache
 def _writer(cls: type[Entity]) -> Writer:
-    """What writes entities of a class: kio, but for long arrays."""
+    """A writer of entities of a class: kio's, but for long arrays."""
     plain = _plain_of(cls)
     names = (*_arrays_of(cls), *plain)
     at_once: Any = entity_writer(cls)
@@ -202,14 +195,14 @@ def _arrays_of(cls: type[Entity]) -> tuple[str, ...]:
 
 @cache
 def _plain_of(cls: type[Entity]) -> dict[str, Writer]:
-    """The attributes that hold other arrays, and what writes an element of each."""
+    """The attributes that hold other arrays, and the writer of an element of each."""
     hints = get_type_hints(cls)
     return {
-        field.name: _WRITERS[key]
+        field.name: _PLAIN[key][1]
         for field in fields(cls)
         if "tag" not in field.metadata
         and field_type(hints[field.name])[2]
-        and (key := (field.metadata.get("kafka_type", ""), bool(cls.__flexible__))) in _WRITERS
+        and (key := (field.metadata.get("kafka_type", ""), bool(cls.__flexible__))) in _PLAIN
     }
 
 

@@ -28,7 +28,7 @@ from protocol.pausing import may_pause, paced, pause_point
 from protocol.schema import StructSpec, field_type, message_class, message_spec
 from protocol.walkers import Walker, validator
 
-__all__ = ["Request", "build", "changed", "element_class", "has_field", "make"]
+__all__ = ["Request", "build", "changed", "element_class", "has_field", "made", "make"]
 __all__ += ["message_class", "parse", "write"]
 
 _E = TypeVar("_E", bound=Entity)
@@ -125,6 +125,11 @@ def make(cls: type, values: Mapping[str, object]) -> Any:
     """
     pause_point()  # one for each item of what may be a large message
     return build(cls, **_fitting(cls, values))
+
+
+def made(name: str, version: int, values: Mapping[str, object]) -> bytes:
+    """The body of a message, from plain values as :func:`make` takes them. Raises ProtocolError."""
+    return write(make(message_class(name, version), values))
 
 
 def changed(entity: Any, values: Mapping[str, object]) -> Any:

@@ -3,7 +3,7 @@
 ``walker(message, version, kinds)`` gives ``walk(buf, pos, end, out) -> pos``: it walks the body
 that starts at ``pos``, appends a span for each field of a wanted kind, and returns where the body
 ends, which is at most ``end`` (which is at most ``len(buf)``). Unknown tagged fields are skipped.
-It raises TruncatedError where the body goes on past ``end``, ProtocolError where it is nonsense;
+It raises TruncatedError where the body goes on past ``end``, ProtocolError where it is malformed;
 ``out`` then holds spans of what stood before. ``buf`` may hold other frames after ``end``.
 
 ``python -m protocol.walkers ProduceRequest 9 [KIND ...]`` prints the source.
@@ -93,8 +93,7 @@ def walker(
 
 @cache
 def validator(message: str, version: int, *, paced: bool = False) -> Walker:
-    """A whole walker that emits nothing, for bytes that a reader which trusts lengths and counts
-    is to follow."""
+    """A whole walker that emits nothing: it checks bytes for readers that trust lengths."""
     return walker(message, version, frozenset(), whole=True, paced=paced)
 
 
@@ -204,7 +203,7 @@ def _module(structs: dict[str, str], functions: list[list[str]], message: str) -
 
 
 def digest(source: str) -> str:
-    """What a source is known by among those compiled ahead of time."""
+    """The key of a source among those compiled ahead of time."""
     return sha256(source.encode()).hexdigest()
 
 

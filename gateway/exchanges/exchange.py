@@ -80,7 +80,7 @@ class Stream:
         raise NotImplementedError
 
     def flows(self) -> list[Flow]:
-        """The flows that something may yet be counted on."""
+        """The flows that it may still count on."""
         raise NotImplementedError
 
 
@@ -148,7 +148,7 @@ class Exchange:
         self._after = [finish, *(self._after or ())]
 
     def flows(self) -> list[Flow]:
-        """The flows that something may yet be counted on for this request."""
+        """The flows that this request may still count on."""
         found = [] if self.flow is None else [self.flow]
         found += self.others or ()
         found += [part.flow for part in self.parts or ()]

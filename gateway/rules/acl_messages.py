@@ -6,7 +6,7 @@ AclControlManager). Names are read and shown as the view has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from itertools import groupby
 from typing import Any, Final, TypeVar
@@ -27,8 +27,7 @@ from gateway.error_codes import INVALID_REQUEST
 from gateway.names import DELIMITER
 from gateway.rules.acl_names import ResolvedFilter, pattern_named, resolve_filter
 from gateway.views.view import View
-from protocol import messages
-from protocol.messages import make
+from protocol.messages import made
 
 MAX_TEXT: Final = 32_767
 """Bytes of a principal or host: what the versions before KIP-482 have room for."""
@@ -81,7 +80,7 @@ def _wrong(kind: ResourceType, pattern_type: PatternType, name: str, entry: AclE
 
 def creation_response(version: int, answers: Sequence[Denied | None]) -> bytes:
     """CreateAclsResponse: an answer for each creation, in order."""
-    return _response("CreateAcls", version, {"results": [_error(why) for why in answers]})
+    return made("CreateAclsResponse", version, {"results": [_error(why) for why in answers]})
 
 
 # -- DescribeAcls ----------------------------------------------------------------------------------
@@ -113,12 +112,12 @@ def description_response(version: int, shown: Iterable[AclBinding]) -> bytes:
         {**_pattern_fields(pattern), "acls": [_entry_fields(one.entry) for one in bindings]}
         for pattern, bindings in groupby(sorted(shown, key=_order), key=lambda one: one.pattern)
     ]
-    return _response("DescribeAcls", version, {"resources": resources})
+    return made("DescribeAclsResponse", version, {"resources": resources})
 
 
 def description_error(version: int, why: Denied) -> bytes:
     """DescribeAclsResponse with an error."""
-    return _response("DescribeAcls", version, _error(why))
+    return made("DescribeAclsResponse", version, _error(why))
 
 
 # -- DeleteAcls ------------------------------------------------------------------------------------
@@ -137,7 +136,7 @@ def deletion_response(version: int, results: Sequence[Sequence[AclBinding] | Den
         }
         for found in results
     ]
-    return _response("DeleteAcls", version, {"filter_results": filter_results})
+    return made("DeleteAclsResponse", version, {"filter_results": filter_results})
 
 
 # -- parts -----------------------------------------------------------------------------------------
@@ -177,7 +176,3 @@ def _entry_fields(entry: AclEntry) -> dict[str, object]:
 def _order(one: AclBinding) -> tuple[int, str, int, AclEntry]:
     pattern = one.pattern
     return pattern.type, pattern.name, pattern.pattern_type, one.entry
-
-
-def _response(api: str, version: int, values: Mapping[str, object]) -> bytes:
-    return messages.write(make(messages.message_class(f"{api}Response", version), values))

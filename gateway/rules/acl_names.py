@@ -34,7 +34,7 @@ _STORED: Final = (PatternType.LITERAL, PatternType.PREFIXED)
 def pattern_named(
     view: View, kind: ResourceType, pattern_type: PatternType, name: str
 ) -> ResourcePattern | Denied:
-    """The pattern that a client means. ``pattern_type`` is LITERAL or PREFIXED.
+    """The pattern that a client names. ``pattern_type`` is LITERAL or PREFIXED.
 
     Namespaces need not exist, as topics need not in Kafka, but to be spelled the legal way.
     """
@@ -73,7 +73,7 @@ def shown_pattern(view: View, pattern: ResourcePattern) -> ResourcePattern | Non
 
 
 def home_wildcard(view: View, kind: ResourceType) -> ResourcePattern | None:
-    """What LITERAL ``*`` stands for under a home; None without one."""
+    """The pattern that LITERAL ``*`` stands for under a home; None without one."""
     home = view.settings.home
     if not home or kind not in NAMESPACED:
         return None

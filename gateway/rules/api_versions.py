@@ -10,7 +10,7 @@ from typing import Any
 from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.rules.declaration import Declaration
 from protocol import messages
-from protocol.messages import changed, make
+from protocol.messages import changed, made
 
 _RESPONSE = "ApiVersionsResponse"
 API_VERSIONS = 18
@@ -69,18 +69,18 @@ def before_login(version: int, served: Any, decided: Mapping[int, Declaration]) 
                 if version > _NO_ZERO_FEATURES or getattr(each, "min_version", True)
             ]
         values["finalized_features_epoch"] = served.finalized_features_epoch
-    return _response(version, values)
+    return made(_RESPONSE, version, values)
 
 
 def refused(version: int, error_code: int) -> bytes:
     """The response to an ApiVersions request that is not valid."""
-    return _response(version, {"error_code": error_code})
+    return made(_RESPONSE, version, {"error_code": error_code})
 
 
 def unsupported_version(own: tuple[int, int] = OWN_VERSIONS) -> bytes:
     """The response to an ApiVersions request of an unknown version: version 0's form (KIP-511)."""
     entry = {"api_key": API_VERSIONS, "min_version": own[0], "max_version": own[1]}
-    return _response(0, {"error_code": UNSUPPORTED_VERSION, "api_keys": [entry]})
+    return made(_RESPONSE, 0, {"error_code": UNSUPPORTED_VERSION, "api_keys": [entry]})
 
 
 def client_software(version: int, request_body: bytes) -> tuple[str, str]:
@@ -100,10 +100,6 @@ def client_software(version: int, request_body: bytes) -> tuple[str, str]:
 
 def _values(entity: Any) -> dict[str, object]:
     return {field.name: getattr(entity, field.name) for field in fields(entity)}
-
-
-def _response(version: int, values: Mapping[str, object]) -> bytes:
-    return messages.write(make(messages.message_class(_RESPONSE, version), values))
 
 
 def _answered_here(decided: Mapping[int, Declaration]) -> list[dict[str, object]]:

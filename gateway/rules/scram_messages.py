@@ -22,8 +22,7 @@ from gateway.error_codes import (
     UNACCEPTABLE_CREDENTIAL,
     UNSUPPORTED_SASL_MECHANISM,
 )
-from protocol import messages
-from protocol.messages import make
+from protocol.messages import made
 from protocol.pausing import paced
 
 MIN_ITERATIONS: Final = 4_096
@@ -99,7 +98,7 @@ def users_of(request: Any) -> list[str]:
 def alteration_response(version: int, answers: Mapping[str, Denied | None]) -> bytes:
     """AlterUserScramCredentialsResponse: a result for each user."""
     results = [{"user": user, **_error(why)} for user, why in answers.items()]
-    return _response("AlterUserScramCredentials", version, {"results": results})
+    return made("AlterUserScramCredentialsResponse", version, {"results": results})
 
 
 def description_response(version: int, snapshot: Snapshot, users: Sequence[str]) -> bytes:
@@ -119,13 +118,13 @@ def description_response(version: int, snapshot: Snapshot, users: Sequence[str])
         return {"credential_infos": infos} if infos else _error(_unknown(user))
 
     results = [{"user": user, **values(user, times)} for user, times in times_named.items()]
-    return _response("DescribeUserScramCredentials", version, {"results": results})
+    return made("DescribeUserScramCredentialsResponse", version, {"results": results})
 
 
 def description_error(version: int, why: Denied, users: Sequence[str] = ()) -> bytes:
     """DescribeUserScramCredentialsResponse with an error, the same for each user that was named."""
     values = {"results": [{"user": user, **_error(why)} for user in users], **_error(why)}
-    return _response("DescribeUserScramCredentials", version, values)
+    return made("DescribeUserScramCredentialsResponse", version, values)
 
 
 # -- one credential --------------------------------------------------------------------------------
@@ -202,7 +201,3 @@ def _error(why: Denied | None) -> dict[str, object]:
     if why is None:
         return {"error_code": 0, "error_message": None}
     return {"error_code": why.code, "error_message": why.message}
-
-
-def _response(api: str, version: int, values: Mapping[str, object]) -> bytes:
-    return messages.write(make(messages.message_class(f"{api}Response", version), values))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from struct import Struct
 from time import monotonic
 from typing import Final
@@ -23,9 +22,8 @@ from gateway.exchanges.exchange import (
 )
 from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, slice_of, write_frame
 from gateway.exchanges.state import ConnectionState
-from gateway.flows import Flow
 from gateway.session.deciding import Deciding
-from gateway.session.in_flight import MAX_IN_FLIGHT, InFlight
+from gateway.session.in_flight import InFlight
 from gateway.session.responses import response_payload
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.headers import read_request_header
@@ -97,31 +95,6 @@ class Requests:
     def mid_request(self) -> bool:
         """Whether a request has begun to arrive and the rest of it has not."""
         return self.waiting is None and bool(self._stream_left or len(self._held))
-
-    @property
-    def saturated(self) -> bool:
-        """Whether so many requests wait that reading from the client should stop."""
-        queue = self._in_flight.queue
-        return queue is not None and len(queue) >= MAX_IN_FLIGHT
-
-    @property
-    def quiet(self) -> bool:
-        """Whether nothing is under way, so that a drain may close the connection."""
-        return not self._in_flight.queue and not self._stream_left and self.waiting is None
-
-    @property
-    def owing(self) -> bool:
-        """Whether the broker still owes a response to a request that was forwarded whole and whose
-        client wants none (acks=0)."""
-        streamed = self._streamed if self._stream_left else None
-        queue = self._in_flight.queue or ()
-        return any(exchange.swallowed and exchange is not streamed for exchange in queue)
-
-    def take_flows(self) -> Collection[Flow]:
-        """The counts since the last call; see ``ConnectionState.take_flows``."""
-        under_way = self.waiting.exchange if isinstance(self.waiting, Deciding) else self._working
-        held = [] if under_way is None else under_way.flows()
-        return self.state.take_flows((*self._in_flight.flows(), *held))
 
     def client_data(self, data: bytes) -> None:
         """Take bytes from the client. Raises ProtocolError for what no client may send."""

@@ -11,12 +11,15 @@ further requests until ``resume``; responses go on. Any ProtocolError ends the c
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gateway.apis.records import fetch
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.framing import Buffer
 from gateway.exchanges.state import ConnectionState
+from gateway.flows import Flow
 from gateway.session.deciding import Deciding, Restoring
-from gateway.session.in_flight import InFlight
+from gateway.session.in_flight import MAX_IN_FLIGHT, InFlight
 from gateway.session.requests import Requests
 from gateway.session.responses import Responses
 from gateway.views.access import Access
@@ -37,6 +40,31 @@ class Session(Requests):
     def restoring(self) -> Restoring | None:
         """A long response that is to be restored before :meth:`restored`; None: there is none."""
         return self._responses.restoring
+
+    @property
+    def saturated(self) -> bool:
+        """Whether so many requests wait that reading from the client should stop."""
+        queue = self._in_flight.queue
+        return queue is not None and len(queue) >= MAX_IN_FLIGHT
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is under way, so that a drain may close the connection."""
+        return not self._in_flight.queue and not self._stream_left and self.waiting is None
+
+    @property
+    def owing(self) -> bool:
+        """Whether the broker still owes a response to a request that was forwarded whole and whose
+        client wants none (acks=0)."""
+        streamed = self._streamed if self._stream_left else None
+        queue = self._in_flight.queue or ()
+        return any(exchange.swallowed and exchange is not streamed for exchange in queue)
+
+    def take_flows(self) -> Collection[Flow]:
+        """The counts since the last call; see ``ConnectionState.take_flows``."""
+        under_way = self.waiting.exchange if isinstance(self.waiting, Deciding) else self._working
+        held = [] if under_way is None else under_way.flows()
+        return self.state.take_flows((*self._in_flight.flows(), *held))
 
     def broker_data(self, data: bytes) -> None:
         """Take bytes from the broker. Raises ProtocolError for what no broker may send."""

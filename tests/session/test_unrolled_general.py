@@ -69,7 +69,9 @@ def pair_of(world: dict[str, Any]) -> Pair:
 def request(api: str, version: int, topics: dict[str, int]) -> bytes:
     """A request for so many partitions of each topic."""
     if api == "Produce":
-        data = {topic: [batch(2)] * count for topic, count in topics.items()}
+        data: dict[str, list[bytes | None]] = {
+            topic: [batch(2)] * count for topic, count in topics.items()
+        }
         return messages.write(produce(data, version))
     keys: dict[str | int, list[int]] = {
         int(topic) if version >= 13 else topic: list(range(count))

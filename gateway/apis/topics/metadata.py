@@ -17,9 +17,9 @@ from gateway.decision import Denied
 from gateway.exchanges.exchange import Api, Exchange, Outcome, Refresh, declare
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
-from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
 from gateway.rules.rename import Refusals, RequestRenamer
+from gateway.rules.restore import hidden_nodes
 from protocol.entities import Kind
 from protocol.pausing import eased
 from protocol.splice import Edit
