@@ -9,8 +9,12 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from bench.client import AnswerError, parse_response
-from protocol.frames import SIZE_PREFIX
-from protocol.headers import read_request_header, response_body_pos, response_header_version
+from protocol.headers import (
+    SIZE_PREFIX,
+    read_request_header,
+    response_body_pos,
+    response_header_version,
+)
 from protocol.kinds import Kind
 from protocol.messages import write
 from protocol.schema import response_name

@@ -8,8 +8,12 @@ from collections.abc import Mapping
 from typing import Any, Final, Self
 
 from bench.entities import request_frame
-from protocol.frames import SIZE_PREFIX
-from protocol.headers import read_request_header, response_body_pos, response_header_version
+from protocol.headers import (
+    SIZE_PREFIX,
+    read_request_header,
+    response_body_pos,
+    response_header_version,
+)
 from protocol.messages import parse
 from protocol.schema import response_name
 

@@ -31,8 +31,7 @@ from devkit.waiting import progress
 
 MODULES: Final = {
     "protocol/errors.py": "raised and caught by all that follow",
-    "protocol/primitives.py": "lengths: every name that is spliced",
-    "protocol/steps.py": "what walkers call for rare forms of a field",
+    "protocol/primitives.py": "lengths: every name that is spliced, and rare forms of a field",
     "protocol/prebuilt.py": "the walkers of Produce and Fetch, generated for the build",
     "protocol/splice.py": "several names in one body",
     "protocol/records.py": "the batch header of every partition produced",

@@ -24,8 +24,7 @@ from struct import error as StructError
 from typing import Any, Final
 
 from protocol.errors import ProtocolError, TruncatedError
-from protocol.primitives import read_uvarint
-from protocol.steps import compact, nullable_compact, refuse_length, skip_tags
+from protocol.primitives import compact, nullable_compact, read_uvarint, reject_length, skip_tags
 
 Span = tuple[int, int, int, Any]
 Function = Callable[[bytes, int, int, list[Span]], int]

@@ -37,12 +37,12 @@ _PIECE = re.compile(r"(-+)|(\.)|([a-zA-Z0-9]+)")
 
 
 class InvalidName(ValueError):
-    """A name that no namespace and no Kafka can hold; the text says why, for the client."""
+    """A name that is valid in no namespace and no Kafka; the text tells the client why."""
 
 
 class NoTopicHere(InvalidName):
-    """A name that is legal, and no topic's in this view: another may reach one by it, or what it
-    names is a namespace, there or not."""
+    """A legal name of no topic in this view: another view may reach one by it, or it is the name of
+    a namespace, which exists or not."""
 
 
 class LogicalName(NamedTuple):
@@ -90,7 +90,7 @@ def parents(namespace: str) -> list[str]:
 
 
 def flat_prefix(namespace: str) -> str:
-    """What the flat names of a namespace begin with: its encoded tiers and ``..``.
+    """The prefix of a namespace's flat names: its encoded tiers and ``..``.
 
     >>> flat_prefix("org:apache:v1.2")
     'org.apache.v1-.2..'
@@ -140,8 +140,7 @@ def decode(flat: str) -> LogicalName:
 
 
 def may_be_captured(topic: str) -> bool:
-    """Whether the namespace of such names that is created one day could take this name of the
-    default namespace."""
+    """Whether a namespace that is created later could capture this name of the default one."""
     return fold(topic).find(fold(END_OF_NAMESPACE)) > 0
 
 
@@ -193,7 +192,7 @@ def _read_namespace(flat: str) -> tuple[str, str] | None:
 
 
 def _read_dashes(count: int, following: str) -> tuple[str, int] | None:
-    """What a run of ``count`` dashes spells, and how many characters after it are taken."""
+    """The text that ``count`` dashes spell, and how many characters after them belong to it."""
     if following == ".":
         if count == 1:
             return ".", 1

@@ -1,13 +1,12 @@
 """Slices: long work of one request that yields to everyone else's every few milliseconds.
 
 An event loop serves one callback at a time, so a request of 100,000 names would stop every tenant
-of its worker for as long as it takes to decide. What handles requests are plain functions, called
-from callbacks and deep in one another; to interrupt them they run in a greenlet, which keeps its
-stack while others are served, and goes on where it was. It does so at the pause points
-(``protocol.pausing``) of the loops that can be long and nowhere else, so nothing is interrupted in
-the middle of a change to what connections share. A thread could be interrupted anywhere, would
-need locks around all of that, and would take the interpreter's lock for 5 ms at a time from
-callbacks that need microseconds.
+of its worker while it is decided. Handlers of requests are plain functions, deep in one another; to
+interrupt them they run in a greenlet, which keeps its stack while other requests are served. It
+pauses only at the pause points (``protocol.pausing``) of loops that can be long, so never in the
+middle of a change to what connections share. A thread could be interrupted anywhere, would need
+locks around all of that, and would take the interpreter's lock for 5 ms at a time from callbacks
+that need microseconds.
 
 All slices of a worker take turns: one in each round of its event loop, whatever the number of
 large requests.
@@ -16,16 +15,16 @@ large requests.
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator
 from contextvars import copy_context
 from functools import partial
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import Any, Final, Generic, TypeVar
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from gateway.collecting import COLLECTOR
 from protocol import pausing
 
 T = TypeVar("T")
@@ -44,8 +43,53 @@ rest have done their first slice and wait."""
 MAX_IDLE: Final = 4
 """Greenlets kept for the next work: making one takes 20 us, switching to it less than one."""
 
+NEVER: Final = 1 << 30
+
+MAX_SECONDS: Final = 60.0
+"""How long passes wait for requests that follow each other without a gap."""
+
 _idle: list[greenlet] = []
 _until = 0.0
+
+
+class Collector:
+    """Puts off Python's passes over the oldest generation of objects during large requests.
+
+    A pass looks at every object in one go: 40 ms with those of a request of 100,000 names, again
+    and again while they become more. They are in no cycles and are freed with the request, so the
+    pass waits for that, but for ``MAX_SECONDS`` at most.
+    """
+
+    def __init__(self) -> None:
+        self._held = 0
+        self._since = 0.0
+        self._usual: tuple[int, int, int] | None = None
+
+    def hold(self) -> None:
+        """A request with many objects has begun."""
+        if not self._held:
+            self._since = monotonic()
+        self._held += 1
+        if monotonic() - self._since > MAX_SECONDS:
+            self._restore()
+        elif self._usual is None and self._held == 1:
+            self._usual = gc.get_threshold()
+            gc.set_threshold(self._usual[0], self._usual[1], NEVER)
+
+    def release(self) -> None:
+        """A request that held has ended."""
+        self._held -= 1
+        if not self._held:
+            self._restore()
+
+    def _restore(self) -> None:
+        if self._usual is not None:
+            gc.set_threshold(*self._usual)
+            self._usual = None
+
+
+COLLECTOR: Final = Collector()
+"""The process has one garbage collector."""
 
 
 class Slices(Generic[T]):
@@ -97,9 +141,9 @@ class Slices(Generic[T]):
         return self._result  # type: ignore[return-value]
 
     def abandon(self) -> None:
-        """End work that is not done: what it holds is let go.
+        """End work that is not done, and free what it holds.
 
-        Whoever has begun work ends it or abandons it: nothing else frees what is on its stack.
+        Work that has begun must be ended or abandoned: nothing else frees what is on its stack.
         """
         runner, self._work = self._greenlet, None
         if runner is not None:
@@ -119,7 +163,7 @@ class Slices(Generic[T]):
             self._result = work()
         except GreenletExit:
             raise
-        except BaseException as error:  # noqa: BLE001 - it is raised to whoever wants the result
+        except BaseException as error:  # noqa: BLE001 - `result` raises it
             self._error = error
         self.done = True
 
@@ -131,7 +175,7 @@ def _runner() -> greenlet:
 
 
 def _serve() -> None:
-    """Runs one piece of work after the other, for whoever switches here."""
+    """Run one piece of work after the other, each given by a switch to this greenlet."""
     while True:
         caller = getcurrent().parent
         assert caller is not None
@@ -148,8 +192,8 @@ def _pause() -> None:
 
 
 class Turns:
-    """Whose slice is next: one in each round of the event loop, in the order of asking. ``places``
-    bounds how much work is under way together, and so the memory that it takes."""
+    """The order of slices: one in each round of the event loop, first come, first served.
+    ``places`` bounds how much work is under way together, and so its memory."""
 
     def __init__(self) -> None:
         self.places = asyncio.Semaphore(MAX_AT_ONCE)

@@ -1,4 +1,4 @@
-"""What topics a cluster has, and which id each has: name to id and id to name (KIP-516).
+"""The topics of a cluster and their ids: name to id and id to name (KIP-516).
 
 No I/O: it is filled by listings (``replace``) and, between two listings, by what passes through
 the gateway (``learn``, ``forget``). Names are the broker's (flat), UTF-8 without a length
@@ -22,19 +22,17 @@ _DELETED_LIMIT = 10_000
 class TopicIndex:
     """The topics of one cluster, as of the last listing and what was learnt since.
 
-    ``name_of`` also answers for topics that went a while ago: Kafka never reuses an id, so the
-    answer cannot be wrong, and a client that still asks by the old id gets the broker's own
-    UNKNOWN_TOPIC_ID instead of a guess. ``exists``, ``id_of`` and ``names`` know only topics
-    that are there.
+    ``name_of`` also knows topics that were deleted a while ago: Kafka never reuses an id, so the
+    name cannot be wrong, and a client that still uses the old id gets the broker's own
+    UNKNOWN_TOPIC_ID. ``exists``, ``id_of`` and ``names`` know only topics that exist.
 
     A broker's listing may lag behind what the cluster has just answered (in KRaft, brokers follow
     the metadata log each at its own pace), so what was learnt or forgotten less than
     ``settle_time`` seconds before a listing was asked for is stronger than the listing.
 
-    ``version`` grows whenever the set of names changes, and only then; what was computed from
-    the names (the matches of a regex, a listing) is good as long as it has not moved.
-    ``partitions`` is how many each topic had in the last listing, by flat name; it is replaced
-    whole when any has changed.
+    ``version`` grows when the set of names changes, and only then: what was computed from the names
+    (the matches of a regex, a listing) is valid until then. ``partitions`` are the counts of the
+    last listing, by flat name; the mapping is replaced as a whole.
     """
 
     __slots__ = (

@@ -1,8 +1,8 @@
 """Generates the source of walkers: Python specialised for one message, version and kinds.
 
 The generated code reads a length with plain indexing where one byte or two hold it, calls a
-function of ``protocol.steps`` only for what is rare, passes fixed-size fields with one addition,
-and has no code at all for kinds that are not wanted. What makes it safe on any bytes:
+function of ``protocol.primitives`` only for what is rare, passes fixed-size fields with one
+addition, and has no code at all for kinds that are not wanted. What makes it safe on any bytes:
 
 - the position is compared with the end before anything is sliced or emitted, after every element
   of an array, and at the end of the function;
@@ -14,16 +14,9 @@ and has no code at all for kinds that are not wanted. What makes it safe on any 
 from __future__ import annotations
 
 from protocol.entities import Kind, is_counted, kind_of
-from protocol.layout import (
-    FORMATS,
-    SIZES,
-    element_size,
-    fields_size,
-    least_element_size,
-)
-from protocol.lengths import bytes_field, count, records, string_field
+from protocol.layout import FORMATS, SIZES, element_size, fields_size, least_element_size
 from protocol.schema import FieldSpec, StructSpec
-from protocol.source import Source
+from protocol.source import Source, count, records, sized_field
 
 
 class Generator:
@@ -156,16 +149,14 @@ class Generator:
         elif field.struct is not None:
             self._nested(field, field.struct)
         else:
-            self._sized(field, flexible)
+            self._sized(field, flexible, field.nullable)
 
-    def _sized(self, field: FieldSpec, flexible: bool) -> None:
-        """A field that holds its own length."""
+    def _sized(self, field: FieldSpec, flexible: bool, nullable: bool) -> None:
+        """A field that is no struct, or one element of an array of them."""
         if field.type == "records":
             self.records(field, flexible, skip=True)
-        elif field.type == "string":
-            string_field(self._source, field.path, field.nullable, flexible, self._kind(field))
-        elif field.type == "bytes":
-            bytes_field(self._source, field.path, field.nullable, flexible, self._kind(field))
+        elif field.type in ("string", "bytes"):
+            sized_field(self._source, field, nullable, flexible, self._kind(field))
         else:
             self._fixed([field])
 
@@ -240,18 +231,9 @@ class Generator:
             if field.struct is not None:
                 self.struct(field.struct)
             else:
-                self._element(field, flexible)
+                self._sized(field, flexible, nullable=False)  # Kafka has no null elements
             source.settle()
             source.check()
-
-    def _element(self, field: FieldSpec, flexible: bool) -> None:
-        """One element of an array of primitives, none of which may be null."""
-        if field.type == "string":
-            string_field(self._source, field.path, False, flexible, self._kind(field))
-        elif field.type == "bytes":
-            bytes_field(self._source, field.path, False, flexible, self._kind(field))
-        else:
-            self._fixed([field])
 
     def _tagged(self, wanted: list[FieldSpec]) -> None:
         """Tagged fields, some of which hold what is wanted; the others are skipped by size."""

@@ -1,4 +1,4 @@
-"""What can be wrong with bytes that claim to be Kafka's."""
+"""Errors of bytes that are not as Kafka's protocol has them."""
 
 from __future__ import annotations
 

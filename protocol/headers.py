@@ -1,4 +1,6 @@
-"""Request and response headers.
+"""Frames, request headers and response headers.
+
+Every request and response is preceded by its size, an int32 that excludes itself.
 
 Request header 1 holds API key, version, correlation id and client id; 2 adds tagged fields.
 Response header 0 holds the correlation id; 1 adds tagged fields. The client id is a legacy
@@ -13,13 +15,21 @@ from struct import Struct
 from typing import Any, Final
 
 from protocol.errors import ProtocolError, TruncatedError
+from protocol.primitives import skip_tags
 from protocol.schema import message_class, request_name, response_name
-from protocol.steps import skip_tags
 
 API_VERSIONS: Final = 18
 _API_VERSIONS_FLEXIBLE_SINCE: Final = 3
+SIZE_PREFIX: Final = Struct(">i")
+"""Unpacks a frame's size; negative or oversized values are the caller's to reject."""
+
 _REQUEST: Final = Struct(">hhih")
 _CORRELATION_ID: Final = Struct(">i")
+
+
+def frame(*parts: bytes) -> bytes:
+    """One frame of the payload that ``parts`` make when joined."""
+    return SIZE_PREFIX.pack(sum(map(len, parts))) + b"".join(parts)
 
 
 @cache

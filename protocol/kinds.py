@@ -1,4 +1,4 @@
-"""The kinds of things that fields carry, as rules and walkers name them."""
+"""The kinds of fields, as rules and walkers name them."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ class Kind(IntEnum):
     EMBEDDED = 26
     """A whole request or response inside another (Envelope), between controllers only."""
     REPLICA_ID = 27
-    """int; who asks: -1 is a consumer, 0 and up a broker, which may see and move more."""
+    """int; the requester: -1 is a consumer, 0 and up a broker, which may see and move more."""
     PLAIN = 28
-    """Nothing a rule looks at; never emitted."""
+    """No rule looks at it; never emitted."""
 
     AUTO_CREATION = 29
     """bool; whether the topics that a Metadata request names may be created by it."""

@@ -1,9 +1,15 @@
-"""How many bytes things take on the wire: what the walkers can skip without looking."""
+"""Where fields end on the wire, by their specs: how many bytes they take, and how to pass them.
+
+What passes fields here believes lengths and counts: a ``walkers.validator`` must have passed them.
+"""
 
 from __future__ import annotations
 
+from struct import calcsize
 from typing import Final
 
+from protocol.pausing import paced
+from protocol.primitives import read_uvarint, skip_tags, write_uvarint
 from protocol.schema import FieldSpec, StructSpec
 
 FORMATS: Final = {
@@ -22,21 +28,11 @@ FORMATS: Final = {
 }
 """kio's fixed-size wire types and how ``struct`` calls them."""
 
-SIZES: Final = {
-    "bool": 1,
-    "int8": 1,
-    "int16": 2,
-    "uint16": 2,
-    "int32": 4,
-    "int64": 8,
-    "float64": 8,
-    "uuid": 16,
-    "error_code": 2,
-    "timedelta_i32": 4,
-    "timedelta_i64": 8,
-    "datetime_i64": 8,
-}
+SIZES: Final = {name: calcsize(f">{fmt}") for name, fmt in FORMATS.items()}
 """Their sizes in bytes."""
+
+FEW_PLAIN: Final = 512
+"""Elements that are no structs and that are passed, read or written between two pauses."""
 
 
 def element_size(field: FieldSpec) -> int | None:
@@ -65,17 +61,17 @@ def least_size(field: FieldSpec, flexible: bool) -> int:
         return 1 if flexible else 4
     if field.struct is not None:
         return 1 if field.nullable else least_struct_size(field.struct)
-    if field.type in SIZES:
-        return SIZES[field.type]
-    if flexible:
-        return 1
-    return 2 if field.type == "string" else 4
+    return _least_value_size(field, flexible)
 
 
 def least_element_size(field: FieldSpec, flexible: bool) -> int:
     """The fewest bytes that one element of an array field takes; at least 1."""
     if field.struct is not None:
         return max(1, least_struct_size(field.struct))
+    return _least_value_size(field, flexible)
+
+
+def _least_value_size(field: FieldSpec, flexible: bool) -> int:
     if field.type in SIZES:
         return SIZES[field.type]
     if flexible:
@@ -87,3 +83,95 @@ def least_struct_size(struct: StructSpec) -> int:
     """The fewest bytes that a struct takes."""
     size = sum(least_size(field, struct.flexible) for field in struct.fields)
     return size + 1 if struct.flexible else size
+
+
+def read_count(buf: bytes, pos: int, flexible: bool) -> tuple[int, int]:
+    """The count of an array (-1 if null), and the position after it."""
+    if flexible:
+        count, pos = read_uvarint(buf, pos, len(buf))
+        return count - 1, pos
+    return int.from_bytes(buf[pos : pos + 4], "big", signed=True), pos + 4
+
+
+def write_count(count: int, flexible: bool) -> bytes:
+    """The count of an array that is not null."""
+    return write_uvarint(count + 1) if flexible else count.to_bytes(4, "big")
+
+
+def field_end(buf: bytes, pos: int, field: FieldSpec, flexible: bool) -> int:
+    """Where the field that starts at ``pos`` ends."""
+    if field.array:
+        count, pos = read_count(buf, pos, flexible)
+        for _ in paced(range(count), FEW_PLAIN):
+            pos = _value_end(buf, pos, field, False, flexible)
+        return pos
+    return _value_end(buf, pos, field, field.nullable, flexible)
+
+
+def _value_end(buf: bytes, pos: int, field: FieldSpec, nullable: bool, flexible: bool) -> int:
+    if field.struct is not None:
+        if nullable:
+            pos += 1
+            if buf[pos - 1] > 127:
+                return pos
+        for inner in field.struct.fields:
+            pos = field_end(buf, pos, inner, flexible)
+        return skip_tags(buf, pos, len(buf)) if flexible else pos
+    if field.type in SIZES:
+        return pos + SIZES[field.type]
+    if flexible:
+        length, pos = read_uvarint(buf, pos, len(buf))
+        length -= 1
+    else:
+        size = 2 if field.type == "string" else 4
+        length = int.from_bytes(buf[pos : pos + size], "big", signed=True)
+        pos += size
+    return pos + max(length, 0)
+
+
+def without_unknown_tags(buf: bytes, spec: StructSpec) -> bytes:
+    """A body without the tagged fields that are not in ``spec``, at every depth (KIP-482).
+
+    A newer client or broker may add them anywhere. Kafka skips those that it does not know, kio
+    does not read a body that has any.
+    """
+    return _known_struct(buf, 0, spec)[0]
+
+
+def _known_struct(buf: bytes, pos: int, spec: StructSpec) -> tuple[bytes, int]:
+    """A struct without unknown tagged fields, and where the original ends; so do those below."""
+    parts: list[bytes] = []
+    for field in spec.fields:
+        part, pos = _known_field(buf, pos, field, spec.flexible)
+        parts.append(part)
+    if not spec.flexible:
+        return b"".join(parts), pos
+    known = {field.tag: field for field in spec.tagged}
+    tagged: list[bytes] = []
+    count, pos = read_uvarint(buf, pos, len(buf))
+    for _ in paced(range(count)):
+        tag, pos = read_uvarint(buf, pos, len(buf))
+        size, pos = read_uvarint(buf, pos, len(buf))
+        if tag in known:
+            content, _ = _known_field(buf, pos, known[tag], flexible=True)
+            tagged.append(write_uvarint(tag) + write_uvarint(len(content)) + content)
+        pos += size
+    return b"".join((*parts, write_uvarint(len(tagged)), *tagged)), pos
+
+
+def _known_field(buf: bytes, pos: int, field: FieldSpec, flexible: bool) -> tuple[bytes, int]:
+    start, struct = pos, field.struct
+    if struct is None:
+        pos = field_end(buf, pos, field, flexible)
+        return buf[start:pos], pos
+    count = 1
+    if field.array:
+        count, pos = read_count(buf, pos, flexible)
+    elif field.nullable:
+        pos += 1
+        count = 0 if buf[start] > 127 else 1
+    parts = [buf[start:pos]]
+    for _ in paced(range(count)):
+        part, pos = _known_struct(buf, pos, struct)
+        parts.append(part)
+    return b"".join(parts), pos

@@ -16,18 +16,15 @@ from typing import Any, Final, get_type_hints
 from kio.serial import entity_reader, entity_writer, readers, writers
 from kio.static.protocol import Entity
 
-from protocol.layout import SIZES
+from protocol.layout import FEW_PLAIN, field_end, read_count, write_count
 from protocol.pausing import paced
-from protocol.primitives import read_uvarint, write_uvarint
 from protocol.schema import (
-    FieldSpec,
     StructSpec,
     field_type,
     message_class,
     message_spec,
     struct_spec,
 )
-from protocol.steps import skip_tags
 from protocol.walkers import Walker, struct_walker
 
 SHORT: Final = 4 * 1024
@@ -36,33 +33,23 @@ SHORT: Final = 4 * 1024
 FEW: Final = 32
 """Elements of an array that kio writes in one go."""
 
-FEW_PLAIN: Final = 512
-"""The same of elements that are no structs; so many are read or written between two pauses."""
-
 Reader = Callable[[bytes, int], tuple[Any, int]]
 Writer = Callable[[BytesIO, Any], None]
 
-_READERS: Final[dict[tuple[str, bool], Reader]] = {
-    ("int32", False): readers.read_int32,
-    ("int32", True): readers.read_int32,
-    ("string", False): readers.read_legacy_string,
-    ("string", True): readers.read_compact_string,
+_PLAIN: Final[dict[tuple[str, bool], tuple[Reader, Writer]]] = {
+    ("int32", False): (readers.read_int32, writers.write_int32),
+    ("int32", True): (readers.read_int32, writers.write_int32),
+    ("string", False): (readers.read_legacy_string, writers.write_legacy_string),
+    ("string", True): (readers.read_compact_string, writers.write_compact_string),
 }
-"""What reads an element that is no struct, by its type and whether its message is flexible. There
-are no arrays of others."""
-
-_WRITERS: Final[dict[tuple[str, bool], Writer]] = {
-    ("int32", False): writers.write_int32,
-    ("int32", True): writers.write_int32,
-    ("string", False): writers.write_legacy_string,
-    ("string", True): writers.write_compact_string,
-}
+"""kio's reader and writer of an element that is no struct, by its type and whether its message is
+flexible. There are no arrays of others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """A struct with arrays: kio's class and its spec, ``end`` finds where it ends, ``parts`` are
-    the elements of its arrays of structs by attribute, ``plain`` reads those of its others."""
+    """A struct with arrays: kio's class, its spec, a walker to its ``end``, the ``parts`` that are
+    elements of its arrays of structs, by attribute, and readers of its ``plain`` arrays."""
 
     cls: Any
     spec: StructSpec
@@ -85,9 +72,9 @@ def _make(message: str, version: int, cls: Any, spec: StructSpec) -> _Part:
         if field.array and field.struct is not None
     }
     plain = {
-        field.name: _READERS[field.type, spec.flexible]
+        field.name: _PLAIN[field.type, spec.flexible][0]
         for field in spec.fields
-        if field.array and (field.type, spec.flexible) in _READERS
+        if field.array and (field.type, spec.flexible) in _PLAIN
     }
     return _Part(cls, spec, struct_walker(message, version, spec), parts, plain)
 
@@ -110,10 +97,10 @@ def _read(part: _Part, buf: bytes, pos: int) -> tuple[Any, int]:
         start = pos
         element, read_plain = part.parts.get(field.name), part.plain.get(field.name)
         if element is None and read_plain is None:
-            pos = _after(buf, pos, field, flexible)
+            pos = field_end(buf, pos, field, flexible)
             rest.append(buf[start:pos])
             continue
-        count, pos = _count(buf, pos, flexible)
+        count, pos = read_count(buf, pos, flexible)
         if count < 0:
             rest.append(buf[start:pos])
             continue
@@ -128,7 +115,7 @@ def _read(part: _Part, buf: bytes, pos: int) -> tuple[Any, int]:
                 found.append(value)
                 pos += size
         arrays[field.name] = tuple(found)
-        rest.append(_counted(0, flexible))
+        rest.append(write_count(0, flexible))
     rest.append(buf[pos:end])
     outer, _ = entity_reader(part.cls)(b"".join(rest), 0)
     return replace(outer, **arrays), end
@@ -142,14 +129,14 @@ def write(entity: Any, out: BytesIO) -> None:
 
 @cache
 def _writer(cls: type[Entity]) -> Writer:
-    """What writes entities of a class: kio, but for long arrays."""
+    """A writer of entities of a class: kio's, but for long arrays."""
     plain = _plain_of(cls)
     names = (*_arrays_of(cls), *plain)
     at_once: Any = entity_writer(cls)
     if not names:
         return at_once  # type: ignore[no-any-return]
     flexible = bool(cls.__flexible__)
-    where = _Places(cls, names)
+    spec = struct_spec(cls)
 
     def write_entity(out: BytesIO, entity: Any) -> None:
         arrays = {name: getattr(entity, name) for name in names}
@@ -159,13 +146,13 @@ def _writer(cls: type[Entity]) -> Writer:
         outer = BytesIO()
         at_once(outer, replace(entity, **{name: () for name, array in arrays.items() if array}))
         rest, done = outer.getvalue(), 0
-        for name, place in where.of(rest).items():
+        for name, place in _array_starts(rest, spec, names).items():
             array = arrays[name]
             if not array:
                 continue
-            empty = _counted(0, flexible)
+            empty = write_count(0, flexible)
             out.write(rest[done:place])
-            out.write(_counted(len(array), flexible))
+            out.write(write_count(len(array), flexible))
             write_plain = plain.get(name)
             if write_plain is None:
                 element_class: Any = type(array[0])
@@ -208,73 +195,24 @@ def _arrays_of(cls: type[Entity]) -> tuple[str, ...]:
 
 @cache
 def _plain_of(cls: type[Entity]) -> dict[str, Writer]:
-    """The attributes that hold other arrays, and what writes an element of each."""
+    """The attributes that hold other arrays, and the writer of an element of each."""
     hints = get_type_hints(cls)
     return {
-        field.name: _WRITERS[key]
+        field.name: _PLAIN[key][1]
         for field in fields(cls)
         if "tag" not in field.metadata
         and field_type(hints[field.name])[2]
-        and (key := (field.metadata.get("kafka_type", ""), bool(cls.__flexible__))) in _WRITERS
+        and (key := (field.metadata.get("kafka_type", ""), bool(cls.__flexible__))) in _PLAIN
     }
 
 
-class _Places:
-    """Where the arrays of one class stand in an entity that has been written with empty ones (or
-    nulls) for those that are long."""
-
-    def __init__(self, cls: type[Entity], names: Collection[str]) -> None:
-        self._spec = struct_spec(cls)
-        self._names = frozenset(names)
-
-    def of(self, buf: bytes) -> dict[str, int]:
-        """The position of each, in order."""
-        found: dict[str, int] = {}
-        pos = 0
-        for field in self._spec.fields:
-            if field.name in self._names:
-                found[field.name] = pos
-            pos = _after(buf, pos, field, self._spec.flexible)
-        return found
-
-
-def _after(buf: bytes, pos: int, field: FieldSpec, flexible: bool) -> int:
-    """Where a field ends."""
-    if field.array:
-        count, pos = _count(buf, pos, flexible)
-        for _ in paced(range(count), FEW_PLAIN):
-            pos = _after_one(buf, pos, field, False, flexible)
-        return pos
-    return _after_one(buf, pos, field, field.nullable, flexible)
-
-
-def _after_one(buf: bytes, pos: int, field: FieldSpec, nullable: bool, flexible: bool) -> int:
-    if field.struct is not None:
-        if nullable:
-            pos += 1
-            if buf[pos - 1] > 127:
-                return pos
-        for inner in field.struct.fields:
-            pos = _after(buf, pos, inner, flexible)
-        return skip_tags(buf, pos, len(buf)) if flexible else pos
-    if field.type in SIZES:
-        return pos + SIZES[field.type]
-    if flexible:
-        length, pos = read_uvarint(buf, pos, len(buf))
-        length -= 1
-    else:
-        size = 2 if field.type == "string" else 4
-        length = int.from_bytes(buf[pos : pos + size], "big", signed=True)
-        pos += size
-    return pos + max(length, 0)
-
-
-def _count(buf: bytes, pos: int, flexible: bool) -> tuple[int, int]:
-    if flexible:
-        count, pos = read_uvarint(buf, pos, len(buf))
-        return count - 1, pos
-    return int.from_bytes(buf[pos : pos + 4], "big", signed=True), pos + 4
-
-
-def _counted(count: int, flexible: bool) -> bytes:
-    return write_uvarint(count + 1) if flexible else count.to_bytes(4, "big")
+def _array_starts(buf: bytes, spec: StructSpec, names: Collection[str]) -> dict[str, int]:
+    """Where these arrays stand, in order, in an entity that was written with empty ones (or nulls)
+    for those that are long."""
+    found: dict[str, int] = {}
+    pos = 0
+    for field in spec.fields:
+        if field.name in names:
+            found[field.name] = pos
+        pos = field_end(buf, pos, field, spec.flexible)
+    return found

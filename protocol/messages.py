@@ -1,13 +1,15 @@
 """Whole messages as kio's entities, for the cold path: tens of times slower than walking.
 
-kio's own errors do not leave this module: bytes that it cannot read are a ProtocolError.
+kio's own errors do not leave this module: bytes that it cannot read are a ProtocolError. ``make``
+fits one set of plain values to every version of a message, ``Request`` is a whole request of them.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, replace
+from enum import IntEnum
 from functools import cache, partial
 from io import BytesIO
 from struct import error as StructError
@@ -21,30 +23,26 @@ from kio.static.protocol import Entity
 
 from protocol import long_messages
 from protocol.errors import ProtocolError
-from protocol.pausing import may_pause
+from protocol.layout import without_unknown_tags
+from protocol.pausing import may_pause, paced, pause_point
 from protocol.schema import StructSpec, field_type, message_class, message_spec
-from protocol.unknown_tags import without_unknown_tags
 from protocol.walkers import Walker, validator
 
-__all__ = ["build", "message_class", "parse", "write"]
+__all__ = ["Request", "build", "changed", "element_class", "has_field", "made", "make"]
+__all__ += ["message_class", "parse", "write"]
 
 _E = TypeVar("_E", bound=Entity)
 
 _ZEROS: Final[Mapping[str, object]] = {
+    **dict.fromkeys(("int8", "int16", "uint16", "int32", "int64"), 0),
+    **dict.fromkeys(("timedelta_i32", "timedelta_i64"), datetime.timedelta()),
     "bool": False,
     "bytes": b"",
     "datetime_i64": TZAware.parse(datetime.datetime.fromtimestamp(0, datetime.UTC)),
     "error_code": ErrorCode.none,
     "float64": 0.0,
-    "int8": 0,
-    "int16": 0,
-    "int32": 0,
-    "int64": 0,
     "records": Records(b""),
     "string": "",
-    "timedelta_i32": datetime.timedelta(),
-    "timedelta_i64": datetime.timedelta(),
-    "uint16": 0,
     "uuid": None,
 }
 
@@ -105,6 +103,86 @@ def build(cls: type[_E], **values: object) -> _E:
     that ``cls`` does not have.
     """
     return cls(**{**_zeros(cls), **values})
+
+
+def has_field(cls: type, attribute: str) -> bool:
+    """Whether this version of a message (or of a struct in it) has the field."""
+    return attribute in _field_types(cls)
+
+
+def element_class(cls: type, attribute: str) -> type:
+    """The class of the elements of an array field (nullable or not), or of a nested entity."""
+    return _field_types(cls)[attribute].cls
+
+
+def make(cls: type, values: Mapping[str, object]) -> Any:
+    """An entity of ``cls`` from plain values by kio's field names.
+
+    Structs are entities or mappings, arrays are sequences of them. A field that this version does
+    not have is left out, null becomes the zero of a field that is not nullable, a plain number
+    becomes an error code where the field holds one, and a field without a value gets its default,
+    else a zero.
+    """
+    pause_point()  # one for each item of what may be a large message
+    return build(cls, **_fitting(cls, values))
+
+
+def made(name: str, version: int, values: Mapping[str, object]) -> bytes:
+    """The body of a message, from plain values as :func:`make` takes them. Raises ProtocolError."""
+    return write(make(message_class(name, version), values))
+
+
+def changed(entity: Any, values: Mapping[str, object]) -> Any:
+    """``entity`` with other ``values``, fitted to its version as ``make`` does."""
+    pause_point()
+    return replace(entity, **_fitting(type(entity), values))
+
+
+class Request(NamedTuple):
+    """A request of the gateway's own, one description for all versions.
+
+    ``name`` is Kafka's (``MetadataRequest``), ``at_most`` the newest version whose meaning the
+    caller knows. ``values`` are what :func:`make` takes, or give that for a version.
+    """
+
+    name: str
+    at_most: int
+    values: Mapping[str, object] | Callable[[int], Mapping[str, object]]
+
+    def entity(self, version: int) -> Any:
+        """The request in one version. Raises ProtocolError if Kafka has no such version."""
+        values = self.values(version) if callable(self.values) else self.values
+        return make(message_class(self.name, version), values)
+
+
+class _FieldType(NamedTuple):
+    """The type of a field's value, or of its elements, and whether the field is nullable."""
+
+    cls: type
+    nullable: bool
+
+
+@cache
+def _field_types(cls: Any) -> Mapping[str, _FieldType]:
+    hints = get_type_hints(cls)
+    return {each.name: _FieldType(*field_type(hints[each.name])[:2]) for each in fields(cls)}
+
+
+def _fitting(cls: type, values: Mapping[str, object]) -> dict[str, Any]:
+    types = _field_types(cls)
+    return {
+        name: _value(types[name].cls, value)
+        for name, value in values.items()
+        if name in types and (value is not None or types[name].nullable)
+    }
+
+
+def _value(cls: Any, value: object) -> object:
+    if isinstance(value, Mapping):
+        return make(cls, value)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
+        return tuple(_value(cls, element) for element in paced(value))
+    return cls(value) if type(value) is int and issubclass(cls, IntEnum) else value
 
 
 def _read(reader: _Reader, body: bytes) -> Any:

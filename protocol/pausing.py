@@ -1,11 +1,9 @@
 """Pause points: where long work over a large message may be interrupted, and others served.
 
-What loops over the items of a message calls :func:`pause_point` now and then. It does nothing
-unless whoever runs the work has set what is to happen (``gateway.slices`` does, on the cold path);
-so the same functions serve small messages in one go and large ones in slices.
-
-Whatever else is done while work pauses may change what connections share: a live view of it is
-copied before it is looped over with pauses.
+Loops over the items of a message call :func:`pause_point` now and then. It does nothing unless
+``gateway.slices`` has set a function to call; so the same code serves small messages in one go and
+large ones in slices. State that connections share may change during a pause: a live view of it is
+copied before a loop with pauses.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ _pause: Callable[[], None] | None = None
 
 
 def on_pause(pause: Callable[[], None] | None) -> None:
-    """Let every pause point call this from now on; None: nothing."""
+    """Let every pause point call this from now on; None: none does anything."""
     global _pause
     _pause = pause
 
@@ -75,7 +73,7 @@ def in_order(texts: Iterable[str]) -> list[str]:
 
 
 def let_go(items: list[T]) -> None:
-    """Empty a list, whose items may be many and nobody else's: freeing each takes a while, too."""
+    """Empty a list that holds the last references to many items: freeing them takes time, too."""
     while len(items) > MANY:
         pause_point()
         del items[-MANY:]

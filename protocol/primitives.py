@@ -3,18 +3,27 @@
 "Legacy" is how messages without tagged fields write a length (int16 for strings, int32 for
 bytes and arrays; -1 is null), "compact" how flexible ones do (KIP-482: an unsigned varint of
 the length + 1; 0 is null).
+
+Generated walkers call ``reject_length``, ``compact``, ``nullable_compact`` and ``skip_tags`` for
+what they do not handle inline; ``path`` names the field in error messages. Like the walkers these
+read ``buf[:end]`` only as far as lengths go: the caller checks the returned position against
+``end`` before it slices or emits.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NoReturn
 
 from protocol.errors import ProtocolError, TruncatedError
+from protocol.pausing import pause_point
 
 MAX_INT16: Final = 0x7FFF
 MAX_INT32: Final = 0x7FFFFFFF
 MAX_ONE_BYTE_LENGTH: Final = 0x7E
 """The longest string that has a compact length of one byte."""
+
+PAUSE_MASK: Final = 1023
+"""``skip_tags`` has a pause point at each count of fields left that has none of these bits."""
 
 _ONE_BYTE: Final = [bytes((value,)) for value in range(0x80)]
 
@@ -75,3 +84,40 @@ def compact_string(value: bytes | None) -> bytes:
     size = len(value)
     length = _ONE_BYTE[size + 1] if size <= MAX_ONE_BYTE_LENGTH else write_uvarint(size + 1)
     return length + value
+
+
+def reject_length(length: int, path: str) -> NoReturn:
+    """Raise ProtocolError for a legacy length that is negative, and no null or none allowed."""
+    raise ProtocolError(f"{path} has a length of {length}")
+
+
+def compact(buf: bytes, pos: int, end: int, path: str) -> tuple[int, int]:
+    """Read the compact length of a field that may not be null: (length, position after it)."""
+    value, pos = read_uvarint(buf, pos, end)
+    if not value:
+        raise ProtocolError(f"{path} is null")
+    return value - 1, pos
+
+
+def nullable_compact(buf: bytes, pos: int, end: int, path: str) -> tuple[int, int]:
+    """Read the compact length of a field that may be null (then -1): (length, position after)."""
+    value, pos = read_uvarint(buf, pos, end)
+    return value - 1, pos
+
+
+def skip_tags(buf: bytes, pos: int, end: int) -> int:
+    """Skip the tagged fields that start at ``pos`` with their count; returns where they end.
+
+    Raises TruncatedError if that is not before ``end``.
+    """
+    count, pos = read_uvarint(buf, pos, end)
+    while count:
+        if not count & PAUSE_MASK:
+            pause_point()
+        _, pos = read_uvarint(buf, pos, end)
+        size, pos = read_uvarint(buf, pos, end)
+        pos += size
+        if pos > end:
+            raise TruncatedError("the bytes end inside a tagged field")
+        count -= 1
+    return pos

@@ -1,4 +1,4 @@
-"""Record batch headers (magic 2): what can be told of a batch without touching its records.
+"""Record batch headers (magic 2), read without touching the records.
 
 Layout: KIP-98 and https://kafka.apache.org/documentation/#recordbatch; all integers big-endian.
 """
@@ -38,12 +38,12 @@ def batch_facts(buf: bytes, start: int, end: int) -> BatchFacts | None:
 
 
 def walk_batches(buf: bytes, start: int, stop: int, end: int) -> tuple[int, int, int]:
-    """Look at the headers of the batches from ``start`` on, as far as they have arrived (``stop``),
-    in records that go on to ``end``.
+    """Read the headers of the batches from ``start`` on, as far as they have arrived (``stop``), in
+    records that go on to ``end``.
 
-    Returns where the next header begins (``end``: there is none), and how many records and batches
-    of magic 2 there were, without those that only mark the ends of transactions. What a fetch cut
-    off at its end is not counted: clients do not read it either.
+    Returns where the next header begins (``end``: there is none), and the numbers of records and
+    batches of magic 2, without control batches. A batch that a fetch cut off at its end is not
+    counted: clients do not read it either.
     """
     records = batches = 0
     last = stop - BATCH_HEADER_SIZE

@@ -1,29 +1,32 @@
-"""Message specs, read off kio's generated dataclasses: kio is the schema, nothing is copied.
+"""Message specs and names, read off kio's generated classes: kio is the schema, nothing is copied.
 
 Messages go by Kafka's names ("ProduceRequest", "ConsumerProtocolSubscription"), fields by kio's
-(snake case). A version's module is loaded when it is first asked for, which takes milliseconds.
+(snake case). A version's module is loaded at first use, which takes milliseconds.
 """
 
 from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, make_dataclass
 from functools import cache
 from typing import Any, Final, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from kio.index import load_entity_schema
+from kio.schema.errors import ErrorCode as ErrorCode
 from kio.schema.index import LoadableEntityType, api_key_map, schema_name_map
 from kio.static.constants import EntityType
 from kio.static.protocol import Entity
 
 from protocol.errors import ProtocolError
-from protocol.legacy import LEGACY_MESSAGES
 
 Nominal = Literal["", "TopicName", "GroupId", "TransactionalId", "BrokerId"]
 """What kio knows of a field beyond its wire type."""
 
 _NOMINALS: Final = frozenset(get_args(Nominal))
+
+UNKNOWN: Final = "(unknown)"
+"""The name of an API key or error code that Kafka does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,36 @@ _NAMES: Final[Mapping[tuple[int, LoadableEntityType], str]] = {
     for name, (kio_name, kind) in _MESSAGES.items()
     if kio_name in _API_KEYS
 }
+API_NAMES: Final[Mapping[int, str]] = {
+    key: _NAMES[key, EntityType.request].removesuffix("Request") for key in api_key_map
+}
+"""API key -> Kafka's name of the API ("Produce")."""
+
+ERROR_NAMES: Final[Mapping[int, str]] = {int(code): code.name.upper() for code in ErrorCode}
+
+_FIRST_CREATE_TOPICS: Final = 2
+"""The first version that kio has: Kafka 4 no longer serves earlier ones, but old clients send them.
+The request v1 has the layout of v2, v0 lacks ``validate_only``; the response v0 has name and error
+code only, v1 adds the error message and v2 the throttle time (Kafka 3.9's CreateTopicsRequest.json
+and CreateTopicsResponse.json)."""
+
+_WITHOUT: Final[Mapping[tuple[str, int], frozenset[str]]] = {
+    ("CreateTopicsRequest", 0): frozenset({"validate_only"}),
+    ("CreateTopicsRequest", 1): frozenset(),
+    ("CreateTopicsResponse", 0): frozenset({"throttle_time", "error_message"}),
+    ("CreateTopicsResponse", 1): frozenset({"throttle_time"}),
+}
+"""The fields of ``_FIRST_CREATE_TOPICS`` that a message of an earlier version lacks."""
+
+
+def api_name(api_key: int) -> str:
+    """``Produce`` for 0, :data:`UNKNOWN` for a key that Kafka does not have."""
+    return API_NAMES.get(api_key, UNKNOWN)
+
+
+def error_name(code: int) -> str:
+    """``UNKNOWN_TOPIC_OR_PARTITION`` for 3, :data:`UNKNOWN` for a code that Kafka does not have."""
+    return ERROR_NAMES.get(code, UNKNOWN)
 
 
 def message_names() -> tuple[str, ...]:
@@ -100,15 +133,14 @@ def message_names() -> tuple[str, ...]:
 
 def message_versions(name: str) -> tuple[int, ...]:
     """The versions that ``name`` has, ascending. Raises ProtocolError for an unknown name."""
-    legacy = {version for message, version in LEGACY_MESSAGES if message == name}
-    return tuple(sorted(legacy | set(schema_name_map[_find(name)[0]])))
+    earlier = {version for message, version in _WITHOUT if message == name}
+    return tuple(sorted(earlier | set(schema_name_map[_find(name)[0]])))
 
 
 def message_class(name: str, version: int) -> type[Entity]:
     """kio's class for a message. Raises ProtocolError if there is no such message or version."""
-    legacy = LEGACY_MESSAGES.get((name, version))
-    if legacy is not None:
-        return legacy
+    if (name, version) in _WITHOUT:
+        return _create_topics_class(name, version)
     kio_name, kind = _find(name)
     if version not in schema_name_map[kio_name]:
         raise ProtocolError(f"{name} has no version {version}")
@@ -155,6 +187,34 @@ def field_type(annotation: object) -> tuple[Any, bool, bool]:
     return inner, nullable, False
 
 
+@cache
+def _create_topics_class(name: str, version: int) -> type[Entity]:
+    later: Any = message_class(name, _FIRST_CREATE_TOPICS)
+    cls: type[Entity] = _earlier(later, version, _WITHOUT[name, version])
+    return cls
+
+
+def _earlier(cls: Any, version: int, without: frozenset[str]) -> Any:
+    """kio's ``cls`` as it is in a version that kio lacks: ``without`` some fields, at any depth."""
+    hints = get_type_hints(cls)
+    specs: list[tuple[str, Any, Any]] = []
+    for each in fields(cls):
+        if each.name in without:
+            continue
+        annotation = hints[each.name]
+        inner, _, array = field_type(annotation)
+        if array and is_dataclass(inner):
+            element: Any = _earlier(inner, version, without)
+            annotation = tuple.__class_getitem__((element, ...))
+        default = {} if each.default is MISSING else {"default": each.default}
+        specs.append((each.name, annotation, field(metadata=each.metadata, **default)))
+    known = ("__type__", "__flexible__", "__api_key__", "__header_schema__")
+    namespace = {"__version__": version, **{name: getattr(cls, name) for name in known}}
+    return make_dataclass(
+        cls.__name__, specs, namespace=namespace, frozen=True, slots=True, kw_only=True
+    )
+
+
 def _find(name: str) -> tuple[str, LoadableEntityType]:
     found = _MESSAGES.get(name)
     if found is None:
@@ -171,7 +231,7 @@ def _name(api_key: int, kind: LoadableEntityType) -> str:
 
 def _struct(cls: type[Entity], path: str) -> StructSpec:
     hints = get_type_hints(cls)
-    specs = [_field(field, hints[field.name], path) for field in fields(cls)]
+    specs = [_field(each, hints[each.name], path) for each in fields(cls)]
     return StructSpec(
         flexible=cls.__flexible__,
         fields=tuple(spec for spec in specs if spec.tag is None),
@@ -179,21 +239,21 @@ def _struct(cls: type[Entity], path: str) -> StructSpec:
     )
 
 
-def _field(field: Field[Any], annotation: object, parent: str) -> FieldSpec:
+def _field(of: Field[Any], annotation: object, parent: str) -> FieldSpec:
     inner, nullable, array = field_type(annotation)
-    path = f"{parent}.{field.name}" if parent else field.name
+    path = f"{parent}.{of.name}" if parent else of.name
     is_struct = is_dataclass(inner)
-    wire_type = "struct" if is_struct else field.metadata["kafka_type"]
+    wire_type = "struct" if is_struct else of.metadata["kafka_type"]
     # kio says None where these hold zero or -1; on the wire they are as long as any.
     has_null = nullable and (array or wire_type not in ("uuid", "datetime_i64"))
     nominal = inner.__name__ if inner.__name__ in _NOMINALS else ""
     return FieldSpec(
-        name=field.name,
+        name=of.name,
         path=path,
         type=wire_type,
         nullable=has_null,
         array=array,
-        tag=field.metadata.get("tag"),
+        tag=of.metadata.get("tag"),
         nominal=cast(Nominal, nominal),
         struct=_struct(inner, path) if is_struct else None,
     )

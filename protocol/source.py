@@ -1,7 +1,12 @@
-"""The text of one generated function: lines, indentation, and where in the bytes it stands.
+"""The text of one generated function: lines, indentation, and its position in the bytes.
 
 The position in generated code is ``pos`` plus a distance known while generating, so that a run of
 fixed-size fields costs one addition, which the next length's own addition often takes in.
+
+The functions below ``Source`` generate the reading of fields that begin with their length, the hot
+lines of every walker. Generated code uses ``n`` for a length or count, ``s`` for where a field
+starts, ``v`` for where its content does. The length that fits the fewest bytes is read inline, the
+others by ``protocol.primitives``.
 """
 
 from __future__ import annotations
@@ -11,6 +16,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from protocol.kinds import Kind
+from protocol.schema import FieldSpec
 
 PAUSE_MASK: Final = 127
 """A paced loop pauses at each index that has none of these bits."""
@@ -118,3 +124,185 @@ class Source:
             "    except (IndexError, StructError):",
             "        raise TruncatedError(EARLY) from None",
         ]
+
+
+def sized_field(
+    source: Source, field: FieldSpec, nullable: bool, flexible: bool, kind: Kind | None
+) -> None:
+    """A string or bytes field, or an element of an array of them; emitted as ``kind`` if given."""
+    if flexible:
+        _compact(source, field.path, nullable, kind)
+    else:
+        _legacy(source, field, nullable, kind)
+
+
+def count(source: Source, field: FieldSpec, flexible: bool, size: int | None = None) -> None:
+    """The count of an array into ``n`` (-1 if null), ``pos`` after it; or, if the ``size`` of an
+    element is given, past the whole array, with ``n`` undefined."""
+    if flexible:
+        _compact_count(source, field, size)
+        return
+    source.line(f"n, = {source.unpack('>i')}(buf, {source.at()})")
+    least = -1 if field.nullable else 0
+    source.line(f"if n < {least}:")
+    source.line(f'    reject_length(n, "{field.path}")')
+    elements = f"{_elements(field, size)} + " if size else ""
+    source.line(f"pos += {elements}{source.ahead(4)}")
+    source.landed()
+
+
+def _compact_count(source: Source, field: FieldSpec, size: int | None) -> None:
+    here = source.at()
+    nullable = field.nullable
+    source.line(f"n = buf[{here}]")
+    source.line("if n < 128:" if nullable and size is None else "if 0 < n < 128:")
+    source.line("    n -= 1")
+    with_size = f"n * {size} + " if size else ""
+    source.line(f"    pos += {with_size}{source.ahead(1)}")
+    source.line("else:")
+    reader = "nullable_compact" if nullable else "compact"
+    source.line(f'    n, pos = {reader}(buf, {here}, {source.end}, "{field.path}")')
+    if size:
+        source.line(f"    pos += {_elements(field, size)}")
+    source.landed()
+
+
+def records(source: Source, field: FieldSpec, flexible: bool, wanted: bool, skip: bool) -> None:
+    """A records field: its length, emitted if ``wanted``, and its bytes too if ``skip``.
+
+    Batches are long, so lengths of two and three bytes are read inline too.
+    """
+    source.line(f"s = {source.at()}")
+    if flexible:
+        _compact_records_length(source, field)
+    else:
+        source.line(f"n, = {source.unpack('>i')}(buf, s)")
+        source.line("pos = s + 4")
+        source.line("if n < 0:")
+        if field.nullable:
+            source.line("    if n < -1:")
+            source.line(f'        reject_length(n, "{field.path}")')
+            source.line("    n = 0")
+        else:
+            source.line(f'    reject_length(n, "{field.path}")')
+    source.landed()
+    start_of_records = "pos"
+    if skip:
+        if wanted:
+            source.line("v = pos")
+            start_of_records = "v"
+        source.line("pos += n")
+    if wanted:
+        source.check()
+        source.emit(Kind.RECORDS, "s", start_of_records, "n")
+
+
+def _compact_records_length(source: Source, field: FieldSpec) -> None:
+    for line in (
+        "n = buf[s]",
+        "pos = s + 1",
+        "if n > 127:",
+        "    b = buf[pos]",
+        "    if b < 128:",
+        "        n += b - 1 << 7",
+        "        pos += 1",
+        "    else:",
+        "        c = buf[pos + 1]",
+        "        if c < 128:",
+        "            n += (b - 129 << 7) + (c << 14)",
+        "            pos += 2",
+        "        else:",
+        f"            n, pos = read_uvarint(buf, s, {source.end})",
+        "if n:",
+        "    n -= 1",
+    ):
+        source.line(line)
+    if not field.nullable:
+        source.line("else:")
+        source.line(f'    raise ProtocolError("{field.path} is null")')
+
+
+def _compact(source: Source, path: str, nullable: bool, kind: Kind | None) -> None:
+    if kind is None:
+        _skip_compact(source, path, nullable)
+        return
+    reader = "nullable_compact" if nullable else "compact"
+    source.line(f"s = {source.at()}")
+    source.line("n = buf[s]")
+    source.line("if 0 < n < 128:")
+    source.line("    v = s + 1")
+    source.line("    pos = s + n")
+    if nullable:
+        source.line("elif not n:")
+        source.line("    n = -1")
+        source.line("    pos = s + 1")
+    source.line("else:")
+    source.line(f'    n, v = {reader}(buf, s, {source.end}, "{path}")')
+    source.line("    pos = v + n if n >= 0 else v" if nullable else "    pos = v + n")
+    source.landed()
+    source.check()
+    source.emit(kind, "s", "pos", "buf[v:pos] if n >= 0 else None" if nullable else "buf[v:pos]")
+
+
+def _skip_compact(source: Source, path: str, nullable: bool) -> None:
+    here = source.at()
+    source.line(f"n = buf[{here}]")
+    if nullable:
+        source.line("if n < 128:")
+        source.line(f"    pos += {_sum('(n or 1)', source.ahead())}")
+        source.line("else:")
+        source.line(f'    n, pos = nullable_compact(buf, {here}, {source.end}, "{path}")')
+        source.line("    if n > 0:")
+        source.line("        pos += n")
+    else:
+        source.line("if 0 < n < 128:")
+        source.line(f"    pos += {_sum('n', source.ahead())}")
+        source.line("else:")
+        source.line(f'    n, pos = compact(buf, {here}, {source.end}, "{path}")')
+        source.line("    pos += n")
+    source.landed()
+
+
+def _legacy(source: Source, field: FieldSpec, nullable: bool, kind: Kind | None) -> None:
+    """A string with an int16 length, for which two plain indexings are faster than
+    ``unpack_from``, or bytes with an int32 length."""
+    short, size = field.type == "string", 2 if field.type == "string" else 4
+    start = source.at()
+    if kind is not None:
+        source.line(f"s = {start}")
+        start = "s"
+    if short:
+        second = "s + 1" if kind is not None else source.at(1)
+        source.line(f"n = buf[{start}] << 8 | buf[{second}]")
+    else:
+        source.line(f"n, = {source.unpack('>i')}(buf, {start})")
+    moved = f"pos += n + {source.ahead(size)}"
+    unmoved = f"pos += {source.ahead(size)}"
+    if kind is not None:
+        source.line(f"v = s + {size}")
+        moved, unmoved = "pos = v + n", "pos = v"
+    some, null, length = "n >= 0", "n == -1", "n"
+    if short:
+        some, null, length = "n < 32768", "n == 65535", "n - 65536"
+    source.line(f"if {some}:")
+    source.line(f"    {moved}")
+    if nullable:
+        source.line(f"elif {null}:")
+        source.line(f"    {unmoved}")
+    source.line("else:")
+    source.line(f'    reject_length({length}, "{field.path}")')
+    source.landed()
+    if kind is not None:
+        source.check()
+        source.emit(
+            kind, "s", "pos", f"buf[v:pos] if {some} else None" if nullable else "buf[v:pos]"
+        )
+
+
+def _sum(term: str, ahead: int) -> str:
+    return f"{term} + {ahead}" if ahead else term
+
+
+def _elements(field: FieldSpec, size: int) -> str:
+    count = "max(n, 0)" if field.nullable else "n"
+    return count if size == 1 else f"{count} * {size}"

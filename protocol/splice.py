@@ -1,4 +1,4 @@
-"""Splice: a body with some of its fields replaced and every enclosing size made right.
+"""Splice: a body with some of its fields replaced and every enclosing size corrected.
 
 Replacing a string changes no other length in a Kafka body, except the sizes of the tagged
 fields around it; frames are the caller's.

@@ -3,7 +3,7 @@
 ``walker(message, version, kinds)`` gives ``walk(buf, pos, end, out) -> pos``: it walks the body
 that starts at ``pos``, appends a span for each field of a wanted kind, and returns where the body
 ends, which is at most ``end`` (which is at most ``len(buf)``). Unknown tagged fields are skipped.
-It raises TruncatedError where the body goes on past ``end``, ProtocolError where it is nonsense;
+It raises TruncatedError where the body goes on past ``end``, ProtocolError where it is malformed;
 ``out`` then holds spans of what stood before. ``buf`` may hold other frames after ``end``.
 
 ``python -m protocol.walkers ProduceRequest 9 [KIND ...]`` prints the source.
@@ -20,13 +20,12 @@ from struct import Struct
 from struct import error as StructError
 from typing import Any
 
-from protocol import steps
 from protocol.codegen import Generator
 from protocol.entities import ALL_KINDS, Kind
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.pausing import pause_point
 from protocol.prebuilt import PREBUILT
-from protocol.primitives import read_uvarint
+from protocol.primitives import compact, nullable_compact, read_uvarint, reject_length, skip_tags
 from protocol.schema import FieldSpec, StructSpec, message_spec
 from protocol.source import Source
 
@@ -41,12 +40,12 @@ _GLOBALS = {
     "ProtocolError": ProtocolError,
     "StructError": StructError,
     "TruncatedError": TruncatedError,
-    "compact": steps.compact,
-    "nullable_compact": steps.nullable_compact,
+    "compact": compact,
+    "nullable_compact": nullable_compact,
     "pause_point": pause_point,
     "read_uvarint": read_uvarint,
-    "refuse_length": steps.refuse_length,
-    "skip_tags": steps.skip_tags,
+    "reject_length": reject_length,
+    "skip_tags": skip_tags,
     "Struct": Struct,
 }
 
@@ -94,8 +93,7 @@ def walker(
 
 @cache
 def validator(message: str, version: int, *, paced: bool = False) -> Walker:
-    """A whole walker that emits nothing, for bytes that a reader which trusts lengths and counts
-    is to follow."""
+    """A whole walker that emits nothing: it checks bytes for readers that trust lengths."""
     return walker(message, version, frozenset(), whole=True, paced=paced)
 
 
@@ -205,7 +203,7 @@ def _module(structs: dict[str, str], functions: list[list[str]], message: str) -
 
 
 def digest(source: str) -> str:
-    """What a source is known by among those compiled ahead of time."""
+    """The key of a source among those compiled ahead of time."""
     return sha256(source.encode()).hexdigest()
 
 

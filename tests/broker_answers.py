@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from protocol import messages
-from protocol.requests import Request
+from protocol.messages import Request
 
 
 def read_request(request: Request, version: int | None = None) -> Any:

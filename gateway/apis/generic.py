@@ -29,11 +29,11 @@ from gateway.rules import authorized_operations, item_lists, partial
 from gateway.rules.asked_topics import NO_ALIASES
 from gateway.rules.broker_addresses import endpoint_edits
 from gateway.rules.declaration import PLACEHOLDER
-from gateway.rules.error_response import error_response
 from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.item_lists import Key
+from gateway.rules.partial import error_response
 from gateway.rules.rename import Refusals, RequestRenamer
-from gateway.rules.restore import ResponseRenamer
+from gateway.rules.restore import ResponseRenamer, endpoint_edits
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.pausing import eased, let_go
@@ -132,7 +132,7 @@ def restore(
         let_go(spans)
         return renamer.edits
     edits = renamer.edits + endpoint_edits(spans, state.addresses, plan.flexible)
-    facts = TextFacts(renamer.told, state.view, exchange.spelled or {})
+    facts = TextFacts(renamer.in_text, state.view, exchange.spelled or {})
     edits += text_edits(spans, plan.flexible, facts)
     edits.sort()
     sized = [(span[1], span[2], span[3]) for span in eased(spans) if span[0] == SIZED]

@@ -27,6 +27,8 @@ from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header, response_header_version
 from protocol.schema import response_name
+from gateway.apis.records import fetch, produce
+from gateway.exchanges.exchange import APIS, Plan
 
 __all__ = ["APIS", "PLANS", "any_plan", "plan_of", "prepare", "unsupported"]
 

@@ -18,7 +18,7 @@ from gateway.audit.fields import (
     Kind,
 )
 from gateway.flows import Denial, FlowSource
-from gateway.kafka_names import api_name, error_name
+from protocol.schema import api_name, error_name
 
 # CloudEvents: no control characters, surrogates or noncharacters in an attribute.
 _NOT_IN_ATTRIBUTES: Final = re.compile(

@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol, TypeAlias
 from gateway.acl_model import ANY_USER
 from gateway.error_codes import ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED
 from gateway.identity import Identity
-from gateway.rules.nested import make
 from protocol import messages
+from protocol.messages import make
 from protocol.walkers import validator
 
 

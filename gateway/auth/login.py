@@ -31,8 +31,7 @@ from gateway.identity import Identity
 from gateway.rules import api_versions
 from gateway.rules.api_versions import API_VERSIONS
 from protocol.errors import ProtocolError
-from protocol.frames import frame
-from protocol.headers import read_request_header, response_header, response_header_version
+from protocol.headers import frame, read_request_header, response_header, response_header_version
 from protocol.schema import api_key_of
 
 MIN_REQUEST: Final = 10

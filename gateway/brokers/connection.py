@@ -27,7 +27,7 @@ from gateway.brokers.messages import (
 from gateway.brokers.security import SESSION_USE, BrokerSecurity
 from protocol import messages
 from protocol.errors import ProtocolError
-from protocol.requests import Request
+from protocol.messages import Request
 from protocol.schema import api_key_of, message_versions
 
 __all__ = ["BrokerConnection", "BrokerError", "NotSpoken"]

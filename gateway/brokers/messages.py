@@ -7,10 +7,14 @@ from typing import Any, Final, Protocol
 
 from protocol import messages
 from protocol.errors import ProtocolError
-from protocol.frames import frame
-from protocol.headers import request_header_version, response_body_pos, response_header_version
+from protocol.headers import (
+    frame,
+    request_header_version,
+    response_body_pos,
+    response_header_version,
+)
+from protocol.messages import Request
 from protocol.primitives import legacy_string
-from protocol.requests import Request
 from protocol.schema import api_key_of, response_name
 
 CLIENT_ID: Final = "kafka-namespace-gateway"

@@ -15,8 +15,8 @@ from gateway.catalog.kafka_connections import ANSWER_SECONDS, PARTITION, Address
 from gateway.catalog.partition import Fetched, LogError, OffsetOutOfRange
 from gateway.catalog.record_batches import batches, salvaged
 from gateway.catalog.records import Headers, Record
-from gateway.kafka_names import error_name
-from protocol.requests import Request
+from protocol.messages import Request
+from protocol.schema import error_name
 
 FETCH_BYTES: Final = 256 * 1024
 """At most so much in one fetch (a larger batch comes alone): 20 ms of work for the event loop."""

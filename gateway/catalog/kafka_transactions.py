@@ -19,8 +19,8 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.kafka_connections import PARTITION, Address, Connections, produce_request
 from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
 from gateway.catalog.records import Record
-from gateway.kafka_names import error_name
-from protocol.requests import Request
+from protocol.messages import Request
+from protocol.schema import error_name
 
 TRANSACTION_SECONDS: Final = 10.0
 """After which the broker aborts a transaction whose writer is gone."""

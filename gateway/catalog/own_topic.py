@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
-from protocol.requests import Request
+from protocol.messages import Request
 
 BROKER_DEFAULT: Final = -1
 """In place of a number of partitions or replicas."""

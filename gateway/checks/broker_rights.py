@@ -12,7 +12,7 @@ from gateway.acl_model import Operation
 from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.catalog_topic import CATALOG_TOPIC
 from gateway.config.errors import Key, Problem
-from protocol.requests import Request
+from protocol.messages import Request
 
 CLIENTS_KEY: Final[Key] = ("clusters", 0, "security")
 OWN_KEY: Final[Key] = ("catalog", "security")

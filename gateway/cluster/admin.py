@@ -14,7 +14,7 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from protocol import messages
-from protocol.requests import Request
+from protocol.messages import Request
 from protocol.schema import api_key_of, response_name
 
 MAX_CONNECTIONS: Final = 4

@@ -1,21 +1,24 @@
-"""One request on its way to the broker and back, and what a handler may say of it."""
+"""An API with its handlers, one request on its way to the broker and back, and its outcomes."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
 from gateway.exchanges.formats import Format
 from gateway.exchanges.framing import Buffer
-from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
 from gateway.rules.declaration import Declaration
 from protocol.errors import ProtocolError
 from protocol.records import BatchFacts
 from protocol.splice import Edit
+
+
+class Kept:
+    """What a handler keeps of a request until its response comes: a class of each API's own."""
 
 
 class Plan(Format):
@@ -46,9 +49,9 @@ class Plan(Format):
 
 
 class Part:
-    """One partition's share of a Produce request: topic and ``index``, what its batch holds (None:
-    what cannot be told, or was not taken), and how many ``bytes`` count on ``flow`` and not on that
-    of the topic named first."""
+    """One partition of a Produce request: topic and ``index``, what its batch holds (None: unknown,
+    or the broker rejected it), and how many ``bytes`` count on ``flow`` and not on that of the
+    topic named first."""
 
     __slots__ = ("bytes", "facts", "flat", "flow", "index")
 
@@ -77,7 +80,7 @@ class Stream:
         raise NotImplementedError
 
     def flows(self) -> list[Flow]:
-        """The flows that something may yet be counted on."""
+        """The flows that it may still count on."""
         raise NotImplementedError
 
 
@@ -89,16 +92,15 @@ class Exchange:
     ``spelled_ids`` maps the broker's topic ids to those that it used. A Fetch names topics in one
     way only, so either stands in ``spelled`` there.
     ``answer`` is a whole frame that the gateway made itself; ``silent`` requests have no
-    response (acks=0). A Produce request that was ``upgraded`` is sent on with acks=all; the
+    response (acks=0). A Produce request that was ``upgraded`` is forwarded with acks=all; the
     response to a ``swallowed`` one, which was acks=0, is not for the client. A response that
     ``streams`` may pass in pieces; ``stream`` walks it then, and puts the topics of ``extra``
     (count, bytes) before the broker's; each restored name makes it ``name_change`` bytes longer.
-    ``refreshed`` says that the request is decided again after a refresh. A ``long`` request was
-    decided in slices, and so its response is restored, however short that is itself.
-    ``kept`` is what its handler keeps of the request for the response.
+    A ``refreshed`` request is decided again after a refresh. A ``long`` request was decided in
+    slices, and its response is restored in slices too, however short it is.
     ``flow`` is that of the topic named first, ``others`` are those of the rest. ``facts`` is what a
     Produce request's one batch holds, ``parts`` stand for it where there are several: both are
-    counted once the broker has taken them.
+    counted once the broker has accepted them.
     Times are of the monotonic clock, in seconds; ``size`` is the request frame's, in bytes.
     """
 
@@ -146,7 +148,7 @@ class Exchange:
         self._after = [finish, *(self._after or ())]
 
     def flows(self) -> list[Flow]:
-        """The flows that something may yet be counted on for this request."""
+        """The flows that this request may still count on."""
         found = [] if self.flow is None else [self.flow]
         found += self.others or ()
         found += [part.flow for part in self.parts or ()]
@@ -165,28 +167,28 @@ class Exchange:
             body = step(body)
         return body
 
-    def finished(self, body: bytes) -> bytes:
-        """The same, for good: nothing is left for :meth:`finish` to do."""
+    def finish_early(self, body: bytes) -> bytes:
+        """The same; :meth:`finish` then leaves the body as it is."""
         body = self.finish(body)
         self._after = None
         return body
 
 
 class Unanswerable(ProtocolError):
-    """A request that is legal, and that no answer fits now: the connection ends instead, and the
-    client comes back. The text says why."""
+    """A legal request that the gateway cannot answer now: the connection ends, and the client
+    connects again. The text says why."""
 
 
 class Refresh(Enum):
-    """What must be read anew before a request can be decided."""
+    """What the gateway must read again before it can decide a request."""
 
     TOPICS = "topics"
     CATALOG = "catalog"
 
 
 class Forward:
-    """Send ``body`` (flat names, whole) instead, at ``plan``'s version; or the ``pieces`` of one
-    that is too long to be joined."""
+    """Send ``body`` (flat names, whole) in place of the client's, at ``plan``'s version; or the
+    ``pieces`` of one that is too long to be joined."""
 
     __slots__ = ("body", "pieces", "plan")
 
@@ -198,16 +200,16 @@ class Forward:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Do not ask the broker; ``body`` is the response body (logical names) before ``finish``."""
+    """Respond without the broker; ``body`` is in logical names, before ``finish``."""
 
     body: bytes
 
 
 class Work:
-    """Something that the gateway does itself, over connections of its own, before it answers.
+    """A request that the gateway carries out itself, over connections of its own.
 
     ``run`` gives the response body (the client's names) before ``finish``. Requests behind it
-    wait, as they do for a broker that takes its time.
+    wait, as they do for a slow broker.
     """
 
     __slots__ = ("run",)
@@ -217,10 +219,9 @@ class Work:
 
 
 class Interlude:
-    """Something that the gateway says to the broker itself, between two requests of the client.
+    """Requests of the gateway's own to the broker, between two requests of the client.
 
-    ``run`` does it, with :meth:`gateway.session.session.Session.ask`. Requests that come meanwhile
-    wait.
+    ``run`` sends them, with :meth:`gateway.session.session.Session.ask`; the client's wait.
     """
 
     __slots__ = ("run",)
@@ -236,5 +237,30 @@ RequestHandler = Callable[[ConnectionState, Exchange, bytes, int, int], Outcome]
 """(connection, exchange, buffer, body start, body end) -> outcome. May raise ProtocolError."""
 
 ResponseHandler = Callable[[ConnectionState, Exchange, bytes, int, int], list[Edit] | bytes | None]
-"""The same for a response; edits of the buffer, or the whole new body (logical names). None: it
-answers a request of the gateway's own, and the client gets nothing."""
+"""The same for a response: edits of the buffer, or the whole new body (logical names). None: the
+response is to a request of the gateway's own, and the client gets nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Api(Declaration):
+    """One API as ``gateway.apis`` declares it; ``gateway.apis.generic`` handles it where it has no
+    handler of its own."""
+
+    request: RequestHandler | None = None
+    response: ResponseHandler | None = None
+
+
+APIS: Final[dict[int, Api]] = {}
+"""Every API that the gateway serves, by key; ``gateway.apis`` fills it.
+
+Any other is not advertised in ApiVersions and is answered UNSUPPORTED_VERSION, or the connection is
+closed where Kafka has no answer for it.
+"""
+
+
+def declare(api: Api) -> Api:
+    """Serve this API. Raises ValueError if it is declared already."""
+    if api.key in APIS:
+        raise ValueError(f"{api.name} is declared twice")
+    APIS[api.key] = api
+    return api

@@ -1,11 +1,10 @@
-"""A Fetch response on its way through: heads are walked as they arrive, and of records only the
-headers of their batches, which tell how many there are.
+"""A Fetch response that passes in pieces: heads are walked as they arrive, and of records only the
+headers of their batches, which hold their number.
 
-Unit by unit (the head of the response, of each topic, of each partition, and what follows the
-records) the walker looks at what has arrived; what it has passed is written on, so that nothing
-larger than one unit is ever kept. Names are restored in place. The frame's size stands before
-everything: its change is known from the topic count, because all names change by the same
-length (the handler collects the response otherwise).
+The walker goes unit by unit (the head of the response, of each topic, of each partition, and what
+follows the records) and writes on what it has passed, so nothing larger than one unit is held.
+Names are restored in place. The frame's size stands first: its change is known from the topic
+count, because all names change by the same length (else the handler collects the response).
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ SESSION_ID: Final = int(Kind.SESSION_ID)
 COUNT: Final = int(Kind.COUNT)
 RECORDS: Final = int(Kind.RECORDS)
 
-NOT_ASKED: Final = "Fetch response names a topic that was not asked for"
+NOT_ASKED: Final = "Fetch response names a topic that was not requested"
 
 LAST_BY_NAME: Final = 12
 """The last version of Fetch that names topics; later ones have topic ids (KIP-516)."""
 
 UNIT_LIMIT: Final = 1024 * 1024
-"""Bytes: no head of a topic or partition is longer (the aborted transactions stand in it)."""
+"""The most bytes of the head of a topic or partition (with its aborted transactions)."""
 
 
 class Stage(IntEnum):
-    """What comes next in the response."""
+    """The next unit of the response."""
 
     PREFIX = 0
     TOPIC_HEAD = 1
@@ -175,7 +174,7 @@ class FetchStream(Stream):
         return self._stage is Stage.DONE
 
     def flows(self) -> list[Flow]:
-        """The flows that something may yet be counted on."""
+        """The flows that it may still count on."""
         return [topic.flow for topic in self._fetched]
 
     def _walk(self, buf: bytes, at: int, end: int, spans: list[Span]) -> int:
@@ -192,7 +191,7 @@ class FetchStream(Stream):
         return segments.tail(buf, at, end, spans)
 
     def _advance(self, spans: list[Span]) -> None:
-        """Note what the unit said and move on to the next one."""
+        """Record the unit and move on to the next one."""
         stage = self._stage
         if stage is Stage.PARTITION_HEAD:
             self._partition(spans)

@@ -1,4 +1,4 @@
-"""What Fetch responses bring: counted by topic; and what they would be with other names."""
+"""Fetch responses: their topics are counted, and their size with other names is computed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protocol.walkers import Span
 
 
 class FetchedTopic:
-    """What a response has brought of one topic, to be counted once all of it has passed."""
+    """The counts of one topic of a response, added to its flow once all of it has passed."""
 
     __slots__ = ("batches", "bytes", "flow", "partitions", "records")
 
@@ -35,7 +35,7 @@ def fetched_flow(state: ConnectionState, exchange: Exchange, flat: bytes) -> Flo
 
 
 def count_partition(exchange: Exchange, flow: Flow, buf: bytes, start: int, size: int) -> None:
-    """Count a partition of a response that is here as a whole; its records begin at ``start``."""
+    """Count a partition of a whole response; its records begin at ``start``."""
     flow.partitions += 1
     if size <= 0:
         return

@@ -1,4 +1,4 @@
-"""Formats: how one API at one version stands on the wire, and how it is walked, worked out once."""
+"""Formats: how one API at one version stands on the wire, and the walkers for it, made once."""
 
 from __future__ import annotations
 
@@ -10,59 +10,31 @@ from protocol.headers import request_header_version, response_header_version
 from protocol.schema import message_spec
 from protocol.walkers import Segments, Walker, segments, walker
 
-REQUEST_KINDS = frozenset(
+_NAMING: Final = frozenset(
     {
-        Kind.TOPIC_NAME,
-        Kind.TOPIC_ID,
-        Kind.GROUP_ID,
-        Kind.TRANSACTIONAL_ID,
-        Kind.KEY_TYPE,
-        Kind.COORDINATOR_KEY,
-        Kind.RESOURCE_TYPE,
-        Kind.RESOURCE_NAME,
-        Kind.PROTOCOL_TYPE,
-        Kind.SUBSCRIPTION,
-        Kind.ASSIGNMENT,
-        Kind.REPLICA_ID,
-        Kind.SESSION_ID,
-        Kind.SESSION_EPOCH,
-        Kind.MAX_BYTES,
-        Kind.ACKS,
-        Kind.RECORDS,
-        Kind.AUTO_CREATION,
+        *(Kind.TOPIC_NAME, Kind.TOPIC_ID, Kind.GROUP_ID, Kind.TRANSACTIONAL_ID),
+        *(Kind.COORDINATOR_KEY, Kind.RESOURCE_TYPE, Kind.RESOURCE_NAME),
+        *(Kind.PROTOCOL_TYPE, Kind.SUBSCRIPTION, Kind.ASSIGNMENT, Kind.SESSION_ID),
     }
 )
 
-RESPONSE_KINDS = frozenset(
-    {
-        Kind.TOPIC_NAME,
-        Kind.TOPIC_ID,
-        Kind.GROUP_ID,
-        Kind.TRANSACTIONAL_ID,
-        Kind.COORDINATOR_KEY,
-        Kind.RESOURCE_TYPE,
-        Kind.RESOURCE_NAME,
-        Kind.PROTOCOL_TYPE,
-        Kind.SUBSCRIPTION,
-        Kind.ASSIGNMENT,
-        Kind.SESSION_ID,
-        Kind.ENDPOINT_NODE,
-        Kind.HOST,
-        Kind.PORT,
-        Kind.ERROR_CODE,
-        Kind.ERROR_TEXT,
-        Kind.REGEX,
-        Kind.SIZED,
-    }
-)
+REQUEST_KINDS: Final = _NAMING | {
+    *(Kind.KEY_TYPE, Kind.REPLICA_ID, Kind.SESSION_EPOCH, Kind.MAX_BYTES),
+    *(Kind.ACKS, Kind.RECORDS, Kind.AUTO_CREATION),
+}
 
-FETCH_RESPONSE_KINDS = frozenset(
+RESPONSE_KINDS: Final = _NAMING | {
+    *(Kind.ENDPOINT_NODE, Kind.HOST, Kind.PORT),
+    *(Kind.ERROR_CODE, Kind.ERROR_TEXT, Kind.REGEX, Kind.SIZED),
+}
+
+FETCH_RESPONSE_KINDS: Final = frozenset(
     {Kind.TOPIC_NAME, Kind.TOPIC_ID, Kind.SESSION_ID, Kind.ERROR_CODE, Kind.RECORDS}
 )
 
 
 def response_kinds(name: str) -> frozenset[Kind]:
-    """What is looked for in the responses of an API."""
+    """The kinds of fields that are walked for in the responses of an API."""
     return FETCH_RESPONSE_KINDS if name == "Fetch" else RESPONSE_KINDS
 
 
@@ -125,9 +97,9 @@ class Format:
             self.response_segments = segments(response, version, kinds)
 
     def long_request_walk(self) -> Walker:
-        """What walks a request that is too long for one go."""
+        """The paced walker, for requests that are too long for one go."""
         return walker(f"{self.name}Request", self.version, REQUEST_KINDS, whole=True, paced=True)
 
     def long_response_walk(self) -> Walker:
-        """What walks a response that is too long for one go."""
+        """The paced walker, for responses that are too long for one go."""
         return walker(f"{self.name}Response", self.version, self._response_kinds, paced=True)

@@ -18,18 +18,18 @@ SMALL: Final = 16 * 1024
 """Slices up to this many bytes are copied; longer ones are passed on as views."""
 
 LONG: Final = 1024 * 1024
-"""What is to be longer is collected where it need not be copied once it is whole: 100 MiB take
-50 ms to copy."""
+"""Longer frames are collected in memory that need not be copied once it is whole: copying 100 MiB
+takes 50 ms."""
 
 JOINED: Final = 256 * 1024
 """Bytes that are joined in one go."""
 
 ALL: Final = 1 << 62
-"""Wanted by whoever will take the held bytes without waiting for more."""
+"""``wanted`` of a caller that takes the held bytes itself, without waiting for more."""
 
 
 class Held:
-    """What has arrived of something that is not whole yet.
+    """The bytes of a frame that has not wholly arrived.
 
     ``wanted`` is how many bytes make it worth another look, counted from the first held one.
     Growing costs no more than the bytes added, however small the pieces.
@@ -139,5 +139,5 @@ def pieces_of(buf: bytes, start: int, end: int, edits: Sequence[Edit]) -> list[B
 
 
 def bad_size(what: str, size: int, least: int, most: int) -> str:
-    """Why a frame's size is refused."""
+    """Why a frame's size is rejected."""
     return f"a {what} of {size} bytes is not between {least} and {most} bytes"

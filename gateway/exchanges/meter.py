@@ -54,7 +54,7 @@ def count_exchanges(done: Iterable[Exchange], now: float) -> None:
 
 
 def _count_batch(flow: Flow, facts: BatchFacts) -> None:
-    """Count a batch that a broker took."""
+    """Count a batch that a broker accepted."""
     flow.batches += 1
     flow.records += facts[0]
     if facts[1]:
@@ -64,8 +64,8 @@ def _count_batch(flow: Flow, facts: BatchFacts) -> None:
 
 
 def _count_late(flow: Flow, broker: float, own: float) -> None:
-    """Count a request one of whose times, squared, is beyond what its histogram has had yet. The
-    broker's may be counted already: it comes first."""
+    """Count a request one of whose times, squared, is beyond the end of its histogram. The broker's
+    may be counted already: it comes first."""
     index = int(broker * broker).bit_length()
     if index >= len(flow.broker_us):
         _count_at(flow.broker_us, index)
@@ -73,7 +73,7 @@ def _count_late(flow: Flow, broker: float, own: float) -> None:
 
 
 def _count_at(buckets: list[int], index: int) -> None:
-    """Count one in a histogram, which grows as far as it has to."""
+    """Count one in a histogram, which grows to the index."""
     index = min(index, _LAST)
     buckets.extend([0] * (index + 1 - len(buckets)))
     buckets[index] += 1

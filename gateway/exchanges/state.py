@@ -1,4 +1,4 @@
-"""What a connection holds between requests; rules and handlers read it."""
+"""The state of a connection between requests; rules and handlers read it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from gateway.virtual_brokers import ListenerAddresses
 from protocol.splice import Edit
 
 MAX_FLOWS: Final = 1_000
-"""Flows per connection between two collections; further topics are counted as none."""
+"""Flows per connection between two collections; further topics are counted under no topic."""
 
 EARLIER_FLOWS: Final = 100
 """Flows put aside per connection between two collections, when its client id changes."""
 
 DENIED_REMEMBERED: Final = 100
-"""Denied names per connection that are logged once; with more of them they are logged again."""
+"""Denied names that a connection remembers to log each once; with more it starts afresh."""
 
 PRODUCED_REMEMBERED: Final = 10_000
-"""Topics per connection of which it is remembered how they were called when produced to."""
+"""Topics per connection whose name is remembered when they are produced to."""
 
 SESSIONS_PER_CONNECTION: Final = 16
-"""Java's client keeps one per broker connection; whoever opens more loses the oldest."""
+"""Java's client keeps one per broker connection; a client that opens more loses the oldest."""
 
 
 class FetchSession:
@@ -55,10 +55,9 @@ class ConnectionState:
     an idle connection stays small.
 
     ``access`` is what its ``identity`` may do in its ``view``, from ``host`` (an IP address).
-    ``fetch_sessions`` holds the sessions given to this connection, by id. ``spelled`` is how
-    this client spelled the topics it subscribed to, for the assignments that come later.
-    ``produced`` is how it called the topics it produced to (flat name to a name or topic id, and
-    the broker's id of the topic).
+    ``fetch_sessions`` holds the sessions given to this connection, by id. ``spelled`` maps the
+    topics that this client subscribed to to its spelling, for later assignments. ``produced`` maps
+    flat names of topics to the name or topic id that it produced under, and the broker's id.
     ``reauth`` is a re-authentication under way (KIP-368). ``ask_broker`` sends a request of the
     gateway's own while the client's wait, where the client's login passes through.
     ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
@@ -107,10 +106,8 @@ class ConnectionState:
         self.reauth: Reauthentication | PassThroughReauthentication | None = None
 
     def note_client_id(self, client_id: bytes | None) -> None:
-        """Count from here on under this client id (it comes with every request).
-
-        A client that changes it all the time is counted under the last one noted.
-        """
+        """Count from here on under this client id; of a client that changes it all the time, under
+        the last of ``EARLIER_FLOWS``."""
         if client_id == self._client_id or len(self.earlier or ()) >= EARLIER_FLOWS:
             return
         self._client_id = client_id
@@ -122,7 +119,7 @@ class ConnectionState:
         self._become(replace(self.source, software_name=name, software_version=version))
 
     def _become(self, source: FlowSource) -> None:
-        """A flow belongs to one source, so what was counted so far is put aside."""
+        """Count for another source; the flows so far are put aside, since a flow belongs to one."""
         self.source = source
         if self.flows:
             self.earlier = [*(self.earlier or ()), *self.flows.values()]
@@ -152,9 +149,9 @@ class ConnectionState:
     ) -> bytes | None:
         """The flat name behind a client's topic id at these bytes of a request.
 
-        ``asked`` is told the broker's own id and the client's, ``edits`` to put the one for the
-        other. None: the view may not see it, ``operation`` is not allowed on it, or it was asked
-        for under another id before.
+        Adds the broker's own id and the client's to ``asked``, and to ``edits`` the replacement.
+        None: the view may not see it, ``operation`` is denied, or it was requested under another id
+        before.
         """
         view, index = self.view, self.worker.cluster.index
         flat = view.flat_of_id(topic_id, index)
@@ -168,7 +165,7 @@ class ConnectionState:
         return flat
 
     def produced_as(self, flat: bytes, called: bytes) -> bytes:
-        """What the client called a topic when it first produced to it here; ``called``, if never.
+        """The name or id under which the client first produced to a topic here, else ``called``.
 
         A producer numbers its batches for each name it knows (KIP-98): a broker would take those
         under a second name of the same topic for repetitions, and acknowledge without writing. A
@@ -193,8 +190,8 @@ class ConnectionState:
     def see(self, access: Access) -> None:
         """Go on with another access, hence another view: the catalog has changed.
 
-        A fetch session in which a name or an id no longer leads to the topic that it led to, or
-        to one that may not be read any more, is over: its id does not reach the broker again.
+        A fetch session in which a name or an id leads to another topic now, or to one that may not
+        be read any more, is closed.
         """
         self.access = access
         self.view = access.view
@@ -203,8 +200,8 @@ class ConnectionState:
                 self.fetch_session_closed(session_id)
 
     def still_reaches(self, spelled: Mapping[bytes, bytes], by_id: bool) -> bool:
-        """Whether everything that a client named still leads where it led: to these flat names,
-        or ``by_id`` to these broker's topic ids."""
+        """Whether every name that a client requested still leads to these flat names, or ``by_id``
+        to these broker's topic ids."""
         view, index = self.view, self.worker.cluster.index
         for led_to, asked in spelled.items():
             if by_id:
@@ -220,7 +217,7 @@ class ConnectionState:
         return True
 
     def first_denial(self, resource: bytes) -> bool:
-        """Whether this connection is denied this for the first time, as far as it remembers."""
+        """Whether this is the first denial of the resource that this connection remembers."""
         denied = self.denied
         if denied is None or len(denied) >= DENIED_REMEMBERED:
             denied = self.denied = set()
@@ -234,7 +231,7 @@ class ConnectionState:
         return self.worker.listings.of(self.access, self.worker.cluster.index)
 
     def fetch_session(self, session_id: int) -> FetchSession | None:
-        """A session that was given to this connection; None for any other id."""
+        """A session of this connection; None for any other id."""
         return None if self.fetch_sessions is None else self.fetch_sessions.get(session_id)
 
     def fetch_session_closed(self, session_id: int) -> None:
@@ -245,7 +242,7 @@ class ConnectionState:
     def fetch_session_opened(
         self, session_id: int, spelled: dict[bytes, bytes], lead: bytes, *, by_id: bool
     ) -> None:
-        """Note a session that a broker gave this connection (0: it gave none)."""
+        """Remember a session that a broker gave this connection (0: it gave none)."""
         sessions = self.fetch_sessions
         if not session_id or (sessions is not None and session_id in sessions):
             return

@@ -1,4 +1,4 @@
-"""What all connections of one worker process share; rules and handlers read it."""
+"""The state that all connections of one worker process share; rules and handlers read it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ traffic log."""
 
 
 class ClusterFacts(Protocol):
-    """What handlers may ask of the cluster without waiting (gateway/cluster/cluster.py has it)."""
+    """The facts of a cluster that handlers read without waiting (gateway/cluster/cluster.py)."""
 
     @property
     def index(self) -> TopicIndex:
@@ -39,11 +39,11 @@ class ClusterFacts(Protocol):
 
 
 class Changes(Protocol):
-    """What the gateway does itself for admin clients (gateway/changes).
+    """The requests of admin clients that the gateway carries out itself (gateway/changes).
 
     Each takes a whole request body in the client's names, at the client's version (CreateTopics
-    from v2 on), and gives the whole response body. Who asks may do it by the state of the catalog
-    that it is done on.
+    from v2 on), and gives the whole response body. The client is authorized by the state of the
+    catalog that the change is made on.
     """
 
     async def create_topics(self, access: Access, version: int, body: bytes) -> Answered: ...
@@ -66,10 +66,10 @@ class Changes(Protocol):
 
 
 class AutoCreation(Protocol):
-    """Topics that Metadata asks for (gateway/changes/topics/auto_creation.py)."""
+    """Auto-creation of topics that Metadata names (gateway/changes/topics/auto_creation.py)."""
 
     def allows(self, name: LogicalName) -> bool:
-        """Whether a topic of this name is created by being asked for."""
+        """Whether a Metadata request creates a topic of this name."""
         ...
 
     def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
@@ -81,7 +81,7 @@ class NoAutoCreation:
     """Creates nothing."""
 
     def allows(self, name: LogicalName) -> bool:
-        """Of no name."""
+        """No name is."""
         return False
 
     def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
@@ -117,10 +117,9 @@ class WorkerState:
     auto_creation: AutoCreation = NO_AUTO_CREATION
 
     def denied(self, denial: Denial) -> bool:
-        """Tell the audit log, and keep a denial event for the next collection, or count it as
-        dropped.
+        """Audit a denial and keep it for the next collection, or count it as dropped.
 
-        Returns whether it is among the first since the last one, which may be logged.
+        Returns whether it is among the first since the last collection, which may be logged.
         """
         self.audit.denied(denial)
         if denial.operation:
@@ -133,6 +132,6 @@ class WorkerState:
         return len(self.denials) <= LOGGED_DENIALS
 
     def take_authorization_denials(self) -> list[Row]:
-        """What ACLs denied since the last call, by listener, operation and resource type."""
+        """The ACL denials since the last call, by listener, operation and resource type."""
         denials, self.authorization_denials = self.authorization_denials, {}
         return [("authorization_denials", labels, count) for labels, count in denials.items()]

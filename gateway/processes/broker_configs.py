@@ -6,8 +6,8 @@ from collections.abc import Collection
 from typing import Final, Protocol
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
-from gateway.kafka_names import error_name
 from gateway.policies.instance import PolicyError
+from protocol.schema import error_name
 
 BROKER: Final = 4
 """A broker (ConfigResource.Type)."""

@@ -23,8 +23,8 @@ from prometheus_client.registry import Collector
 
 from gateway.counts import DEFAULT_NAMESPACE, METRIC_BUCKETS, OTHER, Labels, Row
 from gateway.flows import NO_TOPIC
-from gateway.kafka_names import UNKNOWN, api_name, error_name
 from gateway.processes.worker_channel import State
+from protocol.schema import UNKNOWN, api_name, error_name
 
 MAX_VALUES = 200
 """Values of every label but ``namespace``; Kafka has fewer APIs, versions and errors."""

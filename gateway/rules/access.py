@@ -18,9 +18,9 @@ _BROKER_RESOURCES = {4: "brokers", 8: "broker loggers"}
 def check_creation(view: View, spelled: str) -> Denied | None:
     """Why a topic may not be created under this spelling, INVALID_TOPIC_EXCEPTION; None: it may.
 
-    What may not be named may not be created; nor may a default-namespace name that Kafka's
-    folding of ``.`` and ``_`` would take for a namespace's, nor one that reads as the name of a
-    topic in a namespace that does not exist, unless the cluster has such names.
+    Rejected are names that may not be requested, default-namespace names that Kafka's folding of
+    ``.`` and ``_`` takes for a namespace's, and names that read as a topic's in a namespace that
+    does not exist, unless the cluster has such names.
     """
     found = view.resolve(spelled.encode())
     if isinstance(found, Denied):
@@ -37,8 +37,8 @@ def check_creation(view: View, spelled: str) -> Denied | None:
 
 
 def collision(spelled: str) -> Denied:
-    """The denial of a default-namespace name that folds into a namespace's. It does not say which:
-    not everyone may know of that."""
+    """The denial of a default-namespace name that folds into a namespace's, which it does not name:
+    not every client may know of it."""
     return Denied(
         INVALID_TOPIC_EXCEPTION,
         f"Topic '{spelled}' would collide with names of a namespace, since Kafka does not tell '.' "
@@ -48,8 +48,8 @@ def collision(spelled: str) -> Denied:
 
 
 def _namespace_like(view: View, spelled: str, name: LogicalName) -> Denied | None:
-    """Why a name may not be created that reads as one in a namespace, which is not there. With a
-    leading colon it says itself that it is in none."""
+    """The denial of a name that reads as one in a namespace which does not exist. A name with a
+    leading colon is explicitly in none."""
     if name.namespace or spelled.startswith(DELIMITER):
         return None
     meant = decode(name.topic)
@@ -67,9 +67,9 @@ def _namespace_like(view: View, spelled: str, name: LogicalName) -> Denied | Non
 
 
 def check_resource(resource_type: int, name: str) -> Denied | None:
-    """Why the configs of a resource may not be seen or changed here; None for topics.
+    """The denial of access to the configs of a resource; None for topics.
 
-    A broker's configs hold its addresses, and are every tenant's business or none's.
+    A broker's configs hold its addresses, and concern all tenants.
     """
     if resource_type == TOPIC_RESOURCE:
         return None

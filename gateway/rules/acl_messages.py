@@ -1,12 +1,12 @@
 """CreateAcls, DescribeAcls and DeleteAcls (KIP-140, KIP-290): messages to the model and back.
 
-What is malformed is refused as a Kafka with KRaft refuses it (AclApis, AclControlManager), item by
-item. Names are read and shown as the view has them.
+Malformed items are rejected one by one, as a KRaft broker rejects them (AclApis,
+AclControlManager). Names are read and shown as the view has them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from itertools import groupby
 from typing import Any, Final, TypeVar
@@ -25,11 +25,9 @@ from gateway.acls.authorizer import AclFilter
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.names import DELIMITER
-from gateway.rules.acl_filters import Meant, meant
-from gateway.rules.acl_names import pattern_named
-from gateway.rules.nested import element_class, make
+from gateway.rules.acl_names import ResolvedFilter, pattern_named, resolve_filter
 from gateway.views.view import View
-from protocol import messages
+from protocol.messages import made
 
 MAX_TEXT: Final = 32_767
 """Bytes of a principal or host: what the versions before KIP-482 have room for."""
@@ -58,7 +56,7 @@ def binding_of(view: View, creation: Any) -> AclBinding | Denied:
 
 
 def _wrong(kind: ResourceType, pattern_type: PatternType, name: str, entry: AclEntry) -> str:
-    """Why there can be no such ACL, a sentence; empty if there can."""
+    """Why an ACL is not valid, a sentence; empty if it is."""
     if kind is ResourceType.CLUSTER and name != CLUSTER_NAME:
         return f"A CLUSTER resource has the name '{CLUSTER_NAME}' and no other, such as '{name}'."
     if not name:
@@ -82,52 +80,44 @@ def _wrong(kind: ResourceType, pattern_type: PatternType, name: str, entry: AclE
 
 def creation_response(version: int, answers: Sequence[Denied | None]) -> bytes:
     """CreateAclsResponse: an answer for each creation, in order."""
-    cls = messages.message_class("CreateAclsResponse", version)
-    result = element_class(cls, "results")
-    return messages.write(make(cls, {"results": tuple(make(result, _error(a)) for a in answers)}))
+    return made("CreateAclsResponse", version, {"results": [_error(why) for why in answers]})
 
 
 # -- DescribeAcls ----------------------------------------------------------------------------------
 
 
-def filter_of(view: View, asked: Any) -> Meant | Denied:
-    """What a DescribeAcls request, or one filter of DeleteAcls, means."""
-    kind = _code(ResourceType, asked.resource_type_filter)
-    pattern_type = _code(PatternType, asked.pattern_type_filter)
-    operation = _code(Operation, asked.operation)
-    permission = _code(Permission, asked.permission_type)
+def filter_of(view: View, request: Any) -> ResolvedFilter | Denied:
+    """The filter of a DescribeAcls request, or one of DeleteAcls, in the catalog's terms."""
+    kind = _code(ResourceType, request.resource_type_filter)
+    pattern_type = _code(PatternType, request.pattern_type_filter)
+    operation = _code(Operation, request.operation)
+    permission = _code(Permission, request.permission_type)
     for code in (kind, pattern_type, operation, permission):
         if not code:
             what = type(code).__name__
             message = f"The filter's {what} is none that this Kafka knows; ANY means all of them."
             return Denied(INVALID_REQUEST, message, "request")
-    name, host, principal = asked.resource_name_filter, asked.host_filter, asked.principal_filter
-    return meant(view, AclFilter(kind, name, pattern_type, principal, host, operation, permission))
+    name, host, principal = (
+        request.resource_name_filter,
+        request.host_filter,
+        request.principal_filter,
+    )
+    wanted = AclFilter(kind, name, pattern_type, principal, host, operation, permission)
+    return resolve_filter(view, wanted)
 
 
 def description_response(version: int, shown: Iterable[AclBinding]) -> bytes:
     """DescribeAclsResponse of ACLs whose patterns are as they are shown, sorted."""
-    cls = messages.message_class("DescribeAclsResponse", version)
-    resource = element_class(cls, "resources")
-    acl = element_class(resource, "acls")
-    ordered = sorted(shown, key=lambda one: (*_sort_key(one.pattern), one.entry))
     resources = [
-        make(
-            resource,
-            {
-                **_pattern_fields(pattern),
-                "acls": tuple(make(acl, _entry_fields(one.entry)) for one in bindings),
-            },
-        )
-        for pattern, bindings in groupby(ordered, key=lambda one: one.pattern)
+        {**_pattern_fields(pattern), "acls": [_entry_fields(one.entry) for one in bindings]}
+        for pattern, bindings in groupby(sorted(shown, key=_order), key=lambda one: one.pattern)
     ]
-    return messages.write(make(cls, {"resources": tuple(resources)}))
+    return made("DescribeAclsResponse", version, {"resources": resources})
 
 
 def description_error(version: int, why: Denied) -> bytes:
     """DescribeAclsResponse with an error."""
-    cls = messages.message_class("DescribeAclsResponse", version)
-    return messages.write(make(cls, _error(why)))
+    return made("DescribeAclsResponse", version, _error(why))
 
 
 # -- DeleteAcls ------------------------------------------------------------------------------------
@@ -135,30 +125,25 @@ def description_error(version: int, why: Denied) -> bytes:
 
 def deletion_response(version: int, results: Sequence[Sequence[AclBinding] | Denied]) -> bytes:
     """DeleteAclsResponse: what each filter has deleted, as it is shown, or why nothing."""
-    cls = messages.message_class("DeleteAclsResponse", version)
-    result = element_class(cls, "filter_results")
-    matching = element_class(result, "matching_acls")
-
-    def values(found: Sequence[AclBinding] | Denied) -> Mapping[str, object]:
-        if isinstance(found, Denied):
-            return _error(found)
-        ordered = sorted(found, key=lambda one: (*_sort_key(one.pattern), one.entry))
-        return {
-            "matching_acls": tuple(
-                make(matching, {**_pattern_fields(one.pattern), **_entry_fields(one.entry)})
-                for one in ordered
-            )
+    filter_results = [
+        _error(found)
+        if isinstance(found, Denied)
+        else {
+            "matching_acls": [
+                {**_pattern_fields(one.pattern), **_entry_fields(one.entry)}
+                for one in sorted(found, key=_order)
+            ]
         }
-
-    filter_results = tuple(make(result, values(found)) for found in results)
-    return messages.write(make(cls, {"filter_results": filter_results}))
+        for found in results
+    ]
+    return made("DeleteAclsResponse", version, {"filter_results": filter_results})
 
 
 # -- parts -----------------------------------------------------------------------------------------
 
 
 def _code(kind: type[_Code], value: int) -> _Code:
-    """A code of the wire; UNKNOWN (0) for one that nobody knows, as in Kafka."""
+    """A code of the wire; UNKNOWN (0) for an undefined one, as in Kafka."""
     try:
         return kind(value)
     except ValueError:
@@ -188,5 +173,6 @@ def _entry_fields(entry: AclEntry) -> dict[str, object]:
     }
 
 
-def _sort_key(pattern: ResourcePattern) -> tuple[int, str, int]:
-    return pattern.type, pattern.name, pattern.pattern_type
+def _order(one: AclBinding) -> tuple[int, str, int, AclEntry]:
+    pattern = one.pattern
+    return pattern.type, pattern.name, pattern.pattern_type, one.entry

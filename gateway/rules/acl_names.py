@@ -1,4 +1,4 @@
-"""The names of ACL patterns: as one view's clients write them, and as the catalog keeps them.
+"""The names of ACL patterns, and filters: as a view's clients write them, as the catalog has them.
 
 The catalog knows logical names from the root. Under a home names are relative, as all names there:
 ``orders`` is ``team-a:orders``, and LITERAL ``*``, every resource, is PREFIXED ``team-a:``, every
@@ -7,9 +7,18 @@ resource of the home. Either spelling is read; what is shown reads back as the s
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final, NamedTuple
 
 from gateway.acl_model import NAMESPACED, WILDCARD, PatternType, ResourcePattern, ResourceType
+from gateway.acl_model import WILDCARD, AclEntry, PatternType, ResourcePattern, ResourceType
+from gateway.acls.authorizer import AclFilter
+from gateway.acls.patterns import NAMESPACED
+from gateway.acls.search import means_entry, means_pattern
+from gateway.catalog.entities import ResourceAcls
+from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST
 from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, check_namespace, flat_prefix
@@ -17,13 +26,16 @@ from gateway.views.spelling import MAX_SPELLED, id_owner
 from gateway.views.view import MAX_ID_BYTES, View
 
 _REST: Final = "t"
-"""Stands for what a name goes on with: what a legal spelling spells is known with a topic only."""
+"""Stands for the rest of a name: a legal spelling can only be read with a topic."""
+
+_KINDS: Final = tuple(kind for kind in ResourceType if kind > ResourceType.ANY)
+_STORED: Final = (PatternType.LITERAL, PatternType.PREFIXED)
 
 
 def pattern_named(
     view: View, kind: ResourceType, pattern_type: PatternType, name: str
 ) -> ResourcePattern | Denied:
-    """The pattern that a client means. ``pattern_type`` is LITERAL or PREFIXED.
+    """The pattern that a client names. ``pattern_type`` is LITERAL or PREFIXED.
 
     Namespaces need not exist, as topics need not in Kafka, but to be spelled the legal way.
     """
@@ -62,7 +74,7 @@ def shown_pattern(view: View, pattern: ResourcePattern) -> ResourcePattern | Non
 
 
 def home_wildcard(view: View, kind: ResourceType) -> ResourcePattern | None:
-    """What LITERAL ``*`` stands for under a home; None without one."""
+    """The pattern that LITERAL ``*`` stands for under a home; None without one."""
     home = view.settings.home
     if not home or kind not in NAMESPACED:
         return None
@@ -156,3 +168,125 @@ def _spellings(view: View, pattern: ResourcePattern) -> list[str]:
     if not settings.escape or not is_topic:
         return []
     return [*(END_OF_NAMESPACE + text for text in legal), DELIMITER + name]
+
+
+# -- filters ---------------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """A pattern, how it is shown, and the entries of it that a filter matches."""
+
+    pattern: ResourcePattern
+    shown: ResourcePattern
+    entries: frozenset[AclEntry]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedFilter:
+    """A client's filter in the catalog's terms: it matches what one of ``filters`` matches and the
+    view shows with the requested ``pattern_type``. ``names``: it names its patterns, so that each
+    filter matches one at most."""
+
+    view: View
+    pattern_type: PatternType
+    filters: tuple[AclFilter, ...]
+    names: bool
+
+    def shown(self, pattern: ResourcePattern) -> ResourcePattern | None:
+        """The pattern as the client is shown it; None if the filter does not match it."""
+        shown = shown_pattern(self.view, pattern)
+        if shown is None or (
+            self.pattern_type in _STORED and shown.pattern_type is not self.pattern_type
+        ):
+            return None
+        return shown
+
+    def patterns(self) -> list[ResourcePattern]:
+        """The patterns that a filter with a name matches, whether or not they exist."""
+        return [
+            ResourcePattern(one.type, one.pattern_type, one.name)
+            for one in self.filters
+            if one.name is not None and one.pattern_type in _STORED
+        ]
+
+    def in_catalog(self, snapshot: Snapshot) -> Iterator[Found]:
+        """The patterns of a catalog that it matches."""
+        for acls in self._candidates(snapshot):
+            pattern = acls.pattern
+            for one in self.filters:
+                if means_pattern(one, pattern):
+                    break
+            else:
+                continue
+            entries = _entries(one, acls)
+            shown = self.shown(pattern) if entries else None
+            if shown is not None:
+                yield Found(pattern, shown, entries)
+
+    @property
+    def scans(self) -> bool:
+        """Whether all ACLs have to be looked through."""
+        return len(self.patterns()) < len(self.filters)
+
+    def _candidates(self, snapshot: Snapshot) -> Iterable[ResourceAcls]:
+        if self.scans:
+            return snapshot.acls.values()
+        return [snapshot.acls[pattern] for pattern in self.patterns() if pattern in snapshot.acls]
+
+
+def resolve_filter(view: View, wanted: AclFilter) -> ResolvedFilter:
+    """A client's filter (KIP-140, KIP-290) in the catalog's terms.
+
+    A view confines a filter as it confines every name: under a home a filter without a name matches
+    what is in it, and a name outside of it matches nothing.
+    """
+    kinds = _KINDS if wanted.type is ResourceType.ANY else (wanted.type,)
+    if view.settings.home:
+        kinds = tuple(kind for kind in kinds if kind in NAMESPACED)
+    if wanted.name is None:
+        return ResolvedFilter(
+            view, wanted.pattern_type, tuple(_open(view, wanted, kinds)), names=False
+        )
+    patterns = _named(view, wanted.name, wanted.pattern_type, kinds)
+    filters = (replace(wanted, type=p.type, name=p.name, pattern_type=t) for p, t in patterns)
+    names = wanted.pattern_type is not PatternType.MATCH
+    return ResolvedFilter(view, wanted.pattern_type, tuple(dict.fromkeys(filters)), names)
+
+
+def _entries(one: AclFilter, acls: ResourceAcls) -> frozenset[AclEntry]:
+    """The entries of a pattern that a filter matches: of the many patterns, mostly none."""
+    wanted = one.principal
+    if wanted is not None and not any([entry.principal == wanted for entry in acls.entries]):
+        return frozenset()
+    return frozenset([entry for entry in acls.entries if means_entry(one, entry)])
+
+
+def _open(view: View, wanted: AclFilter, kinds: Iterable[ResourceType]) -> Iterator[AclFilter]:
+    """Filters without a name. What LITERAL ``*`` of a home stands for is PREFIXED."""
+    if not view.settings.home:
+        yield wanted
+        return
+    for kind in kinds:
+        yield replace(wanted, type=kind)
+        wildcard = home_wildcard(view, kind)
+        if wildcard is not None and wanted.pattern_type is PatternType.LITERAL:
+            yield replace(wanted, type=kind, name=wildcard.name, pattern_type=PatternType.PREFIXED)
+
+
+def _named(
+    view: View, name: str, wanted: PatternType, kinds: Iterable[ResourceType]
+) -> Iterator[tuple[ResourcePattern, PatternType]]:
+    """The patterns that a name may stand for, each with the pattern type to look for."""
+    if not name:
+        return
+    types = {PatternType.ANY: _STORED, PatternType.MATCH: (PatternType.LITERAL,)}
+    for kind, pattern_type in product(kinds, types.get(wanted, (wanted,))):
+        found = pattern_named(view, kind, pattern_type, name)
+        if isinstance(found, Denied):
+            continue
+        match = wanted is PatternType.MATCH and found.pattern_type is PatternType.LITERAL
+        yield found, PatternType.MATCH if match else found.pattern_type
+        raw = ResourcePattern(kind, pattern_type, name)
+        if kind in NAMESPACED - {ResourceType.TOPIC} and not view.settings.home:
+            # It may have been written before there was the namespace that it spells.
+            yield raw, wanted if wanted is PatternType.MATCH else pattern_type

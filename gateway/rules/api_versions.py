@@ -1,4 +1,4 @@
-"""ApiVersions: what the gateway has decided, and who the client says it is (KIP-511)."""
+"""ApiVersions: the versions that the gateway serves, and the client's software (KIP-511)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.rules.declaration import Declaration
-from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
+from protocol.messages import changed, made
 
 _RESPONSE = "ApiVersionsResponse"
 API_VERSIONS = 18
@@ -18,7 +18,7 @@ OWN_VERSIONS = (0, 4)
 """The versions of ApiVersions itself that the gateway reads."""
 
 _NO_ZERO_FEATURES = 3
-"""The last version whose readers refuse features that begin at version 0."""
+"""The last version whose readers reject features that begin at version 0."""
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 UNKNOWN_SOFTWARE = ("unknown", "unknown")
@@ -30,70 +30,63 @@ class InvalidClientSoftware(Exception):
 
 
 def cut(version: int, response_body: bytes, decided: Mapping[int, Declaration]) -> bytes:
-    """A broker's ApiVersionsResponse, cut to what the gateway has ``decided``, by API key.
+    """A broker's ApiVersionsResponse, cut to the APIs that the gateway has ``decided``, by key.
 
-    An API appears with the versions that both know, and not at all where there is none; what the
-    gateway answers itself appears with its own. A declaration may have another minimum. Features
-    are kept. A response with UNSUPPORTED_VERSION is in version 0's form, whatever was asked, and
-    tells of ApiVersions alone (KIP-511). Raises ProtocolError.
+    An API is listed with the versions that both serve, if any; APIs that the gateway answers itself
+    are listed with its own. A declaration may have another minimum. Features are kept. A response
+    with UNSUPPORTED_VERSION is in version 0's form, whatever the request's, and lists ApiVersions
+    alone (KIP-511). Raises ProtocolError.
     """
     if response_body[:2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
         version = 0
     response = messages.parse(_RESPONSE, version, response_body)
     shared = (_shared(entry, decided) for entry in response.api_keys)
-    api_keys = tuple(entry for entry in shared if entry is not None)
+    api_keys: list[object] = [entry for entry in shared if entry is not None]
     if not response.error_code:
-        api_keys += _answered_here(element_class(type(response), "api_keys"), decided)
-    return messages.write(replace(response, api_keys=api_keys))
+        api_keys += _answered_here(decided)
+    return messages.write(changed(response, {"api_keys": api_keys}))
 
 
 def before_login(version: int, served: Any, decided: Mapping[int, Declaration]) -> bytes:
-    """The answer to a client that has not logged in, in the words of a broker asked earlier.
+    """The response to a client that has not logged in, made of a broker's earlier one.
 
-    ``served`` is that broker's ApiVersionsResponse, of any version. No broker is asked for a
-    client that may never prove who it is. Features whose lowest version is 0 are left out before
-    v4, whose readers take 0 for a mistake (KIP-1022).
+    ``served`` is that broker's ApiVersionsResponse, of any version. No broker is queried for a
+    client that may never authenticate. Features whose lowest version is 0 are left out before v4,
+    whose readers take 0 for a mistake (KIP-1022).
     """
-    response = messages.message_class(_RESPONSE, version)
-    entry = element_class(response, "api_keys")
     shared = (_shared(each, decided) for each in served.api_keys)
     values: dict[str, object] = {
-        "api_keys": tuple(make(entry, _values(each)) for each in shared if each is not None)
-        + _answered_here(entry, decided)
+        "api_keys": [
+            *(_values(each) for each in shared if each is not None),
+            *_answered_here(decided),
+        ]
     }
-    if has_field(response, "supported_features") and hasattr(served, "supported_features"):
+    if hasattr(served, "supported_features"):
         for array in ("supported_features", "finalized_features"):
-            feature = element_class(response, array)
-            values[array] = tuple(
-                make(feature, _values(each))
+            values[array] = [
+                _values(each)
                 for each in getattr(served, array)
                 if version > _NO_ZERO_FEATURES or getattr(each, "min_version", True)
-            )
+            ]
         values["finalized_features_epoch"] = served.finalized_features_epoch
-    return messages.write(make(response, values))
+    return made(_RESPONSE, version, values)
 
 
 def refused(version: int, error_code: int) -> bytes:
-    """The answer to an ApiVersions request that is not as it should be."""
-    response = messages.message_class(_RESPONSE, version)
-    return messages.write(make(response, {"error_code": error_code}))
+    """The response to an ApiVersions request that is not valid."""
+    return made(_RESPONSE, version, {"error_code": error_code})
 
 
 def unsupported_version(own: tuple[int, int] = OWN_VERSIONS) -> bytes:
-    """The answer to an ApiVersions request of an unknown version: version 0's form (KIP-511)."""
-    response_class = messages.message_class(_RESPONSE, 0)
-    entry = make(
-        element_class(response_class, "api_keys"),
-        {"api_key": API_VERSIONS, "min_version": own[0], "max_version": own[1]},
-    )
-    values = {"error_code": UNSUPPORTED_VERSION, "api_keys": (entry,)}
-    return messages.write(make(response_class, values))
+    """The response to an ApiVersions request of an unknown version: version 0's form (KIP-511)."""
+    entry = {"api_key": API_VERSIONS, "min_version": own[0], "max_version": own[1]}
+    return made(_RESPONSE, 0, {"error_code": UNSUPPORTED_VERSION, "api_keys": [entry]})
 
 
 def client_software(version: int, request_body: bytes) -> tuple[str, str]:
     """The client's software name and version; UNKNOWN_SOFTWARE before v3.
 
-    Raises InvalidClientSoftware where Kafka refuses them, ProtocolError for an unreadable body.
+    Raises InvalidClientSoftware where Kafka rejects them, ProtocolError for an unreadable body.
     """
     if version < 3:
         return UNKNOWN_SOFTWARE
@@ -109,12 +102,12 @@ def _values(entity: Any) -> dict[str, object]:
     return {field.name: getattr(entity, field.name) for field in fields(entity)}
 
 
-def _answered_here(entry: type, decided: Mapping[int, Declaration]) -> tuple[Any, ...]:
-    return tuple(
-        make(entry, {"api_key": key, "min_version": api.first, "max_version": api.last})
+def _answered_here(decided: Mapping[int, Declaration]) -> list[dict[str, object]]:
+    return [
+        {"api_key": key, "min_version": api.first, "max_version": api.last}
         for key, api in sorted(decided.items())
         if api.answered_here
-    )
+    ]
 
 
 def _shared(entry: Any, decided: Mapping[int, Declaration]) -> Any | None:

@@ -1,7 +1,6 @@
-"""The operations that a client is told it may do (KIP-430), cut to what the ACLs here allow.
+"""The authorized operations in responses (KIP-430), cut to what the client's ACLs allow.
 
-The broker says what the gateway may do there; of that, a client may do what it is allowed here.
-Whole bodies in the client's names.
+The broker reports the gateway's own operations there. Whole bodies in the client's names.
 """
 
 from __future__ import annotations
@@ -13,34 +12,28 @@ from typing import Any, Final
 from gateway.acl_model import Operation, Resource, ResourceType
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
 from gateway.rules.declaration import Declaration
-from gateway.rules.nested import has_field
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
+from protocol.messages import has_field
 
 NOT_ASKED: Final = -(2**31)
-"""What stands in a response where the operations were not asked for."""
+"""The value of a response where the operations were not requested."""
 
 _CLUSTER_FIELD: Final = "cluster_authorized_operations"
 
 _OF_TOPICS: Final = sum(
-    1 << Operation[name]
-    for name in [
-        "READ",
-        "WRITE",
-        "CREATE",
-        "DELETE",
-        "ALTER",
-        "DESCRIBE",
-        "DESCRIBE_CONFIGS",
-        "ALTER_CONFIGS",
-    ]
+    1 << operation
+    for operation in (
+        *(Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DELETE, Operation.ALTER),
+        *(Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS),
+    )
 )
-"""What there is to do with a topic (AclEntry.supportedOperations)."""
+"""The operations on topics (AclEntry.supportedOperations)."""
 
 
 def requested(api: Declaration, version: int, body: bytes) -> tuple[bool, bool]:
-    """Whether a request asks for any operations, and whether for those of topics, which the first
-    of its fields asks for. Raises ProtocolError."""
+    """Whether a request is for any operations, and whether for those of topics, which is the first
+    of its fields. Raises ProtocolError."""
     told = api.operations
     if told is None or not told.asked_by:
         return told is not None, told is not None
@@ -56,9 +49,9 @@ def requested(api: Declaration, version: int, body: bytes) -> tuple[bool, bool]:
 def cut(
     api: Declaration, version: int, body: bytes, access: Access, *, of_topics: bool = False
 ) -> bytes:
-    """A response with the operations that ``access`` allows, of those it holds. Where those
-    ``of_topics`` were asked for, what was answered here of a topic that does not exist tells them
-    too, as a broker does of every topic that may be described."""
+    """A response with those of its operations that ``access`` allows. If those ``of_topics`` were
+    requested, entries that the gateway made of missing topics get them too, as a broker reports
+    them of every topic that may be described."""
     response = messages.parse(f"{api.name}Response", version, body)
     changes: dict[str, Any] = {}
     told = api.operations
@@ -75,7 +68,7 @@ def cut(
 
 
 def _cluster(told: int, access: Access) -> int:
-    """Nothing is told to whom may not describe the cluster (AuthHelper)."""
+    """None without DESCRIBE on the cluster (AuthHelper)."""
     if told == NOT_ASKED or access.cluster(DESCRIBE) is None:
         return _allowed(told, lambda op: access.cluster(op) is None)
     return 0

@@ -2,9 +2,9 @@
 
 A broker would evaluate a client's expression over flat names of every namespace. So the gateway
 evaluates it over the names that the client may see and subscribes it to those by name, again
-whenever that set of names has changed. It also remembers by which names a member reached
-its topics, so that one whose topic was moved is told. Version 0 has no expressions, and a member
-that this worker does not know passes there as it is.
+whenever that set of names has changed. It also remembers by which names a member reached its
+topics, and fences one whose topic was moved. Version 0 has no expressions: there the heartbeats of
+a member that this worker does not know are forwarded unchanged.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ from gateway.error_codes import (
 from gateway.rules.group_members import (
     MAX_MEMBERS,
     GroupMembers,
+    InvalidTopicRegex,
     Member,
     MemberKey,
     Names,
     Reach,
 )
-from gateway.rules.topic_regex import InvalidTopicRegex
 from protocol import messages
+from protocol.messages import changed
 from protocol.pausing import paced
 
 FIRST_WITH_REGEX: Final = 1
 JOINING_EPOCH: Final = 0
-"""A member (re)joins with epoch 0 and its full state; it leaves with a negative epoch."""
+"""A member (re)joins with epoch 0 and its full state, and leaves with a negative epoch."""
 
 MEMBERSHIP_ENDED: Final = frozenset(
     {UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID}
 )
-"""Errors after which a member is none, until it joins again with its full state."""
+"""Errors that end a membership, until the member joins again with its full state."""
 
 MAX_NAMES: Final = 10_000
 """Names that one member may subscribe to."""
@@ -63,7 +64,7 @@ NO_NAMES: Final = KnownNames()
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a forwarded heartbeat subscribes its member to, for when the broker has accepted it.
+    """The subscription in a forwarded heartbeat, until the broker has accepted it.
 
     ``names`` is None where the gateway put no names in. ``new`` is a member that joins, or was not
     known here: a client can invent those, so one is kept only once the broker has accepted it.
@@ -85,10 +86,10 @@ class Forward:
 
 
 class RegexSubscriptions:
-    """What a worker knows of the subscriptions of group members: memory only, bounded per scope.
+    """The subscriptions of group members that a worker knows: in memory only, bounded per scope.
 
-    A scope's longest unheard member is forgotten first; it is fenced when it comes again, as a
-    member that joined through another worker is, and so joins anew with its full state.
+    A member that was forgotten, or joined through another worker, is fenced at its next heartbeat,
+    and so joins anew with its full state.
     """
 
     def __init__(self, max_members: int = MAX_MEMBERS) -> None:
@@ -108,8 +109,8 @@ class RegexSubscriptions:
     ) -> Forward | Denied:
         """Decide a heartbeat, in the client's names.
 
-        ``listing`` gives the topics that the client may see; it is asked only where an expression
-        is to be evaluated. ``reach`` gives the flat name behind a name, None where there is
+        ``listing`` gives the topics that the client may see; it is called only to evaluate an
+        expression. ``reach`` gives the flat name behind a name, None where there is
         none: a member that was subscribed to a topic under a name that does not reach it any more
         is fenced, so that it joins again and learns the topic's present name and id. ``scope`` is
         what names depend on (the listener, the principal): it keeps members apart that only seem
@@ -134,7 +135,7 @@ class RegexSubscriptions:
             return Denied(INVALID_REQUEST, why, "request")
         try:
             before = member.weight
-            self._take_over(scope, member, request)
+            self._apply(scope, member, request)
         except InvalidTopicRegex as error:
             shown = request.subscribed_topic_regex[:LONGEST_NAME]
             why = f"SubscribedTopicRegex '{shown}' is not valid: {error}."
@@ -152,20 +153,20 @@ class RegexSubscriptions:
         new = None if kept else member
         sent = Sent(key, None, names_version, new, reached)
         if not member.pattern and not had_regex:
-            return _by_name(request, body, member, sent, found.told)
-        says_so = _is_given(request) or request.member_epoch == JOINING_EPOCH
+            return _by_name(request, body, member, sent, found.reaching)
+        is_explicit = _is_given(request) or request.member_epoch == JOINING_EPOCH
         current = member.accepted is not None and member.names_version == names_version
-        if current and not says_so:
+        if current and not is_explicit:
             return Forward(body, sent)
-        if wanted == member.accepted and not says_so:
+        if wanted == member.accepted and not is_explicit:
             member.names_version = names_version
             return Forward(body, sent)
-        # Until the broker says so nobody knows what it holds; a failure is sent again.
+        # Unknown until the broker responds; after a failure the names are sent again.
         member.accepted = None
-        told: dict[str, object] = {"subscribed_topic_names": wanted}
-        if version >= FIRST_WITH_REGEX:
-            told["subscribed_topic_regex"] = None
-        return Forward(messages.write(replace(request, **told)), replace(sent, names=wanted))
+        by_name = changed(
+            request, {"subscribed_topic_names": wanted, "subscribed_topic_regex": None}
+        )
+        return Forward(messages.write(by_name), replace(sent, names=wanted))
 
     def on_response(self, version: int, sent: Sent | None, body: bytes) -> None:
         """Learn from the broker's response to a forwarded heartbeat. Raises ProtocolError."""
@@ -191,10 +192,10 @@ class RegexSubscriptions:
             member.names_version = sent.names_version
 
     def _known(self, key: MemberKey, request: Any) -> Member | None:
-        """The member, if this worker can tell what it is subscribed to.
+        """The member, if this worker knows its subscription.
 
-        One that comes again after it was fenced has no use for that: it passes as a member without
-        an expression, so that it is not fenced for ever.
+        One that sends the same heartbeat after it was fenced counts as a member without an
+        expression, so that it is not fenced for ever.
         """
         member = self._members.get(key)
         if member is not None:
@@ -205,10 +206,9 @@ class RegexSubscriptions:
         )
         return Member() if complete or self._members.is_fenced(key) else None
 
-    def _take_over(self, scope: Hashable, member: Member, request: Any) -> None:
-        """What the heartbeat says of the subscription; null means unchanged, an empty expression
-        that there is none any more. An invalid expression changes nothing, and a name that is too
-        long for any topic is not worth keeping."""
+    def _apply(self, scope: Hashable, member: Member, request: Any) -> None:
+        """Apply the heartbeat's subscription: null means unchanged, an empty expression none. An
+        invalid expression changes nothing, and a name too long for any topic is not kept."""
         pattern = getattr(request, "subscribed_topic_regex", None)
         if pattern:
             self._members.compiled(scope, pattern)
@@ -219,7 +219,7 @@ class RegexSubscriptions:
             member.names = tuple(name for name in names if len(name) <= LONGEST_NAME)
 
     def expire(self) -> None:
-        """Forget members that have left without a word."""
+        """Forget members that send no heartbeats any more."""
         self._members.expire()
 
 
@@ -247,14 +247,14 @@ def without_partitions(version: int, body: bytes, topic_ids: Collection[bytes]) 
 def _by_name(
     request: Any, body: bytes, member: Member, sent: Sent, reached: tuple[str, ...]
 ) -> Forward:
-    """A member without an expression. A broker assigns what comes to exist by itself, but it was
-    not told of names that reached nothing: it is as soon as they do."""
+    """Decide for a member without an expression. Names that reach no topic were left out of its
+    subscription, so the broker cannot assign them when they do: they are added then."""
     if request.subscribed_topic_names is not None:
         return Forward(body, replace(sent, names=reached))
     if member.accepted is None or member.accepted == reached:
         return Forward(body, sent)
-    told = replace(request, subscribed_topic_names=reached)
-    return Forward(messages.write(told), replace(sent, names=reached))
+    by_name = replace(request, subscribed_topic_names=reached)
+    return Forward(messages.write(by_name), replace(sent, names=reached))
 
 
 def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach) -> bool:

@@ -1,7 +1,7 @@
-"""What one API names, and where: the words in which ``gateway.apis`` declares each API.
+"""Declarations of APIs: which names their messages hold, where, and what is done with them.
 
-A declaration is data. The session, the rules and the documentation derive from it what they do with
-an API; nothing else in the gateway lists APIs.
+``gateway.apis`` declares each API; the session, the rules and the documentation derive from that
+what they do with it, and nothing else in the gateway lists APIs.
 
 The ways of naming topics (or groups, for an API without topics) hold per item, by whose it is:
 
@@ -11,7 +11,7 @@ item       by name, by topic id, in "all"
 own        forwarded under its flat name; an id is forwarded as it is; listed
 foreign    outside the view's home: as unknown, the broker is not asked; not listed
 unknown    in a namespace that does not exist: as unknown, the broker is not asked
-admin      reserved names (DESIGN: Who owns a flat name): as unknown, by name and by id; not listed
+admin      reserved names (``names.is_reserved``): as unknown, by name and by id; not listed
 =========  ==================================================================================
 
 "As unknown" is UNKNOWN_TOPIC_OR_PARTITION by name, UNKNOWN_TOPIC_ID by id and
@@ -33,12 +33,12 @@ TOPIC_ID: Final = "topic_id"
 """The field that names a topic by id, in every message that has one."""
 
 PLACEHOLDER: Final = ":"
-"""A name no broker can have: what Metadata v0 asks for to get no topic, since empty means all."""
+"""A name that no topic can have: Metadata v0 requests it to get no topic, as empty means all."""
 
 KIB: Final = 1024
 
 LAST: Final = 2**15 - 1
-"""A version that none is beyond."""
+"""Above every version."""
 
 NOTHING: Final = 0
 """No operation is needed."""
@@ -69,7 +69,7 @@ class Needs:
     """Operations (codes of :class:`gateway.acl_model.Operation`; 0: none) on the topics, groups
     and transactional ids that a request names: Kafka's own (KafkaApis; docs: Authorization and
     ACLs), which are the same at every version.
-    ``instead``: who may do this with the cluster needs nothing on topics.
+    ``instead``: a principal with this operation on the cluster needs none on topics.
     ``tells_illegal``: an illegal topic name is INVALID_TOPIC_EXCEPTION, not an unknown one."""
 
     topic: int = NOTHING
@@ -155,7 +155,7 @@ class ItemShape:
 
 @dataclass(frozen=True, slots=True)
 class ToldOperations:
-    """The operations that a response tells a client it may do (KIP-430).
+    """The authorized operations in a response (KIP-430).
 
     ``asked_by`` are the fields by which a request asks for them (none: they are always told);
     they stand in the field ``bits`` of the elements of ``array``, which ``named_by`` names (empty:
@@ -229,11 +229,11 @@ class Declaration:
 
     @property
     def versions(self) -> range:
-        """Those that are served."""
+        """The versions that are served."""
         return range(self.first, self.last + 1)
 
     def versions_of(self, shape: TopicShape | ItemShape) -> range:
-        """Those of them that a shape is of."""
+        """The served versions that a shape is of."""
         return range(max(self.first, shape.first), min(self.last, shape.last) + 1)
 
     def topic_shape(self, version: int) -> TopicShape | None:

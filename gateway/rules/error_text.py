@@ -1,9 +1,9 @@
-"""Error text: what a broker says of a flat name is said to the client of its logical name.
+"""Error text: a broker's messages with logical names in place of flat ones.
 
-A broker's message may hold the name the client asked for, and others besides ("collides with
-existing topics: ..."). Whatever in it spells a topic of a namespace is spelled as this view
-spells it, or withheld; a home's prefix is taken off group and transactional ids. It makes no
-difference which topics exist: a client chooses much of what a broker quotes.
+A message may hold the name that the client requested, and others ("collides with existing topics:
+..."). Every word that is a flat name of a namespace is spelled as this view spells it, or withheld;
+a home's prefix is taken off group and transactional ids. Whether a topic exists makes no
+difference: a client chooses much of what a broker quotes.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _LISTED = re.compile(rb"\btopics?: ([^:]*)\Z")
 
 @dataclass(frozen=True, slots=True)
 class TextFacts:
-    """What a text is read by: ``shown`` spells a flat name, None hides it; ``asked`` are the flat
-    names of the request."""
+    """The facts to read a text by: ``shown`` spells a flat name, None hides it; ``asked`` are the
+    flat names of the request."""
 
     shown: Callable[[bytes], bytes | None]
     view: View
@@ -77,7 +77,7 @@ def restored(text: bytes, facts: TextFacts) -> bytes:
 def _restored_name(
     name: bytes, match: re.Match[bytes], facts: TextFacts, *, is_listed: bool
 ) -> bytes | None:
-    """What stands for a word of the text; None where it is no topic's name, or is told as it is."""
+    """The replacement of a word; None where it is no topic's name, or stays as it is."""
     text = name.decode()
     entry = facts.view.snapshot.topics.get(text)
     # Whether or not there is such a topic: the client may have written it to find out.

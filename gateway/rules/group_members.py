@@ -1,18 +1,19 @@
-"""What a worker knows of the members of groups (KIP-848): memory only, bounded for each scope.
+"""The members of KIP-848 groups that a worker knows: in memory only, bounded for each scope.
 
-A scope is what names depend on (the listener, the principal), so no tenant pushes out what is known
-of another's members. Its longest unheard member is forgotten first.
+A scope is what names depend on (the listener, the principal), so no tenant pushes out another's
+members. The member of a scope that has sent no heartbeat for longest is forgotten first.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Final, Protocol
 
-from gateway.rules.topic_regex import TopicRegex
+import re2
+
 from protocol.pausing import paced
 
 MAX_MEMBERS: Final = 10_000
@@ -24,8 +25,14 @@ characters as one name."""
 CHARACTERS_OF_A_NAME: Final = 16
 
 UNHEARD_SECONDS: Final = 180.0
-"""How long a member is kept that is not heard of: three times the longest session that a broker
-allows (group.consumer.max.session.timeout.ms). One that comes again after that joins anew."""
+"""How long a member is kept that sends no heartbeat: three times the longest session that a broker
+allows (group.consumer.max.session.timeout.ms). One that returns after that joins anew."""
+
+MAX_PATTERN_BYTES: Final = 32_767
+"""The longest string of Kafka's protocol: a broker closes the connection for a longer one."""
+
+MAX_COMPILED_BYTES: Final = 1 << 20
+"""A compiled expression that would take more is rejected."""
 
 MemberKey = tuple[Hashable, str, str]
 """The scope, the group id and the member id."""
@@ -33,6 +40,38 @@ MemberKey = tuple[Hashable, str, str]
 
 Reach = Callable[[str], bytes | None]
 """Gives the flat name behind a name; None where there is none."""
+
+
+class InvalidTopicRegex(Exception):
+    """An expression that RE2 cannot read; the text says why."""
+
+
+class TopicRegex:
+    """A compiled expression over topic names, in RE2's syntax as on a broker (KIP-848): matching
+    takes time linear in the name, whatever the expression. Raises InvalidTopicRegex."""
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, pattern: str) -> None:
+        size = len(pattern.encode())
+        if size > MAX_PATTERN_BYTES:
+            raise InvalidTopicRegex(f"it has {size} bytes, and {MAX_PATTERN_BYTES} are allowed")
+        options = re2.Options()
+        options.log_errors = False
+        options.max_mem = MAX_COMPILED_BYTES
+        try:
+            self._compiled = re2.compile(pattern, options=options)
+        except (re2.error, UnicodeError) as error:
+            raise InvalidTopicRegex(_text(error)) from error
+
+    def matching(self, names: Iterable[str]) -> tuple[str, ...]:
+        """The names that match as a whole, in their order."""
+        return tuple(name for name in paced(names) if self._compiled.fullmatch(name) is not None)
+
+
+def _text(error: Exception) -> str:
+    reason = error.args[0] if error.args else error
+    return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
 
 
 class Names(Protocol):
@@ -61,21 +100,21 @@ class Member:
 
     @property
     def weight(self) -> int:
-        """What it takes to keep, in names."""
+        """The memory that it takes, in names."""
         return len(self.names) + len(self.pattern) // CHARACTERS_OF_A_NAME
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What names and an expression come to, sorted: ``wanted``. ``reached`` maps flat names to
-    those of them that reach a topic, ``told`` are these. ``version`` is that of the names, and
-    ``meaning`` what they meant."""
+    """The names that a member subscribes to, sorted: ``wanted``. ``reached`` maps flat names to the
+    names that reach a topic, ``reaching`` are these. ``version`` is that of the listing, and
+    ``meaning`` what the names meant."""
 
     version: int
     meaning: Hashable
     wanted: tuple[str, ...]
     reached: Mapping[bytes, str]
-    told: tuple[str, ...]
+    reaching: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -111,8 +150,8 @@ class GroupMembers:
         return self._scopes[key[0]].members.get(key)
 
     def heard(self, key: MemberKey, member: Member, more_names: int) -> bool:
-        """Whether this is the member that is kept: then it has so many more names than before, and
-        is the last one to be forgotten."""
+        """Note a heartbeat of a member, which has ``more_names`` than before. False if another
+        member, or none, is kept under this key."""
         scope = self._scopes[key[0]]
         if scope.members.get(key) is not member:
             return False
@@ -122,7 +161,7 @@ class GroupMembers:
         return True
 
     def remember(self, key: MemberKey, member: Member) -> None:
-        """Keep a member, in the place of one with this key."""
+        """Keep a member, in place of one with this key."""
         scope = self._scopes[key[0]]
         self.forget(key)
         scope.members[key] = member
@@ -135,7 +174,7 @@ class GroupMembers:
             scope.names -= forgotten.weight
 
     def expire(self) -> None:
-        """Forget the members that have not been heard of for too long, and scopes without any."""
+        """Forget members that have sent no heartbeat for too long, and scopes without any."""
         latest = self._clock() - UNHEARD_SECONDS
         for name, scope in list(self._scopes.items()):
             while scope.members and next(iter(scope.members.values())).heard < latest:
@@ -151,20 +190,20 @@ class GroupMembers:
                     del self._scopes[name]
 
     def forget(self, key: MemberKey) -> None:
-        """Nothing is known of a member any more, not even that it was fenced."""
+        """Forget a member, and that it was fenced."""
         scope = self._scopes[key[0]]
         scope.names -= scope.members.pop(key, Member()).weight
         scope.fenced.pop(key, None)
 
     def fence(self, key: MemberKey) -> None:
-        """Note that a member is told to join again."""
+        """Note that a member was fenced."""
         fenced = self._scopes[key[0]].fenced
         fenced.pop(key, None)
         fenced[key] = self._clock()
         _bound(fenced, self._max_members)
 
     def is_fenced(self, key: MemberKey) -> bool:
-        """Whether it was, and has not joined since."""
+        """Whether a member was fenced and has not joined since."""
         return key in self._scopes[key[0]].fenced
 
     def compiled(self, scope: Hashable, pattern: str) -> TopicRegex:
@@ -178,7 +217,7 @@ class GroupMembers:
         return known
 
     def matching(self, scope: Hashable, pattern: str, names: Names) -> tuple[str, ...]:
-        """Evaluated once for all members of a group, which mostly have the same expression."""
+        """The names that match, evaluated once for all members with the same expression."""
         evaluations, version = self._scopes[scope].evaluations, names.version
         known = evaluations.get(pattern)
         if known is None or known[0] != version:
@@ -191,8 +230,8 @@ class GroupMembers:
     def subscription(
         self, scope: Hashable, member: Member, names: Names, meaning: Hashable, reach: Reach
     ) -> Subscription:
-        """What a member is to be subscribed to; members with the same names and expression share it
-        while the names are the same, and mean the same (None: they may not)."""
+        """The names to subscribe a member to; members with the same names and expression share them
+        while the listing is the same, and the names mean the same (None: they may not)."""
         known_by = (member.pattern, member.names)
         kept = self._scopes[scope].subscriptions
         known = kept.get(known_by)
@@ -206,8 +245,8 @@ class GroupMembers:
                 wanted.update(self.matching(scope, member.pattern, names))
             ordered = tuple(sorted(wanted))
             reached = {flat: each for each in paced(ordered) if (flat := reach(each)) is not None}
-            told = tuple(sorted(set(reached.values())))
-            known = Subscription(names.version, meaning, ordered, reached, told)
+            reaching = tuple(sorted(set(reached.values())))
+            known = Subscription(names.version, meaning, ordered, reached, reaching)
             kept[known_by] = known
             _bound(kept, MAX_EVALUATIONS)
         if known_by in kept:

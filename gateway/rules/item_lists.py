@@ -1,7 +1,7 @@
-"""Partial answers where the items are not topics: groups, coordinator keys, config resources.
+"""Partial responses where the items are not topics: groups, coordinator keys, config resources.
 
-The same as ``partial`` for arrays of items that have no parts: ``split_items`` takes refused items
-out of a request, ``merge_items`` puts their errors into its response, in the request's order.
+As ``partial``, for arrays of items without partitions: ``split_items`` takes rejected items out of
+a request, ``merge_items`` puts their errors into its response, in the request's order.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.rules.declaration import Declaration, ItemShape
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.pausing import pause_point
 
 Key = TypeVar("Key", bound=Hashable)
@@ -27,7 +27,7 @@ ConfigResource = tuple[int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class AskedItem(Generic[Key]):
+class RequestedItem(Generic[Key]):
     """One item of a request: ``denied``, or answered with the broker's entry for ``forwarded``."""
 
     key: Key
@@ -37,12 +37,12 @@ class AskedItem(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class KeptItems(Generic[Key]):
-    """What ``merge_items`` needs to know of the request."""
+    """What ``merge_items`` needs of the request."""
 
     api: Declaration
     shape: ItemShape
     version: int
-    items: tuple[AskedItem[Key], ...]
+    items: tuple[RequestedItem[Key], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def split_items(
     denied: Mapping[Key, Denied],
     aliases: Mapping[Key, Key] = MappingProxyType({}),
 ) -> ItemSplit[Key]:
-    """Take the refused items out of a request.
+    """Take the rejected items out of a request.
 
     ``aliases`` maps the second spelling of an item to the first: where it asks for the same it is
     answered with a copy, else INVALID_REQUEST. Raises ProtocolError, and LookupError for an API
@@ -78,7 +78,7 @@ def split_items(
         if why is None and first != key and not _same(shape, entry, by_key[first]):
             message = "This is already in the request, under another spelling of its name."
             why = Denied(INVALID_REQUEST, message, "spelling")
-        items.append(AskedItem(key, first, why))
+        items.append(RequestedItem(key, first, why))
         if why is None and first == key:
             left.append(entry)
     kept = KeptItems(api, shape, version, tuple(items))
@@ -92,14 +92,14 @@ def refuse_all_items(api: Declaration, version: int, body: bytes, why: Denied) -
     shape = _shape(api, version)
     request = messages.parse(f"{api.name}Request", version, body)
     keys: list[Hashable] = [_key(entry, shape.asked_by) for entry in getattr(request, shape.asked)]
-    items = tuple(AskedItem(key, key, why) for key in keys)
+    items = tuple(RequestedItem(key, key, why) for key in keys)
     return merge_items(KeptItems(api, shape, version, items), None)
 
 
 def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
     """Put what was kept into a response; ``body`` is None when nothing was forwarded.
 
-    What the broker answered without being asked stays, at the end. Raises ProtocolError.
+    Entries that were not requested stay, at the end. Raises ProtocolError.
     """
     shape = kept.shape
     name = f"{kept.api.name}Response"

@@ -1,8 +1,8 @@
-"""Partial answers: a request goes on without its refused topics, whose errors are kept.
+"""Partial responses: a request is forwarded without its rejected topics, whose errors are kept.
 
-``split`` takes the refused topics out of a request, ``merge`` puts their errors (and the answers
-of second spellings) into its response, ``drop`` takes topics out of a response. All work on whole
-message bodies, headers excluded.
+``split`` takes the rejected topics out of a request, ``merge`` puts their errors (and the answers
+of second spellings) into its response, ``drop`` takes topics out of a response, and
+``error_response`` rejects a whole request. All work on whole message bodies, headers excluded.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.decision import Denied
-from gateway.rules.answered_topics import merge_topics
-from gateway.rules.asked_topics import NO_ALIASES, AskedTopic, Refusal, divide
+from gateway.rules import item_lists
 from gateway.rules.declaration import TOPIC_ID, Declaration, TopicShape
-from gateway.rules.nested import element_class, make
+from gateway.rules.topic_entries import NO_ALIASES, Refusal, RequestedTopic, divide, merge_topics
 from protocol import messages
+from protocol.messages import changed, element_class, has_field, make
 from protocol.pausing import paced
 
 ACKS_NONE = 0
 
 
 @dataclass(frozen=True, slots=True)
-class AskedList:
+class TopicList:
     """The topics of one request, or of one ``group`` of it; ``topics`` is None for "all"."""
 
     group: str | None
-    topics: tuple[AskedTopic, ...] | None
+    topics: tuple[RequestedTopic, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """What ``merge`` needs to know of the request.
+class KeptTopics:
+    """What ``merge`` needs of the request.
 
     ``answered`` is False for a Produce request with acks=0: it has no response, so nothing may be
     written to the client (Kafka closes such a connection when there is an error to tell).
@@ -41,7 +41,7 @@ class Kept:
     api: Declaration
     shape: TopicShape
     version: int
-    lists: tuple[AskedList, ...]
+    lists: tuple[TopicList, ...]
     answered: bool
 
 
@@ -50,7 +50,7 @@ class Split:
     """``body`` is the request that is left, None when nothing is; ``kept`` is for ``merge``."""
 
     body: bytes | None
-    kept: Kept
+    kept: KeptTopics
 
 
 def split(
@@ -60,7 +60,7 @@ def split(
     denied: Mapping[bytes, Denied],
     aliases: Mapping[bytes, bytes] = NO_ALIASES,
 ) -> Split:
-    """Take the refused topics out of a request.
+    """Take the rejected topics out of a request.
 
     The keys of ``denied`` are raw names or the 16 bytes of a topic id. ``aliases`` maps the second
     spelling of a topic to the one that is forwarded for both; what the two ask of one partition
@@ -79,7 +79,7 @@ def refuse_all(api: Declaration, version: int, body: bytes, why: Denied) -> byte
     return merge(_split(api, version, body, refusal).kept, None)
 
 
-def merge(kept: Kept, body: bytes | None) -> bytes:
+def merge(kept: KeptTopics, body: bytes | None) -> bytes:
     """Put what was kept into a response, in the order of the request.
 
     ``body`` is None when nothing was forwarded: the response then holds what was kept and nothing
@@ -108,6 +108,32 @@ def merge(kept: Kept, body: bytes | None) -> bytes:
     return messages.write(response)
 
 
+def error_response(
+    api: Declaration, version: int, request_body: bytes, code: int, message: str | None = None
+) -> bytes:
+    """The body of a response that rejects the whole request with ``code``, as Kafka's
+    AbstractRequest.getErrorResponse: in the response's own error, else in each item's.
+
+    ``message`` goes where the response has a place for it. Returns ``b""`` for a Produce request
+    with acks=0, which has no response. Raises ProtocolError when the request cannot be read, or
+    its version is unknown.
+    """
+    refusal = api.refusal(version, request_body, code)
+    if refusal is not None:
+        return refusal
+    why = Denied(code, message or "", "error_response")
+    response_class = messages.message_class(f"{api.name}Response", version)
+    on_top = has_field(response_class, "error_code")
+    if not on_top or api.items_too(version, code):
+        body = _refuse_items(api, version, request_body, why)
+        if not on_top or not body:
+            return body
+        response = messages.parse(f"{api.name}Response", version, body)
+        return messages.write(changed(response, {"error_code": code}))
+    values = {"error_code": code, "error_message": message, **api.beside_error}
+    return messages.write(make(response_class, values))
+
+
 def drop(api: Declaration, version: int, body: bytes, hidden: Collection[bytes]) -> bytes:
     """Take topics out of a response. ``hidden`` holds raw names and 16-byte topic ids.
 
@@ -128,6 +154,12 @@ def drop(api: Declaration, version: int, body: bytes, hidden: Collection[bytes])
     return messages.write(response)
 
 
+def _refuse_items(api: Declaration, version: int, request_body: bytes, why: Denied) -> bytes:
+    if api.item_shape(version) is not None:
+        return item_lists.refuse_all_items(api, version, request_body, why)
+    return refuse_all(api, version, request_body, why)
+
+
 def _shape(api: Declaration, version: int) -> TopicShape:
     shape = api.topic_shape(version)
     if shape is None:
@@ -141,14 +173,14 @@ def _split(api: Declaration, version: int, body: bytes, refusal: Refusal) -> Spl
     groups = shape.request.groups
     if groups is None:
         request, asked = _split_list(request, None, refusal)
-        lists: tuple[AskedList, ...] = (asked,)
+        lists: tuple[TopicList, ...] = (asked,)
         nothing_left = getattr(request, shape.request.array) == ()
     else:
         divided = [_split_list(g, g.group_id, refusal) for g in getattr(request, groups)]
         request = replace(request, **{groups: tuple(group for group, _ in divided)})
         lists = tuple(asked for _, asked in divided)
         nothing_left = all(getattr(g, shape.request.array) == () for g, _ in divided)
-    kept = Kept(api, shape, version, lists, getattr(request, "acks", None) != ACKS_NONE)
+    kept = KeptTopics(api, shape, version, lists, getattr(request, "acks", None) != ACKS_NONE)
     if shape.adjusted is not None:
         request = shape.adjusted(request, refusal.has, refusal.first_spelling)
     if not nothing_left:
@@ -161,16 +193,16 @@ def _split(api: Declaration, version: int, body: bytes, refusal: Refusal) -> Spl
     return Split(left, kept)
 
 
-def _split_list(holder: Any, group: str | None, refusal: Refusal) -> tuple[Any, AskedList]:
+def _split_list(holder: Any, group: str | None, refusal: Refusal) -> tuple[Any, TopicList]:
     array = refusal.shape.request.array
     entries = getattr(holder, array)
     if entries is None:
-        return holder, AskedList(group, None)
+        return holder, TopicList(group, None)
     left, asked = divide(entries, refusal)
-    return replace(holder, **{array: left}), AskedList(group, asked)
+    return replace(holder, **{array: left}), TopicList(group, asked)
 
 
-def _merge_groups(kept: Kept, groups: str, response: Any) -> tuple[Any, ...]:
+def _merge_groups(kept: KeptTopics, groups: str, response: Any) -> tuple[Any, ...]:
     """The groups of a response, each with its kept topics, in the order of the request."""
     group_class = element_class(type(response), groups)
     answered: dict[str, list[Any]] = {}
@@ -181,7 +213,7 @@ def _merge_groups(kept: Kept, groups: str, response: Any) -> tuple[Any, ...]:
         same = answered.get(asked.group or "")
         found = same.pop(0) if same else make(group_class, {"group_id": asked.group})
         if found.error_code:
-            merged.append(found)  # likewise
+            merged.append(found)  # no topic is answered
             continue
         merged.append(merge_topics(kept.shape, asked.topics, found))
     return (*merged, *(group for left in answered.values() for group in left))

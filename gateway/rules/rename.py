@@ -1,7 +1,7 @@
-"""Rename: spans of a request to edits with flat names, spans of a response to edits back.
+"""Rename: the spans of a request to edits with flat names.
 
-The only place where names change. The same functions serve both the hot path and what is left
-of a request after the cold path took its denied items out.
+Names change here and in ``restore`` only, on the hot path and in what the cold path leaves of a
+request without its denied items (and, in loops of their own, in Produce and Fetch).
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ NO_REPLICA_IDS: Final = frozenset({-1})
 """A consumer; -2 (a debugging consumer) would read beyond the high watermark."""
 
 _AS_CONSUMER: Final = (-1).to_bytes(4, "big", signed=True)
-"""What goes to the broker for any replica id of ListOffsets and OffsetForLeaderEpoch: clients send
-0 (kafka-python) or the schema's default -2, Kafka answers them all, and a consumer's answer is
-the one that a client may have. Fetch, which moves the high watermark, is rejected instead."""
+"""Replaces any replica id of ListOffsets and OffsetForLeaderEpoch: clients send 0 (kafka-python) or
+the schema's default -2, Kafka answers them all, and a client may have a consumer's answer. Fetch,
+which moves the high watermark, is rejected instead."""
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class Refusals:
 
     ``topics`` maps raw names (or 16 id bytes), ``ids`` raw group and transactional ids to why.
     ``aliases`` maps a second spelling of a topic to the first one. ``unknown_ids`` are topic ids
-    this worker has not heard of: they are denied, but worth one look at the cluster first.
+    this worker does not know: they are denied, once the cluster was listed again.
     """
 
     topics: dict[bytes, Denied] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class RequestRenamer:
         self.refusals: Refusals | None = None
 
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
-        """Decide each span, in order; what is refused makes no edit.
+        """Decide each span, in order; a rejected one makes no edit.
 
         ``protocol_type`` is the group's where no span says it.
         """
@@ -185,8 +185,8 @@ class RequestRenamer:
         value: bytes,
         rewrite: Callable[[bytes, Callable[[bytes], bytes | None]], bytes],
     ) -> None:
-        """Names inside a member's bytes; a topic that cannot exist is left out, not refused:
-        Kafka lets a consumer subscribe to what does not exist."""
+        """Names inside a member's bytes; a topic that cannot exist is left out, not rejected: Kafka
+        lets a consumer subscribe to topics that do not exist."""
         if not value:
             return
         new = rewrite(value, self._flat_or_nothing)

@@ -1,4 +1,4 @@
-"""Restore: the names in a response as its client knows them (the way back of ``rename``)."""
+"""Restore: the names in a response as its client knows them, and the gateway's addresses."""
 
 from __future__ import annotations
 
@@ -20,24 +20,32 @@ from gateway.rules.rename import (
 )
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
+from gateway.virtual_brokers import ListenerAddresses
 from protocol.entities import Kind
-from protocol.pausing import FEW, paced
+from protocol.pausing import FEW, eased, paced
 from protocol.splice import Edit
 from protocol.walkers import Span
 
-MORE: Final = frozenset({int(Kind.HOST), int(Kind.ERROR_TEXT), int(Kind.SIZED)})
-"""Kinds of a response that :class:`ResponseRenamer` leaves to others."""
+ENDPOINT_NODE: Final = int(Kind.ENDPOINT_NODE)
+HOST: Final = int(Kind.HOST)
+PORT: Final = int(Kind.PORT)
+NO_NODE: Final = -1
+_NOWHERE_LEGACY: Final = b"\x00\x00"
+_NOWHERE_COMPACT: Final = b"\x01"
+_NO_PORT: Final = (-1).to_bytes(4, "big", signed=True)
+
+MORE: Final = frozenset({HOST, int(Kind.ERROR_TEXT), int(Kind.SIZED)})
+"""Kinds of a response that :class:`ResponseRenamer` leaves to its caller."""
 
 
 class ResponseRenamer:
     """Edits for one response: the names the request spelled, else the listener's spelling.
 
     ``hidden`` collects flat topic names and ``hidden_ids`` group ids that the view may not see,
-    topics also where they may not be described;
-    the caller drops their entries. ``errors`` collects the error codes met; ``more`` says that
-    there are addresses, texts or sized fields, which others look after. ``of_others``: names inside
-    of subscriptions and assignments are those of any member, so only those are told that may be
-    described; the members of a group among themselves share what they subscribe to, as in Kafka.
+    topics also where they may not be described: the caller drops their entries. ``errors`` collects
+    the error codes met; ``more``: there are addresses, texts or sized fields, left to the caller.
+    ``of_others``: names inside of subscriptions and assignments are those of any member, so only
+    those that may be described are shown; members among themselves see each other's, as in Kafka.
     """
 
     __slots__ = (
@@ -133,8 +141,8 @@ class ResponseRenamer:
                 return self._view.spell_under(flat, asked)
         return self._view.spell(flat)
 
-    def told(self, flat: bytes) -> bytes | None:
-        """A flat name in an error text; a topic that was not asked for has to be describable."""
+    def in_text(self, flat: bytes) -> bytes | None:
+        """A flat name in an error text; one that was not requested must be describable."""
         return self.shown(flat) if flat in self._spelled else self._described(flat)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
@@ -161,3 +169,38 @@ class ResponseRenamer:
         new = rewrite(value, self._described if self._of_others else self.shown)
         if new != value:
             self.edits.append((start, stop, wire_bytes(new, self._flexible)))
+
+
+def endpoint_edits(
+    spans: Sequence[Span], addresses: ListenerAddresses, flexible: bool
+) -> list[Edit]:
+    """Edits that put the gateway's host and port for each node; empty ones where it has none, so
+    that no broker address passes even if its endpoint was not dropped (:func:`hidden_nodes`).
+
+    Hosts and ports come after the node id they belong to, in one struct (Metadata, FindCoordinator,
+    DescribeCluster, the NodeEndpoints of KIP-951).
+    """
+    edits: list[Edit] = []
+    host, port = _NOWHERE_LEGACY, _NO_PORT
+    for kind, start, stop, value in eased(spans):
+        if kind == ENDPOINT_NODE:
+            endpoint = addresses.endpoint(value) if value != NO_NODE else None
+            if endpoint is not None:
+                host = endpoint.host_compact if flexible else endpoint.host_legacy
+                port = endpoint.port_bytes
+            else:
+                host, port = _NOWHERE_COMPACT if flexible else _NOWHERE_LEGACY, _NO_PORT
+        elif kind == HOST:
+            edits.append((start, stop, host))
+        elif kind == PORT:
+            edits.append((start, stop, port))
+    return edits
+
+
+def hidden_nodes(spans: Sequence[Span], addresses: ListenerAddresses) -> set[int]:
+    """The node ids that a response shows and the listener has no address for."""
+    return {
+        value
+        for kind, _, _, value in eased(spans)
+        if kind == ENDPOINT_NODE and value != NO_NODE and addresses.endpoint(value) is None
+    }

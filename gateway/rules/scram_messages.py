@@ -1,7 +1,7 @@
-"""DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554): what is asked and answered.
+"""DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554): requests and responses.
 
-A request holds the salted password (RFC 5802) and no password; what is kept of it are the two keys
-that a server needs, from which neither can be told.
+A request holds the salted password (RFC 5802) and no password; the gateway keeps the two keys that
+a server needs, from which neither can be derived.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from gateway.error_codes import (
     UNACCEPTABLE_CREDENTIAL,
     UNSUPPORTED_SASL_MECHANISM,
 )
-from gateway.rules.nested import element_class, make
-from protocol import messages
+from protocol.messages import made
 from protocol.pausing import paced
 
 MIN_ITERATIONS: Final = 4_096
@@ -55,7 +54,7 @@ MECHANISMS: Final[Mapping[int, Mechanism]] = {
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """What one request does: an answer for each user (None: done), and the changes."""
+    """The outcome of one request: an answer for each user (None: done), and the changes."""
 
     answers: Mapping[str, Denied | None]
     changes: Sequence[Change]
@@ -74,12 +73,12 @@ def alter(snapshot: Snapshot, request: Any) -> Alteration:
         *((deletion, _deleted) for deletion in request.deletions),
         *((upsertion, _upserted) for upsertion in request.upsertions),
     ]
-    for asked, decide in paced(decisions):
-        user = asked.name
+    for item, decide in paced(decisions):
+        user = item.name
         decided = changes.setdefault(user, [])
         if user in denied:
             continue
-        found = _refused(asked, seen) or decide(snapshot, asked)
+        found = _invalid(item, seen) or decide(snapshot, item)
         if isinstance(found, Denied):
             denied[user] = found
         elif found is not None:
@@ -98,61 +97,54 @@ def users_of(request: Any) -> list[str]:
 
 def alteration_response(version: int, answers: Mapping[str, Denied | None]) -> bytes:
     """AlterUserScramCredentialsResponse: a result for each user."""
-    cls = messages.message_class("AlterUserScramCredentialsResponse", version)
-    result = element_class(cls, "results")
-    results = tuple(make(result, {"user": user, **_error(why)}) for user, why in answers.items())
-    return messages.write(make(cls, {"results": results}))
+    results = [{"user": user, **_error(why)} for user, why in answers.items()]
+    return made("AlterUserScramCredentialsResponse", version, {"results": results})
 
 
 def description_response(version: int, snapshot: Snapshot, users: Sequence[str]) -> bytes:
     """DescribeUserScramCredentialsResponse: mechanisms and iterations of the users (none named:
     of all), and never salt or keys."""
-    cls = messages.message_class("DescribeUserScramCredentialsResponse", version)
-    result = element_class(cls, "results")
-    info = element_class(result, "credential_infos")
-    asked = Counter(users) or Counter(sorted({user for _, user in snapshot.scram}))
+    times_named = Counter(users) or Counter(sorted({user for _, user in snapshot.scram}))
 
     def values(user: str, times: int) -> dict[str, object]:
         if times > 1:
             text = f"User '{user}' is in the request {times} times; once is enough."
             return _error(Denied(DUPLICATE_RESOURCE, text, "request"))
-        infos = tuple(
-            make(info, {"mechanism": code, "iterations": found.iterations})
+        infos = [
+            {"mechanism": code, "iterations": found.iterations}
             for code, mechanism in MECHANISMS.items()
             if (found := snapshot.scram.get((mechanism.name, user))) is not None
-        )
+        ]
         return {"credential_infos": infos} if infos else _error(_unknown(user))
 
-    results = (make(result, {"user": u, **values(u, times)}) for u, times in asked.items())
-    return messages.write(make(cls, {"results": tuple(results)}))
+    results = [{"user": user, **values(user, times)} for user, times in times_named.items()]
+    return made("DescribeUserScramCredentialsResponse", version, {"results": results})
 
 
 def description_error(version: int, why: Denied, users: Sequence[str] = ()) -> bytes:
     """DescribeUserScramCredentialsResponse with an error, the same for each user that was named."""
-    cls = messages.message_class("DescribeUserScramCredentialsResponse", version)
-    result = element_class(cls, "results")
-    results = tuple(make(result, {"user": user, **_error(why)}) for user in users)
-    return messages.write(make(cls, {"results": results, **_error(why)}))
+    values = {"results": [{"user": user, **_error(why)} for user in users], **_error(why)}
+    return made("DescribeUserScramCredentialsResponse", version, values)
 
 
 # -- one credential --------------------------------------------------------------------------------
 
 
-def _refused(asked: Any, seen: set[tuple[str, int]]) -> Denied | None:
-    """What makes no sense whatever the catalog holds; ``seen`` is of the request so far."""
-    if not asked.name:
+def _invalid(item: Any, seen: set[tuple[str, int]]) -> Denied | None:
+    """Why an item is not valid, whatever the catalog holds; ``seen`` is of the request so far."""
+    if not item.name:
         return Denied(UNACCEPTABLE_CREDENTIAL, "The user name is empty.", "request")
-    if len(asked.name.encode()) > MAX_USER_BYTES:
+    if len(item.name.encode()) > MAX_USER_BYTES:
         text = f"A user name has at most {MAX_USER_BYTES:,} bytes."
         return Denied(UNACCEPTABLE_CREDENTIAL, text, "request")
-    if asked.mechanism not in MECHANISMS:
+    if item.mechanism not in MECHANISMS:
         known = " and ".join(one.name for one in MECHANISMS.values())
-        text = f"There is no SCRAM mechanism of type {asked.mechanism}; there are {known}."
+        text = f"There is no SCRAM mechanism of type {item.mechanism}; there are {known}."
         return Denied(UNSUPPORTED_SASL_MECHANISM, text, "request")
-    key = (asked.name, asked.mechanism)
+    key = (item.name, item.mechanism)
     if key in seen:
-        name = MECHANISMS[asked.mechanism].name
-        text = f"The {name} credential of user '{asked.name}' is in the request twice."
+        name = MECHANISMS[item.mechanism].name
+        text = f"The {name} credential of user '{item.name}' is in the request twice."
         return Denied(DUPLICATE_RESOURCE, text, "request")
     seen.add(key)
     return None
@@ -189,7 +181,7 @@ def keys(mechanism: Mechanism, salted_password: bytes) -> tuple[bytes, bytes]:
 
 
 def _wrong(mechanism: Mechanism, upsertion: Any) -> str:
-    """Why a credential is of no use, a sentence; empty if it is."""
+    """Why a credential is not acceptable, a sentence; empty if it is."""
     if upsertion.iterations < MIN_ITERATIONS:
         return f"{mechanism.name} needs at least {MIN_ITERATIONS:,} iterations."
     if upsertion.iterations > MAX_ITERATIONS:

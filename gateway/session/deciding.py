@@ -1,4 +1,4 @@
-"""A long request that is decided, or a long response that is restored, slice by slice."""
+"""Long requests that are decided, and long responses that are restored, slice by slice."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from gateway.slices import Slices
 from protocol.splice import splice
 
 MAX_TRIES: Final = 3
-"""How often a request is decided because the catalog has changed in the meantime. What was decided
-last counts then, as if it had been sent just before the change: where something changes every
-second, no listing would ever be answered."""
+"""How often a request is decided if the catalog changes meanwhile. Then the last decision counts,
+as if made just before the change: where something changes every second, no listing would ever be
+answered."""
 
 FEW_EDITS: Final = 100
-"""Edits of a request that are written to the broker one by one."""
+"""The most edits of a request that are written to the broker one by one."""
 
 
 class Deciding:
@@ -66,7 +66,7 @@ class Deciding:
                 exchange.client_plan, exchange.correlation_id, exchange.arrived, exchange.size
             )
             self.exchange.refreshed = exchange.refreshed
-        raise Unanswerable("the catalog is out of date by the time that a request is decided")
+        raise Unanswerable("the catalog went out of date while a request was decided")
 
     def _once(self, exchange: Exchange) -> tuple[int, Outcome]:
         decide = exchange.plan.on_request
@@ -78,7 +78,7 @@ class Deciding:
     def _written(self, exchange: Exchange, end: int, outcome: Outcome) -> Outcome:
         exchange.long = True
         if isinstance(outcome, Answer):
-            return Answer(exchange.finished(outcome.body))
+            return Answer(exchange.finish_early(outcome.body))
         if isinstance(outcome, Work):
             return Work(partial(_finished, exchange, outcome))
         if isinstance(outcome, list) and (len(outcome) > FEW_EDITS or end < self.end):
@@ -89,13 +89,13 @@ class Deciding:
 
 
 async def _finished(exchange: Exchange, work: Work) -> bytes:
-    """What work gives, in its client's form: done along with it, and so in slices too."""
-    return exchange.finished(await work.run())
+    """The response of work, finished with it, and so in slices too."""
+    return exchange.finish_early(await work.run())
 
 
 class Restoring:
-    """A response that is being restored, to the pieces that its client gets. ``arrived`` is when it
-    came."""
+    """A response that is being restored to the ``pieces`` that its client gets; it ``arrived`` then
+    (monotonic seconds)."""
 
     __slots__ = ("arrived", "pieces", "slices")
 

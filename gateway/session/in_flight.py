@@ -33,13 +33,8 @@ class InFlight:
         self._fresh: list[Exchange] = []
         self._done: list[Exchange] = []
 
-    @property
-    def saturated(self) -> bool:
-        """Whether so many requests wait that reading from the client should stop."""
-        return self.queue is not None and len(self.queue) >= MAX_IN_FLIGHT
-
     def flows(self) -> list[Flow]:
-        """The flows that something may yet be counted on for what is under way."""
+        """The flows that exchanges under way may still count on."""
         under_way = (*(self.queue or ()), *self._done)
         return [flow for exchange in under_way for flow in exchange.flows()]
 
@@ -54,7 +49,7 @@ class InFlight:
         self.queue.append(exchange)
 
     def answer(self, exchange: Exchange, payload: bytes) -> None:
-        """Answer in turn: at once, or behind the responses that are still to come."""
+        """Respond in turn: at once, or behind the responses that are still to come."""
         exchange.answer = SIZE.pack(len(payload)) + payload
         if self.queue:
             self.queue.append(exchange)
@@ -62,11 +57,11 @@ class InFlight:
             self._write(exchange)
 
     def done(self, exchange: Exchange) -> None:
-        """A request was read that nobody answers, and that the broker does not see."""
+        """A request was read that has no response and is not forwarded."""
         self._done.append(exchange)
 
     def answered(self, queue: deque[Exchange], arrived: float) -> None:
-        """The first of ``queue`` was answered by the broker; own answers behind it follow."""
+        """The broker has answered the first of ``queue``; the gateway's own behind it follow."""
         exchange = queue.popleft()
         exchange.answered = arrived
         self._done.append(exchange)
@@ -74,7 +69,7 @@ class InFlight:
             self._write(queue.popleft())
 
     def sent(self) -> None:
-        """This round's requests have left: from here on it is the broker's time."""
+        """This round's requests have been written: the broker's time begins."""
         if self._fresh:
             now = monotonic()
             for exchange in self._fresh:
@@ -84,7 +79,7 @@ class InFlight:
             self.count()
 
     def count(self) -> None:
-        """Count what has been answered since the last call."""
+        """Count the exchanges that were answered since the last call."""
         if self._done:
             count_exchanges(self._done, monotonic())
             self._done.clear()

@@ -1,7 +1,7 @@
-"""Requests of the gateway's own on a client's broker connection, among the client's in their turn.
+"""Requests of the gateway's own on a client's broker connection, between the client's.
 
-They are sent while the client's own requests wait (an Interlude, or Work); the client never sees
-their responses.
+They are sent while the client's requests wait (an Interlude, or Work); the client never gets their
+responses.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from gateway.apis.table import APIS, plan_of
 from gateway.brokers.messages import BrokerError, request_frame, response_entity
-from gateway.exchanges.exchange import Exchange, Outcome, Plan
-from gateway.exchanges.kept import Kept
+from gateway.exchanges.exchange import Exchange, Kept, Outcome, Plan
 from gateway.exchanges.state import ConnectionState
 from protocol.errors import ProtocolError
 from protocol.schema import api_key_of
@@ -38,14 +37,14 @@ async def ask(send: Send, name: str, version: int, entity: Any) -> Any:
     """The response entity to a request; ``name`` is Kafka's. Raises BrokerError."""
     exchange, request = own_request(name, version, entity)
     answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-    # Who asked may have been cancelled when it comes.
+    # The caller may have been cancelled when the response arrives.
     exchange.kept = Asked(lambda body: None if answer.done() else answer.set_result(body))
     send(exchange, request)
     body = await answer
     try:
         return response_entity(name, version, body)
     except ProtocolError as error:
-        raise BrokerError(f"the answer to {name} makes no sense: {error}") from None
+        raise BrokerError(f"the broker's response to {name} cannot be read: {error}") from None
 
 
 def own_request(name: str, version: int, entity: Any) -> tuple[Exchange, bytes]:

@@ -21,7 +21,6 @@ from gateway.exchanges.exchange import (
 )
 from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, slice_of, write_frame
 from gateway.exchanges.state import ConnectionState
-from gateway.flows import Flow
 from gateway.session.deciding import Deciding
 from gateway.session.in_flight import InFlight
 from gateway.session.responses import response_payload
@@ -45,8 +44,8 @@ HEAD_LIMIT: Final = 64 * 1024
 
 
 class Requests:
-    """What a client sends. ``waiting`` says what has to be done before it is decided on, or
-    answered."""
+    """The client's side of a session. ``waiting`` is what must be done before :meth:`resume`; None
+    while nothing must."""
 
     __slots__ = (
         "_client_id",
@@ -55,17 +54,17 @@ class Requests:
         "_in_flight",
         "_interlude",
         "_refreshed",
-        "_state",
         "_stream_left",
         "_stream_tail",
         "_streamed",
         "_working",
+        "state",
         "to_broker",
         "waiting",
     )
 
     def __init__(self, state: ConnectionState, in_flight: InFlight) -> None:
-        self._state = state
+        self.state = state
         self._in_flight = in_flight
         self.to_broker: list[Buffer] = []
         self.waiting: Refresh | Work | Interlude | Deciding | None = None
@@ -83,31 +82,20 @@ class Requests:
 
     @property
     def working(self) -> str:
-        """Kafka's name of the API whose work is done now; empty: none is."""
+        """Kafka's name of the API whose :class:`Work` is under way; empty: none is."""
         return "" if self._working is None else self._working.client_plan.name
 
     @property
     def streaming(self) -> bool:
-        """Whether the rest of a request that was sent on is still to come."""
+        """Whether the rest of a request that is being forwarded is still to come."""
         return bool(self._stream_left)
 
     @property
-    def streamed(self) -> Exchange | None:
-        """The request that was sent on, and the rest of which is still to come."""
-        return self._streamed if self._stream_left else None
-
-    @property
-    def incomplete(self) -> bool:
+    def mid_request(self) -> bool:
         """Whether a request has begun to arrive and the rest of it has not."""
         return self.waiting is None and bool(self._stream_left or len(self._held))
 
-    def flows(self) -> list[Flow]:
-        """The flows that something may yet be counted on for the work under way."""
-        if isinstance(self.waiting, Deciding):
-            return self.waiting.exchange.flows()
-        return [] if self._working is None else self._working.flows()
-
-    def data(self, data: bytes) -> None:
+    def client_data(self, data: bytes) -> None:
         """Take bytes from the client. Raises ProtocolError for what no client may send."""
         if self._stream_left:
             passed = min(len(data), self._stream_left)
@@ -127,7 +115,7 @@ class Requests:
             self._read(joined, 0)
 
     def resume(self, body: bytes | None = None) -> None:
-        """Go on after what ``waiting`` asked for has been done; ``body`` is what work gave."""
+        """Go on after ``waiting`` is done; ``body`` is the response that :class:`Work` gave."""
         done, self.waiting = self.waiting, None
         held = self._held.take()
         position = 0
@@ -142,7 +130,7 @@ class Requests:
             assert body is not None
             self._in_flight.answer(exchange, response_payload(exchange, body))
             position = 4 + SIZE.unpack_from(held)[0]
-            reauth = self._state.reauth
+            reauth = self.state.reauth
             if reauth is not None and reauth.failed is not None:
                 self._in_flight.count()
                 return  # the connection ends with this answer; nothing behind it is done
@@ -157,13 +145,13 @@ class Requests:
 
     def finish(self) -> None:
         """Begin no more requests: what is not under way has reached no broker, and its client can
-        send it again elsewhere. A request that streams is still sent on to its end."""
+        send it again elsewhere. A request that streams is still forwarded to its end."""
         self._finishing = True
         if self.waiting is None:
             self._held.take()
 
     def interject(self, interlude: Interlude) -> None:
-        """Begin it now, or when the request that is under way is."""
+        """Let ``waiting`` be this interlude, now or behind the request that streams or waits."""
         if self.waiting is None and not self._stream_left:
             self._begin(interlude, self._held.take())
         else:
@@ -175,14 +163,14 @@ class Requests:
         self._hold(rest)
 
     def _hold(self, rest: bytes) -> None:
-        """Hold what has come, and all that comes, until what waits is done."""
+        """Hold what has arrived, and all that arrives, until ``waiting`` is done."""
         self._held.keep(rest, ALL)
         self._held.wanted = ALL  # also where nothing is held yet
         self._in_flight.sent()
 
     def _read(self, buf: bytes, position: int) -> None:
         limit = len(buf)
-        most = self._state.worker.max_request_bytes
+        most = self.state.worker.max_request_bytes
         arrived = monotonic()
         wanted = 4
         while limit - position >= 4:
@@ -209,7 +197,7 @@ class Requests:
     def _request(
         self, buf: bytes, position: int, end: int, arrived: float, cut_off: int = 0
     ) -> bool:
-        """Decide one whole request, of which so many bytes were cut off; False when it has to
+        """Decide one whole request, of which ``cut_off`` bytes were cut off; False when it has to
         wait."""
         size, api_key, version, correlation_id = _REQUEST_HEAD.unpack_from(buf, position)
         plan = PLANS.get(api_key << 16 | version) or plan_of(api_key, version)
@@ -220,13 +208,13 @@ class Requests:
         start = self._body_of_request(plan, buf, position, end)
         if size > plan.small_request or self._refreshed:
             exchange.refreshed = self._refreshed
-            deciding = Deciding(self._state, exchange, buf, position, start, end)
+            deciding = Deciding(self.state, exchange, buf, position, start, end)
             if not deciding.slices.step():
                 self.waiting = deciding
                 return False
             return self._decided(deciding, deciding.slices.result())
         try:
-            outcome = plan.on_request(self._state, exchange, buf, start, end)
+            outcome = plan.on_request(self.state, exchange, buf, start, end)
         except TrailingBytes as more:
             whole = SIZE.pack(more.stop - position - 4) + buf[position + 4 : more.stop]
             return self._request(whole, 0, len(whole), arrived, end - more.stop)
@@ -238,7 +226,7 @@ class Requests:
         return self._special(exchange, buf, position, start, outcome)
 
     def _decided(self, done: Deciding, outcome: Outcome) -> bool:
-        """Do what was decided in slices; False when the request has to wait again."""
+        """Carry out what was decided in slices; False when the request has to wait again."""
         exchange, buf, position = done.exchange, done.buf, done.position
         if isinstance(outcome, list):
             self._refreshed = False
@@ -247,13 +235,13 @@ class Requests:
             over = True
         else:
             over = self._special(exchange, buf, position, done.start, outcome)
-        fetch.recheck(self._state, exchange)  # the catalog may have changed while it was decided
+        fetch.recheck(self.state, exchange)  # the catalog may have changed while it was decided
         return over
 
     def _special(
         self, exchange: Exchange, buf: bytes, position: int, start: int, outcome: Outcome
     ) -> bool:
-        """Do what a handler decided beyond edits; False when the request has to wait."""
+        """Carry out an outcome other than edits; False when the request has to wait."""
         if isinstance(outcome, Refresh):
             self.waiting = outcome
             return False
@@ -272,9 +260,9 @@ class Requests:
         return True
 
     def _stream_produce(self, buf: bytes, position: int, end: int, arrived: float) -> int:
-        """Send on a Produce request whose records have not all arrived, if its head is enough.
+        """Forward a Produce request whose records have not all arrived, if its head is enough.
 
-        Returns 0 if it was sent, else how many bytes of it make another look worthwhile.
+        Returns 0 if it was forwarded, else how many bytes of it make another try worthwhile.
         """
         limit = len(buf)
         if limit - position < 4 + MIN_REQUEST:
@@ -288,7 +276,7 @@ class Requests:
         exchange = Exchange(plan, correlation_id, arrived, size + 4)
         try:
             start = self._body_of_request(plan, buf, position, limit)
-            edits = produce.head(self._state, exchange, buf, start, limit, end)
+            edits = produce.head(self.state, exchange, buf, start, limit, end)
         except TruncatedError:
             return limit - position + 1 if limit - position < HEAD_LIMIT else end - position
         if edits is None:
@@ -310,7 +298,7 @@ class Requests:
             raise ProtocolError(produce.NOT_PLAIN)
 
     def _body_of_request(self, plan: Plan, buf: bytes, position: int, end: int) -> int:
-        """Where the body begins; notes a client id that is new on this connection."""
+        """Where the body begins; records a client id that is new on this connection."""
         start = position + HEADER_SIZE + len(self._client_id)
         if buf.startswith(self._client_id, position + HEADER_SIZE) and start < end:
             # The client id of the request before, as it nearly always is.
@@ -320,7 +308,7 @@ class Requests:
                 return start + 1
         _, _, _, client_id, start = read_request_header(buf, position + 4, end)
         self._client_id = legacy_string(client_id)
-        self._state.note_client_id(client_id)
+        self.state.note_client_id(client_id)
         return start
 
     def _forward(self, buf: bytes, position: int, start: int, forward: Forward) -> None:
@@ -334,7 +322,7 @@ class Requests:
     def _answer_undecided(self, buf: bytes, position: int, end: int, arrived: float) -> None:
         # The plan of an exchange that is answered here is never looked at again.
         exchange = Exchange(any_plan(), 0, arrived, end - position)
-        payload = unsupported(self._state, exchange, buf, position + 4, end)
+        payload = unsupported.answer(self.state, exchange, buf, position + 4, end)
         if payload:
             self._in_flight.answer(exchange, payload)
         else:

@@ -24,12 +24,12 @@ MIN_RESPONSE: Final = 4
 """Bytes: a correlation id."""
 
 MAX_RESPONSE: Final = 1 << 30
-"""Bytes: a response that claims to be longer is not believed."""
+"""The most bytes of a response; a larger size ends the connection."""
 
 
 class Responses:
-    """What a broker sends, matched with what is in flight. ``restoring`` is a long response that is
-    not done yet: what comes behind it is held until :meth:`resume`."""
+    """The broker's side of a session. ``restoring`` is a long response that is not restored yet:
+    those behind it are held until :meth:`resume`."""
 
     __slots__ = ("_held", "_in_flight", "_state", "restoring")
 
@@ -68,9 +68,9 @@ class Responses:
     def _read_response(
         self, exchange: Exchange, buf: bytes, position: int, arrived: float
     ) -> tuple[int, int]:
-        """Pass on one response, or what there is of a Fetch.
+        """Pass on one response, or what has arrived of a Fetch.
 
-        Returns where to go on, and how many bytes from there make another look worthwhile.
+        Returns where to go on, and how many bytes from there make another try worthwhile.
         """
         limit = len(buf)
         if exchange.stream is not None:
@@ -140,7 +140,6 @@ class Responses:
 
 
 def response_payload(exchange: Exchange, body: bytes) -> bytes:
-    """Header and body for the client, of a body in its names: kept errors merged, an older
-    version's form made."""
+    """Header and finished body for the client: kept errors merged, in its version's form."""
     version = exchange.client_plan.response_header_version
     return response_header(exchange.correlation_id, version) + exchange.finish(body)

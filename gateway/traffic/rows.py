@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.flows import NO_TOPIC, Denial, PolicyEvent
-from gateway.kafka_names import api_name, error_name
 from gateway.traffic.record import SCHEMA_VERSION, Kind, Origin, Record, Window
 from gateway.traffic.window import FlowKey, FlowSums
+from protocol.schema import api_name, error_name
 
 
 def flow_record(

@@ -14,11 +14,11 @@ from gateway.apis.topics.create_topics import (
     response_from_v2,
 )
 from gateway.catalog.snapshot import Snapshot
-from gateway.rules.nested import element_class, has_field, make
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, has_field, make
 from tests.session.allowing import Allowing
 
 NAME = "CreateTopicsResponse"

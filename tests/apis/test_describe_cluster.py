@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gateway.apis.cluster import describe_cluster
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 
 
 def request(version: int, endpoint_type: int) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.apis.topics import describe_topic_partitions
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 
 
 def request(*names: str, cursor: str | None = None, limit: int = 0) -> Any:

@@ -6,7 +6,9 @@ import pytest
 
 from gateway.apis.records.fetch import outside_a_session, without_session
 from gateway.rules.nested import make
+from gateway.apis.records.fetch_sessions import outside_a_session, without_session
 from protocol import messages
+from protocol.messages import make
 
 
 @pytest.mark.parametrize("version", range(7, 16))

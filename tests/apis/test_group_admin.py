@@ -9,9 +9,9 @@ import pytest
 
 from gateway.apis.groups.group_admin import withhold, without_groups
 from gateway.rules.authorized_operations import NOT_ASKED
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, make
 
 NAME = "ConsumerGroupDescribeResponse"
 BOTH = [0, 1]

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 
 from gateway.apis.topics import metadata_messages as metadata
-from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, has_field, make
 
 VERSIONS = range(14)
 OLD_VERSIONS = range(4)

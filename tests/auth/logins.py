@@ -10,8 +10,8 @@ from gateway.auth.login import Login
 from gateway.auth.mechanisms import Session
 from gateway.identity import Identity
 from protocol import messages
-from protocol.frames import frame
 from protocol.headers import (
+    frame,
     request_header_version,
     response_body_pos,
     response_header_version,

@@ -12,8 +12,7 @@ from kio.schema.errors import ErrorCode
 from scramp import ScramException, ScramMechanism
 
 from protocol import messages
-from protocol.frames import frame
-from protocol.headers import read_request_header, response_header, response_header_version
+from protocol.headers import frame, read_request_header, response_header, response_header_version
 
 HANDSHAKE, API_VERSIONS, AUTHENTICATE = 17, 18, 36
 ALL = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")

@@ -7,7 +7,7 @@ import pytest
 from gateway.auth.login import Login
 from gateway.identity import Identity
 from protocol.errors import ProtocolError
-from protocol.frames import frame
+from protocol.headers import frame
 from tests.auth.logins import (
     SERVED,
     Accepts,

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol.errors import ProtocolError
-from protocol.frames import frame
+from protocol.headers import frame
 from tests.auth.logins import (
     MAX_BYTES,
     api_versions,

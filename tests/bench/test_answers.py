@@ -12,8 +12,7 @@ from bench.answers import error_code_offsets
 from bench.client import AnswerError
 from bench.entities import entity
 from bench.kafka_requests import Topic, fetch_request, produce_request
-from protocol.frames import frame
-from protocol.headers import response_header
+from protocol.headers import frame, response_header
 from protocol.messages import write
 
 _TOPIC = Topic("orders", uuid.uuid4())

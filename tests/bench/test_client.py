@@ -10,8 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from bench.client import AnswerError, Client
 from bench.entities import entity
-from protocol.frames import frame
-from protocol.headers import response_header
+from protocol.headers import frame, response_header
 from protocol.messages import parse, write
 from tests.bench.scripted_server import Answer, scripted_server
 

@@ -9,8 +9,7 @@ from typing import Self, get_args, get_type_hints
 
 from devkit.certificates import Credentials
 from protocol import messages
-from protocol.frames import frame
-from protocol.headers import read_request_header, response_header
+from protocol.headers import frame, read_request_header, response_header
 from tests.auth.sasl_broker import API_VERSIONS, AUTHENTICATE, HANDSHAKE, SaslBroker
 
 HOST = "127.0.0.1"

@@ -15,9 +15,8 @@ from gateway.catalog.catalog_topic import (
 )
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
-from gateway.rules.nested import element_class, make
 from protocol import messages
-from protocol.requests import Request
+from protocol.messages import Request, element_class, make
 from protocol.schema import api_key_of, message_versions, response_name
 
 TOPIC = "__kafka_gateway_catalog"

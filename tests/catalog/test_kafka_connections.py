@@ -19,7 +19,7 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.kafka_connections import Connections
 from gateway.catalog.partition import LogError
 from gateway.config.security import ClientSasl, ClientTls, ClusterSecurity, Secret
-from protocol.requests import Request
+from protocol.messages import Request
 from tests.auth.sasl_broker import AUTHENTICATE, HANDSHAKE, SaslBroker
 
 METADATA, API_VERSIONS = 3, 18

@@ -14,7 +14,7 @@ from gateway.catalog import kafka_partition
 from gateway.catalog.kafka_partition import KafkaPartition
 from gateway.catalog.partition import LogError, OffsetOutOfRange
 from gateway.catalog.records import Record
-from protocol.requests import Request
+from protocol.messages import Request
 from tests.broker_answers import answer, read_request
 
 OUT_OF_RANGE, NOT_LEADER = 1, 6

@@ -14,7 +14,7 @@ from gateway.catalog import kafka_transactions
 from gateway.catalog.kafka_transactions import KafkaTransactions
 from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
 from gateway.catalog.records import Record
-from protocol.requests import Request
+from protocol.messages import Request
 from tests.broker_answers import answer, read_request
 
 UNKNOWN_SERVER_ERROR = -1

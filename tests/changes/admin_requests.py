@@ -12,10 +12,11 @@ from gateway.catalog.entities import Namespace
 from gateway.changes.base.context import Answered
 from gateway.changes.topics.create_topics import create_topics
 from gateway.changes.topics.delete_topics import delete_topics
-from gateway.rules.nested import element_class, has_field, make
 from gateway.views.view import View
 from protocol import messages
 from tests.changes.fakes import FakeGateway, World, allowed
+from protocol.messages import element_class, has_field, make
+from tests.changes.fakes import FakeGateway, allowed
 
 
 @dataclass(frozen=True)

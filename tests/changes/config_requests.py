@@ -7,11 +7,12 @@ from typing import Any
 
 from gateway.changes.configs.alter_configs import alter_configs, incremental_alter_configs
 from gateway.changes.configs.describe_configs import describe_configs
-from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
 from tests.changes.fakes import FakeGateway, World, allowed
+from protocol.messages import element_class, make
+from tests.changes.fakes import FakeGateway, allowed
 
 TOPIC = 2
 SET, DELETE, APPEND, SUBTRACT = range(4)

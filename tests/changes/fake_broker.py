@@ -10,9 +10,8 @@ from uuid import UUID, uuid4
 
 from gateway.cluster.link import ClusterUnreachable
 from gateway.names import MAX_FLAT_LENGTH, InvalidName, check_topic, fold
-from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
-from protocol.requests import Request
+from protocol.messages import Request, element_class, has_field, make
 from protocol.schema import api_key_of, message_versions, response_name
 from tests.changes.fake_partitions import FakePartitions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gateway.rules.nested import element_class, make
+from protocol.messages import element_class, make
 
 NO_SUCH_TOPIC = 3
 INVALID_PARTITIONS = 37

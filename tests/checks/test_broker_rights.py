@@ -9,7 +9,7 @@ import pytest
 from gateway.acl_model import Operation
 from gateway.checks.broker_rights import OWN_KEY, Rights, exposure, lacking, rights_of
 from protocol import messages
-from protocol.requests import Request
+from protocol.messages import Request
 from protocol.schema import field_type
 
 NOT_TOLD = -(2**31)

@@ -10,7 +10,7 @@ from gateway.checks.cluster import hollow_topics
 from gateway.config.policies import PolicySettings
 from gateway.policies.tree import Policies
 from protocol import messages
-from protocol.requests import Request
+from protocol.messages import Request
 from protocol.schema import field_type
 
 SNAPSHOT = Snapshot().apply([Namespace("org"), Namespace("team")], 2)

@@ -14,8 +14,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from protocol import messages
-from protocol.frames import frame
-from protocol.headers import read_request_header, response_header, response_header_version
+from protocol.headers import frame, read_request_header, response_header, response_header_version
 
 METADATA = 3
 API_VERSIONS = 18

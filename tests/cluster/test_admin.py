@@ -12,7 +12,7 @@ import pytest_asyncio
 from gateway.cluster.admin import MAX_CONNECTIONS, BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
-from protocol.requests import Request
+from protocol.messages import Request
 from tests.cluster import scripted_broker
 from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
 

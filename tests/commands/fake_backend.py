@@ -14,10 +14,9 @@ from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.commands import backend
 from gateway.config.models import Config
-from gateway.rules.nested import element_class, make
 from gateway.topic_ids import TopicIndex
 from protocol import messages
-from protocol.requests import Request
+from protocol.messages import Request, element_class, make
 
 
 class FakeCatalog:

@@ -10,10 +10,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from gateway.rules.nested import element_class, make
 from protocol import messages
-from protocol.frames import frame
-from protocol.headers import read_request_header, response_header, response_header_version
+from protocol.headers import frame, read_request_header, response_header, response_header_version
+from protocol.messages import element_class, make
 from protocol.schema import api_key_of, message_versions, request_name, response_name
 from tests.commands.fake_namespaces import FakeNamespaces
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.commands.groups.coordinator import Partition, Position
-from gateway.rules.nested import element_class, has_field, make
+from protocol.messages import element_class, has_field, make
 from tests.commands.fake_gateway import HOST, FakeGateway
 from tests.commands.fake_namespaces import Handler
 

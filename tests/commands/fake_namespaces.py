@@ -10,7 +10,7 @@ from typing import Any, Self
 from uuid import UUID
 
 from gateway.names import LogicalName, encode, flat_prefix, parents
-from gateway.rules.nested import element_class, has_field, make
+from protocol.messages import element_class, has_field, make
 
 OWN, INHERITED, DEFAULT = 1, 3, 5
 DEFAULTS = {"cleanup.policy": "delete", "retention.ms": "604800000"}

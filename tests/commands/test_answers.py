@@ -21,6 +21,7 @@ from gateway.commands.client import Answer
 from gateway.commands.errors import Outcome
 from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.schema import message_versions
 
 DONE = Outcome("org:a", 0, "NONE", "")

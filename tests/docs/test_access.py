@@ -14,11 +14,11 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_rights import AclRights
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from gateway.kafka_names import ERROR_NAMES
 from gateway.names import DELIMITER, LogicalName
 from gateway.views.access import ALTER, CREATE, WRITE, Access
 from gateway.views.authorized_access import CODES, AuthorizedAccess
 from gateway.views.view import View, ViewSettings
+from protocol.schema import ERROR_NAMES
 from tests.acls.bindings import by_pattern
 from tests.docs import access_table, markdown
 from tests.docs.access_table import ALLOWED, AddsAcls, Does, InitProducerId, Moves, Row

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from gateway.apis.table import APIS
-from gateway.exchanges.api import Api
-from gateway.kafka_names import API_NAMES
+from gateway.exchanges.exchange import Api
 from gateway.rules.declaration import Do
+from protocol.schema import API_NAMES
 from tests.docs import markdown
 
 PAGE = markdown.read("docs/apis.md")

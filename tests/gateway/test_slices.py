@@ -10,8 +10,7 @@ from contextvars import ContextVar
 import pytest
 
 from gateway import slices
-from gateway.collecting import Collector
-from gateway.slices import InSlices, Slices, Turns, in_slices
+from gateway.slices import Collector, InSlices, Slices, Turns, in_slices
 from protocol import pausing
 from protocol.pausing import pause_point
 

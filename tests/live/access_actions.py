@@ -15,7 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 from devkit.waiting import wait_until
 from gateway import acl_model as model
 from gateway.acl_model import Operation, ResourcePattern
-from gateway.kafka_names import ERROR_NAMES
+from protocol.schema import ERROR_NAMES
 from tests.docs import access_table
 from tests.docs.access_table import ALLOWED, AddsAcls, Does, InitProducerId, Moves, Row
 from tests.live import authorized, clients

@@ -9,9 +9,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gateway.rules.nested import element_class
 from protocol import messages
 from protocol.headers import request_header_version, response_body_pos, response_header_version
+from protocol.messages import element_class
 from protocol.schema import api_key_of
 from tests.live.fuzz_answers import Symbols
 from tests.live.fuzz_requests import Request

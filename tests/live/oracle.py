@@ -11,8 +11,8 @@ from typing import Any
 
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
-from gateway.rules.nested import element_class, has_field
 from protocol import messages
+from protocol.messages import element_class, has_field
 from protocol.schema import api_key_of, message_versions
 from tests.live import clients
 from tests.live.wire import Wire

@@ -9,8 +9,7 @@ from collections import defaultdict, deque
 from contextlib import suppress
 from typing import Self
 
-from protocol.frames import frame
-from protocol.headers import response_body_pos, response_header_version
+from protocol.headers import frame, response_body_pos, response_header_version
 from tests.cluster.scripted_broker import HOST, Answer, Fault
 
 SECONDS = 120.0

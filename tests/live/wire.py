@@ -5,16 +5,15 @@ from __future__ import annotations
 import itertools
 import socket
 import struct
-from collections.abc import Mapping
 from typing import Any, Self
 
-from gateway.rules.nested import element_class
 from protocol import messages
 from protocol.headers import (
     request_header_version,
     response_body_pos,
     response_header_version,
 )
+from protocol.messages import make
 from protocol.schema import api_key_of
 
 SECONDS = 120.0
@@ -149,14 +148,5 @@ def response_body(api_key: int, version: int, correlation_id: int, frame: bytes)
     return frame[response_body_pos(frame, 0, len(frame), header) :]
 
 
-def entity(cls: type, values: Mapping[str, object]) -> Any:
-    """A message or a part of one; dictionaries in ``values`` are parts, by their field names."""
-    return messages.build(cls, **{name: _part(cls, name, value) for name, value in values.items()})
-
-
-def _part(cls: type, name: str, value: object) -> object:
-    if isinstance(value, Mapping):
-        return entity(element_class(cls, name), value)
-    if isinstance(value, list):
-        return tuple(_part(cls, name, item) for item in value)
-    return value
+entity = make
+"""A message or a struct in one, from plain values."""

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.error_codes import INVALID_REQUEST
-from gateway.rules.nested import element_class, make
 from protocol import messages
-from protocol.requests import Request
+from protocol.messages import Request, element_class, make
 
 BROKER = 4
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from protocol.entities import ALL_KINDS, Kind, is_counted, kind_of
-from protocol.entity_overlay import OVERLAY
+from protocol.entities import ALL_KINDS, OVERLAY, Kind, is_counted, kind_of
 from protocol.schema import FieldSpec, StructSpec, message_names, message_spec, message_versions
 from tests.protocol.strategies import CASES, Case
 

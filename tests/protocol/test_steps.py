@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from protocol.errors import ProtocolError, TruncatedError
-from protocol.steps import compact, nullable_compact, refuse_length, skip_tags
+from protocol.primitives import compact, nullable_compact, reject_length, skip_tags
 
 
 def test_compact_lengths() -> None:
@@ -18,7 +18,7 @@ def test_compact_lengths() -> None:
 
 def test_a_refused_length_says_which() -> None:
     with pytest.raises(ProtocolError, match=r"topics\.name has a length of -3"):
-        refuse_length(-3, "topics.name")
+        reject_length(-3, "topics.name")
 
 
 def test_tagged_fields_are_skipped() -> None:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import messages
+from protocol.layout import without_unknown_tags
 from protocol.schema import message_spec
-from protocol.unknown_tags import without_unknown_tags
 from tests.protocol.oracle import encode
 from tests.protocol.strategies import CASES, PROFILE, Case, messages_of
 

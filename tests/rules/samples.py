@@ -9,10 +9,10 @@ from typing import Any
 from uuid import UUID
 
 from gateway.apis.table import APIS
-from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Api
 from gateway.rules.declaration import TOPIC_ID, Topics, TopicShape
-from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
+from protocol.messages import element_class, has_field, make
 from tests.rules.apis import topics_of
 
 OFFSET = 4711

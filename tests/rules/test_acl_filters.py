@@ -15,7 +15,7 @@ from gateway.acl_model import (
 )
 from gateway.acls.authorizer import AclFilter
 from gateway.catalog.snapshot import Snapshot
-from gateway.rules.acl_filters import Meant, meant
+from gateway.rules.acl_names import ResolvedFilter, resolve_filter
 from gateway.views.view import View, ViewSettings
 from tests.changes.acl_requests import entities, text_of
 
@@ -50,13 +50,13 @@ ROOT = View(ViewSettings("test"), SNAPSHOT)
 HOME = View(ViewSettings("test", home="team-a"), SNAPSHOT)
 
 
-def found_by(wanted: Meant) -> set[str]:
-    """The patterns that are meant, as they are shown."""
+def found_by(wanted: ResolvedFilter) -> set[str]:
+    """The patterns that are resolve_filter, as they are shown."""
     return {str(one.shown) for one in wanted.in_catalog(SNAPSHOT)}
 
 
 def meaning(view: View, name: str | None, how: PatternType, kind: ResourceType = TOPIC) -> set[str]:
-    return found_by(meant(view, AclFilter(kind, name, how)))
+    return found_by(resolve_filter(view, AclFilter(kind, name, how)))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_entries() -> None:
     view = View(ViewSettings("test"), snapshot)
 
     def entries(**values: object) -> set[str]:
-        wanted = meant(view, AclFilter(TOPIC, "x", LITERAL, **values))  # type: ignore[arg-type]
+        wanted = resolve_filter(view, AclFilter(TOPIC, "x", LITERAL, **values))  # type: ignore[arg-type]
         return {
             text_of(AclBinding(one.pattern, entry)).partition(" TOPIC")[0]
             for one in wanted.in_catalog(snapshot)
@@ -158,14 +158,14 @@ def test_entries() -> None:
 
 
 def test_what_looks_through_all_of_them() -> None:
-    named = meant(ROOT, AclFilter(TOPIC, "or", ANY))
+    named = resolve_filter(ROOT, AclFilter(TOPIC, "or", ANY))
     assert (named.names, named.scans) == (True, False)
     assert [str(one) for one in named.patterns()] == ["TOPIC:LITERAL:or", "TOPIC:PREFIXED:or"]
     for one in (AclFilter(), AclFilter(TOPIC, None, LITERAL), AclFilter(TOPIC, "or", MATCH)):
-        wanted = meant(ROOT, one)
+        wanted = resolve_filter(ROOT, one)
         assert (wanted.names, wanted.scans) == (False, True)
         assert wanted.patterns() == []
-    wildcard = meant(HOME, AclFilter(TOPIC, "*", LITERAL))
+    wildcard = resolve_filter(HOME, AclFilter(TOPIC, "*", LITERAL))
     assert [str(one) for one in wildcard.patterns()] == ["TOPIC:PREFIXED:team-a:"]
     assert not wildcard.scans
 
@@ -178,7 +178,7 @@ def test_what_looks_through_all_of_them() -> None:
 def test_a_home_shows_a_part_of_what_the_root_has(
     name: str | None, how: PatternType, kind: ResourceType
 ) -> None:
-    wanted = meant(HOME, AclFilter(kind, name, how))
+    wanted = resolve_filter(HOME, AclFilter(kind, name, how))
     found = list(wanted.in_catalog(SNAPSHOT))
     for one in found:
         assert one.entries == SNAPSHOT.acls[one.pattern].entries

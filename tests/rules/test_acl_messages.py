@@ -10,10 +10,10 @@ from gateway.acl_model import AclBinding, AclEntry, Operation, Permission
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from gateway.rules import acl_messages
-from gateway.rules.acl_filters import Meant
-from gateway.rules.nested import element_class, make
+from gateway.rules.acl_names import ResolvedFilter
 from gateway.views.view import View, ViewSettings
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.changes.acl_requests import acl, fields, filtering
 
 VERSIONS = (1, 2, 3)
@@ -95,7 +95,7 @@ def test_filters_with_codes_that_nobody_knows(values: dict[str, int]) -> None:
 def test_a_filter(version: int) -> None:
     cls = messages.message_class("DescribeAclsRequest", version)
     found = acl_messages.filter_of(ROOT, make(cls, filtering("org..x", host="*")))
-    assert isinstance(found, Meant)
+    assert isinstance(found, ResolvedFilter)
     assert {one.host for one in found.filters} == {"*"}
     assert "org:x" in {one.name for one in found.filters}
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.decision import Denied
-from gateway.rules.answered_topics import merge_topics
-from gateway.rules.asked_topics import AskedTopic
+from gateway.rules.topic_entries import RequestedTopic, merge_topics
 from protocol import messages
 from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import Asked, ask, serve
@@ -20,13 +19,13 @@ def response(*asked: Asked) -> Any:
     return messages.parse("ListOffsetsResponse", 7, serve(API, 7, ask(API, 7, asked)))
 
 
-def merged(holder: Any, *asked: AskedTopic) -> list[tuple[str, list[int]]]:
+def merged(holder: Any, *asked: RequestedTopic) -> list[tuple[str, list[int]]]:
     topics = merge_topics(SHAPE, asked, holder).topics
     return [(t.name, [p.partition_index for p in t.partitions]) for t in topics]
 
 
-def plain(name: str, *partitions: int) -> AskedTopic:
-    return AskedTopic(name, None, partitions, forwarded=name)
+def plain(name: str, *partitions: int) -> RequestedTopic:
+    return RequestedTopic(name, None, partitions, forwarded=name)
 
 
 def test_what_the_broker_left_out_stays_out() -> None:
@@ -48,8 +47,8 @@ def test_a_topic_asked_for_twice_gets_both_answers() -> None:
 
 def test_a_shared_entry_is_cut_to_what_each_spelling_asked_for() -> None:
     holder = response(Asked("a", partitions=(0, 1, 2)))
-    first = AskedTopic("a", None, (0, 1), forwarded="a", shared=True)
-    second = AskedTopic("A", None, (1, 2), None, "a", {1: DENIED}, shared=True)
+    first = RequestedTopic("a", None, (0, 1), forwarded="a", shared=True)
+    second = RequestedTopic("A", None, (1, 2), None, "a", {1: DENIED}, shared=True)
     assert merged(holder, first, second) == [("a", [0, 1]), ("A", [2, 1])]
 
 

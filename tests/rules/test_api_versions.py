@@ -11,9 +11,9 @@ from gateway.apis.table import APIS
 from gateway.rules import api_versions
 from gateway.rules.api_versions import InvalidClientSoftware
 from gateway.rules.declaration import Declaration
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, make
 
 Ranges = dict[int, tuple[int, int]]
 

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 
 from gateway.decision import Denied
-from gateway.rules.asked_topics import Refusal, divide
 from gateway.rules.declaration import TopicShape
+from gateway.rules.topic_entries import Refusal, divide
 from protocol import messages
 from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import Asked, ask

@@ -13,15 +13,15 @@ from gateway.acl_model import CLUSTER, Operation
 from gateway.apis.table import APIS
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Api
 from gateway.names import LogicalName
 from gateway.rules import authorized_operations
 from gateway.rules.authorized_operations import NOT_ASKED
-from gateway.rules.nested import element_class, has_field, make
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, has_field, make
 from tests.rules.apis import api_named
 from tests.session.allowing import Allowing
 

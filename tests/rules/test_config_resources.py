@@ -8,15 +8,10 @@ import pytest
 
 from gateway.apis.table import APIS
 from gateway.decision import Denied
-from gateway.exchanges.api import Api
-from gateway.rules.item_lists import (
-    ConfigResource,
-    merge_items,
-    refuse_all_items,
-    split_items,
-)
-from gateway.rules.nested import element_class, has_field, make
+from gateway.exchanges.exchange import Api
+from gateway.rules.item_lists import ConfigResource, merge_items, refuse_all_items, split_items
 from protocol import messages
+from protocol.messages import element_class, has_field, make
 from tests.rules.apis import api_named, items_of
 
 TOPIC = 2

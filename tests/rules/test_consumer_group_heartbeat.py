@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,81 +16,24 @@ from gateway.rules.consumer_group_heartbeat import (
     without_names,
 )
 from gateway.rules.group_members import MAX_NAMES_KEPT
-from gateway.rules.nested import make
 from protocol import messages
 from protocol.errors import ProtocolError
-
-NAMES = ("a:orders", "a:orders.old", "a:users", "b:orders")
-UNKNOWN_MEMBER_ID = 25
-NOT_COORDINATOR = 16
-FENCED_MEMBER_EPOCH = 110
-INVALID_REGULAR_EXPRESSION = 128
-LEAVE = -1
-LEAVE_FOR_A_WHILE = -2
-
-Names = tuple[str, ...]
-
-
-def known(names: Names, version: int) -> Callable[[], KnownNames]:
-    return lambda: KnownNames(names, version)
-
-
-def heartbeat(
-    epoch: int,
-    names: Names | None = None,
-    regex: str | None = None,
-    member: str = "m",
-    version: int = 1,
-) -> bytes:
-    cls = messages.message_class("ConsumerGroupHeartbeatRequest", version)
-    values = {
-        "group_id": "g",
-        "member_id": member,
-        "member_epoch": epoch,
-        "subscribed_topic_names": names,
-        "subscribed_topic_regex": regex,
-        "topic_partitions": None,
-    }
-    return messages.write(make(cls, values))
-
-
-def response(code: int = 0, version: int = 1) -> bytes:
-    cls = messages.message_class("ConsumerGroupHeartbeatResponse", version)
-    return messages.write(make(cls, {"error_code": code, "assignment": None}))
-
-
-def forwarded(outcome: Forward | Denied) -> Any:
-    assert isinstance(outcome, Forward)
-    return messages.parse("ConsumerGroupHeartbeatRequest", 1, outcome.body)
-
-
-class Client:
-    """A member whose heartbeats go to one worker and its broker."""
-
-    def __init__(self, worker: RegexSubscriptions, member: str = "m", scope: str = "") -> None:
-        self.worker = worker
-        self.member = member
-        self.scope = scope
-        self.names: Names = NAMES
-        self.names_version = 1
-
-    def beat(
-        self, epoch: int, names: Names | None = None, regex: str | None = None, code: int = 0
-    ) -> Any:
-        """What reaches the broker, or what the gateway answers; the broker answers ``code``."""
-        body = heartbeat(epoch, names, regex, self.member)
-        outcome = self.worker.on_request(1, body, self.listing, self.scope)
-        if isinstance(outcome, Denied):
-            return outcome
-        self.worker.on_response(1, outcome.sent, response(code))
-        return forwarded(outcome)
-
-    def listing(self) -> KnownNames:
-        return KnownNames(self.names, self.names_version)
-
-    def topics_change(self, *names: str) -> None:
-        self.names = names
-        self.names_version += 1
+from protocol.messages import make
+from tests.rules.heartbeats import (
+    FENCED_MEMBER_EPOCH,
+    INVALID_REGULAR_EXPRESSION,
+    LEAVE,
+    LEAVE_FOR_A_WHILE,
+    NAMES,
+    NOT_COORDINATOR,
+    UNKNOWN_MEMBER_ID,
+    Client,
+    Names,
+    forwarded,
+    heartbeat,
+    known,
+    response,
+)
 
 
 @pytest.fixture
@@ -314,95 +256,6 @@ def test_joining_anew_starts_afresh(client: Client) -> None:
     client.beat(0, ("a:users",))
     client.topics_change("b:new")
     assert client.beat(1).subscribed_topic_names is None
-
-
-def test_members_of_different_scopes_are_different() -> None:
-    worker = RegexSubscriptions()
-    one, other = Client(worker, scope="one"), Client(worker, scope="other")
-    other.names = ("z:orders",)
-    assert one.beat(0, (), ".*orders").subscribed_topic_names == ("a:orders", "b:orders")
-    assert other.beat(0, (), ".*orders").subscribed_topic_names == ("z:orders",)
-    other.beat(LEAVE)
-    assert len(worker) == 1
-
-
-def test_what_is_remembered_is_bounded() -> None:
-    worker = RegexSubscriptions(max_members=2)
-    clients = [Client(worker, member) for member in "abc"]
-    for one in clients:
-        one.beat(0, (), "a:.*")
-    assert len(worker) == 2
-    assert clients[0].beat(1).code == FENCED_MEMBER_EPOCH
-    assert clients[2].beat(1).subscribed_topic_names is None
-    for member in range(5):
-        Client(worker, f"unknown {member}").beat(1)
-    assert clients[0].beat(1).code == FENCED_MEMBER_EPOCH
-
-
-def test_a_busy_member_is_not_the_first_to_go() -> None:
-    worker = RegexSubscriptions(max_members=2)
-    busy, idle, new = (Client(worker, member) for member in ("busy", "idle", "new"))
-    busy.beat(0, (), "a:.*")
-    idle.beat(0, (), "a:.*")
-    busy.beat(1)
-    new.beat(0, (), "a:.*")
-    assert busy.beat(1).subscribed_topic_names is None
-    assert idle.beat(1).code == FENCED_MEMBER_EPOCH
-
-
-def test_another_scopes_members_push_none_out() -> None:
-    worker = RegexSubscriptions(max_members=2)
-    victim = Client(worker, scope="victim")
-    victim.beat(0, (), "a:.*")
-    for number in range(5):
-        other = Client(worker, f"other {number}", scope="other")
-        other.beat(0, (), "a:.*")
-        Client(worker, f"unknown {number}", scope="other").beat(1)
-    assert len(worker) == 3
-    assert victim.beat(1).subscribed_topic_names is None
-
-
-def test_fenced_members_of_another_scope_are_still_known() -> None:
-    worker = RegexSubscriptions(max_members=2)
-    victim = Client(worker, scope="victim")
-    assert victim.beat(7).code == FENCED_MEMBER_EPOCH
-    for number in range(5):
-        Client(worker, f"unknown {number}", scope="other").beat(1)
-    assert victim.beat(7) == forwarded(Forward(heartbeat(7), None))
-
-
-@pytest.mark.parametrize("code", [NOT_COORDINATOR, UNKNOWN_MEMBER_ID])
-@pytest.mark.parametrize("epoch", [0, 7])
-def test_an_invented_member_that_the_broker_refuses_is_not_kept(epoch: int, code: int) -> None:
-    worker = RegexSubscriptions(max_members=2)
-    client = Client(worker)
-    client.beat(0, (), "a:.*")
-    for number in range(5):
-        Client(worker, f"invented {number}").beat(epoch, (), "a:.*", code=code)
-    assert len(worker) == 1
-    assert client.beat(1).subscribed_topic_names is None
-
-
-def test_a_joining_member_is_kept_once_the_broker_has_accepted_it() -> None:
-    worker = RegexSubscriptions()
-    outcome = worker.on_request(1, heartbeat(0, (), "a:.*"), known(NAMES, 1))
-    assert isinstance(outcome, Forward)
-    assert len(worker) == 0
-    worker.on_response(1, outcome.sent, response())
-    assert len(worker) == 1
-
-
-def test_a_refused_rejoin_leaves_what_was_accepted(client: Client) -> None:
-    client.beat(0, (), "a:orders.*")
-    client.beat(0, (), "b:.*", code=NOT_COORDINATOR)
-    client.topics_change("a:orders", "b:orders")
-    assert client.beat(1).subscribed_topic_names == ("a:orders",)
-
-
-def test_a_late_response_to_a_forgotten_member_is_ignored() -> None:
-    worker = RegexSubscriptions()
-    worker.on_response(1, Sent(("", "g", "gone"), ("a:users",), 1), response())
-    assert len(worker) == 0
 
 
 @pytest.mark.parametrize("version", [0, 1])

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from gateway.apis.table import APIS
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Api, declare
 from gateway.rules.declaration import TOPIC_ID, Do, ItemShape, Needs, Topics, TopicShape
-from gateway.rules.nested import element_class, has_field
 from protocol import messages
+from protocol.messages import element_class, has_field
 from protocol.schema import api_key_of
 from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import topic_class, topic_versions

@@ -8,12 +8,12 @@ from uuid import UUID
 import pytest
 
 from gateway.apis.table import APIS
-from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Api
 from gateway.rules.declaration import Do
-from gateway.rules.error_response import error_response
-from gateway.rules.nested import element_class, has_field, make
+from gateway.rules.partial import error_response
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, has_field, make
 from tests.rules.apis import api_named
 from tests.rules.samples import Asked, ask, error_codes, names_topics_by
 

@@ -11,17 +11,17 @@ import pytest
 
 from gateway.apis.table import APIS
 from gateway.decision import Denied
-from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Api
 from gateway.rules.item_lists import (
-    AskedItem,
     KeptItems,
+    RequestedItem,
     merge_items,
     refuse_all_items,
     split_items,
 )
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, make
 from tests.rules.apis import api_named, items_of
 
 DENIED = Denied(30, "not your group", "access")
@@ -131,9 +131,9 @@ def test_what_nobody_asked_for_comes_last_and_what_is_missing_stays_out() -> Non
         items_of(DELETE_GROUPS, 2),
         2,
         (
-            AskedItem(b"a", b"a", DENIED),
-            AskedItem(b"gone", b"gone", None),
-            AskedItem(b"b", b"b", None),
+            RequestedItem(b"a", b"a", DENIED),
+            RequestedItem(b"gone", b"gone", None),
+            RequestedItem(b"b", b"b", None),
         ),
     )
     merged = merge_items(kept, messages.write(make(cls, {"results": results})))

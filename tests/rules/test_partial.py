@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Api
 from gateway.rules import partial
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, make
 from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import (
     Asked,

@@ -9,8 +9,8 @@ from uuid import UUID
 import pytest
 
 from gateway.rules import partial
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import (
     OFFSET,

@@ -15,9 +15,9 @@ from gateway.catalog.entities import Removal, ScramCredential
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from gateway.rules import scram_messages
-from gateway.rules.nested import element_class, make
 from gateway.rules.scram_messages import MECHANISMS
 from protocol import messages
+from protocol.messages import element_class, make
 
 SHA_256, SHA_512 = 1, 2
 SALTED = {SHA_256: b"s" * 32, SHA_512: b"S" * 64}

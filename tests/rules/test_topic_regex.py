@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.rules.topic_regex import InvalidTopicRegex, TopicRegex
+from gateway.rules.group_members import InvalidTopicRegex, TopicRegex
 
 
 def test_a_name_matches_as_a_whole() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from gateway.catalog.entities import Change
 from gateway.exchanges.exchange import Work
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session.allowing import Allowing
 from tests.session.pair import Pair, request_frame
 

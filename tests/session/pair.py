@@ -37,8 +37,8 @@ from protocol.headers import (
     response_header,
     response_header_version,
 )
+from protocol.messages import Request
 from protocol.primitives import legacy_string
-from protocol.requests import Request
 from protocol.schema import api_key_of, request_name, response_name
 from tests.changes.fake_broker import FakeBroker, FakeTopic, no_step
 from tests.changes.fakes import FakeCatalog, Log

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session import fetching, samples
 from tests.session.allowing import Allowing
 from tests.session.pair import Pair, response_frame, topic_id

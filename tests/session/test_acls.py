@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gateway.acls.standard import StandardAuthorizer
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, make
 from tests.changes.acl_requests import acl, entities, fields, filtering, held
 from tests.session.pair import Pair, frames, request_frame
 

@@ -6,8 +6,8 @@ from gateway.acl_model import CLUSTER
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
 from gateway.exchanges.exchange import Refresh
 from gateway.names import LogicalName
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session.allowing import Allowing
 from tests.session.changing import (
     BAD_REQUEST,

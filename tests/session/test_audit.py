@@ -8,8 +8,8 @@ import pytest
 
 from gateway.audit.hub import AuditHub
 from gateway.exchanges import worker_state
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.audit.test_hub import MemorySink
 from tests.session import fetching
 from tests.session.allowing import Allowing

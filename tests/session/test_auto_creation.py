@@ -12,9 +12,9 @@ import pytest
 from gateway.catalog.committed import Actor
 from gateway.catalog.entities import TopicEntry
 from gateway.names import LogicalName
-from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session.allowing import Allowing
 from tests.session.pair import CLIENT_ID, Pair
 

@@ -10,8 +10,8 @@ import pytest
 from gateway.catalog.entities import NO_CONFIGS, Alias, TopicEntry
 from gateway.exchanges.exchange import Refresh
 from gateway.names import LogicalName
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.schema import api_key_of
 from tests.session.pair import Pair, frames, raw_frame, request_frame, response_frame, topic_id
 

@@ -9,11 +9,11 @@ import pytest
 
 from gateway.acl_model import Operation
 from gateway.apis.table import APIS, PLANS
-from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Api, declare
 from gateway.rules import api_versions
 from gateway.rules.declaration import Do, Needs, Topics, TopicShape
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session.allowing import Allowing
 from tests.session.pair import Pair, request_frame, response_frame
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gateway.exchanges.fetch_stream import UNIT_LIMIT
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import element_class, make
 from protocol.records import BATCH_HEADER_SIZE
 from tests.session import fetching
 from tests.session.pair import Pair, request_frame, response_frame

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.exchanges.exchange import Refresh
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session.pair import Pair, frames, request_frame, topic_id
 from tests.session.producing import batch, produce
 from tests.session.test_changes import delete

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session.pair import Pair, topic_id
 
 FENCED_MEMBER_EPOCH = 110

@@ -11,8 +11,8 @@ from gateway.catalog.entities import Alias, Namespace, TopicEntry
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Unanswerable
 from gateway.names import LogicalName
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session import fetching, samples
 from tests.session.pair import Pair, frames, response_frame, topic_id
 

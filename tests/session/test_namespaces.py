@@ -9,8 +9,8 @@ import pytest
 from gateway.apis.generic import MAX_SPANS
 from gateway.catalog.entities import Namespace
 from gateway.exchanges.exchange import Refresh
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session.pair import Pair, request_frame
 
 METADATA, DESCRIBE = "Metadata", "DescribeTopicPartitions"

@@ -12,8 +12,8 @@ from gateway.config.policies import PolicySettings
 from gateway.exchanges.exchange import Work
 from gateway.names import LogicalName
 from gateway.policies.tree import Policies
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session.pair import Pair, frames, request_frame
 from tests.session.producing import batch, produce
 

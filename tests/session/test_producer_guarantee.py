@@ -8,55 +8,28 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.entities import Alias, TopicEntry
 from gateway.config.policies import PolicySettings
-from gateway.exchanges.exchange import Refresh, Unanswerable
-from gateway.flows import Flow
-from gateway.names import LogicalName
+from gateway.exchanges.exchange import Unanswerable
 from gateway.policies.tree import Policies
-from gateway.rules.nested import make
 from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.messages import make
+from tests.session.guarantees import (
+    GOOD,
+    LEAST,
+    NUMBERED,
+    OWN,
+    PLAIN,
+    RECORDS,
+    STRICT,
+    flows,
+    pair,
+    requiring,
+    sent,
+    weak,
+)
 from tests.session.pair import Pair, frames, request_frame, response_frame
-from tests.session.producing import batch, old_batch, produce, produced
-
-OWN = "team-a..orders"
-RECORDS = bytes(range(256)) * 400
-GOOD = batch(3, producer_id=5)
-PLAIN = batch(3)
-LEAST = timedelta(seconds=30)
-
-
-def pair(topics: list[str] | None = None, **policies: Any) -> Pair:
-    settings = PolicySettings.model_validate(policies)
-    return Pair(topics=topics or (), policies=Policies(settings))
-
-
-def requiring(**what: str) -> dict[str, Any]:
-    """A block of policies."""
-    return {"producer": what}
-
-
-BOTH = requiring(acks="require", idempotence="require")
-STRICT: dict[str, Any] = {"namespaces": {"team-a": BOTH}}
-NUMBERED: dict[str, Any] = {"namespaces": {"team-a": requiring(idempotence="require")}}
-
-
-def flows(made: Pair) -> dict[str, Flow]:
-    return {flow.flat: flow for flow in made.session.state.take_flows()}
-
-
-def weak(made: Pair) -> dict[str, dict[str, int]]:
-    """What was counted of weak producers, by flat topic."""
-    return {flat: flow.weak for flat, flow in flows(made).items() if flow.weak}
-
-
-def sent(made: Pair) -> list[Any]:
-    """The Produce requests that the broker has been sent, of version 9."""
-    payloads = frames(made.to_broker())
-    start = len(request_frame("Produce", 9, produce({}))) - 4 - len(messages.write(produce({})))
-    return [messages.parse("ProduceRequest", 9, payload[start:]) for payload in payloads]
-
+from tests.session.producing import old_batch, produce, produced
 
 # -- raised to all --------------------------------------------------------------------------------
 
@@ -235,96 +208,6 @@ def test_an_empty_name_with_acks_0_is_swallowed_where_the_rest_is_raised() -> No
     made = pair()
     made.ask("Produce", 9, produce({"": [GOOD], "x": [GOOD]}, acks=0))
     assert made.session.quiet
-
-
-# -- refused --------------------------------------------------------------------------------------
-
-
-def test_all_acks_are_required() -> None:
-    made = pair(**STRICT)
-    assert made.ask("Produce", 9, produce({"team-a:orders": [GOOD]}, acks=1)) is None
-    (topic,) = made.answer("Produce", 9).responses
-    (partition,) = topic.partition_responses
-    assert (topic.name, partition.error_code) == ("team-a:orders", 44)
-    assert "acks=all only" in partition.error_message
-    counted = flows(made)
-    assert counted[OWN].weak == {"acks1_refused": 1}
-    assert counted[""].denials == {"producer_guarantee": 1}
-    assert counted[""].errors == {44: 1}
-
-
-def test_before_version_8_there_is_the_code_alone() -> None:
-    made = pair(**STRICT)
-    assert made.ask("Produce", 7, produce({"team-a:orders": [GOOD]}, 7, acks=1)) is None
-    (topic,) = made.answer("Produce", 7).responses
-    assert topic.partition_responses[0].error_code == 44
-
-
-def test_by_topic_id_too() -> None:
-    made = pair([OWN, "plain"], **STRICT)
-    seen = made.ask("Produce", 13, produce({"1": [GOOD], "2": [GOOD]}, 13, acks=1))
-    assert (seen.acks, len(seen.topic_data)) == (1, 1)
-    got = made.reply("Produce", 13, produced({"2": [0]}, 13))
-    codes = [topic.partition_responses[0].error_code for topic in got.responses]
-    assert codes == [44, 0]
-    assert "Topic 'team-a:orders'" in got.responses[0].partition_responses[0].error_message
-
-
-def test_acks_0_has_no_response_to_carry_it() -> None:
-    made = pair(**STRICT)
-    with pytest.raises(Unanswerable, match=r"acks=0 was refused: .*acks=all only"):
-        made.send(request_frame("Produce", 9, produce({"team-a:orders": [GOOD]}, acks=0)))
-    assert made.to_broker() == b""
-    assert weak(made) == {OWN: {"acks0_refused": 1}}
-
-
-def test_who_sees_a_topic_by_an_alias_alone_is_not_told_where_it_is() -> None:
-    entry = TopicEntry(
-        OWN,
-        LogicalName("team-b", "secret"),
-        topic_id=bytes(15) + b"\7",
-        aliases=(Alias(LogicalName("team-a", "orders"), 1 << 60, None),),
-    )
-    policies = Policies(PolicySettings.model_validate({"namespaces": {"team-b": BOTH}}))
-    made = Pair(home="team-a", topics=[OWN], entries=[entry], policies=policies)
-    for version, acks in ((9, 1), (9, -1)):
-        assert made.ask("Produce", version, produce({"orders": [PLAIN]}, acks=acks)) is None
-        (topic,) = made.answer("Produce", version).responses
-        (partition,) = topic.partition_responses
-        assert (topic.name, partition.error_code) == ("orders", 44)
-        assert partition.error_message.startswith("This topic ")
-        assert "(policies: producer." in partition.error_message
-        assert "team-b" not in partition.error_message
-
-
-def test_refused_once_however_often_it_is_decided() -> None:
-    made = pair(**STRICT)
-    asked = produce({"team-a:orders": [PLAIN], "nowhere:x": [GOOD]}, acks=1)
-    made.session.client_data(request_frame("Produce", 9, asked))
-    assert made.session.waiting is Refresh.CATALOG
-    assert weak(made) == {}
-    made.resume()
-    assert weak(made) == {OWN: {"acks1_refused": 1, "not_idempotent_refused": 1}}
-
-
-def test_idempotence_is_required_of_every_partition() -> None:
-    made = pair(**NUMBERED)
-    assert made.ask("Produce", 9, produce({"team-a:orders": [GOOD, PLAIN]})) is None
-    (topic,) = made.answer("Produce", 9).responses
-    assert [each.error_code for each in topic.partition_responses] == [44, 44]
-    assert "enable.idempotence=true" in topic.partition_responses[0].error_message
-    assert weak(made) == {OWN: {"not_idempotent_refused": 1}}
-
-
-def test_idempotent_producers_pass() -> None:
-    made = pair(**STRICT)
-    assert made.ask("Produce", 9, produce({"team-a:orders": [GOOD, None, GOOD]})) is not None
-    assert weak(made) == {}
-
-
-def test_acks_are_raised_where_idempotence_is_required() -> None:
-    made = pair(**NUMBERED)
-    assert made.ask("Produce", 9, produce({"team-a:orders": [GOOD]}, acks=1)).acks == -1
 
 
 def test_what_is_refused_does_not_name_the_topic_for_what_comes() -> None:

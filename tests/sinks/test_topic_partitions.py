@@ -12,7 +12,7 @@ from gateway.audit.places import CONTENT_TYPE
 from gateway.catalog.partition import LogError
 from gateway.sinks import topic_partitions
 from gateway.sinks.topic_partitions import Message, TopicMissing, TopicPartitions, partition_of
-from protocol.requests import Request
+from protocol.messages import Request
 from tests.broker_answers import answer, read_request
 
 TOPIC = "__kafka_gateway_audit"

@@ -18,13 +18,14 @@ from gateway.decision import Denied
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.kept import Kept
+from gateway.exchanges.exchange import Api, Exchange, Forward, Kept, Outcome, Refresh, declare
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import DESCRIBE, Do
-from gateway.rules.nested import changed
 from gateway.rules.rename import Refusals
 from gateway.views.access import Access
 from protocol import messages
 from protocol.entities import Kind
+from protocol.messages import changed
 from protocol.pausing import paced
 
 _REQUEST: Final = "DescribeLogDirsRequest"

@@ -16,6 +16,7 @@ from gateway.decision import Denied
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
+from gateway.exchanges.exchange import Api, Exchange, Kept, Outcome, Refresh, declare
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial

@@ -16,12 +16,13 @@ from gateway.decision import Denied
 from gateway.error_codes import COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.exchange import Api, Exchange, Outcome, declare
 from gateway.exchanges.state import ConnectionState
-from gateway.rules.broker_addresses import hidden_nodes
 from gateway.rules.declaration import DESCRIBE, Do, ItemShape, Needs
-from gateway.rules.nested import changed, has_field
+from gateway.rules.restore import hidden_nodes
 from protocol import messages
 from protocol.entities import Kind
+from protocol.messages import changed, has_field
 from protocol.splice import Edit
 from protocol.walkers import Span
 

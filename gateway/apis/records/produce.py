@@ -23,6 +23,7 @@ from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Plan
+from gateway.exchanges.exchange import Api, Exchange, Outcome, Plan, declare
 from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import REQUIRE_IDEMPOTENCE
 from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape

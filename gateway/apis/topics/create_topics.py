@@ -37,14 +37,15 @@ from gateway.error_codes import (
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
+from gateway.exchanges.exchange import Answer, Api, Exchange, Kept, Outcome, Refresh, declare
 from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, may_be_captured
 from gateway.rules.access import check_creation
 from gateway.rules.declaration import Do, Topics, TopicShape
-from gateway.rules.nested import changed
 from gateway.rules.rename import Refusals
 from gateway.views.access import Access
 from protocol import messages
+from protocol.messages import changed
 from protocol.pausing import eased
 from protocol.splice import Edit
 

@@ -21,11 +21,12 @@ from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.exchange import Answer, Api, Exchange, Outcome, Refresh, declare
 from gateway.exchanges.state import ConnectionState
 from gateway.names import flat_prefix
 from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.splice import Edit
 
 _REQUEST = "DescribeTopicPartitionsRequest"

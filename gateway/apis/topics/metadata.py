@@ -32,8 +32,11 @@ from gateway.exchanges.state import ConnectionState
 from gateway.names import LogicalName, may_be_captured
 from gateway.rules.access import check_creation
 from gateway.rules.broker_addresses import hidden_nodes
+from gateway.exchanges.exchange import Api, Exchange, Outcome, Refresh, declare
+from gateway.rules import partial
 from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
 from gateway.rules.rename import Refusals, RequestRenamer
+from gateway.rules.restore import hidden_nodes
 from protocol.entities import Kind
 from protocol.pausing import eased
 from protocol.splice import Edit, splice

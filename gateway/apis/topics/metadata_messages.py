@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from gateway.error_codes import LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND, REPLICA_NOT_AVAILABLE
 from gateway.rules.declaration import PLACEHOLDER
-from gateway.rules.nested import changed, element_class, has_field, make
 from protocol import messages
 from protocol.kinds import Kind
+from protocol.messages import changed, element_class, has_field, make
 from protocol.primitives import compact_string, legacy_string, write_uvarint
 from protocol.splice import splice
 from protocol.walkers import Span, walker

@@ -17,8 +17,8 @@ from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import RESERVED_PREFIX
 from gateway.rules.access import TOPIC_RESOURCE
+from protocol.messages import Request
 from protocol.pausing import eased, paced
-from protocol.requests import Request
 
 SHORTEST: Final = timedelta(seconds=5)
 """A broker that is given less answers before it knows; what was made would not get its entry."""

@@ -48,6 +48,10 @@ from gateway.rules.nested import element_class, make
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
 from protocol.pausing import FEW, paced
+from gateway.policies import told_text
+from gateway.policies.told import anything_set, rows
+from protocol.messages import element_class, make
+from protocol.pausing import paced
 
 _INT_TYPE: Final = 3
 _BOOLEAN_TYPE: Final = 1

@@ -25,9 +25,9 @@ from gateway.changes.topics.create_topics import create_topics
 from gateway.error_codes import TOPIC_ALREADY_EXISTS
 from gateway.names import LogicalName
 from gateway.policies.instance import PolicyError
-from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from protocol import messages
+from protocol.messages import element_class, make
 
 log = logging.getLogger(__name__)
 

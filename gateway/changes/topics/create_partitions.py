@@ -37,10 +37,11 @@ from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
 from gateway.names import LogicalName
 from gateway.rules.asked_topics import twice
+from gateway.rules.topic_entries import second_spelling
 from gateway.views.access import ALTER, Access
 from protocol import messages
+from protocol.messages import Request
 from protocol.pausing import eased, paced
-from protocol.requests import Request
 
 log = logging.getLogger(__name__)
 
@@ -112,7 +113,7 @@ def _read(batch: _Batch, counts: Mapping[str, int]) -> None:
         elif (first.count, first.assignments) == (topic.count, topic.assignments):
             batch.twins[name] = first.name
         else:
-            batch.answer(name, twice(name, first.name))
+            batch.answer(name, second_spelling(name, first.name))
 
 
 async def _create(batch: _Batch) -> None:

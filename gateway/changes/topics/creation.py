@@ -30,11 +30,10 @@ from gateway.error_codes import INVALID_REQUEST, POLICY_VIOLATION
 from gateway.policies.limits import nearly_over, over
 from gateway.policies.violation import Violation, enforced
 from gateway.rules.error_text import TextFacts, restored
-from gateway.rules.nested import changed, element_class, has_field, make
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
+from protocol.messages import Request, changed, element_class, has_field, make
 from protocol.pausing import eased, paced
-from protocol.requests import Request
 
 Answer = Denied | Mapping[str, str] | Any
 """The answer for one item: why it is rejected, a namespace's own configs, or the broker's entry (of

@@ -15,6 +15,8 @@ from gateway.commands.errors import CommandError
 from gateway.config.models import Address
 from gateway.kafka_names import error_name
 from protocol.requests import Request
+from protocol.messages import element_class, make
+from protocol.schema import error_name
 
 _GROUP_KEY: Final = 0
 _FETCH_VERSION: Final = 7

@@ -10,9 +10,9 @@ from gateway.changes.acls.scram_credentials import (
     alter_user_scram_credentials,
     describe_user_scram_credentials,
 )
-from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.changes.acl_requests import access, put
 from tests.changes.fakes import FakeGateway, World, once
 

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.changes.base.broker import delete_at_broker, query_each
 from gateway.decision import Denied
-from protocol.requests import Request
+from protocol.messages import Request
 from tests.changes.fakes import FakeGateway, World
 
 

@@ -13,9 +13,9 @@ from gateway.changes.base.resources import SET, Operation
 from gateway.changes.configs.alter_configs import incremental_alter_configs
 from gateway.changes.namespaces.namespace_configs import alter_namespace
 from gateway.names import LogicalName
-from gateway.rules.nested import element_class, make
 from gateway.views.authorized_access import AuthorizedAccess
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.changes.admin_requests import Shape, codes, create, made
 from tests.changes.config_requests import (
     APPEND,

@@ -21,8 +21,8 @@ from gateway.changes.base.inherited import (
 from gateway.changes.base.refused import Refused
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.names import LogicalName
-from gateway.rules.nested import element_class, has_field, make
 from protocol import messages
+from protocol.messages import element_class, has_field, make
 from tests.changes.fakes import World
 
 SNAPSHOT = Snapshot.of(["org:apache", "org2"]).apply(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.changes.base.refused import MAX_CHANGES, TOO_MANY_PARTITIONS, too_many_partitions
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 
 TOPIC = element_class(messages.message_class("CreateTopicsRequest", 7), "topics")
 ASSIGNMENT = element_class(TOPIC, "assignments")

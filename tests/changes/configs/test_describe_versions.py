@@ -9,8 +9,8 @@ import pytest
 from gateway.changes.base.broker import Default
 from gateway.changes.configs.describe_configs import Shape
 from gateway.decision import Denied
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.schema import message_versions
 
 VERSIONS = [v for v in message_versions("DescribeConfigsResponse") if v > 0]

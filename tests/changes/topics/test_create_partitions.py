@@ -12,10 +12,10 @@ from gateway.catalog.entities import Alias, Namespace, TopicEntry
 from gateway.changes.base.context import Answered
 from gateway.changes.topics.create_partitions import create_partitions
 from gateway.names import LogicalName
-from gateway.rules.nested import element_class, make
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.changes.fake_partitions import FakePartitions, replicas_of
 from tests.changes.fakes import Clock, FakeGateway, World, allowed, once
 from tests.changes.judges import Asked, everywhere, judge

@@ -14,9 +14,9 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.refused import Refused
 from gateway.changes.topics.create_plan import Planned, fresh_flat, plan, reserved, settled
 from gateway.names import MAX_FLAT_LENGTH, LogicalName, flat_prefix
-from gateway.rules.nested import element_class, make
 from gateway.views.view import View, ViewSettings
 from protocol import messages
+from protocol.messages import element_class, make
 
 NOW = 1_700_000_000_000
 TOPIC = element_class(messages.message_class("CreateTopicsRequest", 7), "topics")

@@ -12,9 +12,9 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.topics.create_plan import plan
 from gateway.changes.topics.creation import broker_request, response
 from gateway.decision import Denied
-from gateway.rules.nested import element_class, make
 from gateway.views.view import View, ViewSettings
 from protocol import messages
+from protocol.messages import element_class, make
 
 
 def request_of(version: int) -> Any:

@@ -9,8 +9,8 @@ import pytest
 from gateway.changes.topics.create_topics import create_topics
 from gateway.changes.topics.creation import are_alike, contradiction
 from gateway.error_codes import INVALID_REQUEST
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.changes.fakes import FakeGateway, World, allowed
 from tests.session.pair import Pair, request_frame
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from protocol.frames import SIZE_PREFIX, frame
+from protocol.headers import SIZE_PREFIX, frame
 
 
 def test_the_size_is_that_of_all_parts() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.rules.nested import changed, element_class, has_field, make
 from protocol import messages
+from protocol.messages import changed, element_class, has_field, make
 
 
 def test_a_field_the_version_lacks_is_left_out() -> None:

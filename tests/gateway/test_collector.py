@@ -1,4 +1,4 @@
-"""gateway.collecting: when the oldest generation is looked through for garbage."""
+"""gateway.slices.Collector: when the oldest generation is looked through for garbage."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import gc
 
 import pytest
 
-from gateway import collecting
-from gateway.collecting import NEVER, Collector
+from gateway import slices
+from gateway.slices import NEVER, Collector
 
 
 def test_it_waits_for_all_that_is_under_way() -> None:
@@ -23,9 +23,9 @@ def test_it_waits_for_all_that_is_under_way() -> None:
 def test_it_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where one large request follows the other without a pause."""
     usual, collector, now = gc.get_threshold(), Collector(), [0.0]
-    monkeypatch.setattr(collecting, "monotonic", lambda: now[0])
+    monkeypatch.setattr(slices, "monotonic", lambda: now[0])
     collector.hold()
-    now[0] = collecting.MAX_SECONDS + 1
+    now[0] = slices.MAX_SECONDS + 1
     collector.hold()
     assert gc.get_threshold() == usual
     collector.release()

@@ -1,0 +1,279 @@
+"""The topics of one request and of its response, entry by entry.
+
+``divide`` says which topics of a request are forwarded and how each is answered; ``merge_topics``
+puts the broker's entries and the kept errors in the request's order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+from uuid import UUID
+
+from gateway.decision import Denied
+from gateway.error_codes import (
+    INVALID_REQUEST,
+    OPERATION_NOT_ATTEMPTED,
+    UNKNOWN_TOPIC_ID,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from gateway.rules.declaration import TOPIC_ID, Topics, TopicShape
+from protocol.messages import element_class, make
+from protocol.pausing import paced, pause_point
+
+NO_ALIASES: Mapping[bytes, bytes] = MappingProxyType({})
+
+NOT_ATTEMPTED = Denied(
+    OPERATION_NOT_ATTEMPTED, "Another topic of this request was refused.", "all_or_nothing"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedTopic:
+    """One topic of a request, under ``name`` or ``topic_id`` (a name that is not in the request
+    is None, and so is an id).
+
+    ``partitions`` are the numbers requested, in order. A topic that is not ``denied`` is answered
+    with the broker's entry for ``forwarded``, a name, or with that for its id. ``refused`` are
+    partitions answered with an error of their own, and ``shared`` says that the broker's entry may
+    hold partitions of another spelling.
+    """
+
+    name: str | None
+    topic_id: UUID | None
+    partitions: tuple[int, ...]
+    denied: Denied | None = None
+    forwarded: str | None = None
+    refused: Mapping[int, Denied] = field(default_factory=dict)
+    shared: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The rejected topics of a request: ``everything`` for one reason, or the names and ids in
+    ``denied``.
+
+    ``aliases`` maps the second spelling of a topic to the first. The keys of both are raw bytes.
+    """
+
+    shape: TopicShape
+    denied: Mapping[bytes, Denied] = field(default_factory=dict)
+    aliases: Mapping[bytes, bytes] = field(default_factory=dict)
+    everything: Denied | None = None
+
+    def of(self, name: str | None, topic_id: UUID | None) -> Denied | None:
+        """Why the topic is refused, with the code that this API gives for it; None if it is not."""
+        pause_point()
+        if self.everything is not None:
+            return self.everything
+        if topic_id is not None and (why := self.denied.get(topic_id.bytes)) is not None:
+            if why.code == UNKNOWN_TOPIC_OR_PARTITION:
+                why = replace(why, code=UNKNOWN_TOPIC_ID)
+            return why
+        if name is None:
+            return None
+        first = self.first_spelling(name)
+        why = self.denied.get(name.encode()) or self.denied.get(first.encode())
+        if why is not None:
+            return replace(why, code=self.shape.codes.get(why.code, why.code))
+        return second_spelling(name, first) if first != name and self.shape.one_spelling else None
+
+    def has(self, name: str) -> bool:
+        """Whether the topic of this name is refused."""
+        return self.of(name, None) is not None
+
+    def first_spelling(self, name: str) -> str:
+        """The spelling that is forwarded for this one: mostly itself."""
+        raw = name.encode()
+        return self.aliases.get(raw, raw).decode()
+
+
+def second_spelling(name: str, first: str) -> Denied:
+    """The denial of a second spelling that cannot be served along with the first."""
+    message = f"Topic '{name}' is already in this request, as '{first}'."
+    return Denied(INVALID_REQUEST, message, "spelling")
+
+
+def divide(
+    entries: Sequence[Any], refusal: Refusal
+) -> tuple[tuple[Any, ...], tuple[RequestedTopic, ...]]:
+    """Divide the topic entries of a request: those to forward, and how each topic is answered.
+
+    A second spelling is forwarded as a part of the first one's entry.
+    """
+    topics = refusal.shape.request
+    requested = [_requested(entry, topics, refusal) for entry in entries]
+    if refusal.shape.all_or_nothing and any(topic.denied for topic in requested):
+        requested = [
+            replace(topic, denied=topic.denied or NOT_ATTEMPTED) for topic in paced(requested)
+        ]
+    forwarded: dict[int, Any] = {}
+    first_at: dict[str, int] = {}
+    for at, (topic, entry) in paced(enumerate(zip(requested, entries, strict=True))):
+        if topic.denied is None and topic.name == topic.forwarded:
+            forwarded[at] = entry
+            if topic.name is not None:
+                first_at.setdefault(topic.name, at)
+    for at, (topic, entry) in paced(enumerate(zip(requested, entries, strict=True))):
+        if topic.denied is not None or topic.name is None or at in forwarded:
+            continue
+        spelling = refusal.first_spelling(topic.name)
+        entry = _renamed(entry, topics, spelling)
+        first = first_at.setdefault(spelling, at)
+        conflict = second_spelling(topic.name, spelling)
+        there = forwarded.get(first, entry)
+        forwarded[first], requested[at] = _joined(there, entry, topic, topics, conflict)
+        if first != at:
+            requested[first] = replace(requested[first], shared=True)
+    return tuple(forwarded[at] for at in sorted(forwarded)), tuple(requested)
+
+
+def _requested(entry: Any, topics: Topics, refusal: Refusal) -> RequestedTopic:
+    name: str | None = getattr(entry, topics.name, None) if topics.name else entry
+    topic_id: UUID | None = getattr(entry, TOPIC_ID, None)
+    if topic_id is not None:
+        name = name or None  # Java's client puts an empty one beside an id
+    return RequestedTopic(
+        name,
+        topic_id,
+        tuple(_by_index(entry, topics)),
+        denied=refusal.of(name, topic_id),
+        forwarded=None if name is None else refusal.first_spelling(name),
+    )
+
+
+def _joined(
+    first: Any, second: Any, topic: RequestedTopic, topics: Topics, conflict: Denied
+) -> tuple[Any, RequestedTopic]:
+    """The forwarded entry of two spellings, and how the second, ``topic``, is answered.
+
+    ``first`` and ``second`` have the same name here. ``conflict`` answers what differs.
+    """
+    if topics.partitions is None:
+        return first, topic if first == second else replace(topic, denied=conflict)
+    there, more = _by_index(first, topics), _by_index(second, topics)
+    refused = {
+        index: conflict
+        for index, partition in more.items()
+        if there.get(index, partition) != partition
+    }
+    union = tuple((there | more | there).values())
+    return (
+        replace(first, **{topics.partitions: union}),
+        replace(topic, refused=refused, shared=True),
+    )
+
+
+def _by_index(entry: Any, topics: Topics) -> dict[int, Any]:
+    """The partitions of an entry by number; empty where the API knows no partitions."""
+    if topics.partitions is None:
+        return {}
+    partitions = getattr(entry, topics.partitions)
+    if not topics.index:
+        return {number: number for number in partitions}
+    return {getattr(partition, topics.index): partition for partition in paced(partitions)}
+
+
+def _renamed(entry: Any, topics: Topics, name: str) -> Any:
+    return replace(entry, **{topics.name: name}) if topics.name else name
+
+
+def merge_topics(
+    shape: TopicShape, requested: tuple[RequestedTopic, ...] | None, holder: Any
+) -> Any:
+    """``holder`` (a response, or a group in one) with every requested topic answered.
+
+    Topics that the broker left out stay out (a fetch session, a further page), topics that were not
+    requested stay, at the end. ``requested`` is None when the request was for all topics.
+    """
+    if requested is None:
+        return holder
+    topics = shape.response
+    answers = _Answers(getattr(holder, topics.array), topics)
+    topic_class = element_class(type(holder), topics.array)
+    merged: list[Any] = []
+    for topic in paced(requested):
+        if topic.denied is not None:
+            merged.append(_error_entry(shape, topic_class, topic, topic.denied))
+        elif (entry := answers.take(topic)) is not None:
+            merged.append(_entry_of_spelling(shape, topic_class, topic, entry))
+    return replace(holder, **{topics.array: (*merged, *answers.left())})
+
+
+class _Answers:
+    """The broker's entries, found by name or id."""
+
+    def __init__(self, entries: tuple[Any, ...], topics: Topics) -> None:
+        self._entries = entries
+        self._places: dict[object, list[int]] = {}
+        self._given: Counter[object] = Counter()
+        self._taken: set[int] = set()
+        for place, entry in paced(enumerate(entries)):
+            for key in (getattr(entry, topics.name, None), getattr(entry, TOPIC_ID, None)):
+                if key:
+                    self._places.setdefault(key, []).append(place)
+
+    def take(self, topic: RequestedTopic) -> Any | None:
+        """The entry for a topic; a second spelling gets the first one's.
+
+        A topic that was requested twice in one spelling gets one entry after the other.
+        """
+        key = topic.topic_id or topic.forwarded
+        places = self._places.get(key, ())
+        turn = 0
+        if topic.name == topic.forwarded:
+            turn = self._given[key]
+            self._given[key] += 1
+        if turn >= len(places):
+            return None
+        self._taken.add(places[turn])
+        return self._entries[places[turn]]
+
+    def left(self) -> tuple[Any, ...]:
+        """The entries that were not requested."""
+        return tuple(e for place, e in enumerate(self._entries) if place not in self._taken)
+
+
+def _error_entry(shape: TopicShape, topic_class: type, topic: RequestedTopic, why: Denied) -> Any:
+    topics = shape.response
+    values: dict[str, object] = {topics.name: topic.name, TOPIC_ID: topic.topic_id}
+    if topics.partitions is None:
+        return make(topic_class, values | _error(shape, why))
+    partition_class = element_class(topic_class, topics.partitions)
+    values[topics.partitions] = tuple(
+        _error_partition(shape, partition_class, index, why) for index in topic.partitions
+    )
+    return make(topic_class, values)
+
+
+def _error_partition(shape: TopicShape, partition_class: type, index: int, why: Denied) -> Any:
+    return make(partition_class, {shape.response.index: index} | _error(shape, why))
+
+
+def _error(shape: TopicShape, why: Denied) -> dict[str, object]:
+    return {**shape.error_values, shape.error_code: why.code, "error_message": why.message or None}
+
+
+def _entry_of_spelling(
+    shape: TopicShape, topic_class: type, topic: RequestedTopic, entry: Any
+) -> Any:
+    """The broker's entry as one spelling's, where it stands for several."""
+    topics = shape.response
+    if topic.name != topic.forwarded:
+        entry = replace(entry, **{topics.name: topic.name})
+    if not topic.shared or topics.partitions is None:
+        return entry
+    partition_class = element_class(topic_class, topics.partitions)
+    wanted = [
+        partition
+        for partition in paced(getattr(entry, topics.partitions))
+        if getattr(partition, topics.index) in topic.partitions
+        and getattr(partition, topics.index) not in topic.refused
+    ]
+    wanted += [
+        _error_partition(shape, partition_class, index, why) for index, why in topic.refused.items()
+    ]
+    return replace(entry, **{topics.partitions: tuple(wanted)})

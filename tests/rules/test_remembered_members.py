@@ -1,0 +1,117 @@
+"""Members that a worker remembers between heartbeats: apart by scope, bounded, once accepted."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.rules.consumer_group_heartbeat import (
+    Forward,
+    RegexSubscriptions,
+    Sent,
+)
+from tests.rules.heartbeats import (
+    FENCED_MEMBER_EPOCH,
+    LEAVE,
+    NAMES,
+    NOT_COORDINATOR,
+    UNKNOWN_MEMBER_ID,
+    Client,
+    forwarded,
+    heartbeat,
+    known,
+    response,
+)
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(RegexSubscriptions())
+
+
+def test_members_of_different_scopes_are_different() -> None:
+    worker = RegexSubscriptions()
+    one, other = Client(worker, scope="one"), Client(worker, scope="other")
+    other.names = ("z:orders",)
+    assert one.beat(0, (), ".*orders").subscribed_topic_names == ("a:orders", "b:orders")
+    assert other.beat(0, (), ".*orders").subscribed_topic_names == ("z:orders",)
+    other.beat(LEAVE)
+    assert len(worker) == 1
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    worker = RegexSubscriptions(max_members=2)
+    clients = [Client(worker, member) for member in "abc"]
+    for one in clients:
+        one.beat(0, (), "a:.*")
+    assert len(worker) == 2
+    assert clients[0].beat(1).code == FENCED_MEMBER_EPOCH
+    assert clients[2].beat(1).subscribed_topic_names is None
+    for member in range(5):
+        Client(worker, f"unknown {member}").beat(1)
+    assert clients[0].beat(1).code == FENCED_MEMBER_EPOCH
+
+
+def test_a_busy_member_is_not_the_first_to_go() -> None:
+    worker = RegexSubscriptions(max_members=2)
+    busy, idle, new = (Client(worker, member) for member in ("busy", "idle", "new"))
+    busy.beat(0, (), "a:.*")
+    idle.beat(0, (), "a:.*")
+    busy.beat(1)
+    new.beat(0, (), "a:.*")
+    assert busy.beat(1).subscribed_topic_names is None
+    assert idle.beat(1).code == FENCED_MEMBER_EPOCH
+
+
+def test_another_scopes_members_push_none_out() -> None:
+    worker = RegexSubscriptions(max_members=2)
+    victim = Client(worker, scope="victim")
+    victim.beat(0, (), "a:.*")
+    for number in range(5):
+        other = Client(worker, f"other {number}", scope="other")
+        other.beat(0, (), "a:.*")
+        Client(worker, f"unknown {number}", scope="other").beat(1)
+    assert len(worker) == 3
+    assert victim.beat(1).subscribed_topic_names is None
+
+
+def test_fenced_members_of_another_scope_are_still_known() -> None:
+    worker = RegexSubscriptions(max_members=2)
+    victim = Client(worker, scope="victim")
+    assert victim.beat(7).code == FENCED_MEMBER_EPOCH
+    for number in range(5):
+        Client(worker, f"unknown {number}", scope="other").beat(1)
+    assert victim.beat(7) == forwarded(Forward(heartbeat(7), None))
+
+
+@pytest.mark.parametrize("code", [NOT_COORDINATOR, UNKNOWN_MEMBER_ID])
+@pytest.mark.parametrize("epoch", [0, 7])
+def test_an_invented_member_that_the_broker_refuses_is_not_kept(epoch: int, code: int) -> None:
+    worker = RegexSubscriptions(max_members=2)
+    client = Client(worker)
+    client.beat(0, (), "a:.*")
+    for number in range(5):
+        Client(worker, f"invented {number}").beat(epoch, (), "a:.*", code=code)
+    assert len(worker) == 1
+    assert client.beat(1).subscribed_topic_names is None
+
+
+def test_a_joining_member_is_kept_once_the_broker_has_accepted_it() -> None:
+    worker = RegexSubscriptions()
+    outcome = worker.on_request(1, heartbeat(0, (), "a:.*"), known(NAMES, 1))
+    assert isinstance(outcome, Forward)
+    assert len(worker) == 0
+    worker.on_response(1, outcome.sent, response())
+    assert len(worker) == 1
+
+
+def test_a_refused_rejoin_leaves_what_was_accepted(client: Client) -> None:
+    client.beat(0, (), "a:orders.*")
+    client.beat(0, (), "b:.*", code=NOT_COORDINATOR)
+    client.topics_change("a:orders", "b:orders")
+    assert client.beat(1).subscribed_topic_names == ("a:orders",)
+
+
+def test_a_late_response_to_a_forgotten_member_is_ignored() -> None:
+    worker = RegexSubscriptions()
+    worker.on_response(1, Sent(("", "g", "gone"), ("a:users",), 1), response())
+    assert len(worker) == 0
