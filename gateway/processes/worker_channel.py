@@ -39,9 +39,8 @@ CLOSE_SECONDS = 2.0
 class WorkerReport:
     """What a server has counted since its last report, and how things stand.
 
-    ``connections`` are open connections by listener. ``gauges`` are states, ``counters`` are
-    counts since the last report: family to label value to count; ``rows`` are those with another
-    number of labels. ``acls`` are principals that were busy, each with an ACL that allows them
+    ``connections`` are open connections by listener. ``gauges`` are states, ``rows`` are counts
+    since the last report. ``acls`` are principals that were busy, each with an ACL that allows them
     something that they have done on a connection that they still have, or had. ``made_at`` is in
     seconds of ``time.monotonic``, which all processes of a machine share.
     """
@@ -50,7 +49,6 @@ class WorkerReport:
     denials: Sequence[Denial] = ()
     connections: Mapping[str, int] = field(default_factory=dict)
     gauges: Mapping[str, int | float] = field(default_factory=dict)
-    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     rows: Sequence[Row] = ()
     policies: Sequence[PolicyEvent] = ()
     acls: Collection[tuple[str, str]] = ()
@@ -235,7 +233,6 @@ class WorkerChannel(asyncio.Protocol):
     def report(self, report: WorkerReport) -> None:
         """Send what was counted, or add it to what is sent when the supervisor reads again."""
         self._counts.add_flows(report.flows)
-        self._counts.add_counters(report.counters)
         self._counts.add_rows(report.rows)
         if self._transport is None or self.full:
             return

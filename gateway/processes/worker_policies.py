@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, Protocol
 
-from gateway.brokers.messages import ClusterAdmin
+from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.config.policies import PolicySettings
 from gateway.counts import Row
+from gateway.kafka_names import error_name
+from gateway.policies.instance import PolicyError
 from gateway.policies.judge import Judge
 from gateway.policies.runner import Generation, PolicyRunner, with_class
 from gateway.policies.tree import Policies
-from gateway.processes.broker_configs import Brokers, broker_configs
 
-_NO_CONFIGS: Final[Mapping[str, str | None]] = {}
+BROKER: Final = 4
+"""A broker (ConfigResource.Type)."""
+
+
+class Brokers(Protocol):
+    """The cluster's brokers (gateway/cluster/cluster.py)."""
+
+    @property
+    def brokers(self) -> Collection[int]:
+        """Their node ids."""
+        ...
+
+
+async def broker_configs(admin: ClusterAdmin, cluster: Brokers) -> dict[str, str | None]:
+    """All configs of one broker; those that are sensitive are None.
+
+    A broker tells its own configs alone, and it does not matter which one answers: so all are
+    asked about, and those of whoever answers are taken. Raises PolicyError where it may not be
+    asked, ClusterUnreachable, an OSError, where nobody answers.
+    """
+    nodes = map(str, sorted(cluster.brokers))
+    request = describe_configs(nodes, None, resource_type=BROKER)
+    answer = await admin.ask(request, changes=False)
+    for result in answer.results:
+        if not result.error_code:
+            return {
+                config.name: None if config.is_sensitive else config.value
+                for config in result.configs
+            }
+    codes = sorted({error_name(result.error_code) for result in answer.results})
+    raise PolicyError(
+        f"the broker does not tell its configs ({', '.join(codes)}), which policies are configured"
+        " with; allow the gateway DescribeConfigs on the cluster"
+    )
 
 
 class WorkerPolicies:
@@ -74,7 +108,7 @@ class WorkerPolicies:
         return [*self.judge.take_counters(), *self._runner.take_rows()]
 
     async def _made(self, policies: Policies) -> Generation:
-        configs = _NO_CONFIGS
+        configs: Mapping[str, str | None] = {}
         if any(with_class(policies)):
             configs = await broker_configs(self._admin, self._cluster)
         return await self._runner.prepare(policies, configs)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from gateway.config.policies import PolicySettings
-from gateway.connections.broker_side import BrokerSide
-from gateway.connections.connection import Connection
-from gateway.connections.guarding import Guarded
-from gateway.connections.hub import Hub
-from gateway.connections.lingering import TOO_MANY, Lingering
+from gateway.connections.broker_side import BrokerSide, Lingering
+from gateway.connections.clients import Clients
+from gateway.connections.closing import TOO_MANY_LINGERING, Guarded
+from gateway.connections.connection import Connection, Hub, Waiting
 from gateway.exchanges.exchange import Refresh, Unanswerable
 from gateway.flows import LATENCY_BUCKETS
 from gateway.identity import Identity
 from gateway.policies.tree import Policies
 from gateway.session.in_flight import MAX_IN_FLIGHT
+from gateway.session.session import Session
 from gateway.slices import Turns
 from protocol import messages
 from tests.auth.logins import Accepts, authenticate, handshake
@@ -42,13 +41,12 @@ class FakeServer:
         self.broker = FakeTransport()
         self.lingering = Lingering(most=1)
         self.turns = Turns()
-        self.entrance = SimpleNamespace(reauthenticated=self._reauthenticated)
-        self.reauthenticated: list[tuple[Connection, bool]] = []
+        self.reauthentications: list[tuple[Connection, bool]] = []
 
-    def _reauthenticated(self, connection: Connection) -> None:
+    def reauthenticated(self, connection: Connection) -> None:
         transport = connection._transport
         assert isinstance(transport, FakeTransport)
-        self.reauthenticated.append((connection, bool(transport.written)))
+        self.reauthentications.append((connection, bool(transport.written)))
 
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
         pass
@@ -73,7 +71,10 @@ class FakeServer:
     async def connect_broker(self, connection: Connection) -> None:
         BrokerSide(connection).connection_made(self.broker)
 
-    async def refresh(self, what: Refresh) -> None:
+    async def perform(self, session: Session, work: Waiting) -> bytes | None:
+        return await Clients.perform(cast(Clients, self), session, work)
+
+    async def _refresh(self, what: Refresh) -> None:
         self.refreshed.append(what)
 
 
@@ -175,12 +176,12 @@ async def test_a_re_authentication_is_looked_after_once_it_is_answered() -> None
     connection, server, client = connected(pair)
     connection.data_received(handshake("ONE"))
     await settled()
-    assert server.reauthenticated == []
+    assert server.reauthentications == []
     written = client.taken()
     assert written
     connection.data_received(authenticate(b"alice"))
     await settled()
-    assert server.reauthenticated == [(connection, True)]
+    assert server.reauthentications == [(connection, True)]
 
 
 @pytest.mark.parametrize(("code", "reason"), [(0, None), (19, "NOT_ENOUGH_REPLICAS")])
@@ -362,7 +363,7 @@ async def test_only_so_many_wait_for_a_broker() -> None:
     await settled()
     other.connection_lost(None)
     (reason,) = another_server.reasons
-    assert reason.startswith(f"{TOO_MANY}: ")
+    assert reason.startswith(f"{TOO_MANY_LINGERING}: ")
     assert another_server.broker.closed
     assert another_server.gone == [other]
     broker.data_received(answer)

@@ -72,8 +72,8 @@ def test_a_broker_outside_the_ranges_is_told_once(
         await eventually(lambda: given, "the client is accepted")
         given[0].endpoint(3)
         given[0].endpoint(3)
-        assert bound.listeners.take_outside() == {"here": 1}
-        assert bound.listeners.take_outside() == {}
+        assert bound.counted() == [("nodes_outside_ranges", ("here",), 1)]
+        assert bound.counted() == []
         await client.close()
         bound.listeners.stop()
 

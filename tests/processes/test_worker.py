@@ -72,7 +72,7 @@ class FakeServer:
 
     def collect(self) -> WorkerReport:
         self.collected += 1
-        return WorkerReport([flow(led=1)], [denial()], {"colon": 1}, {"topics": 4}, {})
+        return WorkerReport([flow(led=1)], [denial()], {"colon": 1}, {"topics": 4})
 
 
 class Bench:

@@ -236,7 +236,9 @@ def test_the_longest_silent_gives_way(run: Run, pki: Pki, speaking: bool) -> Non
             await eventually(lambda: bound.listeners.handshaking("here") == 2, "both are there")
             if speaking:
                 first.writer.write(b"\x16")
-                await eventually(lambda: bound.places.speaking == 1, "the first has spoken")
+                await eventually(
+                    lambda: bound.unauthenticated.speaking == 1, "the first has spoken"
+                )
             client = await bound.connect(pki.client())
             assert await client.echo(b"x") == b"x"
             gone = second if speaking else first
