@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.audit.interface import NO_AUDIT, Audit, AuditError
-from gateway.audit.places import COMMANDS, open_audit
+from gateway.audit.audit import NO_AUDIT, Audit
+from gateway.audit.setup import COMMANDS, open_audit
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.catalog_topic import CATALOG_TOPIC, CatalogTopicError, check_topic
 from gateway.catalog.committed import Actor
@@ -24,6 +24,7 @@ from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.commands.failure import CommandError, Unavailable
 from gateway.config.models import Config
+from gateway.sinks.record_writer import SinkError
 
 START_SECONDS: Final = 15.0
 """How long a cluster is waited for, and then its catalog: somebody waits at a terminal."""
@@ -94,7 +95,7 @@ async def backend(
             admin.close()
             own_admin.close()
             await cluster.stop()
-    except AuditError as error:
+    except SinkError as error:
         raise CommandError(str(error)) from None
     except (CatalogTopicError, KeyFileError, UnreadableCatalog) as error:
         raise CommandError(f"the catalog of cluster '{settings.name}': {error}") from None

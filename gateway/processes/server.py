@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from gateway import version
 from gateway.acls.authorizer import load_authorizer
 from gateway.apis.table import prepare
-from gateway.audit.places import open_audit
+from gateway.audit.setup import open_audit
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.members import register, seed
 from gateway.catalog.replicated import open_catalog, own_security
@@ -94,7 +94,7 @@ class Server:
 
         Raises OSError with the address that cannot be bound, or the cluster's own error when no
         broker answers; CatalogUnavailable, CatalogTopicError, UnreadableCatalog and FormatRefused
-        when the catalog cannot be used; AuditError when there is no place for audit events;
+        when the catalog cannot be used; SinkError when there is no place for audit events;
         CredentialsError when what logins are checked with cannot be read; PolicyError when a
         policy cannot be made or configured.
         """

@@ -25,7 +25,6 @@ from typing import Protocol
 import uvloop
 
 from gateway import exit_codes
-from gateway.audit.interface import AuditError
 from gateway.auth.exchange import CredentialsError
 from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.members import FormatRefused
@@ -45,11 +44,10 @@ from gateway.processes.worker_channel import (
     receive_config,
 )
 from gateway.processes.worker_orders import OrderTaker
-from gateway.sinks.topic_partitions import TopicUnusable
+from gateway.sinks.record_writer import SinkError
 from gateway.tls.files import TlsError
 from gateway.tls.principal_mapping import InvalidRules
-from gateway.traffic.log import TrafficLog
-from gateway.traffic.setup import open_traffic_log
+from gateway.traffic.log import TrafficLog, open_traffic_log
 
 log = logging.getLogger("gateway.processes.worker")
 
@@ -108,8 +106,8 @@ class Worker:
         try:
             if self._traffic_log is not None:
                 self._traffic_log.start()
-        except OSError as error:
-            return self._fail(f"the traffic log cannot be written: {error}", exit_codes.CONFIG)
+        except SinkError as error:
+            return self._fail(str(error), exit_codes.CONFIG)
         starting = asyncio.create_task(self._server.start())
         stopping = asyncio.create_task(self._stopping.wait())
         await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -126,15 +124,14 @@ class Worker:
         except (ClusterUnreachable, CatalogUnavailable) as error:
             return self._fail(str(error), exit_codes.UNAVAILABLE)
         except (
-            AuditError,
             CatalogTopicError,
             CredentialsError,
             FormatRefused,
             InvalidRules,
             KeyFileError,
             PolicyError,
+            SinkError,
             TlsError,
-            TopicUnusable,
             UnreadableCatalog,
         ) as error:
             return self._fail(str(error), exit_codes.CONFIG)

@@ -20,6 +20,7 @@ from gateway.catalog.kafka_connections import Address, Connections, produce_requ
 from gateway.catalog.own_topic import NotInTime, TopicError
 from gateway.catalog.partition import LogError
 from gateway.kafka_names import error_name
+from gateway.sinks.record_writer import SinkError
 
 BATCH_BYTES: Final = 512 * 1024
 """Of one batch, half of what brokers take by default; a larger event goes alone."""
@@ -164,7 +165,7 @@ _SETTLE_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.2
 
 
-class TopicUnusable(TopicError):
+class TopicUnusable(TopicError, SinkError):
     """The topic that a configuration names cannot be used; the text says why."""
 
 

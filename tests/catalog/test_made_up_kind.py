@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.audit.catalog_changes import told
+from gateway.audit.catalog_changes import changes_of
 from gateway.catalog.committed import GATEWAY, committed
 from gateway.catalog.entities import Entity, Namespace, Removal, key_of
 from gateway.catalog.field_types import DIGITS, NAMESPACE, NUMBER, TEXT, TEXTS, TIME
@@ -129,7 +129,7 @@ def test_its_differences_are_shown() -> None:
 def test_it_is_audited() -> None:
     before = Snapshot().apply([ORG, ALICE], 1)
     (change,) = committed(GATEWAY, before, [LESS])
-    (event,) = told(change)
+    (event,) = changes_of(change)
     assert (event.kind, event.resource, event.action) == ("quota", "User:alice/org", "altered")
     assert event.before == {
         "bytes_per_second": 5_000,
@@ -159,6 +159,11 @@ def test_what_is_secret_stays_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     kinds = [KINDS["token"]]
     found = differences(Snapshot(), [token], prune=False, now=1, kinds=kinds)
     (change,) = committed(GATEWAY, Snapshot(), [token])
-    everything = [export_text(snapshot), shown(found), str(as_json(found)), str(*told(change))]
+    everything = [
+        export_text(snapshot),
+        shown(found),
+        str(as_json(found)),
+        str(*changes_of(change)),
+    ]
     assert "abcd" in path.read_text()
     assert not any("abcd" in text for text in everything)

@@ -19,7 +19,6 @@ import pytest
 import pytest_asyncio
 
 from gateway import exit_codes
-from gateway.audit.interface import AuditError
 from gateway.auth.exchange import CredentialsError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import TrafficLogSettings
@@ -35,6 +34,7 @@ from gateway.processes.worker_channel import (
     WorkerReport,
     decode_message,
 )
+from gateway.sinks.record_writer import SinkError
 from gateway.tls.files import TlsError
 from gateway.tls.principal_mapping import InvalidRules
 from gateway.traffic.log import TrafficLog
@@ -187,7 +187,7 @@ async def test_told_to_stop_while_starting(bench: Bench, tmp_path: Path) -> None
             exit_codes.UNAVAILABLE,
         ),
         (
-            AuditError("the audit log cannot be written: it is no directory"),
+            SinkError("the audit log cannot be written: it is no directory"),
             "the audit log cannot be written: it is no directory",
             exit_codes.CONFIG,
         ),
