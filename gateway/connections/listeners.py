@@ -97,11 +97,6 @@ class Listeners:
         for tls in self._tls:
             tls.reload()
 
-    def handshaking(self, listener: str) -> int:
-        """How many clients of a listener have not done their TLS yet."""
-        gate = self._gates.get(listener)
-        return 0 if gate is None else len(gate.handshakes)
-
     @property
     def accepting(self) -> bool:
         """Whether clients can be accepted, and connected to a broker, as far as the system goes."""

@@ -79,11 +79,6 @@ class UnauthenticatedClients:
     def __len__(self) -> int:
         return len(self._all)
 
-    @property
-    def speaking(self) -> int:
-        """How many of them have sent something."""
-        return len(self._all.speaking)
-
     def enter(self, client: UnauthenticatedClient) -> None:
         """A client begins; where its address has its share, or all places are taken, another one
         gives way."""

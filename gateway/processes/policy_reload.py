@@ -17,8 +17,8 @@ from typing import Any, Final
 from gateway.config.errors import ConfigError
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
-from gateway.processes.worker_orders import Prepare
-from gateway.processes.worker_slot import WorkerSlot
+from gateway.processes.worker_channel import Prepare
+from gateway.processes.worker_process import WorkerSlot
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,12 @@ from gateway.processes.http_endpoints import Health, HttpEndpoints
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
 from gateway.processes.worker_channel import Failed, Increments, Message, Prepared, Ready, State
-from gateway.processes.worker_process import WorkerCommand, WorkerProcess, worker_command
-from gateway.processes.worker_slot import WorkerSlot
+from gateway.processes.worker_process import (
+    WorkerCommand,
+    WorkerProcess,
+    WorkerSlot,
+    worker_command,
+)
 
 log = logging.getLogger(__name__)
 

@@ -43,7 +43,7 @@ from gateway.processes.worker_channel import (
     WorkerReport,
     receive_config,
 )
-from gateway.processes.worker_orders import OrderTaker
+from gateway.processes.worker_policies import OrderTaker
 from gateway.sinks.record_writer import SinkError
 from gateway.tls.files import TlsError
 from gateway.tls.principal_mapping import InvalidRules

@@ -1,10 +1,10 @@
 """Between a worker and its supervisor: newline-delimited JSON over an inherited socket pair.
 
 The supervisor sends the configuration first, so that a worker which is restarted works as its
-siblings do, whatever the file says by then; later, when policies are reloaded, orders
-(``worker_orders``). The worker sends that it is ready, or why it cannot start; then, once a second,
-what has been counted and, after it, how things stand, and answers to orders. Each line holds
-increments that stand on their own: a worker that dies in the middle of one loses that line only.
+siblings do, whatever the file says by then; later, when policies are reloaded, orders. The worker
+sends that it is ready, or why it cannot start; then, once a second, what has been counted and,
+after it, how things stand, and the results of orders. Each line holds increments that stand on
+their own: a worker that dies in the middle of one loses that line only.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias, cast
 
+from gateway.config.policies import PolicySettings
 from gateway.counts import METRIC_BUCKETS, Counts, Row
 from gateway.flows import Denial, Flow, PolicyEvent
 
@@ -92,7 +93,28 @@ class Prepared:
     failure: str = ""
 
 
-Message: TypeAlias = Ready | Failed | State | Increments | Prepared
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Make and configure these policies. The answer, :class:`Prepared`, has the same number."""
+
+    number: int
+    policies: PolicySettings
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Go on with what was prepared under this number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """Forget what was prepared, or is being prepared."""
+
+
+Order: TypeAlias = Prepare | Commit | Abort
+Message: TypeAlias = Ready | Failed | State | Increments | Prepared | Order
 
 
 def encode_message(message: Message) -> bytes:
@@ -112,6 +134,13 @@ def encode_message(message: Message) -> bytes:
             content = {"rows": list(rows)}
         case Prepared(number, failure):
             content = {"prepared": number, "failure": failure}
+        case Prepare(number, policies):
+            settings = policies.model_dump(mode="json", by_alias=True)
+            content = {"prepare": number, "policies": settings}
+        case Commit(number):
+            content = {"commit": number}
+        case Abort():
+            content = {"abort": True}
     return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 
 
@@ -137,6 +166,12 @@ def decode_message(line: bytes) -> Message:
             return Increments([_row(row) for row in rows])
         case {"prepared": int(number), "failure": str(failure)}:
             return Prepared(number, failure)
+        case {"prepare": int(number), "policies": dict(policies)}:
+            return Prepare(number, PolicySettings.model_validate_json(json.dumps(policies)))
+        case {"commit": int(number)}:
+            return Commit(number)
+        case {"abort": True}:
+            return Abort()
     raise ValueError("a line that is no message")
 
 

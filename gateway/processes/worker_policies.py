@@ -1,7 +1,13 @@
-"""The policies of one worker: made before it is ready, replaced by a reload, closed at its end."""
+"""The policies of one worker: made before it is ready, replaced by a reload, closed at its end.
+
+A reload has two steps: each worker prepares new policies, and when all could, all commit, else all
+abort. So either every worker judges by the new policies, or none does.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Final, Protocol
 
@@ -13,6 +19,15 @@ from gateway.policies.instance import PolicyError
 from gateway.policies.judge import Judge
 from gateway.policies.runner import Generation, PolicyRunner, with_class
 from gateway.policies.tree import Policies
+from gateway.processes.worker_channel import (
+    Abort,
+    Commit,
+    Prepare,
+    Prepared,
+    decode_message,
+)
+
+log = logging.getLogger(__name__)
 
 BROKER: Final = 4
 """A broker (ConfigResource.Type)."""
@@ -51,11 +66,7 @@ async def broker_configs(admin: ClusterAdmin, cluster: Brokers) -> dict[str, str
 
 
 class WorkerPolicies:
-    """``judge`` is whom to ask, before and after a reload; ``changed`` is called after one.
-
-    A reload has two steps, so that all workers take over new policies, or none does: each prepares
-    them, and commits or aborts when all have answered.
-    """
+    """``judge`` is whom to ask, before and after a reload; ``changed`` is called after one."""
 
     def __init__(self, settings: PolicySettings, admin: ClusterAdmin, cluster: Brokers) -> None:
         self._admin = admin
@@ -112,3 +123,51 @@ class WorkerPolicies:
         if any(with_class(policies)):
             configs = await broker_configs(self._admin, self._cluster)
         return await self._runner.prepare(policies, configs)
+
+
+class OrderTaker:
+    """Does what the supervisor orders; ``answer`` sends to it. A new order ends the one before."""
+
+    def __init__(self, policies: WorkerPolicies, answer: Callable[[Prepared], None]) -> None:
+        self._policies = policies
+        self._answer = answer
+        self._task: asyncio.Task[None] | None = None
+        self._prepared: int | None = None
+
+    def __call__(self, line: bytes) -> None:
+        """Take one line."""
+        try:
+            order = decode_message(line)
+        except ValueError as error:
+            log.error("the supervisor sent no order: %s", error)
+            return
+        match order:
+            case Commit(number):
+                if number == self._prepared:
+                    self._prepared = None
+                    self._policies.commit()
+            case Prepare() | Abort():
+                self._prepared = None
+                before = self._task
+                self._task = asyncio.get_running_loop().create_task(self._do(order, before))
+            case _:
+                log.error("the supervisor sent no order: %s", line.decode(errors="replace"))
+
+    async def _do(self, order: Prepare | Abort, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            before.cancel()
+            await asyncio.wait([before])
+        if isinstance(order, Abort):
+            await self._policies.abort()
+            return
+        failure = ""
+        try:
+            await self._policies.prepare(order.policies)
+            self._prepared = order.number
+        except (PolicyError, OSError) as error:
+            failure = str(error)
+        # The supervisor waits for an answer, whatever goes wrong here.
+        except Exception:
+            log.exception("preparing policies failed")
+            failure = "preparing policies failed; its log says why"
+        self._answer(Prepared(order.number, failure))

@@ -110,7 +110,9 @@ def test_brokers_by_their_names(run: Run, pki: Pki) -> None:
 
 def test_addresses() -> None:
     plain = listener_addresses(Listener(name="a", port=9000), RANGES)
-    assert (plain.names, plain.port_of(7)) == (None, 9003)
+    endpoint = plain.endpoint(7)
+    assert endpoint is not None
+    assert (plain.names, endpoint.port) == (None, 9003)
     named = listener_addresses(
         Listener(name="a", port=9000, advertised_host="gw.localhost", broker_names=NAMES), RANGES
     )

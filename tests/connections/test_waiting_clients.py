@@ -124,7 +124,7 @@ def test_room_is_made_of_those_who_are_silent() -> None:
     assert here.make_room()
     assert not here.make_room()
     assert gone(first, second) == [False, True]
-    assert here.speaking == len(here) == 1
+    assert len(here._all.speaking) == len(here) == 1
 
 
 class Silent:

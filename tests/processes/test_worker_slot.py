@@ -1,4 +1,4 @@
-"""gateway.processes.worker_slot: orders go to the process that is meant, answers come from it."""
+"""Worker slots: orders go to the process that is meant, answers come from it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import asyncio
 from typing import cast
 
 from gateway.config.policies import PolicySettings
-from gateway.processes.worker_channel import Prepared
-from gateway.processes.worker_orders import Abort, Commit, Order, Prepare
-from gateway.processes.worker_process import WorkerProcess
-from gateway.processes.worker_slot import WorkerSlot
+from gateway.processes.worker_channel import Abort, Commit, Order, Prepare, Prepared
+from gateway.processes.worker_process import WorkerProcess, WorkerSlot
 
 LATE = 20.0
 BEFORE = PolicySettings.model_validate({})

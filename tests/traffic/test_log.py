@@ -221,7 +221,7 @@ def test_a_log_that_cannot_be_written_does_not_start() -> None:
     sink = MemorySink()
     sink.error = OSError(errno.EACCES, "Permission denied")
     log = made(sink)
-    with pytest.raises(SinkError, match="traffic log cannot be written: .*Permission denied"):
+    with pytest.raises(SinkError, match=r"traffic log cannot be written: .*Permission denied"):
         log.start()
     assert log.close()
 

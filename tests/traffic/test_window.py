@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.flows import Flow
 from gateway.counts import OTHER
+from gateway.flows import Flow
 from gateway.traffic.rows import FlowWindow, host_of
 from tests.gateway.flow_samples import buckets, flow, source
 
