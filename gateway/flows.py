@@ -106,7 +106,7 @@ class FlowCounts:
 
     @property
     def requests(self) -> int:
-        """How many requests named this topic."""
+        """Requests that named this topic."""
         return self.led + self.followed
 
     def add(self, more: FlowCounts) -> None:
@@ -175,13 +175,13 @@ class Flow(FlowCounts):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing has been counted."""
+        """True while nothing has been counted."""
         counted = self.led or self.followed or self.partitions or self.bytes_in or self.bytes_out
         acks = self.acks0 or self.acks1 or self.acks_all
         return not (counted or acks or self.errors or self.denials or self.weak)
 
     def moved(self) -> Flow:
-        """What has been counted so far, as a flow of its own; this one begins anew."""
+        """The counts so far, as a flow of its own; this one begins anew."""
         taken = Flow(
             self.source, self.api_key, self.version, self.namespace, self.logical, self.flat
         )
@@ -257,7 +257,7 @@ class Denial:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvent:
-    """What policies had against a topic, or what they allowed near a limit: an event each.
+    """A violation of policies by a topic, or a topic that they allowed near a limit.
 
     ``topic`` is a full logical name, that of a namespace ends in ``:``; ``rule``, ``source`` and
     ``mode`` are those of :class:`gateway.policies.violation.Violation`, as are ``value`` and

@@ -31,7 +31,7 @@ _NOT_IN_ATTRIBUTES: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationFailure:
-    """A client did not prove who it is. ``principal`` is who it was before that."""
+    """A client did not prove its identity. ``principal`` is that of its connection before."""
 
     listener: str
     address: str
@@ -90,7 +90,7 @@ def encode(source: str, event: AuditEvent) -> bytes:
 
 
 def principal_of(event: AuditEvent) -> str:
-    """Who an event is about: one principal's events stay in order."""
+    """The principal of an event: one principal's events stay in order."""
     match event.what:
         case Denial() | Revocation():
             return event.what.source.principal

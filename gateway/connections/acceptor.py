@@ -46,7 +46,8 @@ DESCRIPTORS_A_CLIENT: Final = 2
 
 
 class ConnectionQuota:
-    """One listener's. ``on_room`` are called when a connection of a full listener has ended."""
+    """The quota of one listener. ``on_room`` are called when it was full and a connection has
+    closed."""
 
     def __init__(self, listener: Listener, now: Callable[[], float] = monotonic) -> None:
         self._most = listener.max_connections
@@ -62,7 +63,7 @@ class ConnectionQuota:
 
     @property
     def full(self) -> bool:
-        """Whether ``max.connections`` are open."""
+        """True while ``max.connections`` are open."""
         return self.count >= self._most
 
     def seconds_to_wait(self) -> float:
@@ -123,7 +124,7 @@ class CountedSocket(socket.socket):
             self._give_back()
 
     def detach(self) -> int:
-        """Leave the descriptor, which is closed, to whoever did it."""
+        """Leave the descriptor, which the event loop closes, to it."""
         descriptor = super().detach()
         self._give_back()
         return descriptor
@@ -150,13 +151,13 @@ class Delays:
         now = monotonic()
         if now - self._logged_at.get(kind, -LOG_SECONDS) >= LOG_SECONDS:
             self._logged_at[kind] = now
-            log.log(level, "listener %s accepts no one for now: %s", self._listener, reason)
+            log.log(level, "listener %s accepts no clients for now: %s", self._listener, reason)
 
 
 class Acceptor:
-    """``take`` gets each client's socket and address. ``make_room`` ends the connection of a full
-    listener that nobody will miss, if there is one; ``refused`` is told of clients that are closed
-    (``host:port``, why, and the defect of ours that it was)."""
+    """``take`` gets each client's socket and address. ``make_room`` closes a silent connection
+    of a full listener, if there is one; ``refused`` is called for clients that are closed
+    (``host:port``, why, and the gateway's defect that was the cause)."""
 
     def __init__(
         self,
@@ -209,7 +210,7 @@ class Acceptor:
                 return  # if there is another one, the event loop says so
 
     def _accept_one(self) -> bool:
-        """False: nobody waits any more, or the system is out of something."""
+        """Accept one client. False: none waits any more, or the system is out of something."""
         try:
             accepted, peer = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -236,7 +237,7 @@ class Acceptor:
         return True
 
     def _pause(self, seconds: float | None = None) -> None:
-        """Accept no one, for so long or until there is room."""
+        """Accept no client, for so long or until there is room."""
         if self._reading:
             self._reading = False
             self._loop.remove_reader(self._listening.fileno())
@@ -255,8 +256,8 @@ class Acceptor:
         self._reading = True
         self._loop.add_reader(self._listening.fileno(), self._accept)
         if self.failing:
-            # Nobody need wait there: without a descriptor accepting fails before the system looks
-            # for clients. And while it is said to fail, a balancer sends none.
+            # No client need wait: without a descriptor accepting fails before the system looks for
+            # clients. And while it is said to fail, a balancer sends none.
             self._accept()
 
 
@@ -281,7 +282,7 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
 
 
 def descriptors_left(count: int = DESCRIPTORS_A_CLIENT) -> bool:
-    """Whether this process may have so many descriptors more."""
+    """Whether this process can open so many more descriptors."""
     taken: list[int] = []
     try:
         taken += (os.open(os.devnull, os.O_RDONLY) for _ in range(count))

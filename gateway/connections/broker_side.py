@@ -108,7 +108,7 @@ class BrokerSide(asyncio.Protocol):
 
     @property
     def lingering(self) -> bool:
-        """Whether it goes on without its client."""
+        """True while the broker's side goes on without its client."""
         return self._lingering is not None
 
     def linger(self) -> None:

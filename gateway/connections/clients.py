@@ -154,7 +154,7 @@ class Clients:
         return flows, acls
 
     def count_open(self) -> dict[str, int]:
-        """How many connections are open, by listener; logins under way are counted."""
+        """The number of open connections by listener, with logins under way."""
         count = {name: self.logins.under_way(name) for name in self._listener_names}
         for connection in self.connections:
             count[connection.listener] += 1

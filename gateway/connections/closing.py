@@ -75,7 +75,7 @@ class CloseLog:
 
 
 class Guarded(Protocol):
-    """What has callbacks on the event loop."""
+    """An owner of callbacks on the event loop."""
 
     def fail(self, error: Exception) -> None:
         """Close the connection, both sides of it, whatever state it is in."""

@@ -301,7 +301,7 @@ class Connection(BaseConnection):
         self._close_if_drained()
 
     async def _do(self, work: Waiting) -> None:
-        """What the session waits for, off the path of everyone else's requests."""
+        """Do what the session waits for, off the path of other connections' requests."""
         body: bytes | None = None
         failed: Exception | None = None
         try:

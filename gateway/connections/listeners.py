@@ -47,7 +47,7 @@ MakeRoom = Callable[[str], object]
 
 
 class Listeners:
-    """What is bound. ``accept`` makes the protocol of each client that connects."""
+    """The ports that are bound. ``accept`` makes the protocol of each client that connects."""
 
     def __init__(
         self,
@@ -211,7 +211,7 @@ class _Gate:
 
 
 def listener_addresses(listener: Listener, ranges: NodeIdRanges) -> ListenerAddresses:
-    """What a listener advertises. Raises ValueError for what is no address."""
+    """The addresses that a listener advertises. Raises ValueError for what is no address."""
     host = listener.advertised_host
     if listener.broker_names is None:
         return ListenerAddresses(host, listener.broker_base_port, ranges)

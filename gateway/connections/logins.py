@@ -95,7 +95,7 @@ class Logins:
     # -- logins ------------------------------------------------------------------------------------
 
     def under_way(self, listener: str) -> int:
-        """How many logins a listener has."""
+        """The number of logins under way at a listener."""
         return sum(login.listener == listener for login in self._logins)
 
     def arrived(self, login: LoginClient) -> None:

@@ -139,7 +139,7 @@ class SilentClients:
         self._since.setdefault(connection.listener, {})[connection] = monotonic()
 
     def remove(self, connection: BaseConnection) -> None:
-        """It has sent something, or is gone."""
+        """A client has sent something, or is gone."""
         self._since.get(connection.listener, {}).pop(connection, None)
 
     def sweep(self, now: float) -> None:

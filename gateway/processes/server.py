@@ -32,7 +32,7 @@ from gateway.views.views import Views, view_settings
 
 
 class Server:
-    """One worker's. ``catalog`` takes the place of the one on the cluster."""
+    """Clients of one worker and what they need. ``catalog`` replaces the one on the cluster."""
 
     def __init__(
         self, config: Config, catalog: OwnedCatalog | None = None, *, worker_id: int = 0
@@ -133,7 +133,7 @@ class Server:
         await self.stop()
 
     def collect(self) -> WorkerReport:
-        """What has been counted since the last call, and how things stand. Called once a second."""
+        """The counts since the last call, and the state of the worker. Called once a second."""
         self.clients.sweep()
         self.state.regexes.expire()
         flows, acls = self.clients.take_flows()

@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 import uvloop
 
@@ -56,21 +55,12 @@ _PAGE = resource.getpagesize()
 _STATM = Path("/proc/self/statm")
 
 
-class ServerLike(Protocol):
-    """What a worker needs of :class:`gateway.processes.server.Server`."""
-
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
-    async def drain(self, seconds: float) -> None: ...
-    def collect(self) -> WorkerReport: ...
-
-
 class Worker:
     """Starts a server, reports on it, and ends it. ``traffic_log`` is None where it is off."""
 
     def __init__(
         self,
-        server: ServerLike,
+        server: Server,
         traffic_log: TrafficLog | None,
         channel: WorkerChannel,
         stopping: asyncio.Event,

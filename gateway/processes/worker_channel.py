@@ -38,7 +38,7 @@ CLOSE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
-    """What a server has counted since its last report, and how things stand.
+    """The counts of a server since its last report, and its state.
 
     ``connections`` are open connections by listener. ``gauges`` are states, ``rows`` are counts
     since the last report. ``acls`` are principals that were busy, each with an ACL that allows them
@@ -70,8 +70,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How things stand in the worker, as in :class:`WorkerReport`. What had been counted at
-    ``made_at`` came before."""
+    """The state of the worker, as in :class:`WorkerReport`. What had been counted at ``made_at``
+    came before."""
 
     connections: Mapping[str, int]
     gauges: Mapping[str, int | float]
@@ -80,7 +80,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Increments:
-    """What has been counted since the last line."""
+    """Counts since the last line."""
 
     rows: Sequence[Row]
 
@@ -118,7 +118,7 @@ Message: TypeAlias = Ready | Failed | State | Increments | Prepared | Order
 
 
 def encode_message(message: Message) -> bytes:
-    """One line."""
+    """The message as one line."""
     match message:
         case Ready():
             content: dict[str, object] = {"ready": True}
@@ -261,7 +261,7 @@ class WorkerChannel(asyncio.Protocol):
         self.full = False
 
     def send(self, message: Ready | Failed | Prepared) -> None:
-        """Tell the supervisor how the start went, or what it waits for."""
+        """Send the result of the start, or of an order."""
         if self._transport is not None:
             self._transport.write(encode_message(message))
 

@@ -156,16 +156,16 @@ class WorkerSlot:
     served: bool = False
     failure: str = ""
     policies: PolicySettings | None = None
-    _asked: dict[int, asyncio.Future[str]] = field(default_factory=dict)
-    _last_asked: tuple[int, WorkerProcess] | None = None
+    _results: dict[int, asyncio.Future[str]] = field(default_factory=dict)
+    _last_order: tuple[int, WorkerProcess] | None = None
 
     async def prepare(self, order: Prepare, seconds: float) -> str:
         """Have the worker prepare policies; why it cannot, or nothing. It may take ``seconds``."""
         if self.process is None:
             return "it has ended"
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._asked[order.number] = answer
-        self._last_asked = order.number, self.process
+        self._results[order.number] = answer
+        self._last_order = order.number, self.process
         self.process.send(order)
         try:
             async with asyncio.timeout(seconds):
@@ -173,33 +173,33 @@ class WorkerSlot:
         except TimeoutError:
             return f"it did not answer within {seconds:g} s"
         finally:
-            del self._asked[order.number]
+            del self._results[order.number]
 
     def prepared(self, message: Prepared) -> None:
-        """The worker's answer; one that nobody waits for any more is left out."""
-        answer = self._asked.get(message.number)
+        """The worker's result; one that is not waited for any more is left out."""
+        answer = self._results.get(message.number)
         if answer is not None and not answer.done():
             answer.set_result(message.failure)
 
-    def was_asked(self, order: Prepare) -> bool:
-        """Whether the present process was; one that has come instead was started with policies of
-        its own."""
-        return self.process is not None and self._last_asked == (order.number, self.process)
+    def was_ordered(self, order: Prepare) -> bool:
+        """True if the present process got this order; one that replaced it was started with its
+        own policies."""
+        return self.process is not None and self._last_order == (order.number, self.process)
 
     def commit(self, order: Prepare) -> None:
-        """Have the process that was asked go on with what it has prepared."""
-        if self.process is not None and self.was_asked(order):
+        """Have the process that got the order go on with what it has prepared."""
+        if self.process is not None and self.was_ordered(order):
             self.policies = order.policies
             self.process.send(Commit(order.number))
 
     def abort(self, order: Prepare) -> None:
-        """Have the process that was asked forget what it has prepared."""
-        if self.process is not None and self.was_asked(order):
+        """Have the process that got the order forget what it has prepared."""
+        if self.process is not None and self.was_ordered(order):
             self.process.send(Abort())
 
     def ended(self) -> None:
         """Its process is gone."""
         self.process, self.ready = None, False
-        for answer in self._asked.values():
+        for answer in self._results.values():
             if not answer.done():
                 answer.set_result("it ended meanwhile")

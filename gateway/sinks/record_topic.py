@@ -126,7 +126,8 @@ class RecordTopic(RecordSink[_Record]):
                 problem = type(error).__name__
             failures = failures + 1 if problem else 0
             if problem:
-                self._complain(f"{self._items} wait, writing failed: {problem}")
+                if self._complaint_is_due():
+                    log.error("%s: %s wait, writing failed: %s", self._what, self._items, problem)
                 await self._back_off(failures)
 
     async def _write(self) -> str:

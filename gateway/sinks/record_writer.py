@@ -98,12 +98,13 @@ class RecordSink(Generic[_Record]):
         if count:
             self._dropped[reason] = self._dropped.get(reason, 0) + count
 
-    def _complain(self, text: str) -> None:
-        """Log an error, at most once a minute."""
+    def _complaint_is_due(self) -> bool:
+        """True at most once a minute: an error is to be logged."""
         now = time.monotonic()
-        if self._complained_at is None or now - self._complained_at >= _COMPLAINT_SECONDS:
+        due = self._complained_at is None or now - self._complained_at >= _COMPLAINT_SECONDS
+        if due:
             self._complained_at = now
-            log.error("%s: %s", self._what, text)
+        return due
 
 
 class LineFiles(Protocol):
@@ -243,4 +244,5 @@ class RecordWriter(RecordSink[_Record]):
                 self._written += len(records)
 
     def _report(self, error: OSError) -> None:
-        self._complain(f"records are dropped, writing failed: {error}")
+        if self._complaint_is_due():
+            log.error("%s: records are dropped, writing failed: %s", self._what, error)

@@ -42,7 +42,7 @@ class Message(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What became of messages: how many were written, how many no broker takes because of their
+    """The outcome of a write: how many were written, how many no broker takes because of their
     size, those that are ``left``, in their order, and why (empty: there was no room for them)."""
 
     written: int

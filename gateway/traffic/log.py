@@ -127,7 +127,7 @@ class TrafficLog:
         self._put(policy_record, ((now, event) for event in policies), len(policies))
 
     def take_rows(self) -> list[Row]:
-        """What happened since the last call, for the metrics."""
+        """The counts since the last call, for the metrics."""
         rows = [
             row
             for sink in self._sinks

@@ -20,7 +20,7 @@ MAX_KEYS = 10_000
 
 
 class FlowKey(NamedTuple):
-    """What flows are summed up by. ``client_address`` is without the port: a client that
+    """The key that flows are summed up by. ``client_address`` is without the port: a client that
     reconnects is still one client."""
 
     listener: str

@@ -147,7 +147,7 @@ def test_without_descriptors_clients_wait(run: Run, caplog: pytest.LogCaptureFix
 
     run(test)
     (line,) = caplog.messages
-    assert line == "listener here accepts no one for now: accept failed: Too many open files"
+    assert line == "listener here accepts no clients for now: accept failed: Too many open files"
     assert RETRY_SECONDS < 1
 
 

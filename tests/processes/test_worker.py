@@ -14,6 +14,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
 import pytest_asyncio
@@ -23,6 +24,7 @@ from gateway.auth.exchange import CredentialsError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import TrafficLogSettings
 from gateway.policies.instance import PolicyError
+from gateway.processes.server import Server
 from gateway.processes.worker import Worker, process_gauges, raise_file_limit
 from gateway.processes.worker_channel import (
     Failed,
@@ -97,7 +99,7 @@ class Bench:
     def start(
         self, traffic_log: TrafficLog | None = None, report_seconds: float = 1000.0
     ) -> asyncio.Task[int]:
-        worker = Worker(self.server, traffic_log, self.channel, self.stopping)
+        worker = Worker(cast(Server, self.server), traffic_log, self.channel, self.stopping)
         return asyncio.create_task(worker.run(7, report_seconds))
 
     async def end_of(self, task: asyncio.Task[int]) -> int:

@@ -43,7 +43,7 @@ async def test_an_answer() -> None:
     assert await asking == "no"
     slot.prepared(Prepared(1, "too late"))
     other = Prepare(2, ORDER.policies)
-    assert (slot.was_asked(ORDER), slot.was_asked(other)) == (True, False)
+    assert (slot.was_ordered(ORDER), slot.was_ordered(other)) == (True, False)
     slot.commit(other)
     slot.commit(ORDER)
     assert process.orders == [ORDER, Commit(1)]
@@ -73,5 +73,5 @@ async def test_a_process_that_ends_and_the_one_after_it() -> None:
     slot.commit(ORDER)
     slot.abort(ORDER)
     assert (first.orders, second.orders) == ([ORDER], [])
-    assert not slot.was_asked(ORDER)
+    assert not slot.was_ordered(ORDER)
     assert slot.policies is BEFORE
