@@ -14,8 +14,8 @@ from gateway.connections.connection import Connection, Hub
 from gateway.connections.login_connection import LoginBroker, LoginConnection, LoginHub
 from gateway.session.session import Session
 from tests.connections import test_login_connection as logins
+from tests.connections.connected import FakeServer, connected, settled
 from tests.connections.fake_transport import FakeTransport
-from tests.connections.test_connection import FakeServer, connected, settled
 from tests.session.pair import Pair
 from tests.session.test_session import heartbeat
 

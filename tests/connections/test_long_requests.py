@@ -9,7 +9,7 @@ import pytest
 
 from gateway import slices
 from gateway.collecting import Collector
-from tests.connections.test_connection import connected, settled
+from tests.connections.connected import connected, settled
 from tests.session.long_requests import longest_request, values
 from tests.session.pair import Pair, frames, raw_frame, request_frame, response_frame, topic_id
 from tests.session.samples import request, response
