@@ -55,7 +55,7 @@ class BrokerNames:
         return f"{self._before}{node_id}{self._after}"
 
     def node_id(self, name: str | None) -> int | None:
-        """The broker that a client asked for by SNI; None: the bootstrap, also without a name.
+        """The broker that a client names by SNI; None: the bootstrap, also without a name.
 
         Raises UnknownName for every other name.
         """
@@ -70,7 +70,7 @@ class BrokerNames:
         return node_id
 
     def admits(self, name: str | None) -> bool:
-        """Whether there is such a name here."""
+        """Whether the listener has this name."""
         try:
             self.node_id(name)
         except UnknownName:

@@ -6,7 +6,7 @@ A counter is a family name with label values, raw as the flows have them (API ke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from typing import TypeAlias
 
@@ -52,11 +52,13 @@ class Counts:
     def __bool__(self) -> bool:
         return bool(self._sums or self._histograms)
 
-    def add(self, family: str, labels: Labels, count: int) -> None:
-        """Add to one counter; nothing for a count of 0."""
+    def add(self, family: str, labels: Labels, count: int) -> int:
+        """Add to one counter; nothing for a count of 0. Returns its sum."""
+        key = (family, labels)
+        total = self._sums.get(key, 0) + count
         if count:
-            key = (family, labels)
-            self._sums[key] = self._sums.get(key, 0) + count
+            self._sums[key] = total
+        return total
 
     def add_flows(self, flows: Sequence[Flow]) -> None:
         """Add what flows have counted. A request counts once, however many topics it names."""
@@ -83,12 +85,6 @@ class Counts:
         for family, labels, count in rows:
             assert isinstance(count, int), f"{family} is no counter"
             self.add(family, labels, count)
-
-    def add_counters(self, counters: Mapping[str, Mapping[str, int]]) -> None:
-        """Add counters of one label: family to label value to count."""
-        for family, counts in counters.items():
-            for label, count in counts.items():
-                self.add(family, (label,), count)
 
     def take(self) -> Iterator[Row]:
         """All rows; the sums start afresh."""

@@ -10,6 +10,7 @@ connection, and only their counts are collected.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import compress
 from typing import Final
 
 LATENCY_STEPS: Final = 4
@@ -32,7 +33,7 @@ NO_TOPIC: Final = "(none)"
 
 @dataclass(slots=True)
 class FlowSource:
-    """Who is on the other side of one client connection.
+    """The client of one connection.
 
     ``client_address`` is ``host:port``. ``software_name`` and ``software_version`` are KIP-511's,
     empty until the client has sent an ApiVersions request of version 3 or later.
@@ -46,8 +47,8 @@ class FlowSource:
     client_address: str
 
 
-class Flow:
-    """Counts since the last collection, for one (source, api, version, topic).
+class FlowCounts:
+    """Counts of what clients did with one topic through one API.
 
     ``led`` counts the requests that named this topic first, ``followed`` those that named it after
     another one: a request with three topics is ``led`` once and ``followed`` twice. Bytes are
@@ -59,53 +60,29 @@ class Flow:
     ``denials`` a rule's name to how often it denied. ``weak`` counts Produce requests that ask for
     less than the strongest guarantee (KIP-679), by weakness and decision as
     :func:`weak_key` has them; each counts once for every namespace that it names topics of.
-    ``gateway_us`` and ``broker_us`` are
-    histograms as :data:`LATENCY_BUCKETS` says, filled for ``led`` requests only.
     """
 
     __slots__ = (
         "acks0",
         "acks1",
         "acks_all",
-        "api_key",
         "batches",
         "batches_out",
-        "broker_us",
         "bytes_in",
         "bytes_out",
         "denials",
         "errors",
-        "flat",
         "followed",
-        "gateway_us",
         "idempotent",
         "led",
-        "logical",
-        "namespace",
         "partitions",
         "records",
         "records_out",
-        "source",
         "transactional",
-        "version",
         "weak",
     )
 
-    def __init__(
-        self,
-        source: FlowSource,
-        api_key: int,
-        version: int,
-        namespace: str,
-        logical: str,
-        flat: str,
-    ) -> None:
-        self.source = source
-        self.api_key = api_key
-        self.version = version
-        self.namespace = namespace
-        self.logical = logical
-        self.flat = flat
+    def __init__(self) -> None:
         self._reset()
 
     def _reset(self) -> None:
@@ -126,47 +103,118 @@ class Flow:
         self.errors: dict[int, int] = {}
         self.denials: dict[str, int] = {}
         self.weak: dict[str, int] = {}
+
+    @property
+    def requests(self) -> int:
+        """Requests that named this topic."""
+        return self.led + self.followed
+
+    def add(self, more: FlowCounts) -> None:
+        """Add other counts to these."""
+        self.led += more.led
+        self.followed += more.followed
+        self.partitions += more.partitions
+        self.bytes_in += more.bytes_in
+        self.bytes_out += more.bytes_out
+        self.records += more.records
+        self.batches += more.batches
+        self.records_out += more.records_out
+        self.batches_out += more.batches_out
+        self.acks0 += more.acks0
+        self.acks1 += more.acks1
+        self.acks_all += more.acks_all
+        self.idempotent += more.idempotent
+        self.transactional += more.transactional
+        for code, count in more.errors.items():
+            self.errors[code] = self.errors.get(code, 0) + count
+        for rule, count in more.denials.items():
+            self.denials[rule] = self.denials.get(rule, 0) + count
+        for key, count in more.weak.items():
+            self.weak[key] = self.weak.get(key, 0) + count
+
+
+class Flow(FlowCounts):
+    """Counts since the last collection, for one (source, api, version, topic).
+
+    ``gateway_us`` and ``broker_us`` are histograms as :data:`LATENCY_BUCKETS` says, filled for
+    ``led`` requests only.
+    """
+
+    __slots__ = (
+        "api_key",
+        "broker_us",
+        "flat",
+        "gateway_us",
+        "logical",
+        "namespace",
+        "source",
+        "version",
+    )
+
+    def __init__(
+        self,
+        source: FlowSource,
+        api_key: int,
+        version: int,
+        namespace: str,
+        logical: str,
+        flat: str,
+    ) -> None:
+        self.source = source
+        self.api_key = api_key
+        self.version = version
+        self.namespace = namespace
+        self.logical = logical
+        self.flat = flat
+        super().__init__()
+
+    def _reset(self) -> None:
+        super()._reset()
         self.gateway_us = [0] * _GATEWAY_AT_FIRST
         self.broker_us = [0] * _BROKER_AT_FIRST
 
     @property
-    def requests(self) -> int:
-        """How many requests named this topic."""
-        return self.led + self.followed
-
-    @property
     def empty(self) -> bool:
-        """Whether nothing has been counted."""
+        """True while nothing has been counted."""
         counted = self.led or self.followed or self.partitions or self.bytes_in or self.bytes_out
         acks = self.acks0 or self.acks1 or self.acks_all
         return not (counted or acks or self.errors or self.denials or self.weak)
 
     def moved(self) -> Flow:
-        """What has been counted so far, as a flow of its own; this one begins anew."""
+        """The counts so far, as a flow of its own; this one begins anew."""
         taken = Flow(
             self.source, self.api_key, self.version, self.namespace, self.logical, self.flat
         )
-        taken.led = self.led
-        taken.followed = self.followed
-        taken.partitions = self.partitions
-        taken.bytes_in = self.bytes_in
-        taken.bytes_out = self.bytes_out
-        taken.records = self.records
-        taken.batches = self.batches
-        taken.records_out = self.records_out
-        taken.batches_out = self.batches_out
-        taken.acks0 = self.acks0
-        taken.acks1 = self.acks1
-        taken.acks_all = self.acks_all
-        taken.idempotent = self.idempotent
-        taken.transactional = self.transactional
-        taken.errors = self.errors
-        taken.denials = self.denials
-        taken.weak = self.weak
-        taken.gateway_us = self.gateway_us
-        taken.broker_us = self.broker_us
+        taken.add(self)
+        taken.gateway_us, taken.broker_us = self.gateway_us, self.broker_us
         self._reset()
         return taken
+
+
+class FlowSums(FlowCounts):
+    """Counts of several flows, and the connections that they come from. Of the histograms only the
+    buckets that count anything are kept, by their number."""
+
+    __slots__ = ("broker_us", "connections", "gateway_us")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connections: set[str] = set()
+        self.gateway_us: dict[int, int] = {}
+        self.broker_us: dict[int, int] = {}
+
+    def add_flow(self, flow: Flow) -> None:
+        """Add a flow's counts."""
+        self.add(flow)
+        self.connections.add(flow.source.client_address)
+        if flow.led:
+            _add_buckets(self.gateway_us, flow.gateway_us)
+            _add_buckets(self.broker_us, flow.broker_us)
+
+
+def _add_buckets(sums: dict[int, int], buckets: list[int]) -> None:
+    for number in compress(range(len(buckets)), buckets):  # those that are not 0
+        sums[number] = sums.get(number, 0) + buckets[number]
 
 
 def weak_key(weakness: str, decision: str) -> str:
@@ -186,7 +234,7 @@ def weak_labels(key: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """One item refused by a rule: an event of its own, never aggregated.
+    """One item of a request rejected by a rule: an event of its own, never aggregated.
 
     ``resource`` is what the client asked for, as it spelled it. Of what ACLs refuse, ``operation``
     and ``named`` (``TOPIC org:orders``) say what was to be done with what, in logical names, and
@@ -209,7 +257,7 @@ class Denial:
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvent:
-    """What policies had against a topic, or what they allowed near a limit: an event each.
+    """A violation of policies by a topic, or a topic that they allowed near a limit.
 
     ``topic`` is a full logical name, that of a namespace ends in ``:``; ``rule``, ``source`` and
     ``mode`` are those of :class:`gateway.policies.violation.Violation`, as are ``value`` and

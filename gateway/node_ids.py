@@ -1,12 +1,6 @@
-"""Node ids: those that a configuration provides addresses for, and those that clients see.
+"""Node ids: the ranges that a configuration provides addresses for.
 
-A virtual node id (what clients see) carries its cluster, in the 31 bits that a node id has::
-
-    bit 31   0, never negative
-    bit 30-24  index of the cluster in the configuration, 0..127
-    bit 23-0   the broker's own node id, 0..16777215
-
-The first cluster has index 0, so its brokers keep the ids that their operator knows.
+Clients see brokers under the node ids that brokers have themselves, in 24 bits.
 """
 
 from __future__ import annotations
@@ -16,36 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Self
 
-_NODE_ID_BITS = 24
-MAX_NODE_ID = (1 << _NODE_ID_BITS) - 1
-MAX_CLUSTER_INDEX = (1 << (31 - _NODE_ID_BITS)) - 1
-NO_NODE = -1
-"""What Kafka's protocol says where there is no broker: no leader, no controller."""
+MAX_NODE_ID = (1 << 24) - 1
 
 _RANGE = re.compile(r"\s*(-?[0-9]+)\s*(?:-\s*(-?[0-9]+)\s*)?")
-
-
-def virtual_node_id(cluster_index: int, node_id: int) -> int:
-    """The id that clients see for broker ``node_id`` of a cluster.
-
-    ``NO_NODE`` for every id that no broker of a configured range can have: negative, as where
-    there is no leader, or beyond ``MAX_NODE_ID``. Raises ValueError for an impossible cluster.
-    """
-    if not 0 <= cluster_index <= MAX_CLUSTER_INDEX:
-        raise ValueError(f"cluster index {cluster_index} is not in 0..{MAX_CLUSTER_INDEX}")
-    if 0 <= node_id <= MAX_NODE_ID:
-        return cluster_index << _NODE_ID_BITS | node_id
-    return NO_NODE
-
-
-def split_virtual_node_id(virtual: int) -> tuple[int, int]:
-    """(cluster index, the broker's own node id) of a virtual node id, an int32.
-
-    Raises ValueError for a negative id: it names no broker.
-    """
-    if virtual < 0:
-        raise ValueError(f"node id {virtual} names no broker")
-    return virtual >> _NODE_ID_BITS, virtual & MAX_NODE_ID
 
 
 class NodeIdRanges:
@@ -86,16 +53,6 @@ class NodeIdRanges:
             if first <= node_id <= last:
                 return before + node_id - first
             before += last - first + 1
-        return None
-
-    def node_at(self, place: int) -> int | None:
-        """The node id at a position, the reverse of ``place``; None if there is none."""
-        if place < 0:
-            return None
-        for first, last in self._ranges:
-            if place <= last - first:
-                return first + place
-            place -= last - first + 1
         return None
 
     def __iter__(self) -> Iterator[int]:

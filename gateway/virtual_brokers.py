@@ -1,4 +1,4 @@
-"""Virtual brokers: which gateway address stands for which broker of which cluster.
+"""Virtual brokers: which gateway address stands for which broker.
 
 Pure: no sockets and no clock. A broker's port is a listener's base port plus the *place* of its
 node id in the configured ``node_ids`` ranges, so no port moves when a broker joins or leaves. On a
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.broker_names import BrokerNames
-from gateway.node_ids import NodeIdRanges, virtual_node_id
+from gateway.node_ids import NodeIdRanges
 from protocol.primitives import compact_string, legacy_string
 
 _MAX_PORT = 65_535
@@ -26,8 +26,7 @@ class Endpoint:
     """The address that a listener advertises for one broker, also as it stands on the wire.
 
     ``host_legacy`` and ``host_compact`` are the host in UTF-8, prefixed with an int16 length and
-    with an unsigned varint of length + 1; ``port_bytes`` is an int32, big-endian. ``node_id`` is
-    the virtual node id.
+    with an unsigned varint of length + 1; ``port_bytes`` is an int32, big-endian.
     """
 
     node_id: int
@@ -41,7 +40,7 @@ class Endpoint:
 class ListenerAddresses:
     """The addresses of one listener for the brokers of one cluster.
 
-    Node ids here are the brokers' own. ``base_port`` is the port of place 0; with ``names`` it is
+    ``base_port`` is the port of place 0; with ``names`` it is
     the port of all. A broker outside the ranges has no address: it is put into ``outside`` and
     handed to ``on_outside``, once.
     """
@@ -51,12 +50,11 @@ class ListenerAddresses:
         advertised_host: str,
         base_port: int,
         ranges: NodeIdRanges,
-        cluster_index: int = 0,
         *,
         names: BrokerNames | None = None,
         on_outside: Callable[[int], None] | None = None,
     ) -> None:
-        """Raises ValueError with one sentence if there is no such host, port or cluster."""
+        """Raises ValueError with one sentence if there is no such host or port."""
         if not 0 < len(advertised_host) <= _MAX_HOST_LENGTH:
             raise ValueError(
                 f"advertised host {advertised_host!r} must have 1 to {_MAX_HOST_LENGTH} characters"
@@ -66,20 +64,13 @@ class ListenerAddresses:
             raise ValueError(
                 f"ports {base_port}-{last_port} for node_ids {ranges} are not within 1-{_MAX_PORT}"
             )
-        virtual_node_id(cluster_index, 0)
         self.advertised_host = advertised_host
         self.base_port = base_port
         self.ranges = ranges
-        self.cluster_index = cluster_index
         self.names = names
         self.outside: set[int] = set()
         self.on_outside = on_outside
         self._endpoints: dict[int, Endpoint] = {}
-
-    def port_of(self, node_id: int) -> int | None:
-        """The port that stands for a broker; None, and noted, if it is outside the ranges."""
-        endpoint = self.endpoint(node_id)
-        return None if endpoint is None else endpoint.port
 
     def endpoint(self, node_id: int) -> Endpoint | None:
         """The address that stands for a broker; None, and noted, if it is outside the ranges."""
@@ -105,7 +96,7 @@ class ListenerAddresses:
         port = self.base_port if names is not None else self.base_port + place
         encoded = host.encode()
         return Endpoint(
-            node_id=virtual_node_id(self.cluster_index, node_id),
+            node_id=node_id,
             host=host,
             port=port,
             host_legacy=legacy_string(encoded),

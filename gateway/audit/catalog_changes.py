@@ -26,7 +26,7 @@ State = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CatalogChange:
-    """One changed entity, or a part of a large one, ready to be told.
+    """One changed entity, or a part of a large one, ready to be written.
 
     ``kind`` is the catalog's (``namespace``, ``topic``, ``acl``, …), ``resource`` the entity's
     logical name. ``before`` and ``after`` are None where it did not exist.
@@ -42,7 +42,7 @@ class CatalogChange:
     certain: bool
 
 
-def told(change: Committed) -> Iterator[CatalogChange]:
+def changes_of(change: Committed) -> Iterator[CatalogChange]:
     """A committed change as events: mostly one, more where it lists more than ``MAX_LISTED``."""
     kind = KINDS[change.key[0]]
     present = change.after if change.after is not None else change.before
@@ -68,7 +68,7 @@ def told(change: Committed) -> Iterator[CatalogChange]:
 def _states(
     kind: Kind, before: Entity | None, after: Entity | None
 ) -> Iterator[tuple[State | None, State | None]]:
-    """The states to tell. Of what only lists things, those that were removed and added."""
+    """The states to write. Of what only lists things, those that were removed and added."""
     if kind.listed is not None:
         yield from _parts(kind.listed, before, after)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -30,7 +31,7 @@ _NOT_IN_ATTRIBUTES: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationFailure:
-    """A client did not prove who it is. ``principal`` is who it was before that."""
+    """A client did not prove its identity. ``principal`` is that of its connection before."""
 
     listener: str
     address: str
@@ -51,6 +52,14 @@ class Revocation:
 Happening: TypeAlias = Denial | AuthenticationFailure | Revocation | CatalogChange
 
 
+KIND_OF: Final[Mapping[type[Happening], Kind]] = {
+    Denial: "denied",
+    AuthenticationFailure: "failed",
+    Revocation: "revoked",
+    CatalogChange: "changed",
+}
+
+
 class AuditEvent(NamedTuple):
     """Something that happened, with its id, at ``time`` (seconds since 1970)."""
 
@@ -61,13 +70,13 @@ class AuditEvent(NamedTuple):
 
 def cloud_event(source: str, event: AuditEvent) -> dict[str, Any]:
     """The whole event, in the order of :data:`ATTRIBUTES`. ``source`` is a URI reference."""
-    kind, subject, data = _content(event.what)
+    subject, data = _content(event.what)
     moment = datetime.fromtimestamp(event.time, UTC)
     return {
         "specversion": SPEC_VERSION,
         "id": event.id,
         "source": source,
-        "type": TYPES[kind],
+        "type": TYPES[KIND_OF[type(event.what)]],
         "time": moment.isoformat(timespec="microseconds").replace("+00:00", "Z"),
         "datacontenttype": CONTENT_TYPE,
         "subject": _NOT_IN_ATTRIBUTES.sub("\ufffd", subject),
@@ -81,7 +90,7 @@ def encode(source: str, event: AuditEvent) -> bytes:
 
 
 def principal_of(event: AuditEvent) -> str:
-    """Who an event is about: one principal's events stay in order."""
+    """The principal of an event: one principal's events stay in order."""
     match event.what:
         case Denial() | Revocation():
             return event.what.source.principal
@@ -91,44 +100,25 @@ def principal_of(event: AuditEvent) -> str:
             return event.what.actor.principal
 
 
-def kind_of(event: AuditEvent) -> Kind:
-    """What the tables call it."""
-    match event.what:
-        case Denial():
-            return "denied"
-        case AuthenticationFailure():
-            return "failed"
-        case Revocation():
-            return "revoked"
-        case CatalogChange():
-            return "changed"
-
-
-def _content(what: Happening) -> tuple[Kind, str, dict[str, Any]]:
-    """The kind, the subject and the data, in the order of :data:`FIELDS`."""
+def _content(what: Happening) -> tuple[str, dict[str, Any]]:
+    """The subject and the data, in the order of :data:`FIELDS`."""
     match what:
         case Denial():
             data = _denied(what)
             subject = f"{data['resource_type'] or ''} {data['resource']}".strip()
-            return "denied", subject or data["api"], data
+            return subject or data["api"], data
         case AuthenticationFailure():
-            return "failed", what.listener, _failed(what)
+            return what.listener, _failed(what)
         case Revocation():
-            return "revoked", what.source.principal, _revoked(what)
+            return what.source.principal, _revoked(what)
         case CatalogChange():
-            return "changed", f"{what.kind} {what.resource}".strip(), _changed(what)
+            return f"{what.kind} {what.resource}".strip(), _changed(what)
 
 
 def _denied(denial: Denial) -> dict[str, Any]:
-    source = denial.source
     resource_type, _, named = denial.named.partition(" ")
     return {
-        "principal": source.principal,
-        "address": source.client_address,
-        "listener": source.listener,
-        "client_id": source.client_id,
-        "software_name": source.software_name,
-        "software_version": source.software_version,
+        **_client(denial.source),
         "api": api_name(denial.api_key),
         "api_version": denial.version,
         "operation": denial.operation or None,
@@ -156,7 +146,10 @@ def _failed(failure: AuthenticationFailure) -> dict[str, Any]:
 
 
 def _revoked(revocation: Revocation) -> dict[str, Any]:
-    source = revocation.source
+    return {**_client(revocation.source), "reason": revocation.reason}
+
+
+def _client(source: FlowSource) -> dict[str, Any]:
     return {
         "principal": source.principal,
         "address": source.client_address,
@@ -164,7 +157,6 @@ def _revoked(revocation: Revocation) -> dict[str, Any]:
         "client_id": source.client_id,
         "software_name": source.software_name,
         "software_version": source.software_version,
-        "reason": revocation.reason,
     }
 
 

@@ -40,107 +40,107 @@ class Field(NamedTuple):
 
     name: str
     type: Literal["string", "integer", "object"]
-    meaning: str
     kinds: tuple[Kind, ...]
+    meaning: str
     nullable: bool = False
 
 
 ATTRIBUTES: Final[tuple[Field, ...]] = (
-    Field("specversion", "string", f"of CloudEvents: `{SPEC_VERSION}`", _ALL),
-    Field("id", "string", "unique; the same event comes under the same id wherever it goes", _ALL),
-    Field("source", "string", "`/kafka-gateway/GATEWAY/PROCESS`: who writes it", _ALL),
-    Field("type", "string", "the table above has them", _ALL),
-    Field("time", "string", "when it happened: RFC 3339, UTC, microseconds", _ALL),
-    Field("datacontenttype", "string", f"`{CONTENT_TYPE}`", _ALL),
-    Field("subject", "string", "what it is about, in a few words to filter by", _ALL),
-    Field("data", "object", "the fields below", _ALL),
+    Field("specversion", "string", _ALL, f"of CloudEvents: `{SPEC_VERSION}`"),
+    Field("id", "string", _ALL, "unique; the same event comes under the same id wherever it goes"),
+    Field("source", "string", _ALL, "`/kafka-gateway/GATEWAY/PROCESS`: who writes it"),
+    Field("type", "string", _ALL, "the table above has them"),
+    Field("time", "string", _ALL, "when it happened: RFC 3339, UTC, microseconds"),
+    Field("datacontenttype", "string", _ALL, f"`{CONTENT_TYPE}`"),
+    Field("subject", "string", _ALL, "what it is about, in a few words to filter by"),
+    Field("data", "object", _ALL, "the fields below"),
 )
 """The envelope."""
 
 FIELDS: Final[tuple[Field, ...]] = (
-    Field("schema_version", "integer", f"this table's version: {SCHEMA_VERSION}", _ALL),
+    Field("schema_version", "integer", _ALL, f"this table's version: {SCHEMA_VERSION}"),
     Field(
         "principal",
         "string",
+        _ALL,
         "who: `User:alice`, `User:ANONYMOUS` for who has proved nothing, and in changes `gateway`, "
         "`gateway:` and a background task, or `operator:` and a login",
-        _ALL,
     ),
     Field(
         "address",
         "string",
-        "the client's, with its port; empty for what the gateway does of itself",
         _ALL,
+        "the client's, with its port; empty for what the gateway does of itself",
     ),
-    Field("listener", "string", "the listener that the client connected to, or empty", _ALL),
+    Field("listener", "string", _ALL, "the listener that the client connected to, or empty"),
     Field(
-        "client_id", "string", "as the client sends it, or empty", ("denied", "revoked", "changed")
+        "client_id", "string", ("denied", "revoked", "changed"), "as the client sends it, or empty"
     ),
-    Field("software_name", "string", "the client library (KIP-511), or empty", _CLIENTS),
-    Field("software_version", "string", "its version, or empty", _CLIENTS),
+    Field("software_name", "string", _CLIENTS, "the client library (KIP-511), or empty"),
+    Field("software_version", "string", _CLIENTS, "its version, or empty"),
     Field(
         "api",
         "string",
-        "Kafka's name of the request, such as `Produce`; of changes also the command, or empty",
         ("denied", "changed"),
+        "Kafka's name of the request, such as `Produce`; of changes also the command, or empty",
     ),
-    Field("api_version", "integer", "the version that the client used", _DENIED),
+    Field("api_version", "integer", _DENIED, "the version that the client used"),
     Field(
         "mechanism",
         "string",
-        "how the client tried to prove who it is: a SASL mechanism, `TLS`, or empty",
         _FAILED,
+        "how the client tried to prove who it is: a SASL mechanism, `TLS`, or empty",
     ),
     Field(
         "claimed_user",
         "string",
-        f"the name that it claims, cut at {MAX_CLAIMED} characters; null: not known",
         _FAILED,
+        f"the name that it claims, cut at {MAX_CLAIMED} characters; null: not known",
         nullable=True,
     ),
     Field(
         "operation",
         "string",
-        "what was to be done, such as `WRITE`; null: no ACL was asked",
         _DENIED,
+        "what was to be done, such as `WRITE`; null: no ACL was asked",
         nullable=True,
     ),
     Field(
         "resource_type",
         "string",
+        ("denied", "changed"),
         "denied: `TOPIC`, `GROUP`, `CLUSTER`, `TRANSACTIONAL_ID`, null: no ACL was asked; "
         "changed: the catalog's kind, such as `namespace` or `acl`",
-        ("denied", "changed"),
         nullable=True,
     ),
     Field(
         "resource",
         "string",
-        "its logical name (a namespace's ends in `:`); where no ACL was asked as it was spelled",
         ("denied", "changed"),
+        "its logical name (a namespace's ends in `:`); where no ACL was asked as it was spelled",
     ),
-    Field("spelled", "string", "what was asked for, as the client spelled it", _DENIED),
-    Field("rule", "string", "the rule that refused; `acl`: the ACLs", _DENIED),
+    Field("spelled", "string", _DENIED, "what was asked for, as the client spelled it"),
+    Field("rule", "string", _DENIED, "the rule that refused; `acl`: the ACLs"),
     Field(
         "because",
         "string",
-        "which ACL refused, or for want of which; null: no ACL was asked",
         _DENIED,
+        "which ACL refused, or for want of which; null: no ACL was asked",
         nullable=True,
     ),
-    Field("error_code", "integer", "the error code that the client was given", _DENIED),
-    Field("error", "string", "its name", _DENIED),
-    Field("message", "string", "why, in a sentence", _DENIED),
-    Field("reason", "string", "why, in a few words", ("failed", "revoked")),
-    Field("action", "string", "`created`, `altered` or `deleted`", _CHANGED),
-    Field("before", "object", "its state before; null: there was none", _CHANGED, nullable=True),
-    Field("after", "object", "its state after; null: there is none", _CHANGED, nullable=True),
-    Field("catalog_version", "integer", "the catalog's version after it", _CHANGED),
+    Field("error_code", "integer", _DENIED, "the error code that the client was given"),
+    Field("error", "string", _DENIED, "its name"),
+    Field("message", "string", _DENIED, "why, in a sentence"),
+    Field("reason", "string", ("failed", "revoked"), "why, in a few words"),
+    Field("action", "string", _CHANGED, "`created`, `altered` or `deleted`"),
+    Field("before", "object", _CHANGED, "its state before; null: there was none", nullable=True),
+    Field("after", "object", _CHANGED, "its state after; null: there is none", nullable=True),
+    Field("catalog_version", "integer", _CHANGED, "the catalog's version after it"),
     Field(
         "outcome",
         "string",
-        "`committed`; `unknown`: the cluster was lost before it said so",
         _CHANGED,
+        "`committed`; `unknown`: the cluster was lost before it said so",
     ),
 )
 """What ``data`` holds."""
@@ -149,9 +149,11 @@ FIELDS: Final[tuple[Field, ...]] = (
 def markdown_tables() -> str:
     """Both tables, for docs/audit.md."""
     attributes = ["| attribute | type | meaning |", "| --- | --- | --- |"]
-    attributes += [f"| `{name}` | {kind} | {meaning} |" for name, kind, meaning, *_ in ATTRIBUTES]
+    attributes += [
+        f"| `{name}` | {kind} | {meaning} |" for name, kind, _, meaning, *_ in ATTRIBUTES
+    ]
     fields = ["| field | type | events | meaning |", "| --- | --- | --- | --- |"]
-    for name, kind, meaning, kinds, nullable in FIELDS:
+    for name, kind, kinds, meaning, nullable in FIELDS:
         shown = f"{kind}, may be null" if nullable else kind
         fields.append(f"| `{name}` | {shown} | {_events(kinds)} | {meaning} |")
     return "\n".join([*attributes, "", *fields]) + "\n"

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final, NamedTuple
 
-from gateway.audit.interface import NO_AUDIT, Audit, AuditError
-from gateway.audit.places import COMMANDS, open_audit
+from gateway.audit.audit import NO_AUDIT, Audit
+from gateway.audit.setup import COMMANDS, open_audit
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.catalog_topic import CATALOG_TOPIC, CatalogTopicError, check_topic
 from gateway.catalog.committed import Actor
@@ -23,6 +23,7 @@ from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.models import Config
+from gateway.sinks.record_writer import SinkError
 
 START_SECONDS: Final = 15.0
 """How long to wait for a cluster, and then for its catalog: an operator waits at a terminal."""

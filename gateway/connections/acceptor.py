@@ -1,7 +1,12 @@
-"""One listening socket: clients are accepted from it, as far and as fast as they may come.
+"""Accepting clients, as many and as fast as Kafka's ConnectionQuotas allow, in one worker.
 
 The event loop's own servers accept whatever there is, end for good when the process has no
-descriptor left, and tell nobody. So the gateway accepts by itself, and hands each socket over.
+descriptor left, and report it nowhere. So the gateway accepts by itself, and hands the sockets
+over.
+
+As in Kafka, what is beyond ``max.connections`` or ``max.connection.creation.rate`` waits (in the
+listen backlog) until there is room, and what is beyond ``max.connections.per.ip`` is closed. A
+connection counts as long as its descriptor is open, whoever has it.
 """
 
 from __future__ import annotations
@@ -10,12 +15,13 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from time import monotonic
 from typing import Final
 
-from gateway.connections.guarding import reason
-from gateway.connections.quota import ConnectionQuota, CountedSocket
+from gateway.config.models import Listener
+from gateway.connections.closing import TOO_MANY_OF_ONE, internal_error
+from gateway.counts import Counts
 from gateway.peers import address_text, host_text
 
 log = logging.getLogger(__name__)
@@ -32,44 +38,126 @@ again at once would look many times."""
 RETRY_SECONDS: Final = 0.25
 """After the system could not accept: it has run out of something."""
 
-TOLD_SECONDS: Final = 10.0
+LOG_SECONDS: Final = 10.0
 """Between two lines of the log about one cause."""
-
-TOO_MANY_OF_ONE: Final = "max.connections.per.ip"
-"""Kind of the end of a connection whose address has too many (``gateway/connections/ends.py``)."""
 
 DESCRIPTORS_A_CLIENT: Final = 2
 """Its own socket and the one to its broker."""
 
 
+class ConnectionQuota:
+    """The quota of one listener. ``on_room`` are called when it was full and a connection has
+    closed."""
+
+    def __init__(self, listener: Listener, now: Callable[[], float] = monotonic) -> None:
+        self._most = listener.max_connections
+        self._per_ip = listener.max_connections_per_ip
+        self._overrides = listener.max_connections_per_ip_overrides
+        self._rate = listener.max_connection_creation_rate
+        self._now = now
+        self._allowance = float(self._rate)
+        self._counted_at = now()
+        self._by_host: dict[str, int] = {}
+        self.count = 0
+        self.on_room: list[Callable[[], None]] = []
+
+    @property
+    def full(self) -> bool:
+        """True while ``max.connections`` are open."""
+        return self.count >= self._most
+
+    def seconds_to_wait(self) -> float:
+        """Until the next one may come (``max.connection.creation.rate``); 0: now."""
+        now = self._now()
+        earned = (now - self._counted_at) * self._rate
+        self._counted_at = now
+        self._allowance = min(self._rate, self._allowance + earned)
+        return 0.0 if self._allowance >= 1 else (1 - self._allowance) / self._rate
+
+    def free(self) -> bool:
+        """Whether another connection may come now."""
+        return not self.full and not self.seconds_to_wait()
+
+    def take(self, host: str) -> bool:
+        """Count a connection from this address; False: it has ``max.connections.per.ip``."""
+        self._allowance -= 1
+        open_now = self._by_host.get(host, 0)
+        if open_now >= self._overrides.get(host, self._per_ip):
+            return False
+        self._by_host[host] = open_now + 1
+        self.count += 1
+        return True
+
+    def give_back(self, host: str) -> None:
+        """A connection that was counted has ended."""
+        was_full = self.full
+        self.count -= 1
+        left = self._by_host[host] - 1
+        if left:
+            self._by_host[host] = left
+        else:
+            del self._by_host[host]
+        if was_full:
+            for on_room in self.on_room:
+                on_room()
+
+
+class CountedSocket(socket.socket):
+    """A client's socket, which gives its place back when its descriptor is closed: here, or by the
+    event loop, which then detaches it.
+
+    uvloop holds a reference (``_io_refs``), and while it does ``close`` leaves the descriptor
+    alone: whoever hands a socket over may close it afterwards.
+    """
+
+    __slots__ = ("_host", "_quota")
+
+    def __init__(self, accepted: socket.socket, quota: ConnectionQuota, host: str) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, accepted.detach())
+        self._quota: ConnectionQuota | None = quota
+        self._host = host
+
+    def close(self) -> None:
+        """Close the descriptor, unless an event loop has it."""
+        super().close()
+        if self.fileno() < 0:
+            self._give_back()
+
+    def detach(self) -> int:
+        """Leave the descriptor, which the event loop closes, to it."""
+        descriptor = super().detach()
+        self._give_back()
+        return descriptor
+
+    def _give_back(self) -> None:
+        quota, self._quota = self._quota, None
+        if quota is not None:
+            quota.give_back(self._host)
+
+
 class Delays:
     """Why clients of one listener wait: counted, by reason, and logged now and then."""
 
-    def __init__(self, listener: str) -> None:
+    def __init__(self, listener: str, counts: Counts) -> None:
         self._listener = listener
-        self._counts: dict[str, int] = {}
-        self._told: dict[str, float] = {}
+        self._counts = counts
+        self._logged_at: dict[str, float] = {}
 
     def note(self, reason: str, level: int = logging.WARNING) -> None:
         """Accepting stops for a while, or until there is room; what stands before the colon is the
         kind."""
         kind = reason.partition(":")[0]
-        self._counts[kind] = self._counts.get(kind, 0) + 1
+        self._counts.add("accept_delays", (self._listener, kind), 1)
         now = monotonic()
-        if now - self._told.get(kind, -TOLD_SECONDS) >= TOLD_SECONDS:
-            self._told[kind] = now
-            log.log(level, "listener %s accepts no one for now: %s", self._listener, reason)
-
-    def take(self) -> dict[str, int]:
-        """How often since the last call, by kind."""
-        counts, self._counts = self._counts, {}
-        return counts
+        if now - self._logged_at.get(kind, -LOG_SECONDS) >= LOG_SECONDS:
+            self._logged_at[kind] = now
+            log.log(level, "listener %s accepts no clients for now: %s", self._listener, reason)
 
 
 class Acceptor:
-    """``take`` gets each client's socket and address. ``make_room`` ends the connection of a full
-    listener that nobody will miss, if there is one; ``refused`` is told of clients that are closed
-    (``host:port``, why, and the defect of ours that it was)."""
+    """``take`` gets each client's socket and address. ``make_room`` closes a silent connection
+    of a full listener, if there is one; ``refused`` is called for clients that are closed
+    (``host:port``, why, and the gateway's defect that was the cause)."""
 
     def __init__(
         self,
@@ -122,7 +210,7 @@ class Acceptor:
                 return  # if there is another one, the event loop says so
 
     def _accept_one(self) -> bool:
-        """False: nobody waits any more, or the system is out of something."""
+        """Accept one client. False: none waits any more, or the system is out of something."""
         try:
             accepted, peer = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -143,13 +231,13 @@ class Acceptor:
         counted.setblocking(False)
         try:
             self._take(counted, peer)
-        except Exception as error:  # noqa: BLE001 - see ``guarding``
+        except Exception as error:  # noqa: BLE001 - see ``closing``
             counted.close()
-            self._refused(address_text(peer), reason(error), error)
+            self._refused(address_text(peer), internal_error(error), error)
         return True
 
     def _pause(self, seconds: float | None = None) -> None:
-        """Accept no one, for so long or until there is room."""
+        """Accept no client, for so long or until there is room."""
         if self._reading:
             self._reading = False
             self._loop.remove_reader(self._listening.fileno())
@@ -168,8 +256,8 @@ class Acceptor:
         self._reading = True
         self._loop.add_reader(self._listening.fileno(), self._accept)
         if self.failing:
-            # Nobody need wait there: without a descriptor accepting fails before the system looks
-            # for clients. And while it is said to fail, a balancer sends none.
+            # No client need wait: without a descriptor accepting fails before the system looks for
+            # clients. And while it is said to fail, a balancer sends none.
             self._accept()
 
 
@@ -187,19 +275,14 @@ async def listening_sockets(host: str, port: int) -> list[socket.socket]:
             made.setblocking(False)
             sockets.append(made)
     except BaseException:
-        close_all(sockets)
+        for each in sockets:
+            each.close()
         raise
     return sockets
 
 
-def close_all(sockets: Iterable[socket.socket]) -> None:
-    """Close them."""
-    for each in sockets:
-        each.close()
-
-
 def descriptors_left(count: int = DESCRIPTORS_A_CLIENT) -> bool:
-    """Whether this process may have so many descriptors more."""
+    """Whether this process can open so many more descriptors."""
     taken: list[int] = []
     try:
         taken += (os.open(os.devnull, os.O_RDONLY) for _ in range(count))

@@ -1,17 +1,11 @@
-"""Who may come in and who may stay: logins under way, and sessions that end.
-
-Four times a second those are closed that take too long to log in, and those whose session has
-expired. A user who is deleted goes with the change of the catalog that does it, or when the file
-of the secret is gone.
-"""
+"""How clients are admitted, which identity they get, and when their right to stay ends."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, Protocol
 
 from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.passwords import Credentials
@@ -21,148 +15,210 @@ from gateway.connections.guarding import guard
 from gateway.connections.places import Places
 from gateway.counts import Row
 from gateway.identity import Identity
+from gateway.apis.table import APIS
+from gateway.auth.login import Login
+from gateway.auth.pass_through import PassThrough, PassThroughLogin, principal_claim
+from gateway.cluster.cluster import Cluster
+from gateway.config.models import Config, Listener
+from gateway.connections.closing import guard
+from gateway.connections.connection import Connection, Hub
+from gateway.connections.login_connection import LoginConnection, LoginHub
+from gateway.connections.logins import Logins
+from gateway.counts import Counts
+from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.worker_state import WorkerState
+from gateway.flows import FlowSource
+from gateway.identity import ANONYMOUS, Identity
+from gateway.rules import api_versions
+from gateway.session.own_requests import ask
+from gateway.session.session import Session
+from gateway.views.access import Access
+from gateway.views.views import Views, home_of
+from gateway.virtual_brokers import ListenerAddresses
 
-if TYPE_CHECKING:
-    from gateway.connections.connection import Connection
-    from gateway.connections.login_connection import LoginConnection
+HOME_CHANGED: Final = "home namespace of its principal has changed"
 
-SWEEP_SECONDS: Final = 0.25
-LOOK_SECONDS: Final = 0.5
-"""How often the files of users and keys are looked at."""
 
-REAUTHENTICATION_SECONDS: Final = 0.5
-"""How much longer than its session a connection stays while it re-authenticates."""
+class AdmittingHub(Hub, LoginHub, Protocol):
+    """The worker that clients are admitted to (``clients.Clients``)."""
 
-TOO_LATE: Final = "client did not log in in time"
-SESSION_EXPIRED: Final = "session expired"
+    connections: set[Connection]
 
-NO_MECHANISM: Final = "(none)"
-"""In place of a mechanism that no listener has, or none: clients could choose any name."""
+
+class EarlyVersions:
+    """Bodies of ApiVersions responses before a login, made of what a broker responded earlier.
+
+    ``served`` gives the ApiVersionsResponse of the broker asked last; bodies are kept for it.
+    """
+
+    def __init__(self, served: Callable[[], Any]) -> None:
+        self._served = served
+        self._made_of: Any = None
+        self._bodies: dict[int, bytes] = {}
+
+    def body(self, version: int) -> bytes:
+        """The response body of a version that the gateway reads."""
+        served = self._served()
+        if served is not self._made_of:
+            self._made_of, self._bodies = served, {}
+        if version not in self._bodies:
+            self._bodies[version] = api_versions.before_login(version, served, APIS)
+        return self._bodies[version]
 
 
 class Admission:
-    """One worker's. ``sasl`` is what listeners with SASL accept, by name.
-
-    ``revoke`` is called to close a connection, ``review`` when users may be gone, to ask
-    :meth:`why_not` of everyone.
-    """
+    """Admits the clients of one worker. ``views`` is what clients see once they are in."""
 
     def __init__(
         self,
-        listeners: Sequence[Listener],
-        limits: Unauthenticated,
-        credentials: Callable[[], Credentials],
-        revoke: Callable[[Connection, str], None],
-        review: Callable[[], None],
+        hub: AdmittingHub,
+        config: Config,
+        state: WorkerState,
+        cluster: Cluster,
+        views: Views,
+        counts: Counts,
     ) -> None:
-        self.limits = limits
-        self.sasl: Mapping[str, Mechanisms] = {
-            listener.name: Mechanisms(listener.sasl, f"listeners[{index}].sasl", credentials)
-            for index, listener in enumerate(listeners)
-            if listener.sasl is not None
+        self._hub = hub
+        self._state = state
+        self._principals = config.principals
+        self._views = views
+        self._early_versions = EarlyVersions(lambda: cluster.served)
+        self.logins = Logins(
+            config.listeners,
+            config.unauthenticated,
+            lambda: state.catalog.snapshot.scram,
+            counts,
+            self.revoke,
+            self.review,
+        )
+        state.sasl = self.logins.sasl
+        state.pass_through = {
+            listener.name: PassThrough(
+                self.logins.sasl[listener.name],
+                principal_claim(listener.sasl),
+                lambda: cluster.api_versions,
+            )
+            for listener in config.listeners
+            if listener.sasl is not None and listener.sasl.pass_through
         }
-        self._revoke = revoke
-        self._review = review
-        self.places: Mapping[str, Places] = {
-            listener.name: Places(limits) for listener in listeners
-        }
-        self._logins: dict[LoginConnection, float] = {}
-        self._ending: dict[Connection, float] = {}
-        self._sweeper: asyncio.TimerHandle | None = None
-        self._looked = 0.0
-        self._results: dict[tuple[str, str, str], int] = {}
 
-    def start(self) -> None:
-        """Read what logins are checked with, and begin to sweep. Raises CredentialsError."""
-        for mechanisms in self.sasl.values():
-            mechanisms.load()
-        self._sweep()
+    # -- coming in ---------------------------------------------------------------------------------
 
-    async def stop(self) -> None:
-        """End what runs in the background, and the logins under way."""
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-        self.close_logins("gateway stops")
-        for mechanisms in self.sasl.values():
-            await mechanisms.stop()
+    def accept(
+        self, listener: Listener, addresses: ListenerAddresses, node_id: int | None
+    ) -> asyncio.Protocol:
+        """The client's side of a new connection to the port of a broker (None: of any)."""
+        if listener.sasl is None:
+            return self._connection(listener, addresses, node_id, None)
+        max_bytes = self.logins.limits.max_bytes
+        login: Login
+        if listener.name in self._state.pass_through:
+            through = self._state.pass_through[listener.name]
+            login = PassThroughLogin(through, self._early_versions.body, max_bytes)
+        else:
+            accepts = self.logins.sasl[listener.name]
+            login = Login(accepts, self._early_versions.body, max_bytes)
+        return LoginConnection(
+            self._hub,
+            listener.name,
+            node_id,
+            login,
+            lambda: self._connection(listener, addresses, node_id, login),
+        )
 
-    # -- logins ------------------------------------------------------------------------------------
-
-    def under_way(self, listener: str) -> int:
-        """How many logins a listener has."""
-        return sum(login.listener == listener for login in self._logins)
-
-    def arrived(self, login: LoginConnection) -> None:
-        """A client begins to log in; where there are too many, another one gives way."""
-        self._logins[login] = time.monotonic() + self.limits.max_seconds
-        self.places[login.listener].enter(login)
-
-    def spoke(self, login: LoginConnection) -> None:
-        """It has sent something."""
-        self.places[login.listener].spoke(login)
-
-    def left(self, login: LoginConnection) -> None:
-        """A login is over, one way or the other."""
-        if self._logins.pop(login, None) is not None:
-            self.places[login.listener].leave(login)
-
-    def close_logins(self, reason: str) -> None:
-        """End all logins under way; their clients come back, to another gateway."""
-        for login in list(self._logins):
-            guard(login, partial(login.close, reason, quietly=True))
-
-    def count(self, listener: str, mechanism: str, result: str) -> None:
-        """Count an authentication: ``accepted``, ``refused``, ``renewed`` or ``not renewed``."""
-        key = (listener, mechanism or NO_MECHANISM, result)
-        self._results[key] = self._results.get(key, 0) + 1
-
-    def take_rows(self) -> list[Row]:
-        """What was counted since the last call."""
-        results, self._results = self._results, {}
-        return [("authentications", labels, count) for labels, count in results.items()]
-
-    # -- sessions ----------------------------------------------------------------------------------
+    def login_failed(self, connection: LoginConnection) -> None:
+        """Count and audit a failed login; the client gets the response a little later."""
+        login = connection.login
+        assert login.failed is not None
+        self.logins.count(connection.listener, login.mechanism, "refused")
+        self._state.audit.authentication_failed(
+            connection.listener,
+            connection.client_address,
+            login.mechanism,
+            login.user or None,
+            login.failed.reason,
+        )
 
     def identified(self, connection: Connection, identity: Identity) -> None:
-        """A connection is this principal's from here on."""
-        if identity.expires is None:
-            self._ending.pop(connection, None)
-        else:
-            self._ending[connection] = identity.expires
+        """From here on a connection has this identity, and its access."""
+        state = connection.session.state
+        state.identify(identity, self._access_of(connection.listener, identity, state.host))
+        self.logins.identified(connection, identity)
+        gone = self.logins.why_not(connection.listener, identity)
+        if gone is not None:  # while it was logging in
+            self.revoke(connection, gone)
 
-    def closed(self, connection: Connection) -> None:
-        """A connection is gone."""
-        self._ending.pop(connection, None)
+    def _connection(
+        self,
+        listener: Listener,
+        addresses: ListenerAddresses,
+        node_id: int | None,
+        login: Login | None,
+    ) -> Connection:
+        """A connection of a client that has logged in, or need not."""
+        source = FlowSource(listener.name, ANONYMOUS.principal, "", "", "", "")
+        access = self._access_of(listener.name, ANONYMOUS, "")
+        state = ConnectionState(self._state, access, addresses, source)
+        if login is not None:
+            assert login.identity is not None
+            state.identity = login.identity
+            self.logins.count(listener.name, login.mechanism, "accepted")
+            if login.software != api_versions.UNKNOWN_SOFTWARE:
+                state.note_software(*login.software)
+        connection = Connection(self._hub, listener.name, node_id, Session(state))
+        if listener.name in self._state.pass_through:
+            state.ask_broker = partial(ask, connection.send_own)
+        return connection
 
-    def why_not(self, listener: str, identity: Identity) -> str | None:
-        """Why an identity is no more; None: it may stay."""
-        mechanisms = self.sasl.get(listener)
-        return None if mechanisms is None else mechanisms.why_gone(identity)
+    def _access_of(self, listener: str, identity: Identity, host: str) -> Access:
+        home = home_of(self._principals, self._state.catalog.snapshot, identity.principal)
+        view = self._views.of(listener, home)
+        return self._views.access(view, identity.principal, host)
 
-    def expired(self, now: float) -> list[Connection]:
-        """The connections whose session has ended by ``now``, in seconds since the epoch."""
-        return [
-            connection
-            for connection, expires in self._ending.items()
-            if expires <= now and not _may_renew(connection, expires, now)
-        ]
+    # -- staying -----------------------------------------------------------------------------------
 
-    def _sweep(self) -> None:
-        self._sweeper = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
-        now = time.monotonic()
-        for login, deadline in list(self._logins.items()):
-            if deadline > now:
-                break  # in the order they came
-            guard(login, partial(login.close, TOO_LATE))
-        for connection in self.expired(time.time()):
-            guard(connection, partial(self._revoke, connection, SESSION_EXPIRED))
-        if now - self._looked >= LOOK_SECONDS:
-            self._looked = now
-            if any([mechanisms.look_again() for mechanisms in self.sasl.values()]):
-                self._review()
+    def review(self) -> None:
+        """Close every connection whose right to stay has ended; give the others their access of
+        now."""
+        for connection in list(self._hub.connections):
+            guard(connection, partial(self._review, connection))
 
+    def _review(self, connection: Connection) -> None:
+        state = connection.session.state
+        why = self.logins.why_not(connection.listener, state.identity)
+        if why is not None:
+            self.revoke(connection, why)
+            return
+        access = self._access_of(connection.listener, state.identity, state.host)
+        if access.view.settings.home != state.view.settings.home:
+            self.revoke(connection, HOME_CHANGED)
+        elif state.access is not access:
+            connection.session.see(access)
 
-def _may_renew(connection: Connection, expires: float, now: float) -> bool:
-    reauth = connection.session.state.reauth
-    under_way = reauth is not None and not reauth.over
-    return under_way and now < expires + REAUTHENTICATION_SECONDS
+    def revoke(self, connection: Connection, reason: str) -> None:
+        """Close a connection whose right to stay has ended."""
+        self._state.audit.connection_revoked(connection.session.state.source, reason)
+        connection.close(reason)
+
+    def reauthenticated(self, connection: Connection) -> None:
+        """A re-authentication has gone on, and perhaps ended (KIP-368)."""
+        state = connection.session.state
+        reauth = state.reauth
+        if reauth is None or not reauth.over:
+            return
+        if reauth.identity is not None:
+            state.reauth = None
+            self.logins.count(connection.listener, reauth.mechanism, "renewed")
+            self.identified(connection, reauth.identity)
+            return
+        assert reauth.failed is not None
+        self.logins.count(connection.listener, reauth.mechanism, "not renewed")
+        self._state.audit.authentication_failed(
+            connection.listener,
+            connection.client_address,
+            reauth.mechanism,
+            reauth.user or None,
+            reauth.failed,
+            principal=state.identity.principal,
+        )
+        connection.close(f"re-authentication failed: {reauth.failed}")

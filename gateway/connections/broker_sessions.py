@@ -1,4 +1,4 @@
-"""Sessions at brokers that end (KIP-368): renewed on the connections that carry clients.
+"""Connections to brokers for clients: opening them, and renewing their sessions (KIP-368).
 
 A broker that gives sessions an end closes a connection at the first request after it. So before
 it, between two of the client's requests, the gateway logs in once more. A sweep once a second
@@ -7,23 +7,64 @@ finds whose turn it is: no connection has a timer of its own.
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gateway.brokers.login import MessageChannel, authenticate_version, log_in
+from gateway.brokers.messages import BrokerError
+from gateway.brokers.opening import open_transport
 from gateway.brokers.security import SESSION_USE
+from gateway.cluster.cluster import Cluster
+from gateway.connections.connection import Connection
 from gateway.session.own_requests import ask
 
-if TYPE_CHECKING:
-    from gateway.cluster.cluster import Cluster
-    from gateway.connections.connection import Connection
+CONNECT_TIMEOUT: Final = 10.0
+"""Seconds a broker may take to accept a connection, TLS and login included."""
 
 SWEEP_SECONDS: Final = 1.0
 """How often :meth:`BrokerSessions.sweep` is called."""
 
-SHORTEST: Final = 1.1
+SHORTEST_SECONDS: Final = 1.1
 """Seconds between two logins on one connection: brokers refuse another within one second."""
+
+
+async def open_broker(
+    cluster: Cluster,
+    node_id: int | None,
+    take_over: Callable[[], asyncio.Protocol],
+    *,
+    log_in_first: bool = True,
+) -> float:
+    """Connect to the broker that a client's port stands for, or to any on a bootstrap port.
+
+    See :func:`gateway.brokers.opening.open_transport` for the rest. Raises OSError when there is
+    no such broker, or it does not accept.
+    """
+    if node_id is None:
+        node_id, host, port = cluster.any_broker()
+    elif node_id in cluster.brokers:
+        host, port = cluster.brokers[node_id]
+    else:
+        raise ConnectionRefusedError(f"the cluster has no broker {node_id}")
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            return await open_transport(
+                cluster.security,
+                host,
+                port,
+                take_over,
+                cluster.api_versions,
+                log_in_first=log_in_first,
+            )
+    except TimeoutError:
+        cluster.report_connect_failure(node_id)
+        raise TimeoutError(f"broker {node_id} did not accept in {CONNECT_TIMEOUT:g} s") from None
+    except BrokerError as error:
+        cluster.report_connect_failure(node_id)
+        raise ConnectionError(f"broker {node_id} ({host}:{port}): {error}") from None
 
 
 class BrokerSessions:
@@ -36,7 +77,7 @@ class BrokerSessions:
     def opened(self, connection: Connection, session_seconds: float) -> None:
         """The gateway has logged in for this connection; ``session_seconds`` 0: for good."""
         if session_seconds:
-            wait = max(SESSION_USE * session_seconds - SWEEP_SECONDS, SHORTEST)
+            wait = max(SESSION_USE * session_seconds - SWEEP_SECONDS, SHORTEST_SECONDS)
             self._due[connection] = monotonic() + wait
 
     def closed(self, connection: Connection) -> None:

@@ -9,56 +9,62 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final, cast
+from functools import partial
+from typing import Final, Protocol, TypeAlias
 
 from gateway.brokers.messages import BrokerError
-from gateway.catalog.committed import ACTOR, Actor
-from gateway.cluster.link import ClusterUnreachable
-from gateway.connections.broker_side import BrokerSide
-from gateway.connections.farewell import part
-from gateway.connections.guarding import end, guarded, reason
-from gateway.connections.hub import Hub
-from gateway.connections.lingering import TOO_MANY
-from gateway.connections.writing import WRITE_HIGH, write
+from gateway.connections.base import BaseConnection, BaseHub
+from gateway.connections.broker_side import BrokerSide, Lingering
+from gateway.connections.closing import TOO_MANY_LINGERING, guarded
+from gateway.connections.transports import WRITE_HIGH, half_close, write
 from gateway.exchanges.exchange import Exchange, Interlude, Refresh, Unanswerable, Work
-from gateway.peers import address_text, host_text
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
-from gateway.slices import InSlices, in_slices
+from gateway.slices import Turns, in_slices
 from protocol.errors import ProtocolError
 
 DRAINED: Final = "drained"
 
+Waiting: TypeAlias = Refresh | Work | Interlude | Deciding
+"""Work that a session waits for before it decides the next request."""
 
-class Connection(asyncio.Protocol):
-    """The client's side. ``node_id`` is the broker it is for; None on a bootstrap port."""
+
+class Hub(BaseHub, Protocol):
+    """The worker that a connection is in. ``busy`` holds those with flows since the last
+    collection."""
+
+    turns: Turns
+    lingering: Lingering
+    busy: set[Connection]
+
+    def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None: ...
+    def closed(self, connection: Connection) -> None: ...
+    def reauthenticated(self, connection: Connection) -> None: ...
+    async def connect_broker(self, connection: Connection) -> None: ...
+    async def perform(self, session: Session, work: Waiting) -> bytes | None: ...
+
+
+class Connection(BaseConnection):
+    """The client's side, once the client is known. ``closing``: it drains."""
 
     __slots__ = (
-        "_broker",
         "_broker_full",
         "_client_full",
         "_early",
         "_gone",
-        "_hub",
         "_paused",
         "_restoring",
-        "_task",
-        "_transport",
         "closing",
-        "listener",
-        "node_id",
         "session",
     )
 
+    _hub: Hub
+    _broker: BrokerSide | None
+
     def __init__(self, hub: Hub, listener: str, node_id: int | None, session: Session) -> None:
-        self._hub = hub
-        self.listener = listener
-        self.node_id = node_id
+        super().__init__(hub, listener, node_id)
         self.session = session
         self.closing = False
-        self._transport: asyncio.Transport | None = None
-        self._broker: BrokerSide | None = None
-        self._task: asyncio.Task[None] | None = None
         self._restoring: asyncio.Task[None] | None = None
         self._early: bytes = b""
         self._gone = False
@@ -71,40 +77,41 @@ class Connection(asyncio.Protocol):
     @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Admit the client; nothing is sent to a broker yet."""
-        self._transport = cast(asyncio.Transport, transport)
-        self._transport.set_write_buffer_limits(WRITE_HIGH)
-        peer = transport.get_extra_info("peername")
-        state = self.session.state
-        state.source.client_address = address_text(peer)
-        state.host = host_text(peer)
+        self.take_over(transport).set_write_buffer_limits(WRITE_HIGH)
+        self.session.state.source.client_address = self.client_address
+        self.session.state.host = self.host
         self._hub.opened(self, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Requests, or pieces of them."""
-        if self._broker is None:
-            self._early += data
-            self._wait_for_broker()
-            return
+        """Requests, or pieces of them. Until there is a broker connection they are kept."""
         try:
+            if self._broker is None:
+                self._early += data
+                if self._task is None:
+                    self._task = self._hub.spawn(
+                        self, self._connect(partial(self._hub.connect_broker, self))
+                    )
+                self._balance()
+                return
             self.session.client_data(data)
             self._flush()
             if self.session.saturated:
                 self._balance()
             if self.closing:
-                self._close_if_quiet()
+                self._close_if_drained()
         except ProtocolError as error:
             self._refuse(error)
-        except Exception as error:  # noqa: BLE001 - see ``guarding``
+        except Exception as error:  # noqa: BLE001 - see ``closing``
             self.fail(error)
 
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client went away (or was sent away)."""
+        """The client closed the connection, or the gateway did."""
         self._gone = True
         if self._transport is None:
             pass  # it was closed here
-        elif not self._hub.lingering.see_off(self, self._broker):
-            self.close(f"{TOO_MANY}: what the client has left behind may not be written")
+        elif not self._hub.lingering.linger(self, self._broker):
+            self.close(f"{TOO_MANY_LINGERING}: what the client has left behind may not be written")
         elif exc is not None:
             self.close(f"client connection failed: {exc}")
         elif self._early or self.session.mid_request:
@@ -122,7 +129,6 @@ class Connection(asyncio.Protocol):
 
     @guarded
     def resume_writing(self) -> None:
-        """The client has caught up."""
         self._client_full = False
         self._balance()
 
@@ -151,10 +157,10 @@ class Connection(asyncio.Protocol):
             if self._paused:
                 self._balance()
             if self.closing:
-                self._close_if_quiet()
+                self._close_if_drained()
         except ProtocolError as error:
-            self._refuse_response(error)
-        except Exception as error:  # noqa: BLE001 - see ``guarding``
+            self._refuse(error, client=False)
+        except Exception as error:  # noqa: BLE001 - see ``closing``
             self.fail(error)
 
     @guarded
@@ -165,17 +171,17 @@ class Connection(asyncio.Protocol):
 
     @guarded
     def broker_lost(self, exc: Exception | None) -> None:
-        """The broker went away: so does the client, who knows how to come back."""
+        """The broker closed the connection: so does the gateway, and the client reconnects."""
         reauth = self.session.state.reauth
         if reauth is not None and reauth.failed is not None:
-            return  # the broker leaves whom it refuses; the client is told a little later
+            return  # a broker closes at once when it rejects a login; the client hears it later
         reason = f"broker connection failed: {exc}" if exc else "broker closed"
         self.close(reason, quietly=not exc and self.session.quiet)
 
     @guarded
     def interject(self, run: Callable[[], Awaitable[None]]) -> None:
         """Let the gateway do something of its own at the broker, between two requests: requests
-        that come meanwhile wait. A BrokerError that it raises ends the connection."""
+        that come meanwhile wait. A BrokerError that it raises closes the connection."""
         if self._transport is not None:
             self.session.interject(Interlude(run))
             self._flush()
@@ -185,57 +191,39 @@ class Connection(asyncio.Protocol):
         self.session.ask(exchange, request)
         self._flush()
 
-    # -- both ---------------------------------------------------------------------------------
-
-    @property
-    def client_address(self) -> str:
-        """``host:port`` of the client, for logs."""
-        return self.session.state.source.client_address
-
     @guarded
     def finish(self) -> None:
-        """Read no more requests; close as soon as what is under way has been answered."""
+        """Drain: read no more requests; close as soon as those under way are answered."""
         self.closing = True
         self.session.finish()
-        if self._broker is None:
-            self.close(DRAINED, quietly=True)
-        else:
-            self._balance()
-            self._close_if_quiet()
+        self._balance()
+        self._close_if_drained()
 
-    def _close_if_quiet(self) -> None:
-        """The end of a drain, for this one."""
-        if self.session.quiet:
+    def _close_if_drained(self) -> None:
+        if self.closing and (self._broker is None or self.session.quiet):
             self.close(DRAINED, quietly=True)
 
     def fail(self, error: Exception) -> None:
-        """End both sides at once: a callback, or a task, of this connection has failed."""
-        transport, broker = self._transport, self._broker
-        end(lambda: self.close(reason(error), error=error))
-        self._transport = None
-        if transport is not None:
-            transport.abort()
-        if broker is not None:
-            broker.abort()
+        """See :meth:`BaseConnection.fail`."""
+        super().fail(error)
         if self._gone:
             self._hub.closed(self)
 
     def close(self, reason: str, *, quietly: bool = False, error: Exception | None = None) -> None:
-        """End both sides, with one log line that names client and reason; with the traceback of
-        ``error``, if that is why."""
+        """See :meth:`BaseConnection.close`."""
         if self.session.state.flows is not None:
-            self._hub.busy.add(self)  # what it ends for may be counted there
+            self._hub.busy.add(self)  # the reason may be counted there
         transport, self._transport = self._transport, None
         if transport is None:
             if self._broker is not None:
                 if self._broker.lingering and not quietly:
-                    # What the client has left behind has failed, and nobody else will tell.
+                    # Requests that the client has left behind have failed; this alone reports it.
                     self._hub.note_close(self, reason, quietly=False, error=error)
                 self._broker.end_lingering()
             return
         self._hub.note_close(self, reason, quietly=quietly, error=error)
         self._client_full = False  # what lingers is read on
-        if reason != DRAINED or not part(transport, self._parted, paused=self._paused):
+        if reason != DRAINED or not half_close(transport, self.connection_lost, self._paused):
             transport.close()
         if self._task is not None:
             self._task.cancel()
@@ -246,46 +234,27 @@ class Connection(asyncio.Protocol):
             self._broker.close()
 
     @guarded
-    def left(self) -> None:
-        """The broker's side has ended too, where it lingered."""
-        self._hub.lingering.left(self)
+    def lingered(self) -> None:
+        """The broker's side has closed too, after it lingered."""
+        self._hub.lingering.ended(self)
         if self._gone:
             self._hub.closed(self)
 
     @guarded
-    def _parted(self) -> None:
-        """The client has ended its side, after a farewell."""
-        self._gone = True
-        if self._broker is None or not self._broker.lingering:
-            self._hub.closed(self)
-
-    @guarded
-    def _refuse(self, error: ProtocolError) -> None:
-        if isinstance(error, Unanswerable):
+    def _refuse(self, error: ProtocolError, *, client: bool = True) -> None:
+        if not isinstance(error, Unanswerable):
+            reason = "client sent what is not Kafka" if client else "broker sent what is not Kafka"
+            self.close(f"{reason}: {error}")
+            return
+        if client:
             # What was decided before it is sent, as if it had come alone.
             self.session.break_off()
             self._flush()
-            self._hub.lingering.see_off(self, self._broker)
-            self.close(f"no answer fits: {error}")
-        else:
-            self.close(f"client sent what is not Kafka: {error}")
-
-    @guarded
-    def _refuse_response(self, error: ProtocolError) -> None:
-        if isinstance(error, Unanswerable):
-            self.close(f"no answer fits: {error}")
-        else:
-            self.close(f"broker sent what is not Kafka: {error}")
-
-    @guarded
-    def _wait_for_broker(self) -> None:
-        """Connect to the broker, if that has not begun; meanwhile only so much is read."""
-        if self._task is None:
-            self._task = self._hub.spawn(self, self._connect())
-        self._balance()
+            self._hub.lingering.linger(self, self._broker)
+        self.close(f"no answer fits: {error}")
 
     def _flush(self) -> None:
-        """Write what the session made, and look after what it waits for."""
+        """Write what the session made, and begin what it waits for."""
         session = self.session
         if session.to_broker:
             if self._broker is not None:
@@ -318,31 +287,34 @@ class Connection(asyncio.Protocol):
         if self._broker is not None:
             self._broker.hold(self._client_full or self._restoring is not None)
 
-    async def _connect(self) -> None:
-        try:
-            await self._hub.connect_broker(self)
-        except (OSError, ClusterUnreachable) as error:
-            self._task = None
-            self.close(f"no broker connection: {error}")
-
     async def _restore(self) -> None:
         """Restore long responses while others are served; the broker's next ones wait."""
         try:
-            while (what := self.session.restoring) is not None:
-                await in_slices(self._hub.turns, what.slices)
+            while (restoring := self.session.restoring) is not None:
+                await in_slices(self._hub.turns, restoring.slices)
                 self.session.restored()
                 self._flush()
         except ProtocolError as error:
-            self._refuse_response(error)
+            self._refuse(error, client=False)
         self._restoring = None
         self._balance()
-        if self.closing:
-            self._close_if_quiet()
+        self._close_if_drained()
 
-    async def _do(self, what: Refresh | Work | Interlude | Deciding) -> None:
-        """What the session waits for, off the path of everyone else's requests."""
-        body = await self._outcome(what)
+    async def _do(self, work: Waiting) -> None:
+        """Do what the session waits for, off the path of other connections' requests."""
+        body: bytes | None = None
+        failed: Exception | None = None
+        try:
+            body = await self._hub.perform(self.session, work)
+        except Exception as error:  # noqa: BLE001 - see ``closing``
+            failed = error
         self._task = None
+        if isinstance(failed, BrokerError):
+            self.close(f"no broker connection: {failed}")
+        elif isinstance(failed, ProtocolError):
+            self._refuse(failed)
+        elif failed is not None:
+            self.close("a change failed", error=failed)
         if self._transport is None:
             return
         try:
@@ -353,35 +325,5 @@ class Connection(asyncio.Protocol):
         self._flush()
         self._balance()
         if self.session.state.reauth is not None:
-            self._hub.entrance.reauthenticated(self)
-        if self.closing:
-            self._close_if_quiet()
-
-    async def _outcome(self, what: Refresh | Work | Interlude | Deciding) -> bytes | None:
-        """The body of an answer, where there is one to give; what fails ends the connection."""
-        try:
-            if isinstance(what, Refresh):
-                await self._hub.refresh(what)
-            elif isinstance(what, Interlude):
-                await what.run()
-            elif isinstance(what, Deciding):
-                await in_slices(self._hub.turns, what.slices)
-            else:
-                ACTOR.set(self._actor())
-                return await InSlices(self._hub.turns, what.run())
-        except BrokerError as error:
-            self._task = None
-            self.close(f"no broker connection: {error}")
-        except ProtocolError as error:
-            self._task = None
-            self._refuse(error)
-        except Exception as error:  # noqa: BLE001 - see ``guarding``
-            self._task = None
-            self.close("a change failed", error=error)
-        return None
-
-    def _actor(self) -> Actor:
-        """On whose behalf the work under way is done."""
-        source = self.session.state.source
-        who = (source.principal, source.client_address, source.listener, source.client_id)
-        return Actor(*who, self.session.working)
+            self._hub.reauthenticated(self)
+        self._close_if_drained()

@@ -17,14 +17,14 @@ from gateway.config.models import Listener
 from gateway.config.security import ListenerTls, Unauthenticated
 from gateway.connections.acceptor import (
     Acceptor,
+    ConnectionQuota,
     Delays,
     descriptors_left,
     listening_sockets,
 )
-from gateway.connections.guarding import reason as internal
-from gateway.connections.places import Places
-from gateway.connections.quota import ConnectionQuota
-from gateway.counts import Row
+from gateway.connections.closing import internal_error
+from gateway.connections.waiting_clients import UnauthenticatedClients
+from gateway.counts import Counts
 from gateway.node_ids import NodeIdRanges
 from gateway.tls.contexts import TlsError
 from gateway.tls.handshake import Handshake
@@ -39,14 +39,15 @@ Accept = Callable[[Listener, ListenerAddresses, int | None], asyncio.Protocol]
 With TLS it is called after the handshake."""
 
 Refused = Callable[[Listener, str, str, Exception | None], None]
-"""(listener, the client's ``host:port``, why it is not let in, the defect of ours that it was)."""
+"""(listener, the client's ``host:port``, why it is not let in, the gateway's defect that was the
+cause)."""
 
 MakeRoom = Callable[[str], object]
-"""Ends the connection of a listener that nobody will miss, if it has one."""
+"""Closes a silent connection of a listener, if it has one."""
 
 
 class Listeners:
-    """What is bound. ``accept`` makes the protocol of each client that connects."""
+    """The ports that are bound. ``accept`` makes the protocol of each client that connects."""
 
     def __init__(
         self,
@@ -56,23 +57,24 @@ class Listeners:
         *,
         refused: Refused,
         limits: Unauthenticated,
-        places: Mapping[str, Places],
+        unauthenticated: Mapping[str, UnauthenticatedClients],
         make_room: MakeRoom,
+        counts: Counts,
     ) -> None:
         self._listeners = listeners
         self._ranges = ranges
         self._accept = accept
         self._refused = refused
         self._limits = limits
-        self._places = places
+        self._unauthenticated = unauthenticated
         self._make_room = make_room
+        self._counts = counts
         self._quotas = {one.name: ConnectionQuota(one) for one in listeners}
-        self._delays = {one.name: Delays(one.name) for one in listeners}
+        self._delays = {one.name: Delays(one.name, counts) for one in listeners}
         self._acceptors: list[Acceptor] = []
         self._tls: list[TlsListener] = []
         self._gates: dict[str, _Gate] = {}
         self._connecting: set[asyncio.Task[object]] = set()
-        self._outside: dict[str, int] = {}
 
     async def start(self) -> None:
         """Bind every port.
@@ -95,28 +97,10 @@ class Listeners:
         for tls in self._tls:
             tls.reload()
 
-    def handshaking(self, listener: str) -> int:
-        """How many clients of a listener have not done their TLS yet."""
-        gate = self._gates.get(listener)
-        return 0 if gate is None else len(gate.handshakes)
-
     @property
     def accepting(self) -> bool:
         """Whether clients can be accepted, and connected to a broker, as far as the system goes."""
         return not any(each.failing for each in self._acceptors) and descriptors_left()
-
-    def take_delays(self) -> list[Row]:
-        """How often clients had to wait, since the last call."""
-        return [
-            ("accept_delays", (listener, kind), count)
-            for listener, delays in self._delays.items()
-            for kind, count in delays.take().items()
-        ]
-
-    def take_outside(self) -> dict[str, int]:
-        """Brokers without an address, by listener, since the last call."""
-        outside, self._outside = self._outside, {}
-        return outside
 
     async def _listen(self, listener: Listener) -> None:
         addresses = listener_addresses(listener, self._ranges)
@@ -125,8 +109,8 @@ class Listeners:
         if listener.tls is not None:
             tls = _tls_of(listener, listener.tls, addresses)
             self._tls.append(tls)
-            places = self._places[listener.name]
-            self._gates[listener.name] = _Gate(listener, places, self._refused)
+            unauthenticated = self._unauthenticated[listener.name]
+            self._gates[listener.name] = _Gate(listener, unauthenticated, self._refused)
         await self._bind(listener, tls, listener.port, None, addresses)
         for port, node_id in addresses.ports().items():
             await self._bind(listener, tls, port, node_id, addresses)
@@ -179,7 +163,7 @@ class Listeners:
         log.debug("a client was gone before its connection was made", exc_info=error)
 
     def _node_outside(self, listener: str, node_id: int) -> None:
-        self._outside[listener] = self._outside.get(listener, 0) + 1
+        self._counts.add("nodes_outside_ranges", (listener,), 1)
         log.warning(
             "broker %d is outside node_ids of listener %s and is not advertised", node_id, listener
         )
@@ -194,30 +178,32 @@ def _tls_of(listener: Listener, tls: ListenerTls, addresses: ListenerAddresses) 
 
 
 class _Gate:
-    """The handshakes of one listener."""
+    """The TLS handshakes of one listener."""
 
-    def __init__(self, listener: Listener, places: Places, refused: Refused) -> None:
+    def __init__(
+        self, listener: Listener, unauthenticated: UnauthenticatedClients, refused: Refused
+    ) -> None:
         self._listener = listener
-        self._places = places
+        self._unauthenticated = unauthenticated
         self._refused = refused
         self.handshakes: set[Handshake] = set()
 
     def enter(self, handshake: Handshake) -> None:
         self.handshakes.add(handshake)
-        self._places.enter(handshake)
+        self._unauthenticated.enter(handshake)
 
     def spoke(self, handshake: Handshake) -> None:
-        self._places.spoke(handshake)
+        self._unauthenticated.spoke(handshake)
 
     def leave(self, handshake: Handshake) -> None:
         self.handshakes.discard(handshake)
-        self._places.leave(handshake)
+        self._unauthenticated.leave(handshake)
 
     def refused(self, address: str, reason: str) -> None:
         self._refused(self._listener, address, reason, None)
 
     def failed(self, address: str, error: Exception) -> None:
-        self._refused(self._listener, address, internal(error), error)
+        self._refused(self._listener, address, internal_error(error), error)
 
     def abort(self) -> None:
         for handshake in list(self.handshakes):
@@ -225,7 +211,7 @@ class _Gate:
 
 
 def listener_addresses(listener: Listener, ranges: NodeIdRanges) -> ListenerAddresses:
-    """What a listener advertises. Raises ValueError for what is no address."""
+    """The addresses that a listener advertises. Raises ValueError for what is no address."""
     host = listener.advertised_host
     if listener.broker_names is None:
         return ListenerAddresses(host, listener.broker_base_port, ranges)

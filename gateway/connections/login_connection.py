@@ -1,7 +1,7 @@
-"""A client's connection until it is known who the client is, on a listener with SASL.
+"""A client's connection until it has authenticated, on a listener with SASL.
 
 It has no broker connection, and no session: what it may cost is bounded (``unauthenticated`` in
-the configuration). Once the client is known its transport is handed to a Connection, which knows
+the configuration). Once it has authenticated its transport is handed to a Connection, which knows
 nothing of SASL.
 """
 
@@ -9,59 +9,52 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import cast
+from functools import partial
+from typing import Protocol, cast
 
 from gateway.auth.login import Login
-from gateway.cluster.link import ClusterUnreachable
+from gateway.connections.base import BaseConnection, BaseHub
 from gateway.connections.broker_side import BrokerSide
+from gateway.connections.closing import guarded
 from gateway.connections.connection import Connection
-from gateway.connections.guarding import end, guarded, reason
-from gateway.connections.hub import Hub
-from gateway.peers import address_text, host_text
+from gateway.connections.logins import Logins
 from protocol.errors import ProtocolError
 
 SHOWN_USER = 100
 """Characters of a claimed user name that are logged."""
 
 
-class LoginConnection(asyncio.Protocol):
-    """The client's side during its login. ``node_id`` is the broker it is for; None on a bootstrap
-    port. ``admit`` makes the connection that takes over once the login is proved."""
+class LoginHub(BaseHub, Protocol):
+    """The worker that a login is in (``clients.Clients``)."""
 
-    __slots__ = (
-        "_admit",
-        "_broker",
-        "_hub",
-        "_late",
-        "_spoke",
-        "_task",
-        "_transport",
-        "client_address",
-        "host",
-        "listener",
-        "login",
-        "node_id",
-    )
+    logins: Logins
+
+    def arrived(self, login: LoginConnection) -> None: ...
+    def login_failed(self, login: LoginConnection) -> None: ...
+    async def connect_login(self, login: LoginConnection) -> None: ...
+
+
+class LoginConnection(BaseConnection):
+    """The client's side during its login. ``admit`` makes the connection that takes over once the
+    client has authenticated."""
+
+    __slots__ = ("_admit", "_late", "_spoke", "login")
+
+    _hub: LoginHub
+    _broker: LoginBroker | None
 
     def __init__(
         self,
-        hub: Hub,
+        hub: LoginHub,
         listener: str,
         node_id: int | None,
         login: Login,
         admit: Callable[[], Connection],
     ) -> None:
-        self._hub = hub
-        self.listener = listener
-        self.node_id = node_id
+        super().__init__(hub, listener, node_id)
         self.login = login
         self._admit = admit
-        self.client_address = ""
-        self.host = ""
         self._spoke = False
-        self._transport: asyncio.Transport | None = None
-        self._broker: LoginBroker | None = None
-        self._task: asyncio.Task[None] | None = None
         self._late: asyncio.TimerHandle | None = None
 
     # -- the client's transport --------------------------------------------------------------------
@@ -69,10 +62,7 @@ class LoginConnection(asyncio.Protocol):
     @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client connected; if there are too many, another one gives way."""
-        self._transport = cast(asyncio.Transport, transport)
-        peer = transport.get_extra_info("peername")
-        self.client_address = address_text(peer)
-        self.host = host_text(peer)
+        self.take_over(transport)
         self._hub.arrived(self)
 
     @guarded
@@ -80,7 +70,7 @@ class LoginConnection(asyncio.Protocol):
         """Requests, or pieces of them."""
         if not self._spoke:
             self._spoke = True
-            self._hub.admission.spoke(self)
+            self._hub.logins.spoke(self)
         if self._transport is not None and self._late is None:
             self._step(lambda: self.login.data(data), "client")
 
@@ -118,18 +108,8 @@ class LoginConnection(asyncio.Protocol):
 
     # -- both --------------------------------------------------------------------------------------
 
-    def fail(self, error: Exception) -> None:
-        """End both sides at once: a callback, or a task, of this login has failed."""
-        transport, broker = self._transport, self._broker
-        end(lambda: self.close(reason(error), error=error))
-        if transport is not None:
-            transport.abort()
-        if broker is not None:
-            broker.abort()
-
     def close(self, reason: str, *, quietly: bool = False, error: Exception | None = None) -> None:
-        """End it, with one log line that names client and reason; with the traceback of ``error``,
-        if that is why."""
+        """See :meth:`BaseConnection.close`."""
         transport = self._leave()
         if transport is None:
             return
@@ -139,14 +119,14 @@ class LoginConnection(asyncio.Protocol):
             self._broker.close()
 
     def give_way(self, reason: str) -> None:
-        """End it, so that others find room."""
+        """Close it, so that others find room."""
         self.close(reason)
 
     def _leave(self) -> asyncio.Transport | None:
         """The transport, if this has not been the end of it before."""
         transport, self._transport = self._transport, None
         if transport is not None:
-            self._hub.admission.left(self)
+            self._hub.logins.left(self)
             if self._late is not None:
                 self._late.cancel()
             if self._task is not None:
@@ -172,15 +152,17 @@ class LoginConnection(asyncio.Protocol):
         elif login.identity is not None:
             self._hand_over()
         elif login.wants_broker and self._broker is None and self._task is None:
-            self._task = self._hub.spawn(self, self._connect())
+            self._task = self._hub.spawn(
+                self, self._connect(partial(self._hub.connect_login, self))
+            )
 
     def _fail_late(self) -> None:
         """As Kafka does, the refusal comes a little later, so that guessing takes time."""
         assert self._transport is not None
         self._transport.pause_reading()
-        self._hub.entrance.login_failed(self)
+        self._hub.login_failed(self)
         loop = asyncio.get_running_loop()
-        self._late = loop.call_later(self._hub.state.failure_delay, self._fail)
+        self._late = loop.call_later(self._hub.logins.limits.failure_delay_seconds, self._fail)
 
     @guarded
     def _fail(self) -> None:
@@ -207,13 +189,6 @@ class LoginConnection(asyncio.Protocol):
             self._broker.hand_over(connection)
         if self.login.rest:
             connection.data_received(self.login.rest)
-
-    async def _connect(self) -> None:
-        try:
-            await self._hub.connect_login(self)
-        except (OSError, ClusterUnreachable) as error:
-            self._task = None
-            self.close(f"no broker connection: {error}")
 
 
 class LoginBroker(asyncio.Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from gateway.audit.interface import NO_AUDIT, Audit
+from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.auth.login import Accepts
 from gateway.auth.pass_through import PassThrough
 from gateway.catalog.committed import Actor

@@ -1,4 +1,4 @@
-"""The supervisor's HTTP port: /metrics for Prometheus, /livez and /readyz for whoever restarts."""
+"""The supervisor's HTTP port: /metrics for Prometheus, /livez and /readyz for orchestrators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHUTDOWN_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """What is amiss, in sentences; nothing where all is well.
+    """Problems, in sentences; none where all is well.
 
     ``not_live`` is what a restart may cure, ``not_ready`` why no traffic should come now.
     """
@@ -26,7 +26,7 @@ class Health:
 
 
 class HttpEndpoints:
-    """The server of the three paths. ``health`` is asked at each request."""
+    """The server of the three paths. ``health`` is called at each request."""
 
     def __init__(self, collector: Collector, health: Callable[[], Health]) -> None:
         # A registry of its own: prometheus_client's global one tells of this process only.
@@ -65,14 +65,14 @@ class HttpEndpoints:
         return response
 
     async def _livez(self, _: web.Request) -> web.Response:
-        return _told(self._health().not_live)
+        return _health_response(self._health().not_live)
 
     async def _readyz(self, _: web.Request) -> web.Response:
         health = self._health()
-        return _told([*health.not_live, *health.not_ready])
+        return _health_response([*health.not_live, *health.not_ready])
 
 
-def _told(problems: Sequence[str]) -> web.Response:
+def _health_response(problems: Sequence[str]) -> web.Response:
     """200, or 503 and what is not as it should be."""
     content = {"status": "unavailable" if problems else "ok", "problems": list(problems)}
     return web.Response(

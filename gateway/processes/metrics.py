@@ -120,7 +120,7 @@ HISTOGRAMS: Mapping[str, Family] = {
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A state that every worker tells; ``merge`` makes one of all."""
+    """A state that every worker reports; ``merge`` makes one of all."""
 
     merge: Callable[[Iterable[float]], float]
     help: str
@@ -193,7 +193,7 @@ class Metrics(Collector):
                     sums[index] += more
 
     def set_state(self, worker_id: int, state: State) -> None:
-        """How things stand in a worker now."""
+        """Keep the newest state of a worker."""
         self._states[worker_id] = state
 
     def forget_state(self, worker_id: int) -> None:
@@ -201,9 +201,9 @@ class Metrics(Collector):
         self._states.pop(worker_id, None)
 
     def gauge(self, name: str) -> float | None:
-        """A gauge of :data:`GAUGES`, merged; None while no worker has told it."""
-        told = [state.gauges[name] for state in self._states.values() if name in state.gauges]
-        return GAUGES[name].merge(told) if told else None
+        """A gauge of :data:`GAUGES`, merged; None while no worker has reported it."""
+        values = [state.gauges[name] for state in self._states.values() if name in state.gauges]
+        return GAUGES[name].merge(values) if values else None
 
     def collect(self) -> Iterator[Metric]:
         """Every family, for prometheus_client."""

@@ -17,8 +17,8 @@ from typing import Any, Final
 from gateway.config.errors import ConfigError
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
-from gateway.processes.worker_orders import Prepare
-from gateway.processes.worker_slot import WorkerSlot
+from gateway.processes.worker_channel import Prepare
+from gateway.processes.worker_process import WorkerSlot
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,8 @@ ANSWER_SECONDS: Final = 90.0
 
 
 class PolicyReload:
-    """``config`` is the newest, for workers that start. ``counted`` is told how a reload went."""
+    """``config`` is the newest, for workers that start. ``counted`` gets the outcome of each
+    reload."""
 
     def __init__(
         self,
@@ -95,8 +96,8 @@ class PolicyReload:
             self._counted(DONE)
 
     async def _all_prepared(self, order: Prepare) -> bool:
-        """Whether all workers could, those as well that got ready meanwhile."""
-        while slots := [slot for slot in self._slots if slot.ready and not slot.was_asked(order)]:
+        """True if all workers could, those as well that got ready meanwhile."""
+        while slots := [slot for slot in self._slots if slot.ready and not slot.was_ordered(order)]:
             failures = await asyncio.gather(
                 *(slot.prepare(order, ANSWER_SECONDS) for slot in slots)
             )

@@ -19,8 +19,12 @@ from gateway.processes.http_endpoints import Health, HttpEndpoints
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
 from gateway.processes.worker_channel import Failed, Increments, Message, Prepared, Ready, State
-from gateway.processes.worker_process import WorkerCommand, WorkerProcess, worker_command
-from gateway.processes.worker_slot import WorkerSlot
+from gateway.processes.worker_process import (
+    WorkerCommand,
+    WorkerProcess,
+    WorkerSlot,
+    worker_command,
+)
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +87,7 @@ class Supervisor:
             loop.add_signal_handler(number, self.stop, number.name)
         loop.add_signal_handler(signal.SIGHUP, self.policies.start)
         await self._bind()
-        log.info("%s", self._told_at_start())
+        log.info("%s", self._start_text())
         warn_of_exposures(self._config)
         try:
             await self._run_workers()
@@ -95,7 +99,7 @@ class Supervisor:
         return exit_codes.FAILED if self._unclean else exit_codes.OK
 
     def health(self) -> Health:
-        """What /livez and /readyz say."""
+        """The problems that /livez and /readyz report."""
         dead = [slot.worker_id for slot in self._slots if slot.process is None]
         not_live = [f"worker {worker_id} is not running" for worker_id in dead]
         not_ready = [
@@ -116,7 +120,7 @@ class Supervisor:
 
     async def _bind(self) -> None:
         claims = port_claims(Parts.of(self._config))
-        # The metrics port is bound for good below, which tells as much.
+        # The metrics port is bound for good below, which shows as much.
         refused = probe(claim for claim in claims if claim.key[0] == "listeners")
         if refused:
             raise StartError("\n".join(problem.text for problem in refused))
@@ -138,7 +142,7 @@ class Supervisor:
         self._stopping.set()
 
     async def _run_workers(self) -> None:
-        """Keep the workers until it is time to stop, then see them off."""
+        """Keep the workers until it is time to stop, then drain and end them."""
         keepers = [asyncio.create_task(self._keep(slot)) for slot in self._slots]
         stopping = asyncio.create_task(self._stopping.wait())
         # A keeper ends before that only if it failed, which must not go unseen.
@@ -181,7 +185,7 @@ class Supervisor:
             log.error(
                 "worker %d ended (%s)%s; starting it again in %.1f s",
                 slot.worker_id,
-                _told(status),
+                _exit_text(status),
                 f": {slot.failure}" if slot.failure else "",
                 delay,
             )
@@ -233,9 +237,9 @@ class Supervisor:
         self._ever_ready = True
         if not self._announced and all(slot.ready for slot in self._slots):
             self._announced = True
-            log.info("ready: %s", "; ".join(map(self._told_of, self._config.listeners)))
+            log.info("ready: %s", "; ".join(map(self._listener_text, self._config.listeners)))
 
-    def _told_at_start(self) -> str:
+    def _start_text(self) -> str:
         cluster = self._config.clusters[0]
         servers = ", ".join(map(str, cluster.bootstrap_servers))
         count = len(self._slots)
@@ -246,7 +250,7 @@ class Supervisor:
             f"metrics at http://{metrics}/metrics"
         )
 
-    def _told_of(self, listener: Listener) -> str:
+    def _listener_text(self, listener: Listener) -> str:
         bootstrap = Address(listener.advertised_host, listener.port)
         if listener.broker_names is not None:
             return f"{listener.name} at {bootstrap} (brokers as {listener.broker_names})"
@@ -255,7 +259,7 @@ class Supervisor:
         return f"{listener.name} at {bootstrap} (brokers on {first}-{last})"
 
 
-def _told(status: int) -> str:
+def _exit_text(status: int) -> str:
     """An exit status in words."""
     if status < 0:
         return f"killed by {signal.Signals(-status).name}"

@@ -20,12 +20,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 import uvloop
 
 from gateway import exit_codes
-from gateway.audit.interface import AuditError
 from gateway.auth.exchange import CredentialsError
 from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.members import FormatRefused
@@ -47,9 +45,11 @@ from gateway.processes.worker_channel import (
 from gateway.processes.worker_orders import OrderTaker
 from gateway.sinks.topic_partitions import TopicUnusable
 from gateway.tls.contexts import TlsError
+from gateway.processes.worker_policies import OrderTaker
+from gateway.sinks.record_writer import SinkError
+from gateway.tls.files import TlsError
 from gateway.tls.principal_mapping import InvalidRules
-from gateway.traffic.log import TrafficLog
-from gateway.traffic.setup import open_traffic_log
+from gateway.traffic.log import TrafficLog, open_traffic_log
 
 log = logging.getLogger("gateway.processes.worker")
 
@@ -58,21 +58,12 @@ _PAGE = resource.getpagesize()
 _STATM = Path("/proc/self/statm")
 
 
-class ServerLike(Protocol):
-    """What a worker needs of :class:`gateway.processes.server.Server`."""
-
-    async def start(self) -> None: ...
-    async def stop(self) -> None: ...
-    async def drain(self, seconds: float) -> None: ...
-    def collect(self) -> WorkerReport: ...
-
-
 class Worker:
     """Starts a server, reports on it, and ends it. ``traffic_log`` is None where it is off."""
 
     def __init__(
         self,
-        server: ServerLike,
+        server: Server,
         traffic_log: TrafficLog | None,
         channel: WorkerChannel,
         stopping: asyncio.Event,
@@ -108,8 +99,8 @@ class Worker:
         try:
             if self._traffic_log is not None:
                 self._traffic_log.start()
-        except OSError as error:
-            return self._fail(f"the traffic log cannot be written: {error}", exit_codes.CONFIG)
+        except SinkError as error:
+            return self._fail(str(error), exit_codes.CONFIG)
         starting = asyncio.create_task(self._server.start())
         stopping = asyncio.create_task(self._stopping.wait())
         await asyncio.wait([starting, stopping], return_when=asyncio.FIRST_COMPLETED)
@@ -126,15 +117,14 @@ class Worker:
         except (ClusterUnreachable, CatalogUnavailable) as error:
             return self._fail(str(error), exit_codes.UNAVAILABLE)
         except (
-            AuditError,
             CatalogTopicError,
             CredentialsError,
             FormatRefused,
             InvalidRules,
             KeyFileError,
             PolicyError,
+            SinkError,
             TlsError,
-            TopicUnusable,
             UnreadableCatalog,
         ) as error:
             return self._fail(str(error), exit_codes.CONFIG)

@@ -1,10 +1,10 @@
 """Between a worker and its supervisor: newline-delimited JSON over an inherited socket pair.
 
 The supervisor sends the configuration first, so that a worker which is restarted works as its
-siblings do, whatever the file says by then; later, when policies are reloaded, orders
-(``worker_orders``). The worker sends that it is ready, or why it cannot start; then, once a second,
-what has been counted and, after it, how things stand, and answers to orders. Each line holds
-increments that stand on their own: a worker that dies in the middle of one loses that line only.
+siblings do, whatever the file says by then; later, when policies are reloaded, orders. The worker
+sends that it is ready, or why it cannot start; then, once a second, what has been counted and,
+after it, how things stand, and the results of orders. Each line holds increments that stand on
+their own: a worker that dies in the middle of one loses that line only.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias, cast
 
+from gateway.config.policies import PolicySettings
 from gateway.counts import METRIC_BUCKETS, Counts, Row
 from gateway.flows import Denial, Flow, PolicyEvent
 
@@ -37,11 +38,10 @@ CLOSE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
-    """What a server has counted since its last report, and how things stand.
+    """The counts of a server since its last report, and its state.
 
-    ``connections`` are open connections by listener. ``gauges`` are states, ``counters`` are
-    counts since the last report: family to label value to count; ``rows`` are those with another
-    number of labels. ``acls`` are principals that were busy, each with an ACL that allows them
+    ``connections`` are open connections by listener. ``gauges`` are states, ``rows`` are counts
+    since the last report. ``acls`` are principals that were busy, each with an ACL that allows them
     something that they have done on a connection that they still have, or had. ``made_at`` is in
     seconds of ``time.monotonic``, which all processes of a machine share.
     """
@@ -50,7 +50,6 @@ class WorkerReport:
     denials: Sequence[Denial] = ()
     connections: Mapping[str, int] = field(default_factory=dict)
     gauges: Mapping[str, int | float] = field(default_factory=dict)
-    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     rows: Sequence[Row] = ()
     policies: Sequence[PolicyEvent] = ()
     acls: Collection[tuple[str, str]] = ()
@@ -71,8 +70,8 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How things stand in the worker, as in :class:`WorkerReport`. What had been counted at
-    ``made_at`` came before."""
+    """The state of the worker, as in :class:`WorkerReport`. What had been counted at ``made_at``
+    came before."""
 
     connections: Mapping[str, int]
     gauges: Mapping[str, int | float]
@@ -81,7 +80,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Increments:
-    """What has been counted since the last line."""
+    """Counts since the last line."""
 
     rows: Sequence[Row]
 
@@ -94,11 +93,32 @@ class Prepared:
     failure: str = ""
 
 
-Message: TypeAlias = Ready | Failed | State | Increments | Prepared
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """Make and configure these policies. The answer, :class:`Prepared`, has the same number."""
+
+    number: int
+    policies: PolicySettings
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Go on with what was prepared under this number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """Forget what was prepared, or is being prepared."""
+
+
+Order: TypeAlias = Prepare | Commit | Abort
+Message: TypeAlias = Ready | Failed | State | Increments | Prepared | Order
 
 
 def encode_message(message: Message) -> bytes:
-    """One line."""
+    """The message as one line."""
     match message:
         case Ready():
             content: dict[str, object] = {"ready": True}
@@ -114,6 +134,13 @@ def encode_message(message: Message) -> bytes:
             content = {"rows": list(rows)}
         case Prepared(number, failure):
             content = {"prepared": number, "failure": failure}
+        case Prepare(number, policies):
+            settings = policies.model_dump(mode="json", by_alias=True)
+            content = {"prepare": number, "policies": settings}
+        case Commit(number):
+            content = {"commit": number}
+        case Abort():
+            content = {"abort": True}
     return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 
 
@@ -139,6 +166,12 @@ def decode_message(line: bytes) -> Message:
             return Increments([_row(row) for row in rows])
         case {"prepared": int(number), "failure": str(failure)}:
             return Prepared(number, failure)
+        case {"prepare": int(number), "policies": dict(policies)}:
+            return Prepare(number, PolicySettings.model_validate_json(json.dumps(policies)))
+        case {"commit": int(number)}:
+            return Commit(number)
+        case {"abort": True}:
+            return Abort()
     raise ValueError("a line that is no message")
 
 
@@ -228,14 +261,13 @@ class WorkerChannel(asyncio.Protocol):
         self.full = False
 
     def send(self, message: Ready | Failed | Prepared) -> None:
-        """Tell the supervisor how the start went, or what it waits for."""
+        """Send the result of the start, or of an order."""
         if self._transport is not None:
             self._transport.write(encode_message(message))
 
     def report(self, report: WorkerReport) -> None:
         """Send what was counted, or add it to what is sent when the supervisor reads again."""
         self._counts.add_flows(report.flows)
-        self._counts.add_counters(report.counters)
         self._counts.add_rows(report.rows)
         if self._transport is None or self.full:
             return

@@ -1,27 +1,72 @@
-"""The policies of one worker: made before it is ready, replaced by a reload, closed at its end."""
+"""The policies of one worker: made before it is ready, replaced by a reload, closed at its end.
+
+A reload has two steps: each worker prepares new policies, and when all could, all commit, else all
+abort. So either every worker judges by the new policies, or none does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from typing import Final, Protocol
 
-from gateway.brokers.messages import ClusterAdmin
+from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.config.policies import PolicySettings
 from gateway.counts import Row
+from gateway.kafka_names import error_name
+from gateway.policies.instance import PolicyError
 from gateway.policies.judge import Judge
 from gateway.policies.runner import Generation, PolicyRunner, with_class
 from gateway.policies.tree import Policies
-from gateway.processes.broker_configs import Brokers, broker_configs
+from gateway.processes.worker_channel import (
+    Abort,
+    Commit,
+    Prepare,
+    Prepared,
+    decode_message,
+)
 
-_NO_CONFIGS: Final[Mapping[str, str | None]] = {}
+log = logging.getLogger(__name__)
+
+BROKER: Final = 4
+"""A broker (ConfigResource.Type)."""
+
+
+class Brokers(Protocol):
+    """The cluster's brokers (gateway/cluster/cluster.py)."""
+
+    @property
+    def brokers(self) -> Collection[int]:
+        """Their node ids."""
+        ...
+
+
+async def broker_configs(admin: ClusterAdmin, cluster: Brokers) -> dict[str, str | None]:
+    """All configs of one broker; those that are sensitive are None.
+
+    A broker tells its own configs alone, and it does not matter which one answers: so all are
+    asked about, and those of whoever answers are taken. Raises PolicyError where it may not be
+    asked, ClusterUnreachable, an OSError, where nobody answers.
+    """
+    nodes = map(str, sorted(cluster.brokers))
+    request = describe_configs(nodes, None, resource_type=BROKER)
+    answer = await admin.ask(request, changes=False)
+    for result in answer.results:
+        if not result.error_code:
+            return {
+                config.name: None if config.is_sensitive else config.value
+                for config in result.configs
+            }
+    codes = sorted({error_name(result.error_code) for result in answer.results})
+    raise PolicyError(
+        f"the broker does not tell its configs ({', '.join(codes)}), which policies are configured"
+        " with; allow the gateway DescribeConfigs on the cluster"
+    )
 
 
 class WorkerPolicies:
-    """``judge`` is whom to ask, before and after a reload; ``changed`` is called after one.
-
-    A reload has two steps, so that all workers take over new policies, or none does: each prepares
-    them, and commits or aborts when all have answered.
-    """
+    """``judge`` is whom to ask, before and after a reload; ``changed`` is called after one."""
 
     def __init__(self, settings: PolicySettings, admin: ClusterAdmin, cluster: Brokers) -> None:
         self._admin = admin
@@ -74,7 +119,55 @@ class WorkerPolicies:
         return [*self.judge.take_counters(), *self._runner.take_rows()]
 
     async def _made(self, policies: Policies) -> Generation:
-        configs = _NO_CONFIGS
+        configs: Mapping[str, str | None] = {}
         if any(with_class(policies)):
             configs = await broker_configs(self._admin, self._cluster)
         return await self._runner.prepare(policies, configs)
+
+
+class OrderTaker:
+    """Does what the supervisor orders; ``answer`` sends to it. A new order ends the one before."""
+
+    def __init__(self, policies: WorkerPolicies, answer: Callable[[Prepared], None]) -> None:
+        self._policies = policies
+        self._answer = answer
+        self._task: asyncio.Task[None] | None = None
+        self._prepared: int | None = None
+
+    def __call__(self, line: bytes) -> None:
+        """Take one line."""
+        try:
+            order = decode_message(line)
+        except ValueError as error:
+            log.error("the supervisor sent no order: %s", error)
+            return
+        match order:
+            case Commit(number):
+                if number == self._prepared:
+                    self._prepared = None
+                    self._policies.commit()
+            case Prepare() | Abort():
+                self._prepared = None
+                before = self._task
+                self._task = asyncio.get_running_loop().create_task(self._do(order, before))
+            case _:
+                log.error("the supervisor sent no order: %s", line.decode(errors="replace"))
+
+    async def _do(self, order: Prepare | Abort, before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            before.cancel()
+            await asyncio.wait([before])
+        if isinstance(order, Abort):
+            await self._policies.abort()
+            return
+        failure = ""
+        try:
+            await self._policies.prepare(order.policies)
+            self._prepared = order.number
+        except (PolicyError, OSError) as error:
+            failure = str(error)
+        # The supervisor waits for an answer, whatever goes wrong here.
+        except Exception:
+            log.exception("preparing policies failed")
+            failure = "preparing policies failed; its log says why"
+        self._answer(Prepared(order.number, failure))

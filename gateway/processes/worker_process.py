@@ -1,4 +1,4 @@
-"""One run of one worker process, as its supervisor sees it."""
+"""The place of one worker, and one run of its process, as the supervisor sees them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gateway.processes.worker_channel import MAX_LINE, Message, decode_message
-from gateway.processes.worker_orders import Order, encode_order
+from gateway.config.policies import PolicySettings
+from gateway.processes.worker_channel import (
+    MAX_LINE,
+    Abort,
+    Commit,
+    Message,
+    Order,
+    Prepare,
+    Prepared,
+    decode_message,
+    encode_message,
+)
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +114,7 @@ class WorkerProcess:
 
     def send(self, order: Order) -> None:
         """Give it an order; it may be gone by then."""
-        self._writer.write(encode_order(order))
+        self._writer.write(encode_message(order))
 
     def terminate(self) -> None:
         """Ask it to drain and exit."""
@@ -132,3 +143,63 @@ class WorkerProcess:
                 log.error("worker process %d sent %s", self.pid, error)
             else:
                 received(message)
+
+
+@dataclass(slots=True)
+class WorkerSlot:
+    """``policies`` are those that its process goes by; ``failure`` is why it could not start.
+    ``served``: its process was ready, so that it may have had clients."""
+
+    worker_id: int
+    process: WorkerProcess | None = None
+    ready: bool = False
+    served: bool = False
+    failure: str = ""
+    policies: PolicySettings | None = None
+    _results: dict[int, asyncio.Future[str]] = field(default_factory=dict)
+    _last_order: tuple[int, WorkerProcess] | None = None
+
+    async def prepare(self, order: Prepare, seconds: float) -> str:
+        """Have the worker prepare policies; why it cannot, or nothing. It may take ``seconds``."""
+        if self.process is None:
+            return "it has ended"
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._results[order.number] = answer
+        self._last_order = order.number, self.process
+        self.process.send(order)
+        try:
+            async with asyncio.timeout(seconds):
+                return await answer
+        except TimeoutError:
+            return f"it did not answer within {seconds:g} s"
+        finally:
+            del self._results[order.number]
+
+    def prepared(self, message: Prepared) -> None:
+        """The worker's result; one that is not waited for any more is left out."""
+        answer = self._results.get(message.number)
+        if answer is not None and not answer.done():
+            answer.set_result(message.failure)
+
+    def was_ordered(self, order: Prepare) -> bool:
+        """True if the present process got this order; one that replaced it was started with its
+        own policies."""
+        return self.process is not None and self._last_order == (order.number, self.process)
+
+    def commit(self, order: Prepare) -> None:
+        """Have the process that got the order go on with what it has prepared."""
+        if self.process is not None and self.was_ordered(order):
+            self.policies = order.policies
+            self.process.send(Commit(order.number))
+
+    def abort(self, order: Prepare) -> None:
+        """Have the process that got the order forget what it has prepared."""
+        if self.process is not None and self.was_ordered(order):
+            self.process.send(Abort())
+
+    def ended(self) -> None:
+        """Its process is gone."""
+        self.process, self.ready = None, False
+        for answer in self._results.values():
+            if not answer.done():
+                answer.set_result("it ended meanwhile")

@@ -1,7 +1,7 @@
 """Records in a topic of the backing cluster, written by a task of its own.
 
 While the cluster does not take them records wait, up to a bound; what comes beyond is dropped and
-counted. Nobody waits for this task.
+counted. No client waits for this task.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from gateway.catalog.own_topic import TopicError
 from gateway.catalog.partition import LogError
-from gateway.sinks.record_writer import QUEUE_FULL, STOPPED
+from gateway.sinks.record_writer import QUEUE_FULL, STOPPED, RecordSink
 from gateway.sinks.topic_partitions import Message, TopicMissing, Written
 
 log = logging.getLogger(__name__)
@@ -33,8 +33,6 @@ TOO_LARGE: Final = "too large"
 
 _FIRST_BACKOFF: Final = 0.1
 _LONGEST_BACKOFF: Final = 5.0
-_COMPLAINT_SECONDS: Final = 60.0
-
 
 _Record = TypeVar("_Record")
 
@@ -51,11 +49,11 @@ class Partitions(Protocol):
         ...
 
 
-class RecordTopic(Generic[_Record]):
-    """Belongs to one event loop. ``what`` it is and what its ``items`` are, for the log.
+class RecordTopic(RecordSink[_Record]):
+    """Records in a topic. Belongs to one event loop.
 
     ``encode`` makes a message of a record. ``prepare`` makes the topic if it is missing: at the
-    start, and if it is deleted later; what it raises is told.
+    start, and if it is deleted later; what it raises is logged then.
     """
 
     name = "topic"
@@ -69,32 +67,21 @@ class RecordTopic(Generic[_Record]):
         prepare: Callable[[], Awaitable[None]],
         encode: Callable[[_Record], Message],
     ) -> None:
-        self._what = what
-        self._items = items
+        super().__init__(what, items, max_queued)
         self._encode = encode
         self._partitions = partitions
-        self._max_queued = max_queued
         self._prepare = prepare
         self._waiting: deque[_Record] = deque()
         self._in_hand: list[Message] = []
-        self._asked = asyncio.Event()
+        self._filled = asyncio.Event()
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._written = 0
-        self._dropped: dict[str, int] = {}
-        self._complained_at: float | None = None
 
     async def start(self) -> None:
-        """Begin to write. Raises what ``prepare`` raises."""
         await self._prepare()
         self._task = asyncio.create_task(self._run(), name=self._what)
 
-    def put(self, record: _Record) -> None:
-        """Queue a record, or drop and count it. Does not wait."""
-        self.put_all((record,), 1)
-
     def put_all(self, records: Iterable[_Record], count: int) -> None:
-        """The same for as many as there are."""
         if self._stopping.is_set():
             self._drop(STOPPED, count)
             return
@@ -102,12 +89,11 @@ class RecordTopic(Generic[_Record]):
         self._waiting.extend(islice(records, taken))
         self._drop(QUEUE_FULL, count - taken)
         if taken:
-            self._asked.set()
+            self._filled.set()
 
     async def stop(self, seconds: float) -> None:
-        """Write what waits, for at most so long; the rest is dropped and counted."""
         self._stopping.set()
-        self._asked.set()
+        self._filled.set()
         if self._task is not None:
             _, running = await asyncio.wait([self._task], timeout=seconds)
             for task in running:
@@ -123,21 +109,14 @@ class RecordTopic(Generic[_Record]):
 
     @property
     def queued(self) -> int:
-        """Records that wait."""
         return len(self._waiting) + len(self._in_hand)
-
-    def take_counts(self) -> tuple[int, Mapping[str, int]]:
-        """How many were written since the last call, and how many dropped, by reason."""
-        written, self._written = self._written, 0
-        dropped, self._dropped = self._dropped, {}
-        return written, dropped
 
     async def _run(self) -> None:
         failures = 0
         while self.queued or not self._stopping.is_set():
             if not self.queued:
-                self._asked.clear()
-                await self._asked.wait()
+                self._filled.clear()
+                await self._filled.wait()
                 continue
             try:
                 problem = await self._write()
@@ -147,7 +126,8 @@ class RecordTopic(Generic[_Record]):
                 problem = type(error).__name__
             failures = failures + 1 if problem else 0
             if problem:
-                self._complain(problem)
+                if self._complaint_is_due():
+                    log.error("%s: %s wait, writing failed: %s", self._what, self._items, problem)
                 await self._back_off(failures)
 
     async def _write(self) -> str:
@@ -177,13 +157,3 @@ class RecordTopic(Generic[_Record]):
             async with asyncio.timeout(longest * random.uniform(0.5, 1.0)):  # noqa: S311 - no secret
                 await self._stopping.wait()
                 await asyncio.sleep(_FIRST_BACKOFF)
-
-    def _drop(self, reason: str, count: int = 1) -> None:
-        if count:
-            self._dropped[reason] = self._dropped.get(reason, 0) + count
-
-    def _complain(self, problem: str) -> None:
-        now = asyncio.get_running_loop().time()
-        if self._complained_at is None or now - self._complained_at >= _COMPLAINT_SECONDS:
-            self._complained_at = now
-            log.error("%s: %s wait, writing failed: %s", self._what, self._items, problem)

@@ -1,4 +1,4 @@
-"""Records on their way into files, written by a thread of their own.
+"""Places that records are written to, and one of them: files, written by a thread of their own.
 
 The event loop only hands records over. What the writer cannot take in time is dropped and counted:
 a slow disk never slows a client.
@@ -6,6 +6,7 @@ a slow disk never slows a client.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 import time
@@ -14,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
+
+from gateway.counts import Row
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +38,76 @@ _COMPLAINT_SECONDS = 60.0
 _Record = TypeVar("_Record")
 
 
-class Sink(Protocol):
+class SinkError(Exception):
+    """Records cannot be written where the configuration says; the text says why, and what to do."""
+
+
+class RecordSink(Generic[_Record]):
+    """A place that records go to, with a queue of its own: one that is slow or broken holds up
+    neither another nor any client. ``name`` is its label in metrics.
+
+    ``what`` it is and what its ``items`` are, for the log.
+    """
+
+    name: str
+
+    def __init__(self, what: str, items: str, max_queued: int) -> None:
+        self._what = what
+        self._items = items
+        self._max_queued = max_queued
+        self._written = 0
+        self._dropped: dict[str, int] = {}
+        self._complained_at: float | None = None
+
+    async def start(self) -> None:
+        """Begin to write. Raises SinkError, and OSError when the cluster does not answer."""
+        raise NotImplementedError
+
+    def put(self, record: _Record) -> None:
+        """Queue a record, or drop and count it. Does not wait."""
+        self.put_all((record,), 1)
+
+    def put_all(self, records: Iterable[_Record], count: int) -> None:
+        """Queue ``count`` records; those that have no room are dropped, counted and not made."""
+        raise NotImplementedError
+
+    async def stop(self, seconds: float) -> None:
+        """Write what waits, for at most so long; the rest is dropped and counted."""
+        raise NotImplementedError
+
+    @property
+    def queued(self) -> int:
+        """Records that wait to be written."""
+        raise NotImplementedError
+
+    def take_counts(self) -> tuple[int, Mapping[str, int]]:
+        """How many were written since the last call, and how many dropped, by reason."""
+        written, self._written = self._written, 0
+        dropped, self._dropped = self._dropped, {}
+        return written, dropped
+
+    def take_rows(self, written_family: str, dropped_family: str) -> list[Row]:
+        """The same for the metrics."""
+        written, dropped = self.take_counts()
+        return [
+            (written_family, (self.name,), written),
+            *((dropped_family, (self.name, reason), count) for reason, count in dropped.items()),
+        ]
+
+    def _drop(self, reason: str, count: int) -> None:
+        if count:
+            self._dropped[reason] = self._dropped.get(reason, 0) + count
+
+    def _complaint_is_due(self) -> bool:
+        """True at most once a minute: an error is to be logged."""
+        now = time.monotonic()
+        due = self._complained_at is None or now - self._complained_at >= _COMPLAINT_SECONDS
+        if due:
+            self._complained_at = now
+        return due
+
+
+class LineFiles(Protocol):
     """Where lines go. ``write`` takes whole lines and raises OSError; all of it may block."""
 
     def prepare(self) -> None: ...
@@ -52,42 +124,45 @@ class _Batch:
     left: int
 
 
-class RecordWriter(Generic[_Record]):
-    """The thread, its queue, and what it counts. ``queued`` is how many records wait.
+class RecordWriter(RecordSink[_Record]):
+    """Records in files, written by a thread. ``encode`` makes a line of one, on the thread."""
 
-    ``what`` they are, for the log. ``encode`` makes a line of one, on the thread.
-    """
+    name = "file"
 
     def __init__(
-        self, what: str, sink: Sink, max_queued: int, encode: Callable[[_Record], bytes]
+        self, what: str, files: LineFiles, max_queued: int, encode: Callable[[_Record], bytes]
     ) -> None:
-        self._what = what
-        self._sink = sink
-        self._max_queued = max_queued
+        super().__init__(what, "records", max_queued)
+        self._files = files
         self._encode = encode
         self._batches: deque[_Batch] = deque()
         self._queued = 0
-        self._written = 0
-        self._dropped: dict[str, int] = {}
         self._changed = threading.Condition()
         self._closing = threading.Event()
         # A daemon: a disk that hangs must not keep the process.
         self._thread = threading.Thread(target=self._run, name=what, daemon=True)
         self._failed_at: float | None = None
-        self._complained_at: float | None = None
 
-    def start(self) -> None:
-        """Make the first file and start writing. Raises OSError if there can be no file."""
-        self._sink.prepare()
+    async def start(self) -> None:
+        self.open()
+
+    def open(self) -> None:
+        """Make the first file and start writing. Raises SinkError if there can be no file."""
+        try:
+            self._files.prepare()
+        except OSError as error:
+            raise SinkError(f"the {self._what} cannot be written: {error}") from error
         self._thread.start()
+
+    async def stop(self, seconds: float) -> None:
+        # Waiting for the thread must not keep the topic's writer from writing meanwhile.
+        await asyncio.to_thread(self.close, seconds)
 
     @property
     def queued(self) -> int:
-        """Records that wait to be written."""
         return self._queued
 
-    def put(self, records: Iterable[_Record], count: int) -> None:
-        """Queue records; those that do not fit are dropped."""
+    def put_all(self, records: Iterable[_Record], count: int) -> None:
         if not count:
             return
         with self._changed:
@@ -103,11 +178,8 @@ class RecordWriter(Generic[_Record]):
             self._drop(QUEUE_FULL, count - taken)
 
     def take_counts(self) -> tuple[int, Mapping[str, int]]:
-        """How many records were written since the last call, and how many were dropped and why."""
         with self._changed:
-            written, self._written = self._written, 0
-            dropped, self._dropped = self._dropped, {}
-        return written, dropped
+            return super().take_counts()
 
     def close(self, seconds: float = CLOSE_SECONDS) -> bool:
         """Write what there is, for at most ``seconds``; whether all of it was written."""
@@ -123,20 +195,15 @@ class RecordWriter(Generic[_Record]):
             log.warning("%s: %d records were not written in time", self._what, left)
         return not left
 
-    def _drop(self, reason: str, count: int) -> None:
-        """Count; the lock is held."""
-        if count:
-            self._dropped[reason] = self._dropped.get(reason, 0) + count
-
     def _run(self) -> None:
         try:
-            self._sink.tidy()
+            self._files.tidy()
         except OSError as error:
-            self._complain(error)
+            self._report(error)
         while (records := self._take()) is not None:
             self._write(records)
             self._closing.wait(PAUSE_SECONDS)
-        self._sink.close()
+        self._files.close()
 
     def _take(self) -> list[_Record] | None:
         """The next records; None when there are none left and no more will come."""
@@ -163,12 +230,12 @@ class RecordWriter(Generic[_Record]):
             if self._failed_at is not None and time.monotonic() < self._failed_at + RETRY_SECONDS:
                 failed = True
             else:
-                self._sink.write(b"".join(map(self._encode, records)))
+                self._files.write(b"".join(map(self._encode, records)))
                 self._failed_at = None
         except OSError as error:
             failed = True
             self._failed_at = time.monotonic()
-            self._complain(error)
+            self._report(error)
         with self._changed:
             self._queued -= len(records)
             if failed:
@@ -176,8 +243,6 @@ class RecordWriter(Generic[_Record]):
             else:
                 self._written += len(records)
 
-    def _complain(self, error: OSError) -> None:
-        now = time.monotonic()
-        if self._complained_at is None or now - self._complained_at >= _COMPLAINT_SECONDS:
-            self._complained_at = now
+    def _report(self, error: OSError) -> None:
+        if self._complaint_is_due():
             log.error("%s: records are dropped, writing failed: %s", self._what, error)

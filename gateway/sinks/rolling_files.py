@@ -172,7 +172,7 @@ class RollingFiles:
 
 
 def _is_whole(compressed: Path, size: int) -> bool:
-    """Whether a compressed file holds so many bytes; one that a crash has cut short does not."""
+    """True if a compressed file holds so many bytes; one that a crash has cut short does not."""
     found = 0
     try:
         with gzip.open(compressed) as file:

@@ -20,6 +20,8 @@ from gateway.catalog.kafka_connections import Address, Connections, produce_requ
 from gateway.catalog.own_topic import NotInTime, TopicError
 from gateway.catalog.partition import LogError
 from protocol.schema import error_name
+from gateway.kafka_names import error_name
+from gateway.sinks.record_writer import SinkError
 
 BATCH_BYTES: Final = 512 * 1024
 """Of one batch, half of what brokers take by default; a larger event goes alone."""
@@ -41,7 +43,7 @@ class Message(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What became of messages: how many were written, how many no broker takes because of their
+    """The outcome of a write: how many were written, how many no broker takes because of their
     size, those that are ``left``, in their order, and why (empty: there was no room for them)."""
 
     written: int
@@ -164,7 +166,7 @@ _SETTLE_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.2
 
 
-class TopicUnusable(TopicError):
+class TopicUnusable(TopicError, SinkError):
     """The topic that a configuration names cannot be used; the text says why."""
 
 

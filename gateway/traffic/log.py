@@ -14,27 +14,39 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from gateway.config.models import TrafficLogSettings
+from gateway.brokers.messages import ClusterAdmin
+from gateway.brokers.security import BrokerSecurity
+from gateway.catalog.replicated import own_security
+from gateway.config.models import Config, TrafficLogSettings
 from gateway.counts import Row
 from gateway.flows import Denial, Flow, PolicyEvent
 from gateway.sinks.record_topic import RecordTopic
-from gateway.sinks.record_writer import CLOSE_SECONDS, RecordWriter, Sink
+from gateway.sinks.record_writer import CLOSE_SECONDS, LineFiles, RecordSink, RecordWriter
 from gateway.sinks.rolling_files import RollingFiles
-from gateway.sinks.topic_partitions import Message
+from gateway.sinks.topic_partitions import Message, TopicPartitions, ensure_topic
 from gateway.traffic.record import Origin, Record, Window
-from gateway.traffic.rows import acl_record, denial_record, flow_record, policy_record
-from gateway.traffic.window import FlowWindow
+from gateway.traffic.rows import (
+    FlowWindow,
+    acl_record,
+    denial_record,
+    flow_record,
+    policy_record,
+)
 
 WHAT: Final = "traffic log"
+
+CONTENT_TYPE: Final = b"application/json; charset=UTF-8"
+
+LEFT_BY_COMPACTION: Final = "records for ever"
 
 STOP_SECONDS: Final = 3.0
 """For what still waits at the end: a worker is killed 5 s after its drain."""
 
-ACLS_TOLD_AGAIN: Final = 3600
-"""Seconds after which an ACL that is still needed is told again."""
+ACL_AGAIN_SECONDS: Final = 3600
+"""After which an ACL that is still needed gets another record."""
 
 MAX_ACLS: Final = 100_000
-"""Principals and ACLs that are remembered as told; beyond it they are told again earlier."""
+"""Principals and ACLs that are remembered as recorded; beyond it they are recorded again sooner."""
 
 Draft: TypeAlias = Callable[[], Record]
 """A record that is made when it is written: not by the event loop, where there are files."""
@@ -52,7 +64,7 @@ class TrafficLog:
         origin: Origin,
         *,
         clock: Callable[[], float] = time.time,
-        sink: Sink | None = None,
+        sink: LineFiles | None = None,
         topic: RecordTopic[Draft] | None = None,
     ) -> None:
         self._origin = origin
@@ -60,6 +72,7 @@ class TrafficLog:
         self._window_ms = settings.window_seconds * 1000
         self._topic = topic
         self._files: RecordWriter[Draft] | None = None
+        self._sinks: list[RecordSink[Draft]] = []
         if sink is None and settings.directory is not None:
             stem = f"traffic-{origin.gateway_id}-w{origin.worker_id}"
             sink = RollingFiles(
@@ -67,6 +80,9 @@ class TrafficLog:
             )
         if sink is not None:
             self._files = RecordWriter(WHAT, sink, settings.max_queued_records, encode_line)
+            self._sinks.append(self._files)
+        if topic is not None:
+            self._sinks.append(topic)
         # Unique also after a restart, and if the clock was set back in between.
         run = f"{int(clock() * 1000)}{secrets.token_hex(2)}"
         self._ids = f"{origin.gateway_id}-{origin.worker_id}-{run}-"
@@ -74,14 +90,14 @@ class TrafficLog:
         self._window = FlowWindow()
         self._start_ms = self._window_start()
         self._acls: dict[tuple[str, str], None] = {}
-        self._told: set[tuple[str, str]] = set()
-        self._told_since = 0.0
+        self._recorded: set[tuple[str, str]] = set()
+        self._recorded_since = 0.0
         self._folded = 0
 
     def start(self) -> None:
-        """Make the first file and start writing. Raises OSError if there can be no file."""
+        """Make the first file and start writing. Raises SinkError if there can be no file."""
         if self._files is not None:
-            self._files.start()
+            self._files.open()
 
     async def start_topic(self) -> None:
         """Check the topic, or make it, and start writing it.
@@ -105,19 +121,18 @@ class TrafficLog:
             self._hand_over()
             self._start_ms = start_ms
         self._window.add(flows)
-        self._acls.update(dict.fromkeys(one for one in acls if one not in self._told))
+        self._acls.update(dict.fromkeys(one for one in acls if one not in self._recorded))
         now = int(self._clock() * 1000)
         self._put(denial_record, ((now, denial) for denial in denials), len(denials))
         self._put(policy_record, ((now, event) for event in policies), len(policies))
 
     def take_rows(self) -> list[Row]:
-        """What happened since the last call, for the metrics."""
-        rows: list[Row] = []
-        for name, sink in (("file", self._files), ("topic", self._topic)):
-            if sink is not None:
-                written, dropped = sink.take_counts()
-                rows.append(("traffic_log_records", (name,), written))
-                rows += [("traffic_log_dropped", (name, why), n) for why, n in dropped.items()]
+        """The counts since the last call, for the metrics."""
+        rows = [
+            row
+            for sink in self._sinks
+            for row in sink.take_rows("traffic_log_records", "traffic_log_dropped")
+        ]
         folded, self._folded = self._folded, 0
         rows.append(("traffic_log_folded", ("",), folded))
         return rows
@@ -125,7 +140,7 @@ class TrafficLog:
     @property
     def queued(self) -> int:
         """Records that wait to be written."""
-        return sum(sink.queued for sink in (self._files, self._topic) if sink is not None)
+        return sum(sink.queued for sink in self._sinks)
 
     def close(self, seconds: float = CLOSE_SECONDS) -> bool:
         """Write what there is into files, for at most ``seconds``; whether all of it was."""
@@ -135,47 +150,38 @@ class TrafficLog:
     async def stop(self) -> None:
         """Write what there is, within a few seconds; the rest is dropped and counted."""
         self._hand_over()
-        # Waiting for the thread must not keep the topic's writer from writing meanwhile.
-        files = None
-        if self._files is not None:
-            files = asyncio.create_task(asyncio.to_thread(self._files.close, STOP_SECONDS))
-        if self._topic is not None:
-            await self._topic.stop(STOP_SECONDS)
-        if files is not None:
-            await files
+        await asyncio.gather(*(sink.stop(STOP_SECONDS) for sink in self._sinks))
 
     def _hand_over(self) -> None:
         full, self._window = self._window, FlowWindow()
         acls, self._acls = self._acls, {}
-        self._note_told(acls)
+        self._note_recorded(acls)
         window = Window(self._start_ms, self._window_ms)
         self._put(flow_record, ((window, *item) for item in full.sums.items()), len(full.sums))
         self._put(acl_record, ((window.start_ms, *one) for one in acls), len(acls))
         self._folded += full.folded
 
-    def _note_told(self, acls: Collection[tuple[str, str]]) -> None:
+    def _note_recorded(self, acls: Collection[tuple[str, str]]) -> None:
         now = self._clock()
-        if now - self._told_since >= ACLS_TOLD_AGAIN or len(self._told) >= MAX_ACLS:
-            self._told.clear()
-            self._told_since = now
-        self._told.update(acls)
+        if now - self._recorded_since >= ACL_AGAIN_SECONDS or len(self._recorded) >= MAX_ACLS:
+            self._recorded.clear()
+            self._recorded_since = now
+        self._recorded.update(acls)
 
     def _put(
         self, make: Callable[..., Record], arguments: Iterable[tuple[Any, ...]], count: int
     ) -> None:
         """Hand over records that ``make`` makes; both places get them under the same ids."""
         first, self._number = self._number, self._number + count
-        if self._topic is not None:
-            arguments = list(arguments)  # both go through it, each in its time
+        if len(self._sinks) > 1:
+            arguments = list(arguments)  # each goes through it, in its time
 
-        def drafts(given: Iterable[tuple[Any, ...]]) -> Iterator[Draft]:
-            for number, each in enumerate(given, first):
+        def drafts() -> Iterator[Draft]:
+            for number, each in enumerate(arguments, first):
                 yield partial(make, self._origin, f"{self._ids}{number}", *each)
 
-        if self._files is not None:
-            self._files.put(drafts(arguments), count)
-        if self._topic is not None:
-            self._topic.put_all(drafts(arguments), count)
+        for sink in self._sinks:
+            sink.put_all(drafts(), count)
 
     def _window_start(self) -> int:
         now_ms = int(self._clock() * 1000)
@@ -195,3 +201,23 @@ def encode_message(draft: Draft) -> Message:
 
 def _json(record: Record) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode()
+
+
+def open_traffic_log(config: Config, worker_id: int, admin: ClusterAdmin) -> TrafficLog | None:
+    """The traffic log of one worker, not started yet; None where it is off."""
+    settings, cluster = config.traffic_log, config.clusters[0]
+    if not settings.enabled:
+        return None
+    topic: RecordTopic[Draft] | None = None
+    if settings.topic is not None:
+        name, replicas = settings.topic, config.catalog.replication_factor
+        own = own_security(config, BrokerSecurity(cluster.security))
+        topic = RecordTopic(
+            f"{WHAT}'s topic",
+            "records",
+            TopicPartitions(cluster.bootstrap_servers, name, CONTENT_TYPE, own),
+            settings.max_queued_records,
+            lambda: ensure_topic("traffic_log.topic", LEFT_BY_COMPACTION, admin, name, replicas),
+            encode_message,
+        )
+    return TrafficLog(settings, Origin(config.gateway_id, worker_id), topic=topic)

@@ -36,198 +36,171 @@ class RecordField(NamedTuple):
 
     name: str
     type: FieldType
-    unit: str
-    meaning: str
     kinds: tuple[Kind, ...]
+    meaning: str
+    unit: str = ""
     nullable: bool = False
 
 
 FIELDS: Final[tuple[RecordField, ...]] = (
-    RecordField("kind", "string", "", "`flow`, `denial`, `policy` or `acl`", _ALL),
-    RecordField("schema_version", "integer", "", f"this table's version: {SCHEMA_VERSION}", _ALL),
+    RecordField("kind", "string", _ALL, "`flow`, `denial`, `policy` or `acl`"),
+    RecordField("schema_version", "integer", _ALL, f"this table's version: {SCHEMA_VERSION}"),
     RecordField(
-        "id", "string", "", "no other record has it; the same one in the files and the topic", _ALL
+        "id", "string", _ALL, "no other record has it; the same one in the files and the topic"
     ),
-    RecordField("gateway_id", "string", "", "the configuration's `gateway_id`", _ALL),
-    RecordField("worker_id", "integer", "", "the worker process, from 0", _ALL),
+    RecordField("gateway_id", "string", _ALL, "the configuration's `gateway_id`"),
+    RecordField("worker_id", "integer", _ALL, "the worker process, from 0"),
     RecordField(
         "time_ms",
         "long",
-        "ms since 1970",
+        _ALL,
         "flow, acl: where the window starts, a multiple of its length; denial, policy: within a "
         "second after it",
-        _ALL,
+        unit="ms since 1970",
     ),
-    RecordField("window_ms", "integer", "ms", "the window's length", _FLOW),
-    RecordField("listener", "string", "", "the listener that the client connected to", _BOTH),
-    RecordField("principal", "string", "", "who the client is, such as `User:ANONYMOUS`", _ALL),
+    RecordField("window_ms", "integer", _FLOW, "the window's length", unit="ms"),
+    RecordField("listener", "string", _BOTH, "the listener that the client connected to"),
+    RecordField("principal", "string", _ALL, "who the client is, such as `User:ANONYMOUS`"),
     RecordField(
         "client_id",
         "string",
-        "",
+        _BOTH,
         "as the client sends it; `(other)` for all clients beyond the most that a window holds",
-        _BOTH,
     ),
-    RecordField("software_name", "string", "", "the client library (KIP-511), or empty", _BOTH),
-    RecordField("software_version", "string", "", "its version, or empty", _BOTH),
+    RecordField("software_name", "string", _BOTH, "the client library (KIP-511), or empty"),
+    RecordField("software_version", "string", _BOTH, "its version, or empty"),
     RecordField(
-        "client_address",
-        "string",
-        "",
-        "flow: the client's IP address; denial: with its port",
-        _BOTH,
+        "client_address", "string", _BOTH, "flow: the client's IP address; denial: with its port"
     ),
-    RecordField("connections", "integer", "", "client connections that took part", _FLOW),
-    RecordField("api", "string", "", "Kafka's name of the API, such as `Produce`", _BOTH),
-    RecordField("api_key", "integer", "", "its number", _BOTH),
-    RecordField("api_version", "integer", "", "the version that the client used", _BOTH),
+    RecordField("connections", "integer", _FLOW, "client connections that took part"),
+    RecordField("api", "string", _BOTH, "Kafka's name of the API, such as `Produce`"),
+    RecordField("api_key", "integer", _BOTH, "its number"),
+    RecordField("api_version", "integer", _BOTH, "the version that the client used"),
     RecordField(
         "namespace",
         "string",
-        "",
+        ("flow", "denial", "policy"),
         "the topic's namespace, empty for the default one; null where no topic is named; denial: "
         "that of what was asked for, null for what is in none",
-        ("flow", "denial", "policy"),
         nullable=True,
     ),
     RecordField(
-        "logical_topic",
-        "string",
-        "",
-        "the topic's full logical name, or null",
-        _FLOW,
-        nullable=True,
+        "logical_topic", "string", _FLOW, "the topic's full logical name, or null", nullable=True
     ),
     RecordField(
-        "flat_topic", "string", "", "the topic's name on the broker, or null", _FLOW, nullable=True
+        "flat_topic", "string", _FLOW, "the topic's name on the broker, or null", nullable=True
     ),
-    RecordField("requests", "long", "", "requests that named the topic", _FLOW),
+    RecordField("requests", "long", _FLOW, "requests that named the topic"),
     RecordField(
         "led_requests",
         "long",
-        "",
-        "those that named it first, or no topic at all: each request counts once here",
         _FLOW,
+        "those that named it first, or no topic at all: each request counts once here",
     ),
-    RecordField("partitions", "long", "", "partitions named, summed over requests", _FLOW),
+    RecordField("partitions", "long", _FLOW, "partitions named, summed over requests"),
     RecordField(
         "bytes_in",
         "long",
-        "bytes",
+        _FLOW,
         "from the client: the topic's record bytes, and for the topic named first the rest of "
         "the frame besides; they add up to what was sent",
-        _FLOW,
+        unit="bytes",
     ),
-    RecordField("bytes_out", "long", "bytes", "to the client, counted likewise", _FLOW),
+    RecordField("bytes_out", "long", _FLOW, "to the client, counted likewise", unit="bytes"),
     RecordField(
         "records",
         "long",
-        "",
+        _FLOW,
         "records that the broker took of Produce requests, as their batch headers tell; with "
         "acks=0 those sent",
-        _FLOW,
     ),
-    RecordField("batches", "long", "", "their record batches", _FLOW),
+    RecordField("batches", "long", _FLOW, "their record batches"),
     RecordField(
         "records_out",
         "long",
-        "",
+        _FLOW,
         "records in Fetch responses, as their batch headers tell; without control records, and "
         "without formats before Kafka 0.11, which do not tell",
-        _FLOW,
     ),
-    RecordField("batches_out", "long", "", "their record batches", _FLOW),
-    RecordField("acks_0", "long", "", "produce requests with acks=0", _FLOW),
-    RecordField("acks_1", "long", "", "produce requests with acks=1", _FLOW),
-    RecordField("acks_all", "long", "", "produce requests with acks=all", _FLOW),
-    RecordField("idempotent", "long", "", "batches with a producer id", _FLOW),
-    RecordField("transactional", "long", "", "batches inside a transaction", _FLOW),
+    RecordField("batches_out", "long", _FLOW, "their record batches"),
+    RecordField("acks_0", "long", _FLOW, "produce requests with acks=0"),
+    RecordField("acks_1", "long", _FLOW, "produce requests with acks=1"),
+    RecordField("acks_all", "long", _FLOW, "produce requests with acks=all"),
+    RecordField("idempotent", "long", _FLOW, "batches with a producer id"),
+    RecordField("transactional", "long", _FLOW, "batches inside a transaction"),
     RecordField(
         "weak_producers",
         "map<string,long>",
-        "",
+        _FLOW,
         "produce requests that ask for less than the strongest guarantee: `acks0`, `acks1` or "
         "`not_idempotent`, then `_observed`, `_upgraded` or `_refused`; a request counts once for "
         "each namespace, on the topic named first there",
-        _FLOW,
     ),
-    RecordField("errors", "map<string,long>", "", "error codes answered, by Kafka's name", _FLOW),
-    RecordField("denials", "map<string,long>", "", "items refused, by rule", _FLOW),
+    RecordField("errors", "map<string,long>", _FLOW, "error codes answered, by Kafka's name"),
+    RecordField("denials", "map<string,long>", _FLOW, "items refused, by rule"),
     RecordField(
         "gateway_us_quarters",
         "map<string,long>",
-        "",
+        _FLOW,
         "time in the gateway: how many led requests took less than 2^(i/4) us and no less than "
         "2^((i-1)/4), by i, from 0 (below 1 us) to 97 (2^24 us and up); records merge by adding up",
-        _FLOW,
     ),
-    RecordField(
-        "broker_us_quarters", "map<string,long>", "", "time at the broker, likewise", _FLOW
-    ),
+    RecordField("broker_us_quarters", "map<string,long>", _FLOW, "time at the broker, likewise"),
     RecordField(
         "rule",
         "string",
-        "",
-        "denial: the rule that refused; policy: the rule of the policies, such as `partitions.max`",
         ("denial", "policy"),
+        "denial: the rule that refused; policy: the rule of the policies, such as `partitions.max`",
     ),
-    RecordField("error_code", "integer", "", "the error code that the client was given", _DENIAL),
-    RecordField("error", "string", "", "its name", _DENIAL),
-    RecordField("resource", "string", "", "what was asked for, as the client spelled it", _DENIAL),
-    RecordField("message", "string", "", "why, in a sentence", ("denial", "policy")),
+    RecordField("error_code", "integer", _DENIAL, "the error code that the client was given"),
+    RecordField("error", "string", _DENIAL, "its name"),
+    RecordField("resource", "string", _DENIAL, "what was asked for, as the client spelled it"),
+    RecordField("message", "string", ("denial", "policy"), "why, in a sentence"),
     RecordField(
         "operation",
         "string",
-        "",
-        "what was to be done, such as `WRITE`; null: no ACL was asked",
         _DENIAL,
+        "what was to be done, such as `WRITE`; null: no ACL was asked",
         nullable=True,
     ),
     RecordField(
         "named",
         "string",
-        "",
-        "what with, by type and logical name, such as `TOPIC org:orders`; null likewise",
         _DENIAL,
+        "what with, by type and logical name, such as `TOPIC org:orders`; null likewise",
         nullable=True,
     ),
     RecordField(
         "because",
         "string",
-        "",
-        "which ACL refused, or for want of which; null likewise",
         _DENIAL,
+        "which ACL refused, or for want of which; null likewise",
         nullable=True,
     ),
     RecordField(
-        "topic", "string", "", "the topic's full logical name; a namespace's ends in `:`", _POLICY
+        "topic", "string", _POLICY, "the topic's full logical name; a namespace's ends in `:`"
     ),
     RecordField(
         "source",
         "string",
-        "",
-        "where the rule stands in the configuration, such as `policies.namespaces.org`",
         _POLICY,
+        "where the rule stands in the configuration, such as `policies.namespaces.org`",
     ),
-    RecordField("mode", "string", "", "`enforce` or `warn`", _POLICY),
+    RecordField("mode", "string", _POLICY, "`enforce` or `warn`"),
     RecordField(
         "outcome",
         "string",
-        "",
-        "`refused`, `warned`, or `near`: allowed, and within 20 % of the limit",
         _POLICY,
+        "`refused`, `warned`, or `near`: allowed, and within 20 % of the limit",
     ),
-    RecordField(
-        "value", "long", "", "the number asked for; null: it is none", _POLICY, nullable=True
-    ),
-    RecordField("limit", "long", "", "its limit; null: there is none", _POLICY, nullable=True),
+    RecordField("value", "long", _POLICY, "the number asked for; null: it is none", nullable=True),
+    RecordField("limit", "long", _POLICY, "its limit; null: there is none", nullable=True),
     RecordField(
         "acl",
         "string",
-        "",
+        ("acl",),
         "an ACL that allows the principal something that it does, such as "
         "`ALLOW READ for User:alice on TOPIC:LITERAL:org:orders`",
-        ("acl",),
     ),
 )
 
@@ -250,7 +223,7 @@ class Window(NamedTuple):
 def markdown_table() -> str:
     """:data:`FIELDS`, for docs/traffic-log.md."""
     lines = ["| field | type | unit | records | meaning |", "| --- | --- | --- | --- | --- |"]
-    for name, kind, unit, meaning, kinds, nullable in FIELDS:
+    for name, kind, kinds, meaning, unit, nullable in FIELDS:
         shown = f"{kind}, may be null" if nullable else kind
         lines.append(f"| `{name}` | {shown} | {unit} | {', '.join(kinds)} | {meaning} |")
     return "\n".join(lines) + "\n"

@@ -1,11 +1,93 @@
-"""The traffic log's records, made of what was counted: see gateway.traffic.record."""
+"""The traffic log's records (``gateway.traffic.record``), made of what was counted.
+
+Flows are summed up in windows, by client, topic and API. The number of sums is bounded and nothing
+is lost: clients beyond the bound are summed up as ``(other)``, and topics too when that does not
+suffice, so totals by namespace stay true.
+"""
 
 from __future__ import annotations
 
-from gateway.flows import NO_TOPIC, Denial, PolicyEvent
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gateway.counts import OTHER
+from gateway.flows import NO_TOPIC, Denial, Flow, FlowSums, PolicyEvent
+from gateway.kafka_names import api_name, error_name
 from gateway.traffic.record import SCHEMA_VERSION, Kind, Origin, Record, Window
-from gateway.traffic.window import FlowKey, FlowSums
-from protocol.schema import api_name, error_name
+
+MAX_KEYS = 10_000
+"""Distinct sums of a window before clients are folded; twice as many before topics are."""
+
+
+class FlowKey(NamedTuple):
+    """The key that flows are summed up by. ``client_address`` is without the port: a client that
+    reconnects is still one client."""
+
+    listener: str
+    principal: str
+    client_id: str
+    software_name: str
+    software_version: str
+    client_address: str
+    api_key: int
+    version: int
+    namespace: str
+    logical: str
+    flat: str
+
+
+class FlowWindow:
+    """The sums of one window. ``folded`` counts flows that were summed up as ``(other)``."""
+
+    def __init__(self, max_keys: int = MAX_KEYS) -> None:
+        self.sums: dict[FlowKey, FlowSums] = {}
+        self.folded = 0
+        self._max_keys = max_keys
+
+    def add(self, flows: Iterable[Flow]) -> None:
+        """Add flows to their sums."""
+        for flow in flows:
+            key = _key_of(flow)
+            sums = self.sums.get(key)
+            if sums is None:
+                key = self._within_bounds(key)
+                sums = self.sums.get(key)
+                if sums is None:
+                    sums = self.sums[key] = FlowSums()
+            sums.add_flow(flow)
+
+    def _within_bounds(self, key: FlowKey) -> FlowKey:
+        if len(self.sums) < self._max_keys:
+            return key
+        self.folded += 1
+        key = key._replace(
+            client_id=OTHER, software_name=OTHER, software_version=OTHER, client_address=OTHER
+        )
+        if len(self.sums) < 2 * self._max_keys or key in self.sums or key.namespace == NO_TOPIC:
+            return key
+        return key._replace(logical=OTHER, flat=OTHER)
+
+
+def _key_of(flow: Flow) -> FlowKey:
+    source = flow.source
+    return FlowKey(
+        source.listener,
+        source.principal,
+        source.client_id,
+        source.software_name,
+        source.software_version,
+        host_of(source.client_address),
+        flow.api_key,
+        flow.version,
+        flow.namespace,
+        flow.logical,
+        flow.flat,
+    )
+
+
+def host_of(address: str) -> str:
+    """The host of ``host:port`` or ``[v6]:port``."""
+    return address.rpartition(":")[0].removeprefix("[").removesuffix("]")
 
 
 def flow_record(

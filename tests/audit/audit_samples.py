@@ -10,7 +10,7 @@ from gateway.acl_model import (
     ResourcePattern,
     ResourceType,
 )
-from gateway.audit.catalog_changes import CatalogChange, told
+from gateway.audit.catalog_changes import CatalogChange, changes_of
 from gateway.audit.event import AuditEvent, AuthenticationFailure, Happening, Revocation
 from gateway.catalog.committed import Actor, Committed
 from gateway.catalog.entities import Change, Entity, Removal, ResourceAcls, key_of
@@ -75,5 +75,5 @@ def committed(before: Entity | None, after: Entity | None, *, certain: bool = Tr
 
 
 def change(before: Entity | None, after: Entity | None) -> CatalogChange:
-    (one,) = told(committed(before, after))
+    (one,) = changes_of(committed(before, after))
     return one

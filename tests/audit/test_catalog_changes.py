@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.audit.catalog_changes import MAX_LISTED, State, told
+from gateway.audit.catalog_changes import MAX_LISTED, State, changes_of
 from gateway.audit.event import encode
 from gateway.catalog.entities import (
     Alias,
@@ -137,7 +137,7 @@ def test_of_acls_and_seeds_only_what_differs() -> None:
 def test_a_large_change_comes_in_parts_and_loses_nothing(removed: int, added: int) -> None:
     old = samples.acls("User:stays", *(f"User:old-{n}" for n in range(removed)))
     new = samples.acls("User:stays", *(f"User:new-{n}" for n in range(added)))
-    parts = list(told(samples.committed(old, new)))
+    parts = list(changes_of(samples.committed(old, new)))
     assert len(parts) == -(-max(removed, added) // MAX_LISTED)
     listed: list[list[str]] = [[], []]
     for part in parts:
@@ -155,13 +155,13 @@ def test_seeds_of_nothing_are_an_event_too() -> None:
 
 
 def test_what_is_not_certain_says_so() -> None:
-    (one,) = told(samples.committed(None, Namespace("org"), certain=False))
+    (one,) = changes_of(samples.committed(None, Namespace("org"), certain=False))
     assert not one.certain
     assert b'"outcome":"unknown"' in encode(samples.SOURCE, samples.event(one))
 
 
 def text_of(before: Entity | None, after: Entity | None) -> str:
-    parts = told(samples.committed(before, after))
+    parts = changes_of(samples.committed(before, after))
     return "".join(encode(samples.SOURCE, samples.event(part)).decode() for part in parts)
 
 

@@ -1,4 +1,4 @@
-"""gateway.audit.places: events in files, and disks that are slow or full."""
+"""gateway.audit.setup: events in files, and disks that are slow or full."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from devkit.waiting import wait_until
+from gateway.audit.audit import Audit
 from gateway.audit.event import Happening
-from gateway.audit.hub import AuditHub
-from gateway.audit.interface import AuditError
-from gateway.audit.places import AuditFiles, rolling
+from gateway.audit.setup import audit_files, rolling
+from gateway.sinks.record_writer import SinkError
 from tests.audit import audit_samples as samples
 from tests.audit.cloud_events import checked
 from tests.traffic.test_log import MemorySink
@@ -27,7 +27,7 @@ def lines(directory: Path) -> list[bytes]:
 
 async def test_one_event_a_line(tmp_path: Path) -> None:
     directory = tmp_path / "a" / "b"
-    sink = AuditFiles(samples.SOURCE, rolling(directory, "audit-gw-w0", 10_000, 3), 1_000)
+    sink = audit_files(samples.SOURCE, rolling(directory, "audit-gw-w0", 10_000, 3), 1_000)
     await sink.start()
     happened: list[Happening] = [samples.acl_denial(), samples.failure("\n\u2028é")]
     for number, what in enumerate(happened):
@@ -41,7 +41,7 @@ async def test_one_event_a_line(tmp_path: Path) -> None:
 
 
 async def test_only_the_gateway_and_its_group_read_them(tmp_path: Path) -> None:
-    sink = AuditFiles(samples.SOURCE, rolling(tmp_path, "audit-gw-w0", 10_000, 3), 1_000)
+    sink = audit_files(samples.SOURCE, rolling(tmp_path, "audit-gw-w0", 10_000, 3), 1_000)
     await sink.start()
     sink.put(samples.event(samples.failure()))
     await sink.stop(5)
@@ -51,16 +51,16 @@ async def test_only_the_gateway_and_its_group_read_them(tmp_path: Path) -> None:
 
 async def test_a_directory_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    sink = AuditFiles(samples.SOURCE, rolling(tmp_path / "file", "audit", 10_000, 3), 1_000)
-    with pytest.raises(AuditError, match=r"the audit log cannot be written: .*file"):
+    sink = audit_files(samples.SOURCE, rolling(tmp_path / "file", "audit", 10_000, 3), 1_000)
+    with pytest.raises(SinkError, match=r"the audit log cannot be written: .*file"):
         await sink.start()
 
 
 async def test_a_disk_that_hangs_slows_nobody_and_every_drop_is_counted() -> None:
     disk = MemorySink()
     disk.gate.clear()
-    sink = AuditFiles(samples.SOURCE, disk, 100)
-    hub = AuditHub([sink])
+    sink = audit_files(samples.SOURCE, disk, 100)
+    hub = Audit([sink])
     await hub.start()
     began = time.process_time()
     for _ in range(10_000):
@@ -78,7 +78,7 @@ async def test_a_disk_that_hangs_slows_nobody_and_every_drop_is_counted() -> Non
 async def test_a_disk_that_hangs_at_the_end_holds_up_no_one() -> None:
     disk = MemorySink()
     disk.gate.clear()
-    sink = AuditFiles(samples.SOURCE, disk, 100)
+    sink = audit_files(samples.SOURCE, disk, 100)
     await sink.start()
     for _ in range(7):
         sink.put(samples.event(samples.failure()))
@@ -102,7 +102,7 @@ async def test_a_disk_that_hangs_at_the_end_holds_up_no_one() -> None:
 
 async def test_a_full_disk_is_told_and_counted(caplog: pytest.LogCaptureFixture) -> None:
     disk = MemorySink()
-    sink = AuditFiles(samples.SOURCE, disk, 100)
+    sink = audit_files(samples.SOURCE, disk, 100)
     await sink.start()
     disk.error = OSError(errno.ENOSPC, "No space left on device")
     sink.put(samples.event(samples.failure()))
@@ -114,7 +114,7 @@ async def test_a_full_disk_is_told_and_counted(caplog: pytest.LogCaptureFixture)
 
 async def test_many_come_in_order() -> None:
     disk = MemorySink()
-    sink = AuditFiles(samples.SOURCE, disk, 10_000)
+    sink = audit_files(samples.SOURCE, disk, 10_000)
     await sink.start()
     for number in range(2_000):
         sink.put(samples.event(samples.failure(), number))

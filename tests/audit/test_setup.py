@@ -1,4 +1,4 @@
-"""gateway.audit.places: what a configuration asks for, and the topic that it names."""
+"""gateway.audit.setup: what a configuration asks for, and the topic that it names."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from gateway.audit.hub import AuditHub
-from gateway.audit.interface import NO_AUDIT
-from gateway.audit.places import COMMANDS, ensure_topic, open_audit
+from gateway.audit.audit import NO_AUDIT, Audit
+from gateway.audit.setup import COMMANDS, ensure_topic, open_audit
 from gateway.cluster.link import ClusterUnreachable
 from gateway.sinks import topic_partitions
 from gateway.sinks.topic_partitions import CONFIGS, TopicUnusable
@@ -71,7 +70,7 @@ async def test_files_of_commands_are_all_kept(tmp_path: Path) -> None:
 def test_both_places(tmp_path: Path) -> None:
     audit = {"directory": str(tmp_path), "topic": "__kafka_gateway_audit"}
     hub = open_audit(config_samples.config(tmp_path, audit=audit), "w0", FakeAdmin())
-    assert isinstance(hub, AuditHub)
+    assert isinstance(hub, Audit)
     assert [sink.name for sink in hub._sinks] == ["file", "topic"]
 
 

@@ -1,4 +1,4 @@
-"""gateway.audit.places: waiting for a cluster that is away, dropping, and ending in time."""
+"""gateway.audit.setup: waiting for a cluster that is away, dropping, and ending in time."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from gateway.audit.hub import AuditHub
-from gateway.audit.interface import AuditError
-from gateway.audit.places import AuditTopic
+from gateway.audit.audit import Audit
+from gateway.audit.setup import audit_topic
 from gateway.catalog.partition import LogError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.sinks import record_topic
 from gateway.sinks.record_topic import CHUNK
+from gateway.sinks.record_writer import SinkError
 from gateway.sinks.topic_partitions import Message, TopicMissing, TopicUnusable, Written
 from tests.audit import audit_samples as samples
 from tests.audit.cloud_events import checked
@@ -56,7 +56,7 @@ class Topic:
         self.partitions = FakePartitions()
         self.prepared = 0
         self.refusal: Exception | None = None
-        self.sink = AuditTopic(samples.SOURCE, self.partitions, max_queued, self.prepare)
+        self.sink = audit_topic(samples.SOURCE, self.partitions, max_queued, self.prepare)
 
     async def prepare(self) -> None:
         self.prepared += 1
@@ -137,7 +137,7 @@ async def test_a_partition_that_is_away_keeps_its_events() -> None:
 
 async def test_a_dead_cluster_slows_nobody_and_every_drop_is_counted() -> None:
     topic = Topic(max_queued=100)
-    hub = AuditHub([topic.sink])
+    hub = Audit([topic.sink])
     await hub.start()
     topic.partitions.gate.clear()
     hub.denied(samples.acl_denial())
@@ -241,7 +241,7 @@ async def test_a_defect_does_not_end_the_writing(caplog: pytest.LogCaptureFixtur
 async def test_a_topic_that_cannot_be_used_is_told_at_the_start() -> None:
     topic = Topic()
     topic.refusal = TopicUnusable("it cannot be used")
-    with pytest.raises(AuditError, match="it cannot be used"):
+    with pytest.raises(SinkError, match="it cannot be used"):
         await topic.sink.start()
     await topic.sink.stop(5)
     assert topic.partitions.closed

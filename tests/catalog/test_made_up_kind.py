@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.audit.catalog_changes import told
+from gateway.audit.catalog_changes import changes_of
 from gateway.catalog.committed import GATEWAY, committed
 from gateway.catalog.entities import Entity, Namespace, Removal, key_of
 from gateway.catalog.field_types import DIGITS, NAMESPACE, NUMBER, TEXT, TEXTS, TIME
@@ -134,7 +134,7 @@ def test_its_differences_are_shown() -> None:
 def test_it_is_audited() -> None:
     before = Snapshot().apply([ORG, ALICE], 1)
     (change,) = committed(GATEWAY, before, [LESS])
-    (event,) = told(change)
+    (event,) = changes_of(change)
     assert (event.kind, event.resource, event.action) == ("quota", "User:alice/org", "altered")
     assert event.before == {
         "bytes_per_second": 5_000,

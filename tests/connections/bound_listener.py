@@ -12,7 +12,8 @@ from devkit.ports import free_ports
 from gateway.config.models import Listener
 from gateway.config.security import Unauthenticated
 from gateway.connections.listeners import Accept, Listeners
-from gateway.connections.places import Places
+from gateway.connections.waiting_clients import UnauthenticatedClients
+from gateway.counts import Counts, Row
 from gateway.node_ids import NodeIdRanges
 from gateway.tls.principal_mapping import identity_of
 from gateway.virtual_brokers import ListenerAddresses
@@ -57,7 +58,8 @@ class Bound:
         self.refused: list[tuple[str, str]] = []
         self.errors: list[Exception | None] = []
         self.full = 0
-        self.places = Places(Unauthenticated(**limits))
+        self.counts = Counts()
+        self.unauthenticated = UnauthenticatedClients(Unauthenticated(**limits))
         self.listeners = self.bind(self._accept, **limits)
 
     def bind(self, accept: Accept, **limits: Any) -> Listeners:
@@ -68,9 +70,14 @@ class Bound:
             accept,
             refused=self._refused,
             limits=Unauthenticated(**limits),
-            places={self.listener.name: self.places},
+            unauthenticated={self.listener.name: self.unauthenticated},
             make_room=self._make_room,
+            counts=self.counts,
         )
+
+    def counted(self) -> list[Row]:
+        """What was counted since the last call."""
+        return list(self.counts.take())
 
     def _refused(
         self, listener: Listener, address: str, reason: str, error: Exception | None

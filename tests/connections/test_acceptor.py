@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from gateway.connections.acceptor import RETRY_SECONDS, TOO_MANY_OF_ONE, descriptors_left
+from gateway.connections.acceptor import RETRY_SECONDS, descriptors_left
+from gateway.connections.closing import TOO_MANY_OF_ONE
 from tests.connections.bound_listener import Bound, Client, Run, plain, quietly, secure
 from tests.tls.pki import Pki
 from tests.waiting import eventually
@@ -49,14 +50,12 @@ def test_clients_beyond_max_connections_wait(run: Run) -> None:
             third = await bound.connect(None)
             await waits(bound, third)
             assert bound.full == 1, "it was asked for room"
-            assert bound.listeners.take_delays() == [
-                ("accept_delays", ("here", "max.connections"), 1)
-            ]
+            assert bound.counted() == [("accept_delays", ("here", "max.connections"), 1)]
             await first.close()
             assert await third.reader.readexactly(1) == b"x"
             assert await second.echo(b"y") == b"y"
             assert bound.refused == []
-            assert bound.listeners.take_delays() == []
+            assert bound.counted() == []
             assert bound.listeners.accepting
             for each in (second, third):
                 await each.close()
@@ -72,7 +71,7 @@ def test_clients_beyond_the_rate_wait(run: Run) -> None:
             for each in clients:
                 assert await each.echo(b"x") == b"x"
             assert asyncio.get_running_loop().time() - began >= 0.55
-            ((_, labels, count),) = bound.listeners.take_delays()
+            ((_, labels, count),) = bound.counted()
             assert labels == ("here", "max.connection.creation.rate")
             assert isinstance(count, int)
             assert 1 <= count <= 10, "it sleeps in between"
@@ -138,7 +137,7 @@ def test_without_descriptors_clients_wait(run: Run, caplog: pytest.LogCaptureFix
             with no_descriptors():
                 assert not bound.listeners.accepting
                 await loop.sock_connect(client, ("127.0.0.1", bound.listener.port))
-                await eventually(bound.listeners.take_delays, "accepting fails")
+                await eventually(bound.counted, "accepting fails")
                 assert await first.echo(b"y") == b"y"
             await loop.sock_sendall(client, b"z")
             assert await loop.sock_recv(client, 1) == b"z"
@@ -148,7 +147,7 @@ def test_without_descriptors_clients_wait(run: Run, caplog: pytest.LogCaptureFix
 
     run(test)
     (line,) = caplog.messages
-    assert line == "listener here accepts no one for now: accept failed: Too many open files"
+    assert line == "listener here accepts no clients for now: accept failed: Too many open files"
     assert RETRY_SECONDS < 1
 
 
@@ -164,7 +163,7 @@ def test_accepting_is_tried_again_though_nobody_comes(run: Run) -> None:
             os.close(free)
             with no_descriptors(below=free + 1):
                 await loop.sock_connect(client, ("127.0.0.1", bound.listener.port))
-                await eventually(bound.listeners.take_delays, "accepting fails")
+                await eventually(bound.counted, "accepting fails")
                 await loop.sock_sendall(client, b"z")
                 assert await loop.sock_recv(client, 1) == b"z"
                 assert not bound.listeners.accepting

@@ -1,250 +1,239 @@
-"""Who may come in and who may stay: limits, sessions that end, users who are gone."""
+"""How clients are admitted, and which may stay, on a server that has started nothing."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from gateway.auth.exchange import CredentialsError
-from gateway.config.models import Listener
-from gateway.config.security import ListenerSasl, Secret, Unauthenticated
-from gateway.connections import admission
-from gateway.connections.admission import (
-    REAUTHENTICATION_SECONDS,
-    SESSION_EXPIRED,
-    TOO_LATE,
-    Admission,
-)
+from devkit.ports import free_ports
+from gateway.auth.reauthentication import Reauthentication
+from gateway.catalog.entities import PrincipalHome, Removal, ScramCredential, key_of
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import OwnedCatalog
 from gateway.connections.connection import Connection
 from gateway.connections.login_connection import LoginConnection
-from gateway.connections.places import LONGER_ABOUT_IT
 from gateway.identity import Identity
-from tests.waiting import eventually
+from gateway.processes.server import Server
+from gateway.virtual_brokers import ListenerAddresses
+from protocol import messages
+from tests.auth.logins import Accepts, answer, api_versions, authenticate, frames, handshake
+from tests.changes.fake_broker import no_step
+from tests.changes.fakes import FakeCatalog, Log
+from tests.config import config_samples
+from tests.connections.fake_transport import FakeTransport
+
+PLAIN = b"\0alice\0wonderland"
 
 
-class Sasl:
-    """An Admission for the listeners ``sasl`` (PLAIN: alice) and ``open``, and what it did."""
+class Gate:
+    """A server with the listeners ``open`` and ``sasl``, and what it told the audit."""
 
-    def __init__(self, directory: Path, **limits: Any) -> None:
-        self.file = directory / "alice"
-        self.file.write_text("wonderland")
-        users = {"alice": Secret(file=self.file)}
+    def __init__(self, directory: Path, **overrides: Any) -> None:
+        (directory / "alice").write_text("wonderland")
+        ports = free_ports(8)
         listeners = [
-            Listener(name="open", port=1),
-            Listener(
-                name="sasl",
-                port=2,
-                security_protocol="SASL_PLAINTEXT",
-                sasl=ListenerSasl(mechanisms=("PLAIN",), users=users),
-            ),
+            {"name": "open", "port": ports[0]},
+            {
+                "name": "sasl",
+                "port": ports[4],
+                "security_protocol": "SASL_PLAINTEXT",
+                "sasl": {
+                    "mechanisms": ["PLAIN", "SCRAM-SHA-256"],
+                    "users": {"alice": {"file": str(directory / "alice")}},
+                },
+            },
         ]
-        self.revoked: list[tuple[Connection, str]] = []
-        self.reviews = 0
-        self.admission = Admission(
-            listeners, Unauthenticated(**limits), dict, self._revoke, self._review
+        config = config_samples.config(directory, listeners=listeners, **overrides)
+        self.config = config
+        self.catalog = FakeCatalog(Log(Snapshot.of(["team-a", "team-b"])), no_step)
+        self.server = Server(config, cast(OwnedCatalog, self.catalog))
+        self.catalog.subscribe(self.server._catalog_changed)
+        self.server.clients.logins.sasl["sasl"].load()
+        self.server.cluster.served = messages.build(
+            messages.message_class("ApiVersionsResponse", 4)
+        )
+        self.audited: list[tuple[object, ...]] = []
+        self.server.audit.authentication_failed = (  # type: ignore[method-assign]
+            lambda *told, principal="": self.audited.append((*told, principal))
+        )
+        self.server.audit.connection_revoked = (  # type: ignore[method-assign]
+            lambda source, reason: self.audited.append((source.principal, reason))
         )
 
-    def _revoke(self, connection: Connection, reason: str) -> None:
-        self.revoked.append((connection, reason))
-        self.admission.closed(connection)
+    def arrive(self, listener: int) -> tuple[Any, FakeTransport]:
+        """A client connects to a listener, by its place in the configuration."""
+        settings = self.config.listeners[listener]
+        addresses = ListenerAddresses("127.0.0.1", 1, self.server.ranges)
+        protocol, transport = (
+            self.server.clients.admission.accept(settings, addresses, None),
+            FakeTransport(),
+        )
+        protocol.connection_made(transport)
+        return protocol, transport
 
-    def _review(self) -> None:
-        self.reviews += 1
+    def inside(self) -> tuple[Connection, FakeTransport]:
+        """Alice has logged in."""
+        login, transport = self.arrive(1)
+        login.data_received(api_versions() + handshake("PLAIN") + authenticate(PLAIN))
+        assert isinstance(transport.protocol, Connection)
+        transport.taken()
+        return transport.protocol, transport
 
+    def change(self, *changes: Any) -> None:
+        """The catalog changes."""
+        self.catalog.log.append(changes)
 
-class FakeLogin:
-    """A login under way."""
-
-    def __init__(self, sasl: Sasl, listener: str = "sasl") -> None:
-        self.listener = listener
-        self.host = "127.0.0.1"
-        self.reasons: list[str] = []
-        self._admission = sasl.admission
-
-    @property
-    def connection(self) -> LoginConnection:
-        return cast(LoginConnection, self)
-
-    def close(self, reason: str, *, quietly: bool = False) -> None:
-        self.reasons.append(reason)
-        self._admission.left(self.connection)
-
-    def give_way(self, reason: str) -> None:
-        self.close(reason)
-
-
-class FakeConnection:
-    """One that is open, perhaps with a re-authentication under way."""
-
-    def __init__(self, *, renewing: bool = False, over: bool = False) -> None:
-        reauth = SimpleNamespace(over=over) if renewing else None
-        self.session = SimpleNamespace(state=SimpleNamespace(reauth=reauth))
-
-
-def opened(sasl: Sasl, expires: float | None, **more: bool) -> Connection:
-    """A connection whose session ends then."""
-    made = cast(Connection, FakeConnection(**more))
-    sasl.admission.identified(made, Identity("User:alice", "PLAIN", expires, "alice"))
-    return made
+    def rows(self) -> dict[tuple[str | int, ...], object]:
+        """Authentications as they are counted."""
+        report = self.server.collect()
+        return {labels: count for name, labels, count in report.rows if name == "authentications"}
 
 
 @pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sweep all the time."""
-    monkeypatch.setattr(admission, "SWEEP_SECONDS", 0.005)
-    monkeypatch.setattr(admission, "LOOK_SECONDS", 0.01)
+def gate(tmp_path: Path) -> Gate:
+    return Gate(tmp_path, principals={"User:alice": {"home": "team-a"}})
 
 
-# -- logins -----------------------------------------------------------------------------------
+def test_nobody_is_asked_where_nobody_need_be(gate: Gate) -> None:
+    connection, _ = gate.arrive(0)
+    assert isinstance(connection, Connection)
+    state = connection.session.state
+    assert (state.identity.principal, state.source.principal) == ("User:ANONYMOUS",) * 2
+    report = gate.server.collect()
+    assert report.connections == {"open": 1, "sasl": 0}
+    assert ("connections", ("open",), 1) in report.rows
 
 
-def test_logins_are_bounded_for_each_listener(tmp_path: Path) -> None:
-    """The one that is longest about it gives way."""
-    sasl = Sasl(tmp_path, max_connections=3, max_share_per_ip=1.0)
-    first, second, third, fourth = (FakeLogin(sasl) for _ in range(4))
-    for login in (first, second, third):
-        sasl.admission.arrived(login.connection)
-    sasl.admission.spoke(first.connection)
-    sasl.admission.arrived(FakeLogin(sasl, "open").connection)
-    assert sasl.admission.under_way("sasl") == 3
-    sasl.admission.arrived(fourth.connection)
-    assert [login.reasons for login in (first, second, third, fourth)] == [
-        [],
-        [LONGER_ABOUT_IT],
-        [],
-        [],
-    ]
-    assert sasl.admission.under_way("sasl") == 3
-    sasl.admission.left(first.connection)
-    sasl.admission.left(first.connection)
-    assert sasl.admission.under_way("sasl") == 2
+async def test_who_logs_in_is_that_principal(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    state = connection.session.state
+    assert transport.protocol is connection
+    assert state.identity == Identity("User:alice", "PLAIN", user="alice")
+    assert state.source.principal == "User:alice"
+    assert (state.source.software_name, state.source.software_version) == ("test-client", "1.0")
+    assert state.view.settings.home == "team-a"
+    assert state.host == "127.0.0.1"
+    assert gate.server.clients.connections == {connection}
+    report = gate.server.collect()
+    assert report.connections == {"open": 0, "sasl": 1}
+    assert ("connections", ("sasl",), 1) in report.rows
 
 
-@pytest.mark.usefixtures("quick")
-async def test_a_login_takes_its_time_and_no_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now, swept = 100.0, 0
-
-    def sweeping() -> float:
-        nonlocal swept
-        swept += 1
-        return NOW
-
-    async def sweep_twice() -> None:
-        wanted = swept + 2
-        await eventually(lambda: swept >= wanted, "two sweeps")
-
-    # The first is the logins' clock; the other one is looked at once in each sweep.
-    clock = SimpleNamespace(monotonic=lambda: now, time=sweeping)
-    monkeypatch.setattr(admission, "time", clock)
-    sasl = Sasl(tmp_path, max_seconds=2)
-    early, late = FakeLogin(sasl), FakeLogin(sasl)
-    sasl.admission.start()
-    sasl.admission.arrived(early.connection)
-    now = 101.0
-    sasl.admission.arrived(late.connection)
-    now = 101.9
-    await sweep_twice()
-    assert early.reasons == []
-    now = 102.0
-    await eventually(lambda: early.reasons, "the end of the first")
-    await sweep_twice()
-    assert late.reasons == []
-    now = 103.0
-    await eventually(lambda: late.reasons, "the end of the second")
-    await sasl.admission.stop()
-    assert early.reasons == late.reasons == [TOO_LATE]
-    assert sasl.admission.under_way("sasl") == 0
+async def test_a_login_is_counted_as_open_from_the_start(gate: Gate) -> None:
+    login, _ = gate.arrive(1)
+    assert isinstance(login, LoginConnection)
+    report = gate.server.collect()
+    assert report.connections == {"open": 0, "sasl": 1}
+    assert ("connections", ("sasl",), 1) in report.rows
+    login.close("enough")
+    assert gate.server.collect().connections == {"open": 0, "sasl": 0}
 
 
-async def test_logins_end_with_the_gateway(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path)
-    login = FakeLogin(sasl)
-    sasl.admission.start()
-    sasl.admission.arrived(login.connection)
-    await sasl.admission.stop()
-    assert login.reasons == ["gateway stops"]
+async def test_results_are_counted_and_failures_audited(gate: Gate) -> None:
+    gate.inside()
+    login, _ = gate.arrive(1)
+    login.data_received(handshake("PLAIN") + authenticate(b"\0alice\0wrong"))
+    assert gate.rows() == {("sasl", "PLAIN", "accepted"): 1, ("sasl", "PLAIN", "refused"): 1}
+    assert gate.audited == [("sasl", "127.0.0.1:5000", "PLAIN", "alice", "wrong password", "")]
 
 
-async def test_what_cannot_be_read_keeps_it_from_starting(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path)
-    sasl.file.unlink()
-    with pytest.raises(CredentialsError, match=r"^listeners\[1\]\.sasl\.users\.alice: "):
-        sasl.admission.start()
+async def test_versions_are_told_before_a_login(gate: Gate) -> None:
+    login, transport = gate.arrive(1)
+    login.data_received(api_versions())
+    (payload,) = frames(transport.taken())
+    told = answer("ApiVersions", 3, payload)
+    assert {17, 36} <= {key.api_key for key in told.api_keys}
 
 
-def test_results_are_counted(tmp_path: Path) -> None:
-    counted = Sasl(tmp_path).admission
-    counted.count("sasl", "PLAIN", "accepted")
-    counted.count("sasl", "PLAIN", "accepted")
-    counted.count("sasl", "", "refused")
-    assert sorted(counted.take_rows()) == [
-        ("authentications", ("sasl", "(none)", "refused"), 1),
-        ("authentications", ("sasl", "PLAIN", "accepted"), 2),
-    ]
-    assert counted.take_rows() == []
+# -- staying ----------------------------------------------------------------------------------
 
 
-# -- sessions ---------------------------------------------------------------------------------
-
-NOW = 1_000.0
-
-
-def test_sessions_that_have_expired(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path)
-    past = opened(sasl, NOW)
-    opened(sasl, NOW + 0.001)
-    opened(sasl, None)
-    assert sasl.admission.expired(NOW) == [past]
-    sasl.admission.closed(past)
-    assert sasl.admission.expired(NOW) == []
+async def test_a_user_who_is_gone(gate: Gate, tmp_path: Path) -> None:
+    connection, transport = gate.inside()
+    other, _ = gate.arrive(0)
+    (tmp_path / "alice").unlink()
+    assert gate.server.clients.logins.sasl["sasl"].look_again()
+    gate.server.clients.admission.review()
+    assert transport.closed
+    assert gate.audited == [("User:alice", "user is gone")]
+    assert not other.closing
+    assert ("closes", ("user is gone",), 1) in gate.server.collect().rows
+    assert connection.session.state.source.principal == "User:alice"
 
 
-def test_one_that_is_being_renewed_has_a_moment_more(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path)
-    renewing = opened(sasl, NOW, renewing=True)
-    failed = opened(sasl, NOW, renewing=True, over=True)
-    assert sasl.admission.expired(NOW) == [failed]
-    assert sasl.admission.expired(NOW + REAUTHENTICATION_SECONDS) == [renewing, failed]
-    assert REAUTHENTICATION_SECONDS + admission.SWEEP_SECONDS < 1.0  # of a promise of a second
+async def test_a_scram_credential_that_is_gone(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    bob = ScramCredential("bob", "SCRAM-SHA-256", 4_096, b"", b"", b"")
+    gate.change(bob)
+    gate.server.clients.admission.identified(
+        connection, Identity("User:bob", "SCRAM-SHA-256", user="bob")
+    )
+    gate.change(PrincipalHome("User:carol", "team-b"))
+    assert not transport.closed
+    gate.change(Removal(key_of(bob)))
+    assert transport.closed
+    assert gate.audited == [("User:bob", "user is gone")]
 
 
-def test_one_that_was_renewed_has_a_new_end(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path)
-    renewed = opened(sasl, NOW)
-    sasl.admission.identified(renewed, Identity("User:alice", "PLAIN", NOW + 60))
-    assert sasl.admission.expired(NOW) == []
-    sasl.admission.identified(renewed, Identity("User:alice", "PLAIN"))
-    assert sasl.admission.expired(NOW + 100) == []
+async def test_a_home_that_changes(tmp_path: Path) -> None:
+    gate = Gate(tmp_path)
+    gate.change(PrincipalHome("User:alice", "team-a"))
+    connection, transport = gate.inside()
+    assert connection.session.state.view.settings.home == "team-a"
+    gate.change(PrincipalHome("User:bob", "team-b"))
+    assert not transport.closed
+    gate.change(PrincipalHome("User:alice", "team-b"))
+    assert transport.closed
+    assert gate.audited == [("User:alice", "home namespace of its principal has changed")]
 
 
-@pytest.mark.usefixtures("quick")
-async def test_an_expired_session_is_closed(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path)
-    sasl.admission.start()
-    ending = opened(sasl, time.time() + 0.05)
-    await eventually(lambda: sasl.revoked, "the end")
-    await sasl.admission.stop()
-    assert sasl.revoked == [(ending, SESSION_EXPIRED)]
+async def test_the_configurations_word_on_a_home_counts(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    gate.change(PrincipalHome("User:alice", "team-b"))
+    assert not transport.closed
+    assert connection.session.state.view.settings.home == "team-a"
 
 
-ALICE = Identity("User:alice", "PLAIN", user="alice")
+# -- again ------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("quick")
-async def test_a_user_who_is_gone(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path)
-    sasl.admission.start()
-    assert sasl.admission.why_not("sasl", ALICE) is None
-    assert sasl.admission.why_not("sasl", Identity("User:bob", "PLAIN", user="bob")) is not None
-    assert sasl.admission.why_not("open", ALICE) is None  # where nobody was asked
-    sasl.file.unlink()
-    await eventually(lambda: sasl.reviews, "the review")
-    await sasl.admission.stop()
-    assert sasl.admission.why_not("sasl", ALICE) == "user is gone"
-    assert sasl.reviews == 1
+def begun(connection: Connection, mechanism: str = "ONE") -> Reauthentication:
+    state = connection.session.state
+    reauth = Reauthentication(Accepts(), Identity("User:alice", "ONE"), mechanism, 0.0)
+    state.reauth = reauth
+    return reauth
+
+
+async def test_a_re_authentication_prolongs_a_session(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    reauth = begun(connection)
+    gate.server.clients.admission.reauthenticated(connection)  # it has only begun
+    assert connection.session.state.reauth is reauth
+    reauth.step(2, b"alice")
+    reauth.identity = Identity("User:alice", "ONE", time.time() + 60)
+    gate.server.clients.admission.reauthenticated(connection)
+    assert connection.session.state.reauth is None
+    assert connection.session.state.identity == reauth.identity
+    assert gate.server.clients.logins.expired(time.time() + 61) == [connection]
+    assert gate.rows()["sasl", "ONE", "renewed"] == 1
+    assert not transport.closed
+
+
+async def test_one_that_fails_is_the_end(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    begun(connection).step(2, b"bad")
+    gate.server.clients.admission.reauthenticated(connection)
+    assert transport.closed
+    assert gate.audited == [("sasl", "127.0.0.1:5000", "ONE", "bad", "it was bad", "User:alice")]
+    report = gate.server.collect()
+    assert ("authentications", ("sasl", "ONE", "not renewed"), 1) in report.rows
+    assert ("closes", ("re-authentication failed",), 1) in report.rows
+
+
+async def test_where_there_is_none(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    gate.server.clients.admission.reauthenticated(connection)
+    assert not transport.closed

@@ -12,8 +12,8 @@ import pytest
 from devkit.ports import free_port
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
-from gateway.connections import broker_connector
-from gateway.connections.broker_connector import open_broker
+from gateway.connections import broker_sessions
+from gateway.connections.broker_sessions import open_broker
 from tests.waiting import eventually
 
 
@@ -90,7 +90,7 @@ async def test_one_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
         await asyncio.sleep(60)
         return 0.0
 
-    monkeypatch.setattr(broker_connector, "open_transport", hang)
-    monkeypatch.setattr(broker_connector, "CONNECT_TIMEOUT", 0.01)
+    monkeypatch.setattr(broker_sessions, "open_transport", hang)
+    monkeypatch.setattr(broker_sessions, "CONNECT_TIMEOUT", 0.01)
     with pytest.raises(TimeoutError, match=r"broker 1 did not accept in 0.01 s"):
         await open_broker(cluster(b1=1), 1, Side)

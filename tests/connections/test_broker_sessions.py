@@ -14,7 +14,7 @@ from gateway.brokers.login import LoginError
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.cluster import Cluster
 from gateway.config.security import ClientSasl, ClusterSecurity, Secret
-from gateway.connections.broker_sessions import SHORTEST, BrokerSessions
+from gateway.connections.broker_sessions import SHORTEST_SECONDS, BrokerSessions
 from gateway.connections.connection import Connection
 from gateway.exchanges.exchange import Exchange
 from gateway.session.own_requests import Asked
@@ -68,7 +68,9 @@ def opened(sessions: BrokerSessions, seconds: float, **options: Any) -> tuple[An
     return connection, broker
 
 
-@pytest.mark.parametrize(("seconds", "due"), [(100.0, 49.0), (4.0, SHORTEST), (1.0, SHORTEST)])
+@pytest.mark.parametrize(
+    ("seconds", "due"), [(100.0, 49.0), (4.0, SHORTEST_SECONDS), (1.0, SHORTEST_SECONDS)]
+)
 def test_renewed_when_half_of_it_is_over(
     sessions: BrokerSessions, seconds: float, due: float
 ) -> None:

@@ -3,91 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from gateway.config.policies import PolicySettings
 from gateway.connections.broker_side import BrokerSide
+from gateway.connections.closing import TOO_MANY_LINGERING
 from gateway.connections.connection import Connection
-from gateway.connections.guarding import Guarded
-from gateway.connections.hub import Hub
-from gateway.connections.lingering import TOO_MANY, Lingering
 from gateway.exchanges.exchange import Refresh, Unanswerable
 from gateway.flows import LATENCY_BUCKETS
 from gateway.identity import Identity
 from gateway.policies.tree import Policies
 from gateway.session.in_flight import MAX_IN_FLIGHT
-from gateway.slices import Turns
 from protocol import messages
 from tests.auth.logins import Accepts, authenticate, handshake
+from tests.connections.connected import FakeServer, connected, settled
 from tests.connections.fake_transport import FakeTransport
 from tests.session.pair import Pair, frames, request_frame, response_frame
 from tests.session.producing import batch, produce, produced
 from tests.session.test_changes import create
 from tests.session.test_session import heartbeat, heartbeat_response
-
-
-class FakeServer:
-    """What a connection asks of the server; the broker takes everything."""
-
-    def __init__(self) -> None:
-        self.busy: set[Connection] = set()
-        self.reasons: list[str] = []
-        self.errors: list[Exception | None] = []
-        self.gone: list[Connection] = []
-        self.refreshed: list[Refresh] = []
-        self.broker = FakeTransport()
-        self.lingering = Lingering(most=1)
-        self.turns = Turns()
-        self.entrance = SimpleNamespace(reauthenticated=self._reauthenticated)
-        self.reauthenticated: list[tuple[Connection, bool]] = []
-
-    def _reauthenticated(self, connection: Connection) -> None:
-        transport = connection._transport
-        assert isinstance(transport, FakeTransport)
-        self.reauthenticated.append((connection, bool(transport.written)))
-
-    def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
-        pass
-
-    def closed(self, connection: Connection) -> None:
-        self.gone.append(connection)
-
-    def note_close(
-        self,
-        connection: Connection,
-        reason: str,
-        *,
-        quietly: bool,
-        error: Exception | None = None,
-    ) -> None:
-        self.reasons.append(reason)
-        self.errors.append(error)
-
-    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        return asyncio.get_running_loop().create_task(work)
-
-    async def connect_broker(self, connection: Connection) -> None:
-        BrokerSide(connection).connection_made(self.broker)
-
-    async def refresh(self, what: Refresh) -> None:
-        self.refreshed.append(what)
-
-
-def connected(pair: Pair) -> tuple[Connection, FakeServer, FakeTransport]:
-    server, client = FakeServer(), FakeTransport()
-    connection = Connection(cast(Hub, server), "test", None, pair.session)
-    connection.connection_made(client)
-    return connection, server, client
-
-
-async def settled() -> None:
-    """Every task that was spawned has run."""
-    while len(asyncio.all_tasks()) > 1:
-        await asyncio.sleep(0)
 
 
 async def test_a_change_is_answered_when_it_is_done() -> None:
@@ -175,12 +111,12 @@ async def test_a_re_authentication_is_looked_after_once_it_is_answered() -> None
     connection, server, client = connected(pair)
     connection.data_received(handshake("ONE"))
     await settled()
-    assert server.reauthenticated == []
+    assert server.reauthentications == []
     written = client.taken()
     assert written
     connection.data_received(authenticate(b"alice"))
     await settled()
-    assert server.reauthenticated == [(connection, True)]
+    assert server.reauthentications == [(connection, True)]
 
 
 @pytest.mark.parametrize(("code", "reason"), [(0, None), (19, "NOT_ENOUGH_REPLICAS")])
@@ -362,7 +298,7 @@ async def test_only_so_many_wait_for_a_broker() -> None:
     await settled()
     other.connection_lost(None)
     (reason,) = another_server.reasons
-    assert reason.startswith(f"{TOO_MANY}: ")
+    assert reason.startswith(f"{TOO_MANY_LINGERING}: ")
     assert another_server.broker.closed
     assert another_server.gone == [other]
     broker.data_received(answer)

@@ -72,8 +72,8 @@ def test_a_broker_outside_the_ranges_is_told_once(
         await eventually(lambda: given, "the client is accepted")
         given[0].endpoint(3)
         given[0].endpoint(3)
-        assert bound.listeners.take_outside() == {"here": 1}
-        assert bound.listeners.take_outside() == {}
+        assert bound.counted() == [("nodes_outside_ranges", ("here",), 1)]
+        assert bound.counted() == []
         await client.close()
         bound.listeners.stop()
 
@@ -110,7 +110,9 @@ def test_brokers_by_their_names(run: Run, pki: Pki) -> None:
 
 def test_addresses() -> None:
     plain = listener_addresses(Listener(name="a", port=9000), RANGES)
-    assert (plain.names, plain.port_of(7)) == (None, 9003)
+    endpoint = plain.endpoint(7)
+    assert endpoint is not None
+    assert (plain.names, endpoint.port) == (None, 9003)
     named = listener_addresses(
         Listener(name="a", port=9000, advertised_host="gw.localhost", broker_names=NAMES), RANGES
     )

@@ -12,10 +12,9 @@ import pytest
 from gateway.auth.exchange import AuthenticationFailed
 from gateway.auth.login import Failure, Login, Request
 from gateway.cluster.link import ClusterUnreachable
+from gateway.connections.closing import Guarded
 from gateway.connections.connection import Connection
-from gateway.connections.guarding import Guarded
-from gateway.connections.hub import Hub
-from gateway.connections.login_connection import LoginBroker, LoginConnection
+from gateway.connections.login_connection import LoginBroker, LoginConnection, LoginHub
 from gateway.identity import Identity
 from tests.auth.logins import Accepts, api_versions, authenticate, handshake, login
 from tests.connections.fake_transport import FakeTransport
@@ -49,10 +48,12 @@ class FakeServer:
     """What a login asks of the server; ``broker`` is what it is connected to, or why it is not."""
 
     def __init__(self, delay: float = 0.0) -> None:
-        self.state = SimpleNamespace(failure_delay=delay)
-        self.entrance = SimpleNamespace(login_failed=self.failed)
         self.spoken: list[LoginConnection] = []
-        self.admission = SimpleNamespace(left=self.left, spoke=self.spoken.append)
+        self.logins = SimpleNamespace(
+            left=self.left,
+            spoke=self.spoken.append,
+            limits=SimpleNamespace(failure_delay_seconds=delay),
+        )
         self.under_way: list[LoginConnection] = []
         self.failures: list[LoginConnection] = []
         self.ends: list[tuple[str, bool]] = []
@@ -68,7 +69,7 @@ class FakeServer:
     def left(self, connection: LoginConnection) -> None:
         self.under_way.remove(connection)
 
-    def failed(self, connection: LoginConnection) -> None:
+    def login_failed(self, connection: LoginConnection) -> None:
         self.failures.append(connection)
 
     def note_close(
@@ -104,7 +105,7 @@ class Arrived:
         self.admitted: list[FakeConnection] = []
         self.login = made or login()
         self.connection = LoginConnection(
-            cast(Hub, self.server), "sasl", None, self.login, self._admit
+            cast(LoginHub, self.server), "sasl", None, self.login, self._admit
         )
         self.connection.connection_made(self.transport)
 

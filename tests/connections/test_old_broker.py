@@ -16,12 +16,14 @@ import pytest
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.connection import Connection
 from gateway.connections.hub import Hub
+from gateway.connections.connection import Connection, Hub
+from gateway.rules.nested import make
 from protocol import messages
 from protocol.headers import response_body_pos
 from protocol.messages import make
 from tests.cluster.scripted_broker import Answer, ClusterState, Fault, ScriptedBroker, send
+from tests.connections.connected import FakeServer
 from tests.connections.fake_transport import FakeTransport
-from tests.connections.test_connection import FakeServer
 from tests.session.pair import Pair, frames, request_frame
 from tests.session.producing import batch, old_batch, produce, produced
 

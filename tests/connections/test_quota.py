@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.config.models import Listener
-from gateway.connections.quota import ConnectionQuota, CountedSocket
+from gateway.connections.acceptor import ConnectionQuota, CountedSocket
 
 
 class Clock:

@@ -9,9 +9,12 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gateway.auth.mechanisms import USER_IS_GONE
-from gateway.connections.acceptor import TOO_MANY_OF_ONE
-from gateway.connections.guarding import INTERNAL
-from gateway.connections.lingering import TOO_MANY
+from gateway.connections.closing import (
+    INTERNAL,
+    TOO_LATE,
+    TOO_MANY_LINGERING,
+    TOO_MANY_OF_ONE,
+)
 from gateway.counts import METRIC_BUCKETS
 from gateway.processes.metrics import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES, Metrics
 from gateway.processes.worker_channel import State
@@ -91,10 +94,10 @@ def texts(node: ast.AST, constants: Mapping[str, str] = MappingProxyType({})) ->
 ENDING = (
     "connections/admission.py",
     "connections/connection.py",
-    "connections/entrance.py",
+    "connections/logins.py",
     "connections/login_connection.py",
-    "connections/silent.py",
-    "processes/server.py",
+    "connections/waiting_clients.py",
+    "connections/clients.py",
     "tls/handshake.py",
 )
 CALLS = {"close", "revoke", "_revoke", "refused", "_fail"}
@@ -104,7 +107,14 @@ CALLS = {"close", "revoke", "_revoke", "refused", "_fail"}
 def close_reasons() -> set[str]:
     """What connections are ended for, up to the colon."""
     # Those that go through variables.
-    found: set[str] = {USER_IS_GONE, TOO_MANY, FULL, INTERNAL, TOO_MANY_OF_ONE}
+    found: set[str] = {
+        USER_IS_GONE,
+        TOO_MANY_LINGERING,
+        FULL,
+        INTERNAL,
+        TOO_LATE,
+        TOO_MANY_OF_ONE,
+    }
     for name in ENDING:
         tree = ast.parse((GATEWAY / name).read_text())
         constants = dict(_constants(tree))

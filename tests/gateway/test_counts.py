@@ -93,10 +93,11 @@ def test_a_flow_that_led_no_request_has_no_latency_and_no_requests() -> None:
     assert taken(counts) == {("records", ("team-a", 0)): 1}
 
 
-def test_counters_with_one_label() -> None:
+def test_counters_that_are_added_one_by_one() -> None:
     counts = Counts()
-    counts.add_counters({"closes": {"client closed": 2, "drained": 0}})
-    counts.add_counters({"closes": {"client closed": 1}})
+    assert counts.add("closes", ("drained",), 0) == 0
+    assert counts.add("closes", ("client closed",), 2) == 2
+    assert counts.add("closes", ("client closed",), 1) == 3
     assert taken(counts) == {("closes", ("client closed",)): 3}
 
 

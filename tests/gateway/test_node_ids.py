@@ -1,4 +1,4 @@
-"""gateway.node_ids: places in ranges, and ids that carry their cluster."""
+"""gateway.node_ids: places in ranges, and ranges that are refused."""
 
 from __future__ import annotations
 
@@ -6,49 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.node_ids import (
-    MAX_CLUSTER_INDEX,
-    MAX_NODE_ID,
-    NO_NODE,
-    NodeIdRanges,
-    split_virtual_node_id,
-    virtual_node_id,
-)
-
-node_ids = st.integers(0, MAX_NODE_ID)
-
-
-def test_the_first_cluster_keeps_the_ids_of_its_brokers() -> None:
-    assert virtual_node_id(0, 0) == 0
-    assert virtual_node_id(0, 1001) == 1001
-
-
-def test_the_layout_is_cluster_then_24_bits_of_node_id() -> None:
-    assert virtual_node_id(1, 0) == 0x01000000
-    assert virtual_node_id(127, 0xABCDEF) == 0x7FABCDEF
-
-
-@given(st.integers(0, MAX_CLUSTER_INDEX), node_ids)
-def test_virtual_node_ids_can_be_split_and_are_positive_int32(cluster: int, node: int) -> None:
-    virtual = virtual_node_id(cluster, node)
-    assert 0 <= virtual < 2**31
-    assert split_virtual_node_id(virtual) == (cluster, node)
-
-
-@pytest.mark.parametrize("node_id", [-1, -2, MAX_NODE_ID + 1, 2**31 - 1])
-def test_what_no_broker_can_be_is_no_node(node_id: int) -> None:
-    assert virtual_node_id(0, node_id) == virtual_node_id(3, node_id) == NO_NODE
-
-
-@pytest.mark.parametrize("cluster", [-1, 128])
-def test_an_impossible_cluster_is_refused(cluster: int) -> None:
-    with pytest.raises(ValueError, match=f"cluster index {cluster} is not in 0..127"):
-        virtual_node_id(cluster, 1)
-
-
-def test_no_node_cannot_be_split() -> None:
-    with pytest.raises(ValueError, match="names no broker"):
-        split_virtual_node_id(NO_NODE)
+from gateway.node_ids import NodeIdRanges
 
 
 def test_places_are_counted_through_the_ranges_as_configured() -> None:
@@ -56,18 +14,12 @@ def test_places_are_counted_through_the_ranges_as_configured() -> None:
     assert ranges.size == 5
     assert list(ranges) == [10, 11, 12, 1, 7]
     assert [ranges.place(node) for node in (10, 11, 12, 1, 7)] == [0, 1, 2, 3, 4]
-    assert [ranges.node_at(place) for place in range(5)] == [10, 11, 12, 1, 7]
     assert str(ranges) == "10-12, 1, 7"
 
 
 @pytest.mark.parametrize("node_id", [-1, 0, 2, 9, 13])
 def test_outside_the_ranges_there_is_no_place(node_id: int) -> None:
     assert NodeIdRanges.parse(["10-12", "1"]).place(node_id) is None
-
-
-@pytest.mark.parametrize("place", [-1, 4, 100])
-def test_beyond_the_last_place_there_is_no_node(place: int) -> None:
-    assert NodeIdRanges.parse(["10-12", "1"]).node_at(place) is None
 
 
 def test_spaces_are_allowed() -> None:
@@ -109,7 +61,7 @@ def test_place_and_node_are_each_others_reverse(nodes: set[int]) -> None:
         assert (place is not None) == (node in nodes)
         if place is not None:
             assert 0 <= place < ranges.size
-            assert ranges.node_at(place) == node
+            assert list(ranges)[place] == node
 
 
 @pytest.mark.parametrize(("texts", "highest"), [(["1-3", "10"], 10), (["10", "1-3"], 10), ([7], 7)])

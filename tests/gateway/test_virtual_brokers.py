@@ -5,18 +5,24 @@ from __future__ import annotations
 import pytest
 
 from gateway.broker_names import BrokerNames
-from gateway.node_ids import NO_NODE, NodeIdRanges, split_virtual_node_id
+from gateway.node_ids import NodeIdRanges
 from gateway.virtual_brokers import ListenerAddresses
 
 
-def addresses(cluster_index: int = 0, **options: object) -> ListenerAddresses:
+def addresses(**options: object) -> ListenerAddresses:
     ranges = NodeIdRanges.parse(["1-3", "10"])
-    return ListenerAddresses("gw.example", 9100, ranges, cluster_index, **options)  # type: ignore[arg-type]
+    return ListenerAddresses("gw.example", 9100, ranges, **options)  # type: ignore[arg-type]
+
+
+def port(listener: ListenerAddresses, node_id: int) -> int:
+    endpoint = listener.endpoint(node_id)
+    assert endpoint is not None
+    return endpoint.port
 
 
 def test_a_broker_has_the_port_of_its_place() -> None:
     listener = addresses()
-    assert [listener.port_of(node) for node in (1, 2, 3, 10)] == [9100, 9101, 9102, 9103]
+    assert [port(listener, node) for node in (1, 2, 3, 10)] == [9100, 9101, 9102, 9103]
     assert listener.ports() == {9100: 1, 9101: 2, 9102: 3, 9103: 10}
 
 
@@ -31,7 +37,7 @@ def test_an_endpoint_is_ready_for_the_wire() -> None:
 
 def test_a_long_host_has_a_two_byte_compact_length() -> None:
     host = "a" * 200
-    endpoint = ListenerAddresses(host, 9100, NodeIdRanges.parse([1]), 0).endpoint(1)
+    endpoint = ListenerAddresses(host, 9100, NodeIdRanges.parse([1])).endpoint(1)
     assert endpoint is not None
     assert endpoint.host_compact == b"\xc9\x01" + host.encode()
 
@@ -51,7 +57,7 @@ def test_with_names_all_brokers_are_at_one_port() -> None:
         ("b-10.gw.example", 9443, 10),
     ]
     assert listener.ports() == {}
-    assert listener.port_of(10) == 9443
+    assert port(listener, 10) == 9443
     assert listener.endpoint(4) is None
     assert listener.outside == {4}
 
@@ -66,7 +72,7 @@ def test_a_name_is_ready_for_the_wire() -> None:
 
 
 def test_with_names_the_last_port_is_good() -> None:
-    assert named(65_535).port_of(10) == 65_535
+    assert port(named(65_535), 10) == 65_535
     with pytest.raises(ValueError):
         named(65_536)
 
@@ -76,26 +82,18 @@ def test_an_endpoint_is_made_once() -> None:
     assert listener.endpoint(2) is listener.endpoint(2)
 
 
-def test_an_endpoint_of_a_later_cluster_carries_it_in_the_node_id() -> None:
-    endpoint = addresses(cluster_index=2).endpoint(10)
-    assert endpoint is not None
-    assert split_virtual_node_id(endpoint.node_id) == (2, 10)
-    assert endpoint.port == 9103
-
-
 def test_a_broker_outside_the_ranges_has_no_address_and_is_told_once() -> None:
     told: list[int] = []
     listener = addresses(on_outside=told.append)
     for node in (4, 11, 4):
         assert listener.endpoint(node) is None
-        assert listener.port_of(node) is None
     assert listener.outside == {4, 11}
     assert told == [4, 11]
 
 
 def test_no_broker_is_not_a_broker_outside_the_ranges() -> None:
     listener = addresses()
-    assert listener.endpoint(NO_NODE) is None
+    assert listener.endpoint(-1) is None
     assert listener.outside == set()
 
 
@@ -119,10 +117,5 @@ def test_impossible_addresses_are_refused_in_a_sentence(
     host: str, port: int, sentence: str
 ) -> None:
     with pytest.raises(ValueError) as refused:
-        ListenerAddresses(host, port, NodeIdRanges.parse(["1-3", "10"]), 0)
+        ListenerAddresses(host, port, NodeIdRanges.parse(["1-3", "10"]))
     assert str(refused.value) == sentence
-
-
-def test_an_impossible_cluster_has_no_addresses() -> None:
-    with pytest.raises(ValueError, match="cluster index 128"):
-        addresses(cluster_index=128)

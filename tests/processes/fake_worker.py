@@ -17,13 +17,14 @@ from pathlib import Path
 from gateway.processes.worker_channel import (
     Failed,
     Increments,
+    Prepare,
     Prepared,
     Ready,
     State,
+    decode_message,
     encode_message,
     receive_config,
 )
-from gateway.processes.worker_orders import Prepare, decode_order
 
 COUNT = encode_message(Increments([("requests", ("team-a", 0, 9), 1)]))
 _GAUGES = {"cluster_reachable": 1, "catalog_fresh": 1}
@@ -53,7 +54,7 @@ def obey(behaviour: str, run: int, channel: socket.socket, told: Path) -> int:
     channel.sendall(encode_message(Ready()) + REACHABLE)
     with channel.makefile("rb") as lines:
         for line in lines:
-            order = decode_order(line)
+            order = decode_message(line)
             with told.open("ab") as file:
                 file.write(line)
             if isinstance(order, Prepare):

@@ -1,4 +1,4 @@
-"""gateway.processes.broker_configs: what policies are configured with."""
+"""gateway.processes.worker_policies: what policies are configured with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from gateway.cluster.link import ClusterUnreachable
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.policies.instance import PolicyError
-from gateway.processes.broker_configs import broker_configs
+from gateway.processes.worker_policies import broker_configs
 from tests.processes.told_configs import ToldConfigs
 
 CONFIGS = {

@@ -6,7 +6,7 @@ import gc
 
 import pytest
 
-from gateway.processes.garbage import collecting_no_garbage
+from gateway.processes.server import collecting_no_garbage
 
 
 def test_it_is_away_and_back() -> None:

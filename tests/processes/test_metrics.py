@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -40,10 +39,9 @@ def value(metrics: Metrics, name: str, **labels: str) -> float | None:
     return registry.get_sample_value(f"kafka_gateway_{name}", labels)
 
 
-def rows(*flows: Flow, counters: Mapping[str, Mapping[str, int]] | None = None) -> list[Row]:
+def rows(*flows: Flow) -> list[Row]:
     counts = Counts()
     counts.add_flows(flows)
-    counts.add_counters(counters or {})
     return list(counts.take())
 
 
@@ -101,8 +99,7 @@ def test_namespaces_are_bounded_and_say_so(metrics: Metrics) -> None:
 
 
 def test_every_other_label_is_bounded(metrics: Metrics) -> None:
-    reasons = {f"reason {number}": 1 for number in range(MAX_VALUES + 50)}
-    metrics.add(rows(counters={"closes": reasons}))
+    metrics.add(("closes", (f"reason {number}",), 1) for number in range(MAX_VALUES + 50))
     assert value(metrics, "connection_closes_total", reason=OTHER) == 50
     assert value(metrics, "label_overflow_total", label="reason") == 50
     metrics.add(rows(flow(api_key=12345, led=1, errors={999: 1})))
@@ -150,7 +147,7 @@ def test_an_idle_gateway_shows_zeros(metrics: Metrics) -> None:
 
 def test_both_formats_can_be_read(metrics: Metrics) -> None:
     metrics.add(rows(flow(led=1, gateway_us=of_metric(b4=1), broker_us=of_metric(b4=1))))
-    metrics.add(rows(counters={"connections": {"colon": 1}}))
+    metrics.add([("connections", ("colon",), 1)])
     metrics.set_state(0, State({"colon": 1}, dict.fromkeys(GAUGES, 1), 1.0))
     registry = CollectorRegistry()
     registry.register(metrics)
@@ -176,7 +173,7 @@ def _registry(metrics: Metrics) -> CollectorRegistry:
 
 def test_everything_that_a_server_reports_is_known(tmp_path: Path) -> None:
     report = Server(config_samples.config(tmp_path)).collect()
-    assert set(report.counters) <= set(COUNTERS)
+    assert {family for family, *_ in report.rows} <= set(COUNTERS)
     assert set(report.gauges) <= set(GAUGES)
 
 

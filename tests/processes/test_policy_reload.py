@@ -1,4 +1,4 @@
-"""gateway.processes.policy_reload, worker_slot: SIGHUP, with workers that do as they are told."""
+"""gateway.processes.policy_reload: SIGHUP, with workers that do as they are told."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from gateway import exit_codes
 from gateway.config_file.loading import load_config
 from gateway.processes import policy_reload
 from gateway.processes.supervisor import Supervisor
-from gateway.processes.worker_orders import Abort, Commit, Order, Prepare, decode_order
-from gateway.processes.worker_process import WorkerCommand, WorkerProcess
-from gateway.processes.worker_slot import WorkerSlot
+from gateway.processes.worker_channel import Abort, Commit, Message, Prepare, decode_message
+from gateway.processes.worker_process import WorkerCommand, WorkerProcess, WorkerSlot
 from tests.config import config_samples
 from tests.processes.test_supervisor import FAST, command
 from tests.waiting import eventually
@@ -51,10 +50,10 @@ class Run:
         self.write(**changed)
         signal.raise_signal(signal.SIGHUP)
 
-    def orders(self, worker_id: int = 0, run: int = 1) -> Sequence[Order]:
+    def orders(self, worker_id: int = 0, run: int = 1) -> Sequence[Message]:
         path = self.directory / f"orders-{worker_id}-{run}"
         lines = path.read_bytes().splitlines() if path.exists() else []
-        return [decode_order(line) for line in lines]
+        return [decode_message(line) for line in lines]
 
     def kinds(self, worker_id: int = 0, run: int = 1) -> list[type]:
         return [type(order) for order in self.orders(worker_id, run)]

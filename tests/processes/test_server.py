@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.connections.clients import Tasks
 from gateway.exchanges.exchange import Refresh
 from gateway.processes.server import Server
 from tests.config import config_samples
@@ -28,12 +29,12 @@ def server(tmp_path: Path) -> Server:
     return Server(config_samples.config(tmp_path))
 
 
-async def test_a_task_that_fails_ends_its_connection(server: Server) -> None:
+async def test_a_task_that_fails_ends_its_connection() -> None:
     async def fail() -> None:
         raise KeyError("a defect")
 
     owner = Owner()
-    task = server.spawn(owner, fail())
+    task = Tasks().spawn(owner, fail())
     await asyncio.wait([task])
     await asyncio.sleep(0)
     (error,) = owner.errors
@@ -53,7 +54,7 @@ async def test_a_client_that_leaves_early_leaves_nothing_unread(server: Server, 
 
     server.catalog.refresh = refresh  # type: ignore[method-assign]
     server.cluster.refresh = refresh  # type: ignore[method-assign]
-    task = server.spawn(owner, server.refresh(Refresh.TOPICS))
+    task = Tasks().spawn(owner, server.clients._refresh(Refresh.TOPICS))
     for _ in range(turns):
         await asyncio.sleep(0)
     task.cancel()

@@ -14,16 +14,17 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
 import pytest_asyncio
 
 from gateway import exit_codes
-from gateway.audit.interface import AuditError
 from gateway.auth.exchange import CredentialsError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import TrafficLogSettings
 from gateway.policies.instance import PolicyError
+from gateway.processes.server import Server
 from gateway.processes.worker import Worker, process_gauges, raise_file_limit
 from gateway.processes.worker_channel import (
     Failed,
@@ -36,6 +37,8 @@ from gateway.processes.worker_channel import (
     decode_message,
 )
 from gateway.tls.contexts import TlsError
+from gateway.sinks.record_writer import SinkError
+from gateway.tls.files import TlsError
 from gateway.tls.principal_mapping import InvalidRules
 from gateway.traffic.log import TrafficLog
 from gateway.traffic.record import Origin
@@ -72,7 +75,7 @@ class FakeServer:
 
     def collect(self) -> WorkerReport:
         self.collected += 1
-        return WorkerReport([flow(led=1)], [denial()], {"colon": 1}, {"topics": 4}, {})
+        return WorkerReport([flow(led=1)], [denial()], {"colon": 1}, {"topics": 4})
 
 
 class Bench:
@@ -97,7 +100,7 @@ class Bench:
     def start(
         self, traffic_log: TrafficLog | None = None, report_seconds: float = 1000.0
     ) -> asyncio.Task[int]:
-        worker = Worker(self.server, traffic_log, self.channel, self.stopping)
+        worker = Worker(cast(Server, self.server), traffic_log, self.channel, self.stopping)
         return asyncio.create_task(worker.run(7, report_seconds))
 
     async def end_of(self, task: asyncio.Task[int]) -> int:
@@ -187,7 +190,7 @@ async def test_told_to_stop_while_starting(bench: Bench, tmp_path: Path) -> None
             exit_codes.UNAVAILABLE,
         ),
         (
-            AuditError("the audit log cannot be written: it is no directory"),
+            SinkError("the audit log cannot be written: it is no directory"),
             "the audit log cannot be written: it is no directory",
             exit_codes.CONFIG,
         ),

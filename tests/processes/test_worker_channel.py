@@ -131,8 +131,10 @@ def report(requests: int) -> WorkerReport:
         flows=[flow(led=requests)],
         connections={"colon": 1},
         gauges={"topics": 2},
-        counters={"closes": {"client closed": requests}},
-        rows=[("audit_dropped", ("file", "queue full"), requests)],
+        rows=[
+            ("closes", ("client closed",), requests),
+            ("audit_dropped", ("file", "queue full"), requests),
+        ],
     )
 
 

@@ -1,17 +1,18 @@
-"""gateway.processes.worker_orders: orders as lines, and a worker that does what they say."""
+"""Orders of the supervisor as lines, and a worker that carries them out."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import cast
 
 import pytest
 
 from gateway.config.policies import PolicySettings
 from gateway.policies.instance import PolicyError
-from gateway.processes.worker_channel import Prepared
-from gateway.processes.worker_orders import Abort, Commit, Order, OrderTaker, Prepare
-from gateway.processes.worker_orders import decode_order as decode
-from gateway.processes.worker_orders import encode_order as encode
+from gateway.processes.worker_channel import Abort, Commit, Order, Prepare, Prepared
+from gateway.processes.worker_channel import decode_message as decode
+from gateway.processes.worker_channel import encode_message as encode
+from gateway.processes.worker_policies import OrderTaker, WorkerPolicies
 from tests.waiting import eventually
 
 SETTINGS = PolicySettings.model_validate(
@@ -83,7 +84,7 @@ class Bench:
     def __init__(self) -> None:
         self.policies = FakePolicies()
         self.answers: list[Prepared] = []
-        self.taker = OrderTaker(self.policies, self.answers.append)
+        self.taker = OrderTaker(cast(WorkerPolicies, self.policies), self.answers.append)
 
     def order(self, order: Order) -> None:
         self.taker(encode(order))
@@ -147,5 +148,5 @@ async def test_what_cannot_be_prepared(error: Exception, told: str) -> None:
 
 
 def test_nonsense_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    OrderTaker(FakePolicies(), lambda _: None)(b"{}")
-    assert caplog.messages == ["the supervisor sent no order: a line that is no order"]
+    OrderTaker(cast(WorkerPolicies, FakePolicies()), lambda _: None)(b"{}")
+    assert caplog.messages == ["the supervisor sent no order: a line that is no message"]

@@ -1,4 +1,4 @@
-"""gateway.processes.worker_slot: orders go to the process that is meant, answers come from it."""
+"""Worker slots: orders go to the process that is meant, answers come from it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import asyncio
 from typing import cast
 
 from gateway.config.policies import PolicySettings
-from gateway.processes.worker_channel import Prepared
-from gateway.processes.worker_orders import Abort, Commit, Order, Prepare
-from gateway.processes.worker_process import WorkerProcess
-from gateway.processes.worker_slot import WorkerSlot
+from gateway.processes.worker_channel import Abort, Commit, Order, Prepare, Prepared
+from gateway.processes.worker_process import WorkerProcess, WorkerSlot
 
 LATE = 20.0
 BEFORE = PolicySettings.model_validate({})
@@ -45,7 +43,7 @@ async def test_an_answer() -> None:
     assert await asking == "no"
     slot.prepared(Prepared(1, "too late"))
     other = Prepare(2, ORDER.policies)
-    assert (slot.was_asked(ORDER), slot.was_asked(other)) == (True, False)
+    assert (slot.was_ordered(ORDER), slot.was_ordered(other)) == (True, False)
     slot.commit(other)
     slot.commit(ORDER)
     assert process.orders == [ORDER, Commit(1)]
@@ -75,5 +73,5 @@ async def test_a_process_that_ends_and_the_one_after_it() -> None:
     slot.commit(ORDER)
     slot.abort(ORDER)
     assert (first.orders, second.orders) == ([ORDER], [])
-    assert not slot.was_asked(ORDER)
+    assert not slot.was_ordered(ORDER)
     assert slot.policies is BEFORE

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from gateway.audit.hub import AuditHub
+from gateway.audit.audit import Audit
 from gateway.exchanges import worker_state
 from protocol import messages
 from protocol.messages import element_class, make
 from tests.audit.test_hub import MemorySink
+from tests.audit.test_audit import MemorySink
 from tests.session import fetching
 from tests.session.allowing import Allowing
 from tests.session.pair import Pair, request_frame
@@ -22,7 +23,7 @@ FLAT, NAME = "team-a..orders", "team-a:orders"
 def audited(pair: Pair) -> MemorySink:
     """What a pair's worker tells the audit log from now on."""
     sink = MemorySink()
-    pair.worker.audit = AuditHub([sink])
+    pair.worker.audit = Audit([sink])
     return sink
 
 

@@ -20,13 +20,13 @@ def test_everything_is_written_in_order_or_counted(sizes: list[int], most: int) 
     disk = MemorySink()
     disk.gate.clear()
     writer: RecordWriter[int] = RecordWriter("test", disk, most, line)
-    writer.start()
+    writer.open()
     start = 0
     expected: list[int] = []
     for size in sizes:
         room = most - len(expected)
         expected += range(start, start + min(size, room))
-        writer.put(range(start, start + size), size)
+        writer.put_all(range(start, start + size), size)
         start += size
     assert writer.queued == len(expected)
     disk.gate.set()
@@ -42,11 +42,11 @@ def test_single_records_share_writes() -> None:
     disk = MemorySink()
     disk.gate.clear()
     writer: RecordWriter[int] = RecordWriter("test", disk, 1_000, line)
-    writer.start()
-    writer.put((0,), 1)
+    writer.open()
+    writer.put_all((0,), 1)
     wait_until(lambda: disk.tries, "the first write", 120)
     for number in range(1, 1 + 2 * CHUNK):
-        writer.put((number,), 1)
+        writer.put_all((number,), 1)
     disk.gate.set()
     assert writer.close(20)
     assert disk.tries == 3
@@ -55,8 +55,8 @@ def test_single_records_share_writes() -> None:
 
 def test_what_comes_after_the_end_is_counted() -> None:
     writer: RecordWriter[int] = RecordWriter("test", MemorySink(), 1_000, line)
-    writer.start()
+    writer.open()
     assert writer.close()
-    writer.put((1, 2), 2)
+    writer.put_all((1, 2), 2)
     assert writer.take_counts() == (0, {"stopped": 2})
     assert writer.queued == 0

@@ -35,8 +35,7 @@ def test_over_tls(run: Run, pki: Pki) -> None:
                 await client.close()
             assert [each.node_id for each in bound.accepted] == [None, 7]
             assert bound.refused == []
-            assert bound.listeners.handshaking("here") == 0
-            assert bound.listeners.handshaking("elsewhere") == 0
+            assert len(bound.unauthenticated) == 0
 
     run(test)
 
@@ -202,9 +201,7 @@ def test_a_client_that_goes_away(run: Run, pki: Pki, sent: bytes) -> None:
         async with Bound(secure(pki)) as bound:
             client = await bound.connect(None)
             client.writer.write(sent)
-            await eventually(
-                lambda: bound.listeners.handshaking("here") == 1, "a handshake begins or ends"
-            )
+            await eventually(lambda: len(bound.unauthenticated) == 1, "a handshake begins or ends")
             address = client.address
             await client.close()
             await eventually(lambda: bound.refused, "the client is refused")
@@ -233,10 +230,12 @@ def test_the_longest_silent_gives_way(run: Run, pki: Pki, speaking: bool) -> Non
     async def test() -> None:
         async with Bound(secure(pki), max_connections=2, max_share_per_ip=1.0) as bound:
             first, second = await bound.connect(None), await bound.connect(None)
-            await eventually(lambda: bound.listeners.handshaking("here") == 2, "both are there")
+            await eventually(lambda: len(bound.unauthenticated) == 2, "both are there")
             if speaking:
                 first.writer.write(b"\x16")
-                await eventually(lambda: bound.places.speaking == 1, "the first has spoken")
+                await eventually(
+                    lambda: len(bound.unauthenticated._all.speaking) == 1, "the first has spoken"
+                )
             client = await bound.connect(pki.client())
             assert await client.echo(b"x") == b"x"
             gone = second if speaking else first
@@ -255,7 +254,7 @@ def test_one_address_has_a_share(run: Run, pki: Pki) -> None:
         async with Bound(secure(pki), max_connections=4) as bound:
             clients = [await bound.connect(None) for _ in range(3)]
             await quietly(clients[0].reader.read())
-            assert bound.listeners.handshaking("here") == 2
+            assert len(bound.unauthenticated) == 2
             assert [address for address, _ in bound.refused] == [clients[0].address]
             for each in clients:
                 await each.close()
@@ -269,12 +268,10 @@ def test_a_stop_ends_handshakes_and_leaves_connections(run: Run, pki: Pki) -> No
             client = await bound.connect(pki.client())
             await client.echo(b"x")
             silent = await bound.connect(None)
-            await eventually(
-                lambda: bound.listeners.handshaking("here") == 1, "a handshake begins or ends"
-            )
+            await eventually(lambda: len(bound.unauthenticated) == 1, "a handshake begins or ends")
             bound.listeners.stop()
             await quietly(silent.reader.read())
-            assert bound.listeners.handshaking("here") == 0
+            assert len(bound.unauthenticated) == 0
             assert await client.echo(b"y") == b"y"
             with pytest.raises(OSError):
                 await bound.connect(pki.client())

@@ -18,6 +18,7 @@ from gateway.config.models import TrafficLogSettings
 from gateway.flows import PolicyEvent
 from gateway.sinks import record_writer
 from gateway.sinks.record_topic import RecordTopic
+from gateway.sinks.record_writer import SinkError
 from gateway.traffic.log import Draft, TrafficLog, encode_message
 from gateway.traffic.record import Origin
 from tests.audit.test_topic import FakePartitions
@@ -220,7 +221,7 @@ def test_a_log_that_cannot_be_written_does_not_start() -> None:
     sink = MemorySink()
     sink.error = OSError(errno.EACCES, "Permission denied")
     log = made(sink)
-    with pytest.raises(OSError, match="Permission denied"):
+    with pytest.raises(SinkError, match=r"traffic log cannot be written: .*Permission denied"):
         log.start()
     assert log.close()
 

@@ -19,8 +19,7 @@ from gateway.traffic.record import (
     Window,
     markdown_table,
 )
-from gateway.traffic.rows import acl_record, denial_record, flow_record, policy_record
-from gateway.traffic.window import FlowWindow
+from gateway.traffic.rows import FlowWindow, acl_record, denial_record, flow_record, policy_record
 from tests.gateway.flow_samples import buckets, denial, flow, source
 
 ORIGIN = Origin("gw", 2)

@@ -1,11 +1,11 @@
-"""gateway.traffic.setup: what a configuration asks for."""
+"""gateway.traffic.log: what a configuration asks for."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from gateway.traffic.setup import open_traffic_log
+from gateway.traffic.log import open_traffic_log
 from tests.catalog.test_catalog_topic import FakeAdmin
 from tests.config import config_samples
 

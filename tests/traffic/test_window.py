@@ -1,11 +1,12 @@
-"""gateway.traffic.window: flows of one window, summed up within bounds."""
+"""gateway.traffic.rows: flows of one window, summed up within bounds."""
 
 from __future__ import annotations
 
 import pytest
 
+from gateway.counts import OTHER
 from gateway.flows import Flow
-from gateway.traffic.window import OTHER, FlowWindow, host_of
+from gateway.traffic.rows import FlowWindow, host_of
 from tests.gateway.flow_samples import buckets, flow, source
 
 

@@ -1,17 +1,26 @@
-"""Places of clients that are not known yet: shares, and who gives way."""
+"""Clients that have not authenticated or sent nothing: shares, and which of them is closed."""
 
 from __future__ import annotations
+
+from typing import cast
 
 import pytest
 
 from gateway.config.security import Unauthenticated
-from gateway.connections.places import LONGER_ABOUT_IT, Places
+from gateway.connections.base import BaseConnection
+from gateway.connections.waiting_clients import (
+    LONGER_ABOUT_IT,
+    SENT_NOTHING,
+    SILENT_SECONDS,
+    SilentClients,
+    UnauthenticatedClients,
+)
 
 
 class Client:
-    """One that is not known yet."""
+    """A login under way."""
 
-    def __init__(self, places: Places, host: str = "192.0.2.1") -> None:
+    def __init__(self, places: UnauthenticatedClients, host: str = "192.0.2.1") -> None:
         self.host = host
         self.reasons: list[str] = []
         self._places = places
@@ -22,8 +31,8 @@ class Client:
         self._places.leave(self)
 
 
-def places(most: int = 4, share: float = 1.0) -> Places:
-    return Places(Unauthenticated(max_connections=most, max_share_per_ip=share))
+def places(most: int = 4, share: float = 1.0) -> UnauthenticatedClients:
+    return UnauthenticatedClients(Unauthenticated(max_connections=most, max_share_per_ip=share))
 
 
 def gone(*clients: Client) -> list[bool]:
@@ -115,4 +124,42 @@ def test_room_is_made_of_those_who_are_silent() -> None:
     assert here.make_room()
     assert not here.make_room()
     assert gone(first, second) == [False, True]
-    assert here.speaking == len(here) == 1
+    assert len(here._all.speaking) == len(here) == 1
+
+
+class Silent:
+    """A connection."""
+
+    def __init__(self, silent: SilentClients, listener: str = "here") -> None:
+        self.listener = listener
+        self.reasons: list[str] = []
+        silent.add(self.connection)
+
+    @property
+    def connection(self) -> BaseConnection:
+        return cast(BaseConnection, self)
+
+    def close(self, reason: str, *, quietly: bool) -> None:
+        assert quietly
+        self.reasons.append(reason)
+
+
+def test_who_sends_nothing_is_closed_after_a_while() -> None:
+    silent = SilentClients()
+    first, second = Silent(silent), Silent(silent, "there")
+    silent.remove(second.connection)
+    silent.sweep(0.0)
+    assert first.reasons == []
+    silent.sweep(float("inf"))
+    assert (first.reasons, second.reasons) == ([SENT_NOTHING], [])
+    assert SILENT_SECONDS == 600
+
+
+def test_the_longest_silent_of_the_listener_makes_room() -> None:
+    silent = SilentClients()
+    other, first, second = Silent(silent, "there"), Silent(silent), Silent(silent)
+    assert silent.make_room("here")
+    assert (other.reasons, first.reasons, second.reasons) == ([], [SENT_NOTHING], [])
+    silent.remove(second.connection)
+    assert not silent.make_room("here")
+    assert not silent.make_room("nowhere")

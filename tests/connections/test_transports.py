@@ -1,4 +1,4 @@
-"""gateway.connections.farewell: what was written last arrives, whatever the client still sends."""
+"""gateway.connections.transports: few calls to write, and what was written last arrives."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from gateway.connections import farewell
-from gateway.connections.farewell import part
+from gateway.connections import transports
+from gateway.connections.transports import JOIN_LIMIT, half_close, write
 from tests.connections.fake_transport import FakeTransport
 from tests.waiting import eventually
 
@@ -17,7 +17,7 @@ ANSWER = b"x" * 100_000
 
 
 class Answering(asyncio.Protocol):
-    """Answers the first bytes and parts, with the client's next ones unread."""
+    """Responds to the first bytes and half-closes, with the client's next ones unread."""
 
     def __init__(self) -> None:
         self.ended = 0
@@ -31,7 +31,7 @@ class Answering(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
 
-    def end(self) -> None:
+    def end(self, exc: Exception | None) -> None:
         self.ended += 1
 
 
@@ -52,7 +52,7 @@ async def test_the_last_answer_arrives_though_more_was_asked() -> None:
     await asyncio.sleep(0.05)
     await loop.sock_sendall(client, b"second" * 1_000)
     assert answering.transport is not None
-    assert part(answering.transport, answering.end, paused=True)
+    assert half_close(answering.transport, answering.end, True)
     got = b""
     while piece := await loop.sock_recv(client, 4_096):
         got += piece
@@ -66,11 +66,11 @@ async def test_the_last_answer_arrives_though_more_was_asked() -> None:
 async def test_a_client_that_does_not_look_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(farewell, "FAREWELL_SECONDS", 0.01)
+    monkeypatch.setattr(transports, "HALF_CLOSED_SECONDS", 0.01)
     server, answering, client = await connected()
     await eventually(lambda: answering.transport, "the connection")
     assert answering.transport is not None
-    assert part(answering.transport, answering.end, paused=False)
+    assert half_close(answering.transport, answering.end, False)
     await eventually(lambda: answering.ended == 1, "the end")
     client.close()
     server.close()
@@ -78,5 +78,38 @@ async def test_a_client_that_does_not_look_is_not_waited_for(
 
 async def test_what_has_no_end_of_one_side_is_left_to_the_caller() -> None:
     transport = FakeTransport()
-    assert not part(transport, lambda: None, paused=False)
+    assert not half_close(transport, lambda _: None, False)
     assert transport.protocol is None
+
+
+class CountingTransport(FakeTransport):
+    """Counts the calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[str] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.calls.append("write")
+        super().write(data)
+
+    def writelines(self, list_of_data: object) -> None:
+        self.calls.append("writelines")
+        assert isinstance(list_of_data, list)
+        self.written += b"".join(list_of_data)
+
+
+@pytest.mark.parametrize(
+    ("pieces", "call"),
+    [
+        ([b"one"], "write"),
+        ([bytes(JOIN_LIMIT + 1)], "write"),
+        ([b"one", b"two"], "write"),
+        ([bytes(JOIN_LIMIT), b"two"], "writelines"),
+    ],
+)
+def test_pieces(pieces: list[bytes], call: str) -> None:
+    transport = CountingTransport()
+    write(transport, list(pieces))
+    assert transport.calls == [call]
+    assert transport.written == b"".join(pieces)

@@ -1,11 +1,11 @@
-"""gateway.connections.lingering: how many connections wait for a broker without their clients."""
+"""gateway.connections.broker_side: how many connections wait for a broker without their clients."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any, cast
 
-from gateway.connections.lingering import Lingering
+from gateway.connections.broker_side import Lingering
 
 
 class Broker:
@@ -29,19 +29,19 @@ def test_as_many_as_may() -> None:
     lingering = Lingering(most=1)
     one, other = cast(Any, Client()), cast(Any, Client())
     first, second = cast(Any, Broker()), cast(Any, Broker())
-    assert lingering.see_off(one, first)
-    assert lingering.see_off(one, first)
-    assert not lingering.see_off(other, second)
+    assert lingering.linger(one, first)
+    assert lingering.linger(one, first)
+    assert not lingering.linger(other, second)
     assert (first.lingering, second.lingering) == (True, False)
-    lingering.left(one)
-    lingering.left(one)
-    assert lingering.see_off(other, second)
+    lingering.ended(one)
+    lingering.ended(one)
+    assert lingering.linger(other, second)
     assert second.lingering
 
 
 def test_who_has_nothing_to_wait_for_is_not_counted() -> None:
     lingering = Lingering(most=0)
     broker = cast(Any, Broker())
-    assert lingering.see_off(cast(Any, Client(owing=False)), broker)
-    assert lingering.see_off(cast(Any, Client()), None)
+    assert lingering.linger(cast(Any, Client(owing=False)), broker)
+    assert lingering.linger(cast(Any, Client()), None)
     assert not broker.lingering

@@ -9,14 +9,13 @@ from typing import Any, cast
 import pytest
 
 from gateway.connections.broker_side import BrokerSide
-from gateway.connections.connection import Connection
-from gateway.connections.guarding import INTERNAL, guard, guarded
-from gateway.connections.hub import Hub
-from gateway.connections.login_connection import LoginBroker, LoginConnection
+from gateway.connections.closing import INTERNAL, guard, guarded
+from gateway.connections.connection import Connection, Hub
+from gateway.connections.login_connection import LoginBroker, LoginConnection, LoginHub
 from gateway.session.session import Session
 from tests.connections import test_login_connection as logins
+from tests.connections.connected import FakeServer, connected, settled
 from tests.connections.fake_transport import FakeTransport
-from tests.connections.test_connection import FakeServer, connected, settled
 from tests.session.pair import Pair
 from tests.session.test_session import heartbeat
 
@@ -99,7 +98,7 @@ async def test_both_sides_end(monkeypatch: pytest.MonkeyPatch, what: str) -> Non
 async def test_an_end_that_fails_is_an_end(monkeypatch: pytest.MonkeyPatch, side: str) -> None:
     connection, server, client, broker = await serving()
     if side == "client":
-        monkeypatch.setattr(server.lingering, "see_off", fails)
+        monkeypatch.setattr(server.lingering, "linger", fails)
         connection.connection_lost(None)
     else:
         monkeypatch.setattr(Session, "quiet", property(fails))
@@ -150,7 +149,7 @@ LOGIN_CALLBACKS: dict[str, Callable[[LoginConnection], None]] = {
 async def test_a_login_ends(what: str) -> None:
     server = logins.FakeServer()
     login = cast(Any, type("Login", (), {"data": fails, "broker_data": fails}))
-    connection = LoginConnection(cast(Hub, server), "test", None, login, fails)
+    connection = LoginConnection(cast(LoginHub, server), "test", None, login, fails)
     client = FakeTransport()
     connection.connection_made(client)
     broker, at_broker = LoginBroker(connection), FakeTransport()
@@ -172,7 +171,7 @@ async def test_a_login_that_cannot_be_handed_over_ends() -> None:
         "identity": object(),
     }
     login = cast(Any, type("Login", (), values))
-    connection = LoginConnection(cast(Hub, server), "test", None, login, fails)
+    connection = LoginConnection(cast(LoginHub, server), "test", None, login, fails)
     connection.connection_made(client)
     connection.data_received(b"x")
     assert client.closed

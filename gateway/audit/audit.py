@@ -1,0 +1,114 @@
+"""The audit log of one process: takes what happened, gives it an id and a time, passes it on.
+
+Nothing that is called when something happens waits or raises, so that it can be called from
+anywhere on the event loop. What the queue of a place has no room for is dropped there, and counted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Final
+
+from gateway.audit.catalog_changes import changes_of
+from gateway.audit.event import KIND_OF, AuditEvent, AuthenticationFailure, Happening, Revocation
+from gateway.audit.fields import TYPES
+from gateway.catalog.committed import Committed
+from gateway.counts import Row
+from gateway.flows import Denial, FlowSource
+from gateway.identity import ANONYMOUS
+from gateway.sinks.record_writer import RecordSink
+
+STOP_SECONDS: Final = 2.0
+"""For what still waits at the end: a worker is killed 5 s after its drain."""
+
+
+class Audit:
+    """Writes what happened in one process to ``sinks``; without any it keeps and counts nothing.
+    ``clock`` gives seconds since 1970."""
+
+    def __init__(
+        self,
+        sinks: Sequence[RecordSink[AuditEvent]] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._sinks = sinks
+        self._clock = clock
+        # Ids have to be unique for a source, also after a restart.
+        self._run = secrets.token_hex(8)
+        self._numbers = count(1)
+        self._events = dict.fromkeys(TYPES, 0)
+
+    async def start(self) -> None:
+        """Begin to write. Raises SinkError, and OSError when the cluster does not answer."""
+        for sink in self._sinks:
+            await sink.start()
+
+    async def stop(self) -> None:
+        """Write what has come so far, within a few seconds; what comes later is dropped."""
+        await asyncio.gather(*(sink.stop(STOP_SECONDS) for sink in self._sinks))
+
+    def denied(self, denial: Denial) -> None:
+        """A rule rejected one item of a request."""
+        self._put(denial)
+
+    def authentication_failed(
+        self,
+        listener: str,
+        address: str,
+        mechanism: str,
+        user: str | None,
+        reason: str,
+        *,
+        principal: str = ANONYMOUS.principal,
+    ) -> None:
+        """A client at ``address`` (``host:port``) did not prove its identity.
+
+        ``user`` is the name it claimed (None: not known), ``mechanism`` how it tried to prove it
+        (empty: not known), ``reason`` a sentence for operators, without secrets. ``principal`` is
+        that of the connection before, where it authenticates again.
+        """
+        self._put(AuthenticationFailure(listener, address, mechanism, user, reason, principal))
+
+    def connection_revoked(self, source: FlowSource, reason: str) -> None:
+        """An admitted client's connection is closed: its right to stay has ended."""
+        self._put(Revocation(source, reason))
+
+    def catalog_changed(self, changes: Sequence[Committed]) -> None:
+        """This process has committed changes of the catalog."""
+        if self._sinks:
+            for change in changes:
+                for part in changes_of(change):
+                    self._put(part)
+
+    def take_rows(self) -> Sequence[Row]:
+        """What was counted since the last call, for the metrics."""
+        if not self._sinks:
+            return ()
+        rows: list[Row] = [
+            ("audit_events", (TYPES[kind],), number) for kind, number in self._events.items()
+        ]
+        self._events = dict.fromkeys(TYPES, 0)
+        for sink in self._sinks:
+            rows += sink.take_rows("audit_written", "audit_dropped")
+        return rows
+
+    @property
+    def queued(self) -> int:
+        """Events that wait to be written, in all places together."""
+        return sum(sink.queued for sink in self._sinks)
+
+    def _put(self, what: Happening) -> None:
+        if not self._sinks:
+            return
+        event = AuditEvent(f"{self._run}-{next(self._numbers)}", self._clock(), what)
+        self._events[KIND_OF[type(what)]] += 1
+        for sink in self._sinks:
+            sink.put(event)
+
+
+NO_AUDIT: Final = Audit()
+"""Where neither a directory nor a topic is configured."""

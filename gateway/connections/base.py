@@ -1,0 +1,95 @@
+"""The client connections of a worker: common to those that log in, and those that are in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Protocol, cast
+
+from gateway.cluster.link import ClusterUnreachable
+from gateway.connections.closing import Guarded, close_failed
+from gateway.peers import address_text, host_text
+
+
+class BaseHub(Protocol):
+    """The worker that a connection is in (``clients.Clients``)."""
+
+    def note_close(
+        self,
+        connection: BaseConnection,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
+    ) -> None:
+        """Log and count why a connection closes, with the traceback of ``error``."""
+        ...
+
+    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run the cold part of a connection; if it fails, ``owner`` is closed."""
+        ...
+
+
+class Abortable(Protocol):
+    """The broker's side of a connection."""
+
+    def abort(self) -> None: ...
+
+
+class BaseConnection(asyncio.Protocol):
+    """The client's side. ``node_id`` is the broker it is for; None on a bootstrap port.
+
+    ``client_address`` is ``host:port``, ``host`` the IP address as ACLs write it.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_hub",
+        "_task",
+        "_transport",
+        "client_address",
+        "host",
+        "listener",
+        "node_id",
+    )
+
+    def __init__(self, hub: BaseHub, listener: str, node_id: int | None) -> None:
+        self._hub = hub
+        self.listener = listener
+        self.node_id = node_id
+        self.client_address = ""
+        self.host = ""
+        self._transport: asyncio.Transport | None = None
+        self._broker: Abortable | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    def take_over(self, transport: asyncio.BaseTransport) -> asyncio.Transport:
+        """Keep the client's transport, and its address."""
+        self._transport = cast(asyncio.Transport, transport)
+        peer = transport.get_extra_info("peername")
+        self.client_address = address_text(peer)
+        self.host = host_text(peer)
+        return self._transport
+
+    def close(self, reason: str, *, quietly: bool = False, error: Exception | None = None) -> None:
+        """Close both sides, with one log line that names client and reason; with the traceback of
+        ``error``, if that is why."""
+        raise NotImplementedError
+
+    def fail(self, error: Exception) -> None:
+        """Close both sides at once: a callback, or a task, of this connection has failed."""
+        transport, broker = self._transport, self._broker
+        close_failed(lambda reason: self.close(reason, error=error), error)
+        self._transport = None
+        if transport is not None:
+            transport.abort()
+        if broker is not None:
+            broker.abort()
+
+    async def _connect(self, open_broker: Callable[[], Awaitable[None]]) -> None:
+        """The task that connects to the broker."""
+        try:
+            await open_broker()
+        except (OSError, ClusterUnreachable) as error:
+            self._task = None
+            self.close(f"no broker connection: {error}")

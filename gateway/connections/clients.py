@@ -1,0 +1,260 @@
+"""The client connections of one worker: every one that is open, and what they share."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Collection, Coroutine
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from gateway.acls.search import needed_acls
+from gateway.catalog.committed import ACTOR, Actor
+from gateway.catalog.source import CatalogUnavailable
+from gateway.cluster.cluster import Cluster
+from gateway.cluster.link import ClusterUnreachable
+from gateway.config.models import Config, Listener
+from gateway.connections.admission import Admission
+from gateway.connections.base import BaseConnection
+from gateway.connections.broker_sessions import BrokerSessions, open_broker
+from gateway.connections.broker_side import BrokerSide, Lingering
+from gateway.connections.closing import CloseLog, Guarded, guard
+from gateway.connections.connection import DRAINED, Connection, Waiting
+from gateway.connections.listeners import Listeners
+from gateway.connections.login_connection import LoginBroker, LoginConnection
+from gateway.connections.waiting_clients import SilentClients
+from gateway.counts import Counts
+from gateway.exchanges.exchange import Interlude, Refresh
+from gateway.exchanges.worker_state import WorkerState
+from gateway.flows import Flow
+from gateway.node_ids import NodeIdRanges
+from gateway.session.deciding import Deciding
+from gateway.session.session import Session
+from gateway.slices import InSlices, Turns, in_slices
+from gateway.tls.handshake import FAILED, NO_PRINCIPAL
+from gateway.tls.principal_mapping import MECHANISM, identity_of
+from gateway.views.views import Views
+
+log = logging.getLogger(__name__)
+
+
+class Tasks:
+    """The tasks of one worker that are not waited for."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[None]] = set()
+
+    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run the cold part of a connection; if it fails, ``owner`` is closed."""
+        return self._begin(work, owner.fail)
+
+    def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run work that is no connection's; what it fails with is logged."""
+        return self._begin(
+            work, lambda error: log.error("a task of the gateway's own failed", exc_info=error)
+        )
+
+    def _begin(
+        self, work: Coroutine[Any, Any, None], failed: Callable[[Exception], None]
+    ) -> asyncio.Task[None]:
+        def ended(task: asyncio.Task[None]) -> None:
+            self._running.discard(task)
+            if not task.cancelled() and isinstance(error := task.exception(), Exception):
+                failed(error)
+
+        task = asyncio.get_running_loop().create_task(work)
+        self._running.add(task)
+        task.add_done_callback(ended)
+        return task
+
+
+class Clients:
+    """All client connections of one worker. ``busy`` holds those with flows since the last
+    collection; ``counts`` gets what is counted of them besides."""
+
+    def __init__(
+        self,
+        config: Config,
+        ranges: NodeIdRanges,
+        state: WorkerState,
+        cluster: Cluster,
+        views: Views,
+        *,
+        turns: Turns,
+        tasks: Tasks,
+        counts: Counts,
+    ) -> None:
+        self._state = state
+        self._cluster = cluster
+        self._counts = counts
+        self._listener_names = [listener.name for listener in config.listeners]
+        self.turns = turns
+        self.spawn = tasks.spawn
+        self.busy: set[Connection] = set()
+        self.connections: set[Connection] = set()
+        self.lingering = Lingering()
+        self._silent = SilentClients()
+        self._broker_sessions = BrokerSessions(cluster)
+        self._close_log = CloseLog(counts)
+        self.admission = Admission(self, config, state, cluster, views, counts)
+        self.logins = self.admission.logins
+        self.login_failed = self.admission.login_failed
+        self.reauthenticated = self.admission.reauthenticated
+        self.listeners = Listeners(
+            config.listeners,
+            ranges,
+            self.admission.accept,
+            refused=self._refused,
+            limits=config.unauthenticated,
+            unauthenticated=self.logins.unauthenticated,
+            make_room=self._make_room,
+            counts=counts,
+        )
+
+    async def stop(self) -> None:
+        """Accept no more, and close all connections at once."""
+        self.listeners.stop()
+        await self.logins.stop()
+        for connection in list(self.connections):
+            guard(connection, partial(connection.close, "gateway stops", quietly=True))
+
+    async def drain(self, seconds: float) -> None:
+        """Accept no more, and respond to the requests in flight, for at most ``seconds``."""
+        self.listeners.stop()
+        deadline = asyncio.get_running_loop().time() + seconds
+        self._finish_all()
+        while self.connections and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.02)
+            self._finish_all()  # those too that were accepted and came only now
+        if self.connections:
+            log.warning("%d connections were still busy after the drain", len(self.connections))
+
+    def _finish_all(self) -> None:
+        self.logins.close_logins(DRAINED)
+        for connection in list(self.connections):
+            if not connection.closing:
+                connection.finish()
+
+    def sweep(self) -> None:
+        """Close clients that never sent anything, and renew sessions at brokers. Called once a
+        second."""
+        self._silent.sweep(monotonic())
+        self.listeners.reload()
+        self._broker_sessions.sweep(monotonic())
+
+    def take_flows(self) -> tuple[list[Flow], Collection[tuple[str, str]]]:
+        """The flows since the last call, and the ACLs that they needed: (principal, ACL)."""
+        flows: list[Flow] = []
+        for connection in list(self.busy):
+            guard(connection, partial(_take_flows, connection, flows))
+        acls = needed_acls(connection.session.state.access for connection in self.busy)
+        self.busy.clear()
+        return flows, acls
+
+    def count_open(self) -> dict[str, int]:
+        """The number of open connections by listener, with logins under way."""
+        count = {name: self.logins.under_way(name) for name in self._listener_names}
+        for connection in self.connections:
+            count[connection.listener] += 1
+        return count
+
+    # -- called by connections ----------------------------------------------------------------
+
+    def arrived(self, login: LoginConnection) -> None:
+        """A client of a listener with SASL connected."""
+        self._counts.add("connections", (login.listener,), 1)
+        self.logins.arrived(login)
+
+    def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
+        """A client is in: it has authenticated, or need not."""
+        self.connections.add(connection)
+        self._silent.add(connection)
+        identity, listener = connection.session.state.identity, connection.listener
+        if listener not in self.logins.sasl:  # where it was counted when it arrived
+            self._counts.add("connections", (listener,), 1)
+            identity = identity_of(transport)
+        self.admission.identified(connection, identity)
+
+    def closed(self, connection: Connection) -> None:
+        """A client connection is gone; what it counted is collected with the next report."""
+        self.connections.discard(connection)
+        self._silent.remove(connection)
+        self._broker_sessions.closed(connection)
+        self.logins.closed(connection)
+
+    def note_close(
+        self,
+        connection: BaseConnection,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
+    ) -> None:
+        """Log and count why a connection closes, with the traceback of ``error``."""
+        listener, address = connection.listener, connection.client_address
+        self._close_log.note(listener, address, reason, quietly=quietly, error=error)
+
+    def _make_room(self, listener: str) -> None:
+        """Close a connection of a full listener: the longest silent, before its login or after."""
+        if not self.logins.unauthenticated[listener].make_room():
+            self._silent.make_room(listener)
+
+    def _refused(
+        self, listener: Listener, address: str, reason: str, error: Exception | None
+    ) -> None:
+        """A client was not let in; it never was a connection."""
+        self._close_log.note(listener.name, address, reason, quietly=False, error=error)
+        if reason.startswith((FAILED, NO_PRINCIPAL)):
+            audit = self._state.audit
+            audit.authentication_failed(listener.name, address, MECHANISM, None, reason)
+
+    async def connect_broker(self, connection: Connection) -> None:
+        """Connect a client to its broker. Raises OSError."""
+        self._silent.remove(connection)  # from here on the broker's own idle limit holds
+        session_seconds = await open_broker(
+            self._cluster, connection.node_id, lambda: BrokerSide(connection)
+        )
+        self._broker_sessions.opened(connection, session_seconds)
+
+    async def connect_login(self, login: LoginConnection) -> None:
+        """Connect a client that logs in to the broker that decides on it. Raises OSError."""
+        await open_broker(
+            self._cluster, login.node_id, lambda: LoginBroker(login), log_in_first=False
+        )
+
+    async def perform(self, session: Session, work: Waiting) -> bytes | None:
+        """Do what a session waits for; returns the response body, where the gateway makes one."""
+        if isinstance(work, Refresh):
+            await self._refresh(work)
+        elif isinstance(work, Interlude):
+            await work.run()
+        elif isinstance(work, Deciding):
+            await in_slices(self.turns, work.slices)
+        else:
+            source = session.state.source
+            client = (source.principal, source.client_address, source.listener, source.client_id)
+            ACTOR.set(Actor(*client, session.working))
+            return await InSlices(self.turns, work.run())
+        return None
+
+    async def _refresh(self, what: Refresh) -> None:
+        """Read the cluster's topics, or the catalog, anew; an unreachable one changes nothing."""
+        readings = [self._state.catalog.refresh]
+        if what is Refresh.TOPICS:  # the catalog says whose they are
+            readings.append(self._cluster.refresh)
+        await asyncio.gather(*map(_if_possible, readings))
+
+
+def _take_flows(connection: Connection, flows: list[Flow]) -> None:
+    flows.extend(connection.session.take_flows())
+
+
+async def _if_possible(read: Callable[[], Awaitable[None]]) -> None:
+    """Without news a request is decided by what was known last.
+
+    The reading begins in here: it must not have begun where the client is gone before this has.
+    """
+    with suppress(ClusterUnreachable, CatalogUnavailable):
+        await read()

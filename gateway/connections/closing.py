@@ -1,0 +1,123 @@
+"""Why client connections close: the reasons, their count and log, and callbacks that fail.
+
+An event loop logs what a callback raises and goes on, so a connection would stay behind with both
+of its sockets open, and with nobody to close them. So a callback that fails, through whatever
+defect of ours, closes its connection: both sides, at once. That is counted and logged, with a
+traceback, a few times a second.
+
+This is the one place that may catch any exception, with the two callbacks that carry the bytes
+(``Connection.data_received`` and ``Connection.broker_data``): there a call more would be paid for
+every read, and a ``try`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+from gateway.counts import Counts
+from gateway.tls.handshake import FAILED, FULL
+
+log = logging.getLogger(__name__)
+
+INTERNAL: Final = "internal error"
+TOO_LATE: Final = "client did not log in in time"
+TOO_MANY_LINGERING: Final = "too many connections wait for brokers"
+TOO_MANY_OF_ONE: Final = "max.connections.per.ip"
+
+LOGGED_FEW_TIMES: Final = frozenset(
+    {
+        "a change failed",
+        "no broker connection",
+        "authentication failed",
+        TOO_LATE,
+        FAILED,
+        FULL,
+        TOO_MANY_LINGERING,
+        TOO_MANY_OF_ONE,
+        INTERNAL,
+    }
+)
+"""Kinds of reasons that clients can bring about as often as they like."""
+
+LOGGED_A_SECOND: Final = 5
+"""Closed connections of each of those kinds that are logged between two collections, a second
+apart."""
+
+
+class CloseLog:
+    """Counts and logs why the client connections of one worker close."""
+
+    def __init__(self, counts: Counts) -> None:
+        self._counts = counts
+
+    def note(
+        self,
+        listener: str,
+        address: str,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
+    ) -> None:
+        """A connection closes; the kind of its ``reason`` is what stands before the colon.
+
+        ``error`` is the defect of the gateway that was the cause; its traceback is logged.
+        """
+        kind = reason.partition(":")[0]
+        count = self._counts.add("closes", (kind,), 1)
+        quietly = quietly or (kind in LOGGED_FEW_TIMES and count > LOGGED_A_SECOND)
+        failed = logging.WARNING if error is None else logging.ERROR
+        level = logging.DEBUG if quietly else failed
+        log.log(level, "%s on %s: %s", address, listener, reason, exc_info=error)
+
+
+class Guarded(Protocol):
+    """An owner of callbacks on the event loop."""
+
+    def fail(self, error: Exception) -> None:
+        """Close the connection, both sides of it, whatever state it is in."""
+        ...
+
+
+Owner = TypeVar("Owner", bound=Guarded)
+Arguments = ParamSpec("Arguments")
+
+
+def guarded(
+    callback: Callable[Concatenate[Owner, Arguments], None],
+) -> Callable[Concatenate[Owner, Arguments], None]:
+    """A method that closes its connection if it fails, and raises nothing."""
+
+    @wraps(callback)
+    def run(owner: Owner, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        try:
+            callback(owner, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - no defect may leave sockets behind
+            owner.fail(error)
+
+    return run
+
+
+def guard(owner: Guarded, step: Callable[[], object]) -> None:
+    """Do something for one connection of many; if it fails, that connection closes."""
+    try:
+        step()
+    except Exception as error:  # noqa: BLE001 - the others' turns have to come
+        owner.fail(error)
+
+
+def close_failed(close: Callable[[str], object], error: Exception) -> None:
+    """Close a connection that failed, with the reason; it may fail at that, too. Its sockets are
+    aborted afterwards."""
+    try:
+        close(internal_error(error))
+    except Exception:
+        log.exception("a connection that failed could not be closed as others are")
+
+
+def internal_error(error: Exception) -> str:
+    """The reason to close after a defect; the text of the error may hold a client's bytes."""
+    return f"{INTERNAL}: {type(error).__name__}"

@@ -1,0 +1,168 @@
+"""Logins under way, and sessions that expire.
+
+Four times a second logins that take too long are closed, and connections whose session has expired.
+The connections of a user who is deleted close with the change of the catalog that does it, or when
+the file of the secret is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, Protocol
+
+from gateway.auth.mechanisms import Mechanisms
+from gateway.auth.scram import Credentials
+from gateway.config.models import Listener
+from gateway.config.security import Unauthenticated
+from gateway.connections.closing import TOO_LATE, guard
+from gateway.connections.connection import Connection
+from gateway.connections.waiting_clients import UnauthenticatedClient, UnauthenticatedClients
+from gateway.counts import Counts
+from gateway.identity import Identity
+
+SWEEP_SECONDS: Final = 0.25
+LOOK_SECONDS: Final = 0.5
+"""How often the files of users and keys are looked at."""
+
+REAUTHENTICATION_SECONDS: Final = 0.5
+"""How much longer than its session a connection stays while it re-authenticates."""
+
+SESSION_EXPIRED: Final = "session expired"
+
+NO_MECHANISM: Final = "(none)"
+"""In place of a mechanism that no listener has, or none: clients could choose any name."""
+
+
+class LoginClient(UnauthenticatedClient, Protocol):
+    """A client that logs in (``login_connection.LoginConnection``)."""
+
+    listener: str
+
+    def close(self, reason: str, *, quietly: bool = False) -> None: ...
+    def fail(self, error: Exception) -> None: ...
+
+
+class Logins:
+    """Logins and sessions of one worker. ``sasl`` is what listeners with SASL accept, by name.
+
+    ``revoke`` is called to close a connection, ``review`` when users may be gone, to ask
+    :meth:`why_not` of everyone.
+    """
+
+    def __init__(
+        self,
+        listeners: Sequence[Listener],
+        limits: Unauthenticated,
+        credentials: Callable[[], Credentials],
+        counts: Counts,
+        revoke: Callable[[Connection, str], None],
+        review: Callable[[], None],
+    ) -> None:
+        self.limits = limits
+        self.sasl: Mapping[str, Mechanisms] = {
+            listener.name: Mechanisms(listener.sasl, f"listeners[{index}].sasl", credentials)
+            for index, listener in enumerate(listeners)
+            if listener.sasl is not None
+        }
+        self._counts = counts
+        self._revoke = revoke
+        self._review = review
+        self.unauthenticated: Mapping[str, UnauthenticatedClients] = {
+            listener.name: UnauthenticatedClients(limits) for listener in listeners
+        }
+        self._logins: dict[LoginClient, float] = {}
+        self._ending: dict[Connection, float] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
+        self._looked = 0.0
+
+    def start(self) -> None:
+        """Read users and keys, and begin to sweep. Raises CredentialsError."""
+        for mechanisms in self.sasl.values():
+            mechanisms.load()
+        self._sweep()
+
+    async def stop(self) -> None:
+        """Stop the sweep and the mechanisms, and close the logins under way."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        self.close_logins("gateway stops")
+        for mechanisms in self.sasl.values():
+            await mechanisms.stop()
+
+    # -- logins ------------------------------------------------------------------------------------
+
+    def under_way(self, listener: str) -> int:
+        """The number of logins under way at a listener."""
+        return sum(login.listener == listener for login in self._logins)
+
+    def arrived(self, login: LoginClient) -> None:
+        """A client begins to log in; where there are too many, another one gives way."""
+        self._logins[login] = time.monotonic() + self.limits.max_seconds
+        self.unauthenticated[login.listener].enter(login)
+
+    def spoke(self, login: LoginClient) -> None:
+        """A login has sent something."""
+        self.unauthenticated[login.listener].spoke(login)
+
+    def left(self, login: LoginClient) -> None:
+        """A login has succeeded or failed, or its client is gone."""
+        if self._logins.pop(login, None) is not None:
+            self.unauthenticated[login.listener].leave(login)
+
+    def close_logins(self, reason: str) -> None:
+        """Close all logins under way; their clients come back, to another gateway."""
+        for login in list(self._logins):
+            guard(login, partial(login.close, reason, quietly=True))
+
+    def count(self, listener: str, mechanism: str, result: str) -> None:
+        """Count an authentication: ``accepted``, ``refused``, ``renewed`` or ``not renewed``."""
+        self._counts.add("authentications", (listener, mechanism or NO_MECHANISM, result), 1)
+
+    # -- sessions ----------------------------------------------------------------------------------
+
+    def identified(self, connection: Connection, identity: Identity) -> None:
+        """A connection has this identity from here on."""
+        if identity.expires is None:
+            self._ending.pop(connection, None)
+        else:
+            self._ending[connection] = identity.expires
+
+    def closed(self, connection: Connection) -> None:
+        """A connection is gone."""
+        self._ending.pop(connection, None)
+
+    def why_not(self, listener: str, identity: Identity) -> str | None:
+        """Why an identity's connections have to close, such as a deleted user; None: they stay."""
+        mechanisms = self.sasl.get(listener)
+        return None if mechanisms is None else mechanisms.why_gone(identity)
+
+    def expired(self, now: float) -> list[Connection]:
+        """The connections whose session has ended by ``now``, in seconds since the epoch."""
+        return [
+            connection
+            for connection, expires in self._ending.items()
+            if expires <= now and not _may_renew(connection, expires, now)
+        ]
+
+    def _sweep(self) -> None:
+        self._sweeper = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
+        now = time.monotonic()
+        for login, deadline in list(self._logins.items()):
+            if deadline > now:
+                break  # in the order they came
+            guard(login, partial(login.close, TOO_LATE))
+        for connection in self.expired(time.time()):
+            guard(connection, partial(self._revoke, connection, SESSION_EXPIRED))
+        if now - self._looked >= LOOK_SECONDS:
+            self._looked = now
+            if any([mechanisms.look_again() for mechanisms in self.sasl.values()]):
+                self._review()
+
+
+def _may_renew(connection: Connection, expires: float, now: float) -> bool:
+    reauth = connection.session.state.reauth
+    under_way = reauth is not None and not reauth.over
+    return under_way and now < expires + REAUTHENTICATION_SECONDS

@@ -1,0 +1,163 @@
+"""Clients that have not authenticated, or sent nothing, and which of them closes for others.
+
+Places for TLS handshakes and logins are few (``unauthenticated.max_connections``), and
+every client that connects takes one. So that no client locks the others out, one address has a
+share of them at most, and where there is none left the client that has been silent the longest
+gives way: clients that mean to log in do it at once. Where most have sent something it is the first
+of those, or a single byte of each would do for the crowd, and the client that has just come would
+be the only one to go.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv6Address, ip_address
+from time import monotonic
+from typing import Final, Protocol
+
+from gateway.config.security import Unauthenticated
+from gateway.connections.base import BaseConnection
+from gateway.connections.closing import guard
+from gateway.tls.handshake import FULL
+
+LONGER_ABOUT_IT: Final = f"{FULL}: others are waiting"
+
+SILENT_SECONDS: Final = 600.0
+"""Seconds a client may stay connected without a request (connections.max.idle.ms)."""
+
+SENT_NOTHING: Final = "client sent nothing"
+
+_NETWORK_BITS: Final = 64
+"""Of an IPv6 address: a client that has one has all of its network."""
+
+
+class UnauthenticatedClient(Protocol):
+    """A TLS handshake or a login under way; ``host`` is the client's IP address."""
+
+    @property
+    def host(self) -> str: ...
+
+    def give_way(self, reason: str) -> None:
+        """Close it; it leaves its place at once."""
+        ...
+
+
+class _Line:
+    """Clients in the order in which they came, apart by whether they have sent something."""
+
+    __slots__ = ("silent", "speaking")
+
+    def __init__(self) -> None:
+        self.silent: dict[UnauthenticatedClient, None] = {}
+        self.speaking: dict[UnauthenticatedClient, None] = {}
+
+    def __len__(self) -> int:
+        return len(self.silent) + len(self.speaking)
+
+    def first(self) -> UnauthenticatedClient | None:
+        most = self.silent if 2 * len(self.silent) >= len(self) else self.speaking
+        return next(iter(most), None)
+
+    def spoke(self, client: UnauthenticatedClient) -> None:
+        if client in self.silent:
+            del self.silent[client]
+            self.speaking[client] = None
+
+    def remove(self, client: UnauthenticatedClient) -> None:
+        self.silent.pop(client, None)
+        self.speaking.pop(client, None)
+
+
+class UnauthenticatedClients:
+    """TLS handshakes and logins under way at one listener of one worker."""
+
+    def __init__(self, limits: Unauthenticated) -> None:
+        self._most = limits.max_connections
+        self._share = max(1, int(limits.max_connections * limits.max_share_per_ip))
+        self._all = _Line()
+        self._by_address: dict[str, _Line] = {}
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def enter(self, client: UnauthenticatedClient) -> None:
+        """A client begins; where its address has its share, or all places are taken, another one
+        gives way."""
+        address = _address(client.host)
+        line = self._by_address.get(address)
+        if line is None:
+            line = self._by_address[address] = _Line()
+        full = line if len(line) >= self._share else self._all
+        gives_way = full.first() if full is line or len(self._all) >= self._most else None
+        for each in (line, self._all):
+            each.silent[client] = None
+        if gives_way is not None:
+            gives_way.give_way(LONGER_ABOUT_IT)
+
+    def spoke(self, client: UnauthenticatedClient) -> None:
+        """A client has sent something."""
+        self._all.spoke(client)
+        line = self._by_address.get(_address(client.host))
+        if line is not None:
+            line.spoke(client)
+
+    def leave(self, client: UnauthenticatedClient) -> None:
+        """A client has authenticated, or is gone; does nothing if it has left before."""
+        self._all.remove(client)
+        address = _address(client.host)
+        line = self._by_address.get(address)
+        if line is not None:
+            line.remove(client)
+            if not line:
+                del self._by_address[address]
+
+    def make_room(self) -> bool:
+        """Close the client that has been silent the longest; False: none is silent."""
+        client = next(iter(self._all.silent), None)
+        if client is not None:
+            client.give_way(LONGER_ABOUT_IT)
+        return client is not None
+
+
+def _address(host: str) -> str:
+    """The address that has one share: of IPv6 its network."""
+    if ":" not in host:
+        return host
+    address = ip_address(host)
+    assert isinstance(address, IPv6Address)
+    return str(IPv6Address(int(address) >> _NETWORK_BITS << _NETWORK_BITS))
+
+
+class SilentClients:
+    """Clients of one worker that are in and have sent nothing: health checks, port scans, forgotten
+    sockets. By listener, the longest silent first, and since when."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, dict[BaseConnection, float]] = {}
+
+    def add(self, connection: BaseConnection) -> None:
+        """A client is in."""
+        self._since.setdefault(connection.listener, {})[connection] = monotonic()
+
+    def remove(self, connection: BaseConnection) -> None:
+        """A client has sent something, or is gone."""
+        self._since.get(connection.listener, {}).pop(connection, None)
+
+    def sweep(self, now: float) -> None:
+        """Close clients that were silent for too long."""
+        for waiting in self._since.values():
+            for connection, since in list(waiting.items()):
+                if now - since < SILENT_SECONDS:
+                    break  # in the order they came
+                _close(connection)
+
+    def make_room(self, listener: str) -> bool:
+        """Close a listener's client that has been silent the longest; False: none is silent."""
+        connection = next(iter(self._since.get(listener, ())), None)
+        if connection is not None:
+            self.remove(connection)
+            _close(connection)
+        return connection is not None
+
+
+def _close(connection: BaseConnection) -> None:
+    guard(connection, lambda: connection.close(SENT_NOTHING, quietly=True))

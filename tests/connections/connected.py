@@ -1,0 +1,79 @@
+"""A connection between two fake transports, in a worker that is faked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, cast
+
+from gateway.connections.broker_side import BrokerSide, Lingering
+from gateway.connections.clients import Clients
+from gateway.connections.closing import Guarded
+from gateway.connections.connection import Connection, Hub, Waiting
+from gateway.exchanges.exchange import Refresh
+from gateway.session.session import Session
+from gateway.slices import Turns
+from tests.connections.fake_transport import FakeTransport
+from tests.session.pair import Pair
+
+
+class FakeServer:
+    """What a connection asks of the server; the broker takes everything."""
+
+    def __init__(self) -> None:
+        self.busy: set[Connection] = set()
+        self.reasons: list[str] = []
+        self.errors: list[Exception | None] = []
+        self.gone: list[Connection] = []
+        self.refreshed: list[Refresh] = []
+        self.broker = FakeTransport()
+        self.lingering = Lingering(most=1)
+        self.turns = Turns()
+        self.reauthentications: list[tuple[Connection, bool]] = []
+
+    def reauthenticated(self, connection: Connection) -> None:
+        transport = connection._transport
+        assert isinstance(transport, FakeTransport)
+        self.reauthentications.append((connection, bool(transport.written)))
+
+    def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
+        pass
+
+    def closed(self, connection: Connection) -> None:
+        self.gone.append(connection)
+
+    def note_close(
+        self,
+        connection: Connection,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
+    ) -> None:
+        self.reasons.append(reason)
+        self.errors.append(error)
+
+    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        return asyncio.get_running_loop().create_task(work)
+
+    async def connect_broker(self, connection: Connection) -> None:
+        BrokerSide(connection).connection_made(self.broker)
+
+    async def perform(self, session: Session, work: Waiting) -> bytes | None:
+        return await Clients.perform(cast(Clients, self), session, work)
+
+    async def _refresh(self, what: Refresh) -> None:
+        self.refreshed.append(what)
+
+
+def connected(pair: Pair) -> tuple[Connection, FakeServer, FakeTransport]:
+    server, client = FakeServer(), FakeTransport()
+    connection = Connection(cast(Hub, server), "test", None, pair.session)
+    connection.connection_made(client)
+    return connection, server, client
+
+
+async def settled() -> None:
+    """Every task that was spawned has run."""
+    while len(asyncio.all_tasks()) > 1:
+        await asyncio.sleep(0)

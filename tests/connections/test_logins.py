@@ -1,0 +1,247 @@
+"""Which clients may log in, and which may stay: limits, sessions that end, users who are gone."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from gateway.auth.exchange import CredentialsError
+from gateway.config.models import Listener
+from gateway.config.security import ListenerSasl, Secret, Unauthenticated
+from gateway.connections import logins
+from gateway.connections.closing import TOO_LATE
+from gateway.connections.connection import Connection
+from gateway.connections.login_connection import LoginConnection
+from gateway.connections.logins import REAUTHENTICATION_SECONDS, SESSION_EXPIRED, Logins
+from gateway.connections.waiting_clients import LONGER_ABOUT_IT
+from gateway.counts import Counts
+from gateway.identity import Identity
+from tests.waiting import eventually
+
+
+class Sasl:
+    """Logins for the listeners ``sasl`` (PLAIN: alice) and ``open``, and what it did."""
+
+    def __init__(self, directory: Path, **limits: Any) -> None:
+        self.file = directory / "alice"
+        self.file.write_text("wonderland")
+        users = {"alice": Secret(file=self.file)}
+        listeners = [
+            Listener(name="open", port=1),
+            Listener(
+                name="sasl",
+                port=2,
+                security_protocol="SASL_PLAINTEXT",
+                sasl=ListenerSasl(mechanisms=("PLAIN",), users=users),
+            ),
+        ]
+        self.revoked: list[tuple[Connection, str]] = []
+        self.reviews = 0
+        self.counts = Counts()
+        self.logins = Logins(
+            listeners, Unauthenticated(**limits), dict, self.counts, self._revoke, self._review
+        )
+
+    def _revoke(self, connection: Connection, reason: str) -> None:
+        self.revoked.append((connection, reason))
+        self.logins.closed(connection)
+
+    def _review(self) -> None:
+        self.reviews += 1
+
+
+class FakeLogin:
+    """A login under way."""
+
+    def __init__(self, sasl: Sasl, listener: str = "sasl") -> None:
+        self.listener = listener
+        self.host = "127.0.0.1"
+        self.reasons: list[str] = []
+        self._logins = sasl.logins
+
+    @property
+    def connection(self) -> LoginConnection:
+        return cast(LoginConnection, self)
+
+    def close(self, reason: str, *, quietly: bool = False) -> None:
+        self.reasons.append(reason)
+        self._logins.left(self.connection)
+
+    def give_way(self, reason: str) -> None:
+        self.close(reason)
+
+
+class FakeConnection:
+    """One that is open, perhaps with a re-authentication under way."""
+
+    def __init__(self, *, renewing: bool = False, over: bool = False) -> None:
+        reauth = SimpleNamespace(over=over) if renewing else None
+        self.session = SimpleNamespace(state=SimpleNamespace(reauth=reauth))
+
+
+def opened(sasl: Sasl, expires: float | None, **more: bool) -> Connection:
+    """A connection whose session ends then."""
+    made = cast(Connection, FakeConnection(**more))
+    sasl.logins.identified(made, Identity("User:alice", "PLAIN", expires, "alice"))
+    return made
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweep all the time."""
+    monkeypatch.setattr(logins, "SWEEP_SECONDS", 0.005)
+    monkeypatch.setattr(logins, "LOOK_SECONDS", 0.01)
+
+
+# -- logins -----------------------------------------------------------------------------------
+
+
+def test_logins_are_bounded_for_each_listener(tmp_path: Path) -> None:
+    """The one that is longest about it gives way."""
+    sasl = Sasl(tmp_path, max_connections=3, max_share_per_ip=1.0)
+    first, second, third, fourth = (FakeLogin(sasl) for _ in range(4))
+    for login in (first, second, third):
+        sasl.logins.arrived(login.connection)
+    sasl.logins.spoke(first.connection)
+    sasl.logins.arrived(FakeLogin(sasl, "open").connection)
+    assert sasl.logins.under_way("sasl") == 3
+    sasl.logins.arrived(fourth.connection)
+    assert [login.reasons for login in (first, second, third, fourth)] == [
+        [],
+        [LONGER_ABOUT_IT],
+        [],
+        [],
+    ]
+    assert sasl.logins.under_way("sasl") == 3
+    sasl.logins.left(first.connection)
+    sasl.logins.left(first.connection)
+    assert sasl.logins.under_way("sasl") == 2
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_login_takes_its_time_and_no_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, swept = 100.0, 0
+
+    def sweeping() -> float:
+        nonlocal swept
+        swept += 1
+        return NOW
+
+    async def sweep_twice() -> None:
+        wanted = swept + 2
+        await eventually(lambda: swept >= wanted, "two sweeps")
+
+    # The first is the logins' clock; the other one is looked at once in each sweep.
+    clock = SimpleNamespace(monotonic=lambda: now, time=sweeping)
+    monkeypatch.setattr(logins, "time", clock)
+    sasl = Sasl(tmp_path, max_seconds=2)
+    early, late = FakeLogin(sasl), FakeLogin(sasl)
+    sasl.logins.start()
+    sasl.logins.arrived(early.connection)
+    now = 101.0
+    sasl.logins.arrived(late.connection)
+    now = 101.9
+    await sweep_twice()
+    assert early.reasons == []
+    now = 102.0
+    await eventually(lambda: early.reasons, "the end of the first")
+    await sweep_twice()
+    assert late.reasons == []
+    now = 103.0
+    await eventually(lambda: late.reasons, "the end of the second")
+    await sasl.logins.stop()
+    assert early.reasons == late.reasons == [TOO_LATE]
+    assert sasl.logins.under_way("sasl") == 0
+
+
+async def test_logins_end_with_the_gateway(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    login = FakeLogin(sasl)
+    sasl.logins.start()
+    sasl.logins.arrived(login.connection)
+    await sasl.logins.stop()
+    assert login.reasons == ["gateway stops"]
+
+
+async def test_what_cannot_be_read_keeps_it_from_starting(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    sasl.file.unlink()
+    with pytest.raises(CredentialsError, match=r"^listeners\[1\]\.sasl\.users\.alice: "):
+        sasl.logins.start()
+
+
+def test_results_are_counted(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    sasl.logins.count("sasl", "PLAIN", "accepted")
+    sasl.logins.count("sasl", "PLAIN", "accepted")
+    sasl.logins.count("sasl", "", "refused")
+    assert sorted(sasl.counts.take()) == [
+        ("authentications", ("sasl", "(none)", "refused"), 1),
+        ("authentications", ("sasl", "PLAIN", "accepted"), 2),
+    ]
+
+
+# -- sessions ---------------------------------------------------------------------------------
+
+NOW = 1_000.0
+
+
+def test_sessions_that_have_expired(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    past = opened(sasl, NOW)
+    opened(sasl, NOW + 0.001)
+    opened(sasl, None)
+    assert sasl.logins.expired(NOW) == [past]
+    sasl.logins.closed(past)
+    assert sasl.logins.expired(NOW) == []
+
+
+def test_one_that_is_being_renewed_has_a_moment_more(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    renewing = opened(sasl, NOW, renewing=True)
+    failed = opened(sasl, NOW, renewing=True, over=True)
+    assert sasl.logins.expired(NOW) == [failed]
+    assert sasl.logins.expired(NOW + REAUTHENTICATION_SECONDS) == [renewing, failed]
+    assert REAUTHENTICATION_SECONDS + logins.SWEEP_SECONDS < 1.0  # of a promise of a second
+
+
+def test_one_that_was_renewed_has_a_new_end(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    renewed = opened(sasl, NOW)
+    sasl.logins.identified(renewed, Identity("User:alice", "PLAIN", NOW + 60))
+    assert sasl.logins.expired(NOW) == []
+    sasl.logins.identified(renewed, Identity("User:alice", "PLAIN"))
+    assert sasl.logins.expired(NOW + 100) == []
+
+
+@pytest.mark.usefixtures("quick")
+async def test_an_expired_session_is_closed(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    sasl.logins.start()
+    ending = opened(sasl, time.time() + 0.05)
+    await eventually(lambda: sasl.revoked, "the end")
+    await sasl.logins.stop()
+    assert sasl.revoked == [(ending, SESSION_EXPIRED)]
+
+
+ALICE = Identity("User:alice", "PLAIN", user="alice")
+
+
+@pytest.mark.usefixtures("quick")
+async def test_a_user_who_is_gone(tmp_path: Path) -> None:
+    sasl = Sasl(tmp_path)
+    sasl.logins.start()
+    assert sasl.logins.why_not("sasl", ALICE) is None
+    assert sasl.logins.why_not("sasl", Identity("User:bob", "PLAIN", user="bob")) is not None
+    assert sasl.logins.why_not("open", ALICE) is None  # where nobody was asked
+    sasl.file.unlink()
+    await eventually(lambda: sasl.reviews, "the review")
+    await sasl.logins.stop()
+    assert sasl.logins.why_not("sasl", ALICE) == "user is gone"
+    assert sasl.reviews == 1
