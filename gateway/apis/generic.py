@@ -26,14 +26,13 @@ from gateway.exchanges.exchange import (
 )
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import authorized_operations, item_lists, partial
-from gateway.rules.asked_topics import NO_ALIASES
-from gateway.rules.broker_addresses import endpoint_edits
 from gateway.rules.declaration import PLACEHOLDER
 from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.item_lists import Key
 from gateway.rules.partial import error_response
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.rules.restore import ResponseRenamer, endpoint_edits
+from gateway.rules.topic_entries import NO_ALIASES
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.pausing import eased, let_go

@@ -13,10 +13,8 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from gateway.apis import generic
-from gateway.apis.counting import count_errors, note_denials
-from gateway.changes.base.context import Answered
 from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, count_errors, note_denials
-from gateway.changes.base.batch import Answered
+from gateway.changes.base.context import Answered
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Answer, Exchange, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState

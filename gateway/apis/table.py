@@ -17,18 +17,14 @@ from gateway.apis import generic
 from gateway.apis.counting import PRODUCE
 from gateway.apis.records import fetch, produce, produce_rejections
 from gateway.error_codes import UNSUPPORTED_VERSION
-from gateway.exchanges.api import APIS, Api, declare
-from gateway.exchanges.exchange import Exchange, Plan
+from gateway.exchanges.exchange import APIS, Api, Exchange, Plan, declare
 from gateway.exchanges.state import ConnectionState
-from gateway.kafka_names import API_NAMES
 from gateway.rules.api_versions import unsupported_version
-from gateway.rules.nested import has_field, make
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header, response_header_version
-from protocol.schema import response_name
-from gateway.apis.records import fetch, produce
-from gateway.exchanges.exchange import APIS, Plan
+from protocol.messages import has_field, make
+from protocol.schema import API_NAMES, response_name
 
 __all__ = ["APIS", "PLANS", "any_plan", "plan_of", "prepare", "unsupported"]
 

@@ -36,7 +36,6 @@ from gateway.error_codes import UNSUPPORTED_SASL_MECHANISM
 from gateway.identity import Identity
 from protocol import messages
 from protocol.errors import ProtocolError
-from protocol.headers import frame
 
 MAX_ANSWER: Final = 64 * 1024
 """Bytes: no broker's response to a login is longer."""

@@ -29,7 +29,7 @@ from gateway.commands.output import shortened
 from gateway.config.errors import Problem
 from gateway.config.models import Config
 from gateway.names import LogicalName, is_reserved, parents
-from gateway.policies.told import MIN_ISR, is_hollow
+from gateway.policies.applied import MIN_ISR, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
 
 _SERVERS: Final = ("clusters", 0, "bootstrap_servers")

@@ -29,7 +29,7 @@ from gateway.commands.errors import CommandError, Outcome, print_error, rejectio
 from gateway.commands.namespaces import namespace_argument
 from gateway.commands.output import Output, Progress, confirmed, counted, table
 from gateway.names import DELIMITER
-from protocol.requests import Request
+from protocol.messages import Request
 
 _DEPRECATED: Final = (
     "warning: granting IDEMPOTENT_WRITE is deprecated (KIP-679): WRITE on any topic is enough for"

@@ -23,8 +23,7 @@ from gateway.commands.client import Answer, GatewayClient
 from gateway.commands.errors import Outcome
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER
-from protocol.requests import Request
-from protocol.messages import element_class, has_field, make
+from protocol.messages import Request
 
 SET: Final = 0
 DELETE: Final = 1

@@ -110,7 +110,7 @@ async def open_backend(
             finally:
                 await audit.stop()
                 _report_lost(audit)
-    except AuditError as error:
+    except SinkError as error:
         raise CommandError(str(error)) from None
     except (CatalogTopicError, KeyFileError, UnreadableCatalog) as error:
         raise CommandError(f"the catalog of cluster '{name}': {error}") from None

@@ -17,7 +17,7 @@ from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.models import Address
 from protocol import messages
 from protocol.errors import ProtocolError
-from protocol.requests import Request
+from protocol.messages import Request
 from protocol.schema import api_key_of
 
 DEFAULT_TIMEOUT: Final = 60.0

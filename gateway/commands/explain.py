@@ -70,7 +70,7 @@ async def _explain(config: Config, options: argparse.Namespace) -> Output:
         explained = await explain_name(options.name, view, found.cluster.index, found.admin)
         permitted = _permitted(config, view, options)
     namespace = explained.policies_of
-    policies = [] if namespace is None else rows(Policies(config.policies), namespace)
+    policies = [] if namespace is None else applied_rules(Policies(config.policies), namespace)
     warnings = _warnings(config, explained)
     content = {
         "name": options.name,
@@ -105,7 +105,7 @@ async def _explain(config: Config, options: argparse.Namespace) -> Output:
     return Output(content, "\n\n".join(parts))
 
 
-def _with_file(row: Row, file: Path) -> Row:
+def _with_file(row: AppliedRule, file: Path) -> AppliedRule:
     return row if row.source == BUILT_IN else replace(row, source=f"{row.source} in {file}")
 
 

@@ -19,10 +19,7 @@ from gateway.commands.namespaces import (
 from gateway.commands.output import counted, table
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, LogicalName
-from gateway.policies import told_text
-from gateway.policies.told import Row
 from gateway.policies.applied import AppliedRule, parse_rules
-from gateway.policies.schema import schema_text
 
 POLICIES: Final = "gateway.policies"
 HEADING: Final = ("policy", "limit", "mode", "source")
@@ -80,13 +77,13 @@ def _read(path: str, described: Described) -> Applied:
     if not value:  # an older gateway
         return Applied(path, None)
     try:
-        parsed = told_text.parse(value)
+        parsed = parse_rules(value)
     except ValueError:
         return Applied(path, None, why=f"{subject} the gateway tells so: {value}")
-    return Applied(path, parsed.rows, parsed.more)
+    return Applied(path, parsed.rules, parsed.more)
 
 
-def policy_table(rows: Iterable[Row]) -> str:
+def policy_table(rows: Iterable[AppliedRule]) -> str:
     """A line for each rule, below a heading. The producer guarantee has no mode."""
     return table([HEADING, *((one.rule, one.limit, one.mode or "", one.source) for one in rows)])
 
@@ -98,6 +95,6 @@ def applied_text(applied: Applied) -> str:
     return policy_table(applied.rows) + more
 
 
-def policies_json(rows: Iterable[Row] | None) -> list[dict[str, object]] | None:
+def policies_json(rows: Iterable[AppliedRule] | None) -> list[dict[str, object]] | None:
     """Policies for programs."""
     return None if rows is None else [asdict(one) for one in rows]

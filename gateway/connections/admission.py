@@ -7,14 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
-from gateway.auth.mechanisms import Mechanisms
-from gateway.auth.passwords import Credentials
-from gateway.config.models import Listener
-from gateway.config.security import Unauthenticated
-from gateway.connections.guarding import guard
-from gateway.connections.places import Places
-from gateway.counts import Row
-from gateway.identity import Identity
 from gateway.apis.table import APIS
 from gateway.auth.login import Login
 from gateway.auth.pass_through import PassThrough, PassThroughLogin, principal_claim

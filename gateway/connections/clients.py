@@ -10,7 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
-from gateway.acls.search import needed_acls
+from gateway.acls.authorizer import needed_acls
 from gateway.catalog.committed import ACTOR, Actor
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.cluster import Cluster

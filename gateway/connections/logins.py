@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from gateway.auth.mechanisms import Mechanisms
-from gateway.auth.scram import Credentials
+from gateway.auth.passwords import Credentials
 from gateway.config.models import Listener
 from gateway.config.security import Unauthenticated
 from gateway.connections.closing import TOO_LATE, guard

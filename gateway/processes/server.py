@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from gateway import version
-from gateway.acls.authorizer import load_authorizer, needed_acls
 from gateway.acls.authorizer import load_authorizer
 from gateway.apis.table import prepare
 from gateway.audit.setup import open_audit

@@ -42,12 +42,9 @@ from gateway.processes.worker_channel import (
     WorkerReport,
     receive_config,
 )
-from gateway.processes.worker_orders import OrderTaker
-from gateway.sinks.topic_partitions import TopicUnusable
-from gateway.tls.contexts import TlsError
 from gateway.processes.worker_policies import OrderTaker
 from gateway.sinks.record_writer import SinkError
-from gateway.tls.files import TlsError
+from gateway.tls.contexts import TlsError
 from gateway.tls.principal_mapping import InvalidRules
 from gateway.traffic.log import TrafficLog, open_traffic_log
 

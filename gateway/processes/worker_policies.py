@@ -14,7 +14,6 @@ from typing import Final, Protocol
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.config.policies import PolicySettings
 from gateway.counts import Row
-from gateway.kafka_names import error_name
 from gateway.policies.instance import PolicyError
 from gateway.policies.judge import Judge
 from gateway.policies.runner import Generation, PolicyRunner, with_class
@@ -26,6 +25,7 @@ from gateway.processes.worker_channel import (
     Prepared,
     decode_message,
 )
+from protocol.schema import error_name
 
 log = logging.getLogger(__name__)
 

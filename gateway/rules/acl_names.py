@@ -12,11 +12,15 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, NamedTuple
 
-from gateway.acl_model import NAMESPACED, WILDCARD, PatternType, ResourcePattern, ResourceType
-from gateway.acl_model import WILDCARD, AclEntry, PatternType, ResourcePattern, ResourceType
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.patterns import NAMESPACED
-from gateway.acls.search import means_entry, means_pattern
+from gateway.acl_model import (
+    NAMESPACED,
+    WILDCARD,
+    AclEntry,
+    PatternType,
+    ResourcePattern,
+    ResourceType,
+)
+from gateway.acls.authorizer import AclFilter, means_entry, means_pattern
 from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied

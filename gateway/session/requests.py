@@ -322,7 +322,7 @@ class Requests:
     def _answer_undecided(self, buf: bytes, position: int, end: int, arrived: float) -> None:
         # The plan of an exchange that is answered here is never looked at again.
         exchange = Exchange(any_plan(), 0, arrived, end - position)
-        payload = unsupported.answer(self.state, exchange, buf, position + 4, end)
+        payload = unsupported(self.state, exchange, buf, position + 4, end)
         if payload:
             self._in_flight.answer(exchange, payload)
         else:

@@ -19,9 +19,8 @@ from gateway.catalog import own_topic
 from gateway.catalog.kafka_connections import Address, Connections, produce_request
 from gateway.catalog.own_topic import NotInTime, TopicError
 from gateway.catalog.partition import LogError
-from protocol.schema import error_name
-from gateway.kafka_names import error_name
 from gateway.sinks.record_writer import SinkError
+from protocol.schema import error_name
 
 BATCH_BYTES: Final = 512 * 1024
 """Of one batch, half of what brokers take by default; a larger event goes alone."""

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from gateway.counts import OTHER
 from gateway.flows import NO_TOPIC, Denial, Flow, FlowSums, PolicyEvent
-from gateway.kafka_names import api_name, error_name
 from gateway.traffic.record import SCHEMA_VERSION, Kind, Origin, Record, Window
+from protocol.schema import api_name, error_name
 
 MAX_KEYS = 10_000
 """Distinct sums of a window before clients are folded; twice as many before topics are."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from gateway.apis.records.fetch import outside_a_session, without_session
-from gateway.rules.nested import make
-from gateway.apis.records.fetch_sessions import outside_a_session, without_session
 from protocol import messages
 from protocol.messages import make
 

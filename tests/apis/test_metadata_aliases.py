@@ -7,8 +7,8 @@ import pytest
 from gateway.apis.topics.metadata_messages import FORBIDS_AUTO_CREATION
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.names import LogicalName
-from gateway.rules.nested import element_class, make
 from protocol import messages
+from protocol.messages import element_class, make
 from tests.session.pair import Pair
 
 FLAT, LATER = "team-a..orders", 2**50

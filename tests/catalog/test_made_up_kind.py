@@ -168,7 +168,7 @@ def test_what_is_secret_stays_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         export_text(snapshot),
         differences_text(found),
         str(differences_json(found)),
-        str(*told(change)),
+        str(*changes_of(change)),
     ]
     assert "abcd" in path.read_text()
     assert not any("abcd" in text for text in everything)

@@ -19,9 +19,6 @@ from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_requests import create_acls, delete_acls, describe_acls
-from gateway.rules.nested import element_class, make
-from gateway.changes.acls.create_acls import create_acls
-from gateway.changes.acls.delete_acls import delete_acls, describe_acls
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
 from protocol import messages

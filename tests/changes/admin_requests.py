@@ -14,9 +14,8 @@ from gateway.changes.topics.create_topics import create_topics
 from gateway.changes.topics.delete_topics import delete_topics
 from gateway.views.view import View
 from protocol import messages
-from tests.changes.fakes import FakeGateway, World, allowed
 from protocol.messages import element_class, has_field, make
-from tests.changes.fakes import FakeGateway, allowed
+from tests.changes.fakes import FakeGateway, World, allowed
 
 
 @dataclass(frozen=True)

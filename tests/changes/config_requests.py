@@ -10,9 +10,8 @@ from gateway.changes.configs.describe_configs import describe_configs
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
-from tests.changes.fakes import FakeGateway, World, allowed
 from protocol.messages import element_class, make
-from tests.changes.fakes import FakeGateway, allowed
+from tests.changes.fakes import FakeGateway, World, allowed
 
 TOPIC = 2
 SET, DELETE, APPEND, SUBTRACT = range(4)

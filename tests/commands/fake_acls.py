@@ -16,9 +16,6 @@ from gateway.acl_model import (
     ResourceType,
 )
 from gateway.acls.authorizer import AclFilter, means_entry, means_pattern
-from gateway.rules.nested import element_class, make
-from gateway.acls.authorizer import AclFilter
-from gateway.acls.search import means_entry, means_pattern
 from protocol.messages import element_class, make
 from tests.changes.acl_requests import acl, text_of
 from tests.commands.fake_gateway import FakeGateway

@@ -19,7 +19,6 @@ from gateway.commands.answers import (
 )
 from gateway.commands.client import Answer
 from gateway.commands.errors import Outcome
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.messages import element_class, make
 from protocol.schema import message_versions

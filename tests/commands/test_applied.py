@@ -9,15 +9,16 @@ import pytest
 
 from gateway.commands.admin import Admin
 from gateway.commands.namespaces import ROOT, Name
-from gateway.commands.policies import Applied, applied_text, of_namespace, of_topic, policies_json
-from gateway.policies.told import Row
+from gateway.commands.policies import (
+    Applied,
+    applied_text,
+    of_namespace,
+    of_topic,
+    policies_json,
+)
+from gateway.policies.applied import AppliedRule
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import admin_at, topics
-from gateway.commands.policies import Applied, as_json, lines, of_namespace, of_topic
-from gateway.config.models import Address
-from gateway.policies.applied import AppliedRule
-from tests.commands.fake_gateway import HOST, FakeGateway
-from tests.commands.running import topics
 
 VALIDATE = ("--create", "--validate-only")
 

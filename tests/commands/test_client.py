@@ -13,9 +13,7 @@ from gateway.commands.admin import Admin
 from gateway.commands.client import GatewayClient
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.models import Address
-from gateway.rules.nested import element_class, has_field
-from protocol.requests import Request
-from protocol.messages import element_class, has_field, make
+from protocol.messages import Request, element_class, has_field
 from tests.commands.fake_gateway import HOST, FakeGateway, drop_after, drop_before
 
 

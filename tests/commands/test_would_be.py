@@ -7,8 +7,6 @@ import pytest
 from gateway.commands.answers import Config, Created
 from gateway.commands.policies import Applied
 from gateway.commands.topics.create import validated
-from gateway.policies.told import Row
-from gateway.commands.topics import create
 from gateway.policies.applied import AppliedRule
 
 ROW = AppliedRule("max_topics", "5", "warn", "policies.namespaces.org")

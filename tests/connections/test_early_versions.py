@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.connections.early_versions import EarlyVersions
 from gateway.connections.admission import EarlyVersions
-from gateway.rules.nested import element_class, make
 from protocol import messages
 from protocol.messages import element_class, make
 

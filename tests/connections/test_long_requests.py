@@ -9,8 +9,6 @@ import pytest
 
 from gateway import slices
 from gateway.slices import Collector
-from tests.connections.test_connection import connected, settled
-from gateway.collecting import Collector
 from tests.connections.connected import connected, settled
 from tests.session.long_requests import longest_request, values
 from tests.session.pair import Pair, frames, raw_frame, request_frame, response_frame, topic_id

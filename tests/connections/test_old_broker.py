@@ -14,10 +14,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.connections.broker_side import BrokerSide
-from gateway.connections.connection import Connection
-from gateway.connections.hub import Hub
 from gateway.connections.connection import Connection, Hub
-from gateway.rules.nested import make
 from protocol import messages
 from protocol.headers import response_body_pos
 from protocol.messages import make

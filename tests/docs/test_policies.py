@@ -188,7 +188,7 @@ def test_messages_of_limits(rule: str) -> None:
 
 
 def test_numbers_that_the_page_names() -> None:
-    assert f"it lists up to {MAX_TOLD} violated" in PAGE
+    assert f"it lists up to {MAX_NAMED} violated" in PAGE
     assert f"(at most {MAX_LOGGED} lines a second and worker)" in PAGE
     assert f"`{GROUP}`" in PAGE
 

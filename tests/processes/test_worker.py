@@ -36,9 +36,8 @@ from gateway.processes.worker_channel import (
     WorkerReport,
     decode_message,
 )
-from gateway.tls.contexts import TlsError
 from gateway.sinks.record_writer import SinkError
-from gateway.tls.files import TlsError
+from gateway.tls.contexts import TlsError
 from gateway.tls.principal_mapping import InvalidRules
 from gateway.traffic.log import TrafficLog
 from gateway.traffic.record import Origin

@@ -10,7 +10,6 @@ from gateway.audit.audit import Audit
 from gateway.exchanges import worker_state
 from protocol import messages
 from protocol.messages import element_class, make
-from tests.audit.test_hub import MemorySink
 from tests.audit.test_audit import MemorySink
 from tests.session import fetching
 from tests.session.allowing import Allowing

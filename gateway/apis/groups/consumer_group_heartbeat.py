@@ -13,19 +13,14 @@ from gateway.apis import generic
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, note_denials
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.decision import Denied
-from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Outcome, Refresh
-from gateway.exchanges.kept import Kept
-from gateway.exchanges.exchange import Api, Exchange, Kept, Outcome, Refresh, declare
+from gateway.exchanges.exchange import Api, Exchange, Kept, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial
 from gateway.rules.declaration import READ, Do, Needs
 from gateway.rules.rename import Refusals
 from gateway.views.access import DESCRIBE
-from gateway.views.denials import ACL_RULE
 from gateway.views.authorized_access import ACL_RULE
-from protocol.entities import Kind
 from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span

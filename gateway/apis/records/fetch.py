@@ -17,25 +17,34 @@ from typing import Any, Final
 from gateway.apis import generic
 from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, count_errors, note_denials
 from gateway.decision import Denied
-from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, FETCH_SESSION_ID_NOT_FOUND, FETCH_SESSION_TOPIC_ID_ERROR, INVALID_FETCH_SESSION_EPOCH, UNKNOWN_TOPIC_OR_PARTITION
-from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
-from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION
-from gateway.exchanges.exchange import Answer, Api, Exchange, Forward, Kept, Outcome, Unanswerable, declare
+from gateway.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    FETCH_SESSION_ID_NOT_FOUND,
+    FETCH_SESSION_TOPIC_ID_ERROR,
+    INVALID_FETCH_SESSION_EPOCH,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from gateway.exchanges.exchange import (
+    Answer,
+    Api,
+    Exchange,
+    Forward,
+    Kept,
+    Outcome,
+    Unanswerable,
+)
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape
-from gateway.rules.error_response import error_response
-from gateway.rules.nested import changed, make
 from gateway.rules.partial import error_response
 from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
 from gateway.views.access import READ
 from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
-from protocol.messages import make
+from protocol.messages import changed, make
 from protocol.pausing import FEW, paced
 from protocol.splice import Edit, splice
 from protocol.walkers import Span

@@ -18,14 +18,13 @@ from gateway.acl_model import Operation, ResourceType
 from gateway.apis import generic
 from gateway.apis.counting import ERROR_CODE, note_denials
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.exchange import Api, Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do, Needs
-from gateway.rules.nested import has_field
 from gateway.rules.rename import Refusals
 from gateway.views.access import WRITE
 from protocol import messages
+from protocol.messages import has_field
 from protocol.splice import Edit
 
 log = logging.getLogger(__name__)

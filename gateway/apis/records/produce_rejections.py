@@ -23,7 +23,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import UPGRADE_ACKS
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.views.access import WRITE
-from gateway.views.denials import ACL_RULE
+from gateway.views.authorized_access import ACL_RULE
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.pausing import eased

@@ -19,7 +19,6 @@ from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION
 from gateway.exchanges.exchange import Exchange, Unanswerable
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow, weak_key
-from gateway.kafka_names import error_name
 from gateway.policies.tree import (
     BUILT_IN,
     DEFAULT_NAMESPACE,
@@ -31,6 +30,7 @@ from gateway.policies.tree import (
 from gateway.views.view import View
 from protocol.errors import TruncatedError
 from protocol.records import BATCH_HEADER_SIZE, batch_facts, is_older_format
+from protocol.schema import error_name
 from protocol.splice import Edit
 
 ACKS_ALL: Final = -1

@@ -25,15 +25,10 @@ from gateway.apis.topics.namespace_listing import names_of, worth_a_refresh
 from gateway.catalog.committed import Actor
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Outcome, Refresh
-from gateway.exchanges.kept import Kept
+from gateway.exchanges.exchange import Api, Exchange, Kept, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.names import LogicalName, may_be_captured
 from gateway.rules.access import check_creation
-from gateway.rules.broker_addresses import hidden_nodes
-from gateway.exchanges.exchange import Api, Exchange, Outcome, Refresh, declare
-from gateway.rules import partial
 from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
 from gateway.rules.rename import Refusals, RequestRenamer
 from gateway.rules.restore import hidden_nodes

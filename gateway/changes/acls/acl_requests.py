@@ -18,7 +18,6 @@ from gateway.changes.acls.acl_rights import AclRights, admit_to_acls, commit
 from gateway.changes.base.context import Answered, Batch, Context
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION
-from gateway.rules.acl_filters import Meant
 from gateway.rules.acl_messages import (
     binding_of,
     creation_response,
@@ -27,6 +26,7 @@ from gateway.rules.acl_messages import (
     description_response,
     filter_of,
 )
+from gateway.rules.acl_names import ResolvedFilter
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
@@ -105,7 +105,7 @@ async def describe_acls(context: Context, access: Access, version: int, body: by
     return Answered(await asyncio.to_thread(description_response, version, shown))
 
 
-async def _shown(access: Access, rights: AclRights, wanted: Meant) -> list[AclBinding]:
+async def _shown(access: Access, rights: AclRights, wanted: ResolvedFilter) -> list[AclBinding]:
     """The ACLs, once each, with their patterns in the client's spelling."""
     # All at once, before anyone changes them.
     found = dict.fromkeys(binding for one in wanted.filters for binding in access.acls(one))
@@ -243,7 +243,7 @@ def _deletion(
     still_open = MAX_OPEN_FILTERS
     for number, one in enumerate(filters):
         wanted = filter_of(view, one)
-        if isinstance(wanted, Meant) and wanted.scans:
+        if isinstance(wanted, ResolvedFilter) and wanted.scans:
             still_open -= 1
         if still_open < 0:
             wanted = _TOO_MANY_FILTERS
@@ -255,7 +255,7 @@ def _deletion(
             # Of a filter that names nothing, less is deleted where rights are missing.
             denials = [rights.why_not(pattern, name) for pattern in wanted.patterns()]
             result = denials[0] if denials and all(denials) else None
-        if result is None and isinstance(wanted, Meant):
+        if result is None and isinstance(wanted, ResolvedFilter):
             result = _delete(rights, snapshot, wanted, gone)
         _answer(batch, number, result, name)
     changes: list[Change] = []
@@ -267,7 +267,7 @@ def _deletion(
 
 
 def _delete(
-    rights: AclRights, snapshot: Snapshot, wanted: Meant, gone: Entries
+    rights: AclRights, snapshot: Snapshot, wanted: ResolvedFilter, gone: Entries
 ) -> list[AclBinding] | Denied:
     """The ACLs of one filter, as the client reads them; they are added to ``gone``."""
     found: dict[ResourcePattern, frozenset[AclEntry]] = {}

@@ -21,11 +21,8 @@ from gateway.acl_model import (
     namespace_of,
 )
 from gateway.acls.authorizer import AclFilter
-from gateway.acls.patterns import namespace_of
 from gateway.catalog.source import Decide
 from gateway.changes.base.context import Batch
-from gateway.changes.base.batch import Answered, renewed
-from gateway.changes.base.context import Context
 from gateway.changes.base.refused import unavailable
 from gateway.decision import Denied
 from gateway.error_codes import SECURITY_DISABLED

@@ -26,7 +26,6 @@ from gateway.changes.base.topic_policies import (
 from gateway.decision import Denied
 from gateway.identity import ANONYMOUS
 from gateway.names import DELIMITER, parents
-from gateway.names import parents
 from gateway.policies.declared import Alteration
 from gateway.policies.interface import RequestMetadata
 from gateway.views.access import DESCRIBE, Access

@@ -17,11 +17,11 @@ from gateway.changes.base.usage import Trees, Usage
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.policies.judge import NO_JUDGE, Judge
-from gateway.rules.nested import element_class, make
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
+from protocol.messages import element_class, make
 from protocol.pausing import paced
 
 Key = TypeVar("Key", bound=Hashable)

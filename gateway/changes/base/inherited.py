@@ -26,7 +26,7 @@ from gateway.changes.base.resources import (
 from gateway.changes.base.virtual_configs import is_virtual, refuse_on_namespace
 from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
 from gateway.names import LogicalName, parents
-from gateway.rules.nested import changed
+from protocol.messages import changed
 from protocol.pausing import eased
 
 Ground = tuple[TopicEntry | None, LogicalName, tuple[Namespace | None, ...]]

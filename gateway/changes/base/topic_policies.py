@@ -29,7 +29,7 @@ from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.judge import POLICIES
-from protocol.requests import Request
+from protocol.messages import Request
 
 MAX_NEW: Final = 10_000
 """Partitions that one request makes at most, in Kafka, too (ReplicationControlManager)."""

@@ -17,7 +17,7 @@ from typing import Final
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.names import DELIMITER, is_reserved, parents
-from gateway.policies.limits import Usage as AnyUsage
+from gateway.policies.judge import Usage as AnyUsage
 from gateway.topic_ids import TopicIndex
 
 LISTING_HOLDS: Final = 30_000

@@ -44,14 +44,10 @@ from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
 from gateway.policies.applied import anything_set, applied_rules, rules_text
-from gateway.rules.nested import element_class, make
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
-from protocol.pausing import FEW, paced
-from gateway.policies import told_text
-from gateway.policies.told import anything_set, rows
 from protocol.messages import element_class, make
-from protocol.pausing import paced
+from protocol.pausing import FEW, paced
 
 _INT_TYPE: Final = 3
 _BOOLEAN_TYPE: Final = 1

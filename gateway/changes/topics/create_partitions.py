@@ -36,7 +36,6 @@ from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
 from gateway.names import LogicalName
-from gateway.rules.asked_topics import twice
 from gateway.rules.topic_entries import second_spelling
 from gateway.views.access import ALTER, Access
 from protocol import messages

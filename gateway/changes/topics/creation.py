@@ -27,7 +27,7 @@ from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.changes.topics.create_plan import Planned, counting
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, POLICY_VIOLATION
-from gateway.policies.limits import nearly_over, over
+from gateway.policies.judge import nearly_over, over
 from gateway.policies.violation import Violation, enforced
 from gateway.rules.error_text import TextFacts, restored
 from gateway.views.access import DESCRIBE, Access

@@ -26,7 +26,7 @@ from gateway.commands.namespaces import (
 )
 from gateway.commands.output import Output, Progress, counted, table
 from gateway.names import InvalidName, check_namespace, flat_prefix
-from protocol.requests import Request
+from protocol.messages import Request
 
 
 async def adopt_group(admin: Admin, options: argparse.Namespace) -> Output:

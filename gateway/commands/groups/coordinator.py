@@ -13,9 +13,7 @@ from typing import Any, Final, NamedTuple
 from gateway.commands.client import RETRIABLE, GatewayClient
 from gateway.commands.errors import CommandError
 from gateway.config.models import Address
-from gateway.kafka_names import error_name
-from protocol.requests import Request
-from protocol.messages import element_class, make
+from protocol.messages import Request
 from protocol.schema import error_name
 
 _GROUP_KEY: Final = 0
