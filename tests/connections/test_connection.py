@@ -322,7 +322,7 @@ async def test_what_came_before_a_refusal_that_closes_is_sent() -> None:
     connection.data_received(fine + refused)
     assert server.broker.written == first
     (reason,) = server.reasons
-    assert reason.startswith("no answer fits: Produce with acks=0 was refused: ")
+    assert reason.startswith("no answer fits: Produce with acks=0 was rejected: ")
     assert (client.closed, server.broker.closed) == (True, False)
     answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}))
     broker.data_received(answer)
