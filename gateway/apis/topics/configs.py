@@ -73,7 +73,7 @@ def request(
         for kind, _, _, value in eased(_as_topics(spans))
     ):
         refused = name_refusals(state, _as_topics(spans))
-        refused = {name: why.told() for name, why in refused.items()}
+        refused = {name: why.for_description() for name, why in refused.items()}
         done_by = _config_change(state, plan.name)
         return change(state, exchange, done_by, body, refused)
     denied, aliases = _resource_refusals(state, spans, NO_NAME[plan.name])
@@ -124,7 +124,7 @@ def _resource_refusals(
             why = check_resource(resource_type, value.decode(errors="replace"))
             found = why or (state.view.resolve(value) if value else no_name)
             if isinstance(found, Denied):
-                denied[resource_type, value] = found.told()
+                denied[resource_type, value] = found.for_description()
                 continue
             spelled = first.setdefault(found.flat, value)
             if spelled != value:
