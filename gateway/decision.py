@@ -43,7 +43,7 @@ class Denied:
     A denial by ACLs also has, for the audit log, the ``operation``, the ``resource`` (type and
     logical name), and ``because`` of which ACL, or for want of one, it was denied.
     ``illegal``: no topic can ever have this name here; most APIs treat it as any other unknown
-    name, and some as :meth:`told` does.
+    name, and some as :meth:`for_description` does.
     """
 
     code: int
@@ -54,7 +54,7 @@ class Denied:
     because: str = ""
     illegal: bool = False
 
-    def told(self) -> Denied:
+    def for_description(self) -> Denied:
         """The denial for APIs that describe or configure topics: INVALID_TOPIC_EXCEPTION for an
         illegal name (KRaftMetadataCache, ConfigHelper), which clients do not retry."""
         return replace(self, code=INVALID_TOPIC_EXCEPTION) if self.illegal else self

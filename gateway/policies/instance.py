@@ -194,8 +194,12 @@ class PolicyInstance:
     def _too_slow(self, slow: TooSlow) -> Violation:
         milliseconds = self._placed.block.timeout_ms
         if self._failures.add(self._class_name, TIMEOUT if slow.begun else BUSY):
-            text = "does not answer" if slow.begun else "is busy, and not asked"
-            log.error("policy %s, %s within %d ms", self._shown, text, milliseconds)
+            if slow.begun:
+                log.error("policy %s, does not answer within %d ms", self._shown, milliseconds)
+            else:
+                log.error(
+                    "policy %s, is busy, and not asked within %d ms", self._shown, milliseconds
+                )
         return self._violation(
             f"The policy of this topic did not answer within {milliseconds} ms {self._set_where}."
         )

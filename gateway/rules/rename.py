@@ -138,7 +138,7 @@ class RequestRenamer:
             return
         found = self._access.topic(self._on_topic, value)
         if isinstance(found, Denied):
-            why = found.told() if self._needs.tells_illegal else found
+            why = found.for_description() if self._needs.tells_illegal else found
             self._refused().topics[value] = why
             return
         flat = found.flat

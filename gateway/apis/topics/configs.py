@@ -120,7 +120,7 @@ def _resource_refusals(
             why = check_resource(resource_type, value.decode(errors="replace"))
             found = why or (state.view.resolve(value) if value else no_name)
             if isinstance(found, Denied):
-                denied[resource_type, value] = found.told()
+                denied[resource_type, value] = found.for_description()
                 continue
             spelled = first.setdefault(found.flat, value)
             if spelled != value:

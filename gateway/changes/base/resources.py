@@ -77,7 +77,7 @@ def resource_named(view: View, resource_type: int, name: str) -> Resource:
         return NamespaceResource(name, path)
     found = view.resolve(name.encode())
     if isinstance(found, Denied):
-        return found.told()
+        return found.for_description()
     return TopicResource(name, found.flat.decode())
 
 
