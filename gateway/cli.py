@@ -57,7 +57,7 @@ exit status:
    1  rejected, or failed on the way; check: the configuration would not work on this machine;
       serve: a worker did not end cleanly
    2  the command line cannot be understood
-  69  no gateway, or no cluster, answers
+  69  no gateway, or no cluster, responds
   78  the configuration is not valid, or an address in it cannot be bound
  130  interrupted (Ctrl-C)
 """

@@ -27,10 +27,10 @@ exit status:
    2  the command line cannot be understood
 """
 CLIENT_STATUS: Final = f"""{_EXIT_STATUS}\
-  69  no gateway answers at that address, or not in time
+  69  no gateway responds at that address, or not in time
 """
 OPERATOR_STATUS: Final = f"""{_EXIT_STATUS}\
-  69  the cluster, or its catalog, does not answer
+  69  the cluster, or its catalog, does not respond
   78  the configuration, or the file to import, is not valid
 """
 

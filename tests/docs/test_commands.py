@@ -25,7 +25,7 @@ RUN_BY = {
     "kafka-gateway serve --config config/quickstart.yaml": (
         # The command with a file of the same keys and free ports, and this very file loaded.
         "tests/devkit/test_gateway_process.py::test_it_serves_and_stops_clean",
-        "tests/config_file/test_loading.py::test_the_quickstart_has_the_three_kinds_of_listeners",
+        "tests/config_file/test_examples.py::test_the_quickstart_has_the_three_kinds_of_listeners",
     ),
     "kafka-gateway policies schema": (
         "tests/commands/test_policies.py::test_the_schema_is_printed",

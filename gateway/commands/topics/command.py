@@ -80,7 +80,7 @@ COMMAND: Final = Command(
     ),
     (
         Action("create", "make a namespace with every tier above it, or a topic", create, _CREATE),
-        Action("list", "the default topics, or what is in --namespace", list_names, _LIST),
+        Action("list", "topics without a namespace, or all in --namespace", list_names, _LIST),
         Action("describe", "topics and their partitions, or a namespace", describe, _DESCRIBE),
         Action("delete", "a topic, or a namespace with all topics in it", delete, _DELETE),
         Action("move", "a topic, or all of a namespace, to another namespace", move, _MOVE),
