@@ -189,6 +189,26 @@ def by_topic(api: str, version: int, body: bytes) -> tuple[Any, list[str]]:
     return messages.changed(response, {"responses": ()}), sorted(map(repr, response.responses))
 
 
+def compare(
+    plan: Plan, world: dict[str, Any], body: bytes, codes: list[int], cuts: list[float]
+) -> None:
+    """Handle a request and its response both ways, and compare all that can be seen."""
+    expected = general(pair_of(world), plan, body, codes)
+    found = unrolled(pair_of(world), plan, body, codes, cuts)
+
+    assert found.sent == expected.sent
+    assert found.denials() == expected.denials()
+    assert found.answer is not None and expected.answer is not None
+    if plan.name == "Fetch" and found.denials():
+        assert by_topic(plan.name, plan.version, found.answer) == by_topic(
+            plan.name, plan.version, expected.answer
+        )
+    else:
+        assert found.answer == expected.answer
+        assert found.lead == expected.lead
+    assert found.counts() == expected.counts()
+
+
 @pytest.mark.parametrize(("api", "version"), CASES, ids=lambda part: str(part))
 @settings(QUICK, max_examples=40)
 @given(data=st.data(), world=worlds())
@@ -203,18 +223,19 @@ def test_as_the_general_handler(
     cuts = data.draw(st.lists(st.floats(0, 1), max_size=3))
     body = request(api, version, topics)
 
-    expected = general(pair_of(world), plan, body, codes)
-    found = unrolled(pair_of(world), plan, body, codes, cuts)
+    compare(plan, world, body, codes, cuts)
 
-    assert found.sent == expected.sent
-    assert found.denials() == expected.denials()
-    assert found.answer is not None and expected.answer is not None
-    if api == "Fetch" and found.denials():
-        assert by_topic(api, version, found.answer) == by_topic(api, version, expected.answer)
-    else:
-        assert found.answer == expected.answer
-        assert found.lead == expected.lead
-    assert found.counts() == expected.counts()
+
+@pytest.mark.parametrize("version", [13, 14, 15])
+@pytest.mark.parametrize("cuts", [[], [0.5]])
+def test_a_moved_topic_by_id(version: int, cuts: list[float]) -> None:
+    """The id is restored in a response that is here as a whole, and in one that is not."""
+    plan = plan_of(1, version)
+    assert plan is not None
+    moved = TopicEntry("team-a..moved", NEW, UUID(int=VIRTUAL).bytes, ())
+    world = {"home": "", "spelling": "colon", "entries": (moved,), "allowed": None}
+    topics = {"1": 2, str(VIRTUAL): 2, "4": 1}
+    compare(plan, world, request("Fetch", version, topics), [0, 6], cuts)
 
 
 def test_the_cases_are_of_every_kind() -> None:
