@@ -176,10 +176,10 @@ async def _reserve(creation: Creation, listed: int) -> None:
 
     The cluster was ``listed`` then (milliseconds since the epoch). What is rejected is answered.
     """
-    judge = creation.context.judge
+    policies = creation.context.judge
     for spelled, each in list(creation.left.items()):
         counted = each.entry is not None and each.reserve and each.entry.counted
-        if not counted and judge.counts(each.name.namespace):
+        if not counted and policies.counts(each.name.namespace):
             creation.answer(spelled, _RELOADED)
     wanted = {spelled: each for spelled, each in creation.left.items() if each.reserve}
     if not wanted:

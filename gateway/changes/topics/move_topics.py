@@ -64,8 +64,8 @@ async def move_topic(
         listed = context.clock()
         await context.cluster.refresh()
         seen = context.catalog.snapshot
-        move = _Attempt(context, access, name, wanted, topic_id, seen, listed)
-        return await move.run(validate_only)
+        one = _Attempt(context, access, name, wanted, topic_id, seen, listed)
+        return await one.run(validate_only)
 
     flat = await decide_until_current(context, attempt, f"Topic '{name}'")
     if flat is not None:
