@@ -70,7 +70,7 @@ def request(
         for kind, _, _, value in eased(_as_topics(spans))
     ):
         refused = name_refusals(state, _as_topics(spans))
-        refused = {name: why.told() for name, why in refused.items()}
+        refused = {name: why.for_description() for name, why in refused.items()}
         changes = state.worker.changes
         carry_out = {
             DESCRIBE: changes.describe_configs,
