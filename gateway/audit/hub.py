@@ -17,7 +17,7 @@ from gateway.audit.catalog_changes import told
 from gateway.audit.event import AuditEvent, AuthenticationFailure, Happening, Revocation, kind_of
 from gateway.audit.fields import TYPES
 from gateway.audit.interface import Audit
-from gateway.catalog.committed import Committed
+from gateway.catalog.source import Committed
 from gateway.counts import Row
 from gateway.flows import Denial, FlowSource
 from gateway.identity import ANONYMOUS

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from gateway.catalog.committed import Committed
+from gateway.catalog.source import Committed
 from gateway.counts import Row
 from gateway.flows import Denial, FlowSource
 from gateway.identity import ANONYMOUS

@@ -3,7 +3,7 @@
 Every entity is immutable and small; a change replaces it whole, in one record, so that no reader
 ever sees half of a decision. Times are milliseconds since the epoch.
 
-:data:`gateway.catalog.schema.KINDS` says how each kind is kept, exported, shown and audited. A new
+:data:`gateway.catalog.schema.table.KINDS` says how each kind is kept, exported, shown and audited. A new
 kind is a dataclass here, and its row there.
 """
 

@@ -14,7 +14,7 @@ from gateway.catalog.entities import (
     Seeds,
     Signing,
 )
-from gateway.catalog.records import FORMAT
+from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Decide
 from gateway.names import check_namespace, parents

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 from typing import Final
 
 from gateway.brokers.messages import ClusterAdmin
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.catalog_topic import CATALOG_TOPIC, check_topic, ensure_topic
-from gateway.catalog.committed import Observer
-from gateway.catalog.entities import Change
-from gateway.catalog.kafka_partition import KafkaPartition
-from gateway.catalog.kafka_transactions import KafkaTransactions
-from gateway.catalog.log import Reader
-from gateway.catalog.mending import Mender, mending
-from gateway.catalog.partition import LogError, Partition, Transactions
-from gateway.catalog.signatures import KeyFile
+from gateway.catalog.entities import Change, Signing
+from gateway.catalog.log.kafka_partition import KafkaPartition
+from gateway.catalog.log.kafka_transactions import KafkaTransactions
+from gateway.catalog.log.reader import Reader
+from gateway.catalog.log.records import LogError, Partition, Transactions
+from gateway.catalog.log.signatures import KeyFile
+from gateway.catalog.log.skipped import Damage
+from gateway.catalog.log.topics import CATALOG_TOPIC, check_topic, ensure_topic
+from gateway.catalog.log.writer import CHANGE_SECONDS, Writer
+from gateway.catalog.members import signed
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import CatalogUnavailable, Decide
-from gateway.catalog.writer import CHANGE_SECONDS, Writer
+from gateway.catalog.source import CatalogUnavailable, Decide, Observer
 from gateway.config.models import Config
 from gateway.counts import Row
 
 START_SECONDS: Final = 30.0
+
+MENDED_AT_ONCE: Final = 500
+"""Entities that are written again in one decision."""
+
+_MEND_SECONDS: Final = 1.0
+
+log = logging.getLogger(__name__)
 
 
 class ReplicatedCatalog:
@@ -163,6 +174,84 @@ class ReplicatedCatalog:
                 raise LogError("its topic is not there")
         except CatalogUnavailable as error:
             raise LogError("no broker answers") from error
+
+
+class Mender:
+    """One process's. All of it belongs to one event loop.
+
+    Every process of every gateway waits a little, each for another time; the first one writes, and
+    the others find nothing left to write.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        change: Callable[[Decide], Awaitable[Snapshot]],
+        seconds: float = _MEND_SECONDS,
+    ) -> None:
+        """``change`` commits a decision; about ``seconds`` pass between two."""
+        self._reader = reader
+        self._change = change
+        self._seconds = seconds
+        self._task: asyncio.Task[None] | None = None
+        self.mended = 0
+        """Records written again by this process."""
+
+    def start(self) -> None:
+        """Mend from now on."""
+        self._task = asyncio.create_task(self._run(), name="catalog mender")
+
+    async def stop(self) -> None:
+        """Mend no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+
+    async def _run(self) -> None:
+        while True:
+            await self._reader.damaged.wait()
+            await asyncio.sleep(self._seconds * random.uniform(0.1, 1.0))  # noqa: S311 - no secret
+            self._reader.damaged.clear()
+            try:
+                await self._mend()
+            except CatalogUnavailable as error:
+                log.warning("what junk has replaced in the catalog is not written yet: %s", error)
+                self._reader.damaged.set()
+                await asyncio.sleep(5 * self._seconds)
+            # A defect here must not end the mending for good.
+            except Exception:
+                log.exception("mending the catalog failed")
+                await asyncio.sleep(5 * self._seconds)
+
+    async def _mend(self) -> None:
+        written: Sequence[Change] = ()
+
+        def decide(snapshot: Snapshot) -> Sequence[Change]:
+            nonlocal written
+            written = mending(self._reader.damage, snapshot)
+            return written
+
+        while True:
+            await self._change(decide)
+            if not written:
+                return
+            self.mended += len(written)
+            log.warning("%d records that junk had replaced in the catalog are mended", len(written))
+            if len(written) < MENDED_AT_ONCE:
+                return
+
+
+def mending(damage: Damage, snapshot: Snapshot, *, everything: bool = False) -> list[Change]:
+    """The next records to write so that a later reader finds what is in ``snapshot``.
+
+    ``everything``: also where it is not known whether another gateway has what junk stands for.
+    """
+    changes = list(islice(damage.changes(snapshot, everything=everything), MENDED_AT_ONCE))
+    if any(isinstance(change, Signing) and change.key for change in changes):
+        # That the catalog is signed is said by a decision that holds all of it.
+        return signed(snapshot, snapshot.signing)
+    return changes
 
 
 SECURITY_KEY: Final = "catalog.security"

@@ -24,7 +24,7 @@ from gateway.catalog.entities import (
     Signing,
     TopicEntry,
 )
-from gateway.catalog.schema import KINDS, kind_of
+from gateway.catalog.schema.table import KINDS, kind_of
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,

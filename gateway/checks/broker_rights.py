@@ -11,7 +11,7 @@ from typing import Final
 
 from gateway.acl_model import Operation
 from gateway.brokers.messages import ClusterAdmin
-from gateway.catalog.catalog_topic import CATALOG_TOPIC
+from gateway.catalog.log.topics import CATALOG_TOPIC
 from gateway.config.errors import Key, Problem
 from protocol.requests import Request
 

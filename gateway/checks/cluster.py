@@ -9,7 +9,7 @@ import logging
 from dataclasses import dataclass, field
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.records import FORMAT
+from gateway.catalog.log.records import FORMAT
 from gateway.catalog.replicated import own_security
 from gateway.catalog.snapshot import Snapshot
 from gateway.checks.broker_rights import (

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.entities import TopicEntry
+from gateway.catalog.schema.yaml_values import time_text
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.yaml_values import time_text
 from gateway.commands.answers import DYNAMIC_TOPIC_CONFIG, source_name
 from gateway.commands.failure import CommandError
 from gateway.commands.topics.describe import id_text

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gateway.brokers.login import BrokerLogin, LoginError
-from gateway.catalog.signatures import KeyFile, KeyFileError
+from gateway.catalog.log.signatures import KeyFile, KeyFileError
 from gateway.config.errors import Key, Problem
 from gateway.config.models import CatalogSettings, Listener
 from gateway.config.security import ClientSasl, ClusterSecurity, SecretError

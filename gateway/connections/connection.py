@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, cast
 
 from gateway.brokers.messages import BrokerError
-from gateway.catalog.committed import ACTOR, Actor
+from gateway.catalog.source import ACTOR, Actor
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.farewell import part

@@ -15,10 +15,10 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from gateway.brokers.messages import ClusterAdmin
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog import own_topic
-from gateway.catalog.kafka_connections import Address, Connections, produce_request
-from gateway.catalog.own_topic import NotInTime, TopicError
-from gateway.catalog.partition import LogError
+from gateway.catalog.log import topics
+from gateway.catalog.log.kafka_connections import Address, Connections, produce_request
+from gateway.catalog.log.records import LogError
+from gateway.catalog.log.topics import NotInTime, TopicError
 from gateway.kafka_names import error_name
 
 BATCH_BYTES: Final = 512 * 1024
@@ -178,7 +178,7 @@ async def ensure_topic(
     """
     try:
         if await _is_there(admin, topic):
-            policy = await own_topic.config_of(admin, topic, "cleanup.policy")
+            policy = await topics.config_of(admin, topic, "cleanup.policy")
             if policy not in (None, CONFIGS["cleanup.policy"]):
                 raise TopicUnusable(
                     f"{key} '{topic}' has cleanup.policy={policy or '(not told)'} and must "
@@ -187,7 +187,7 @@ async def ensure_topic(
                     "--add-config cleanup.policy=delete"
                 )
         else:
-            await own_topic.create(admin, topic, CONFIGS, replication_factor=replication_factor)
+            await topics.create(admin, topic, CONFIGS, replication_factor=replication_factor)
     except TopicUnusable:
         raise
     except NotInTime:
@@ -205,7 +205,7 @@ async def _is_there(admin: ClusterAdmin, topic: str) -> bool:
     deadline = loop.time() + _SETTLE_SECONDS
     while True:
         try:
-            return await own_topic.partitions_of(admin, topic) is not None
+            return await topics.partitions_of(admin, topic) is not None
         except TopicError:
             if loop.time() >= deadline:
                 raise

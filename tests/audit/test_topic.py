@@ -11,7 +11,7 @@ import pytest
 from gateway.audit.hub import AuditHub
 from gateway.audit.interface import AuditError
 from gateway.audit.places import AuditTopic
-from gateway.catalog.partition import LogError
+from gateway.catalog.log.records import LogError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.sinks import record_topic
 from gateway.sinks.record_topic import CHUNK

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.committed import ACTOR, GATEWAY, Actor
+from gateway.catalog.source import ACTOR, GATEWAY, Actor
 from gateway.changes.base.batch import Answered
 from gateway.commands import operator
 from tests.connections.test_connection import connected, settled

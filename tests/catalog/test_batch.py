@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.catalog.batch import Batch, Waiting
 from gateway.catalog.entities import CatalogFormat, Change, Namespace, Removal
-from gateway.catalog.records import decode
-from gateway.catalog.schema import KINDS
+from gateway.catalog.log.batch import Batch, Waiting
+from gateway.catalog.log.records import decode
+from gateway.catalog.schema.table import KINDS
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Decide
 

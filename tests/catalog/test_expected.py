@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.catalog.freshness import Expected
-from gateway.catalog.skipped import Skipped
+from gateway.catalog.log.freshness import Expected
+from gateway.catalog.log.skipped import Skipped
 from gateway.catalog.snapshot import Snapshot
 
 

@@ -10,10 +10,9 @@ import pytest
 from aiokafka.record.memory_records import MemoryRecords
 from kio.schema.errors import ErrorCode
 
-from gateway.catalog import kafka_transactions
-from gateway.catalog.kafka_transactions import KafkaTransactions
-from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
-from gateway.catalog.records import Record
+from gateway.catalog.log import kafka_transactions
+from gateway.catalog.log.kafka_transactions import KafkaTransactions
+from gateway.catalog.log.records import Fenced, LogError, OutcomeUnknown, Record
 from protocol.requests import Request
 from tests.broker_answers import answer, read_request
 

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.entities import CatalogFormat, Namespace
-from gateway.catalog.log import Reader
-from gateway.catalog.records import FORMAT, Record, UnreadableCatalog, encode
-from gateway.catalog.signatures import Place
+from gateway.catalog.log.reader import Reader
+from gateway.catalog.log.records import FORMAT, Record, UnreadableCatalog, encode
+from gateway.catalog.log.signatures import Place
+from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.source import CatalogUnavailable
 from tests.catalog import skipped_time
 from tests.catalog.fake_log import FakeLog, FakePartition

@@ -21,7 +21,7 @@ from gateway.catalog.entities import (
     Signing,
     TopicEntry,
 )
-from gateway.catalog.records import (
+from gateway.catalog.log.records import (
     FORMAT,
     Junk,
     Record,
@@ -30,7 +30,7 @@ from gateway.catalog.records import (
     encode,
     level_of,
 )
-from gateway.catalog.signatures import NOWHERE, Place
+from gateway.catalog.log.signatures import NOWHERE, Place
 from gateway.names import LogicalName
 from tests.catalog.strategies import changes
 

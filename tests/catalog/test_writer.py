@@ -12,11 +12,11 @@ import pytest
 
 from gateway import slices
 from gateway.catalog.entities import Change, Namespace, Removal
-from gateway.catalog.log import Reader
-from gateway.catalog.records import Record
+from gateway.catalog.log.reader import Reader
+from gateway.catalog.log.records import Record
+from gateway.catalog.log.writer import Writer
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
-from gateway.catalog.writer import Writer
 from protocol.pausing import pause_point
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
 from tests.catalog.skipped_time import skipping

@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from gateway.catalog import writer as writer_module
-from gateway.catalog.committed import ACTOR, GATEWAY, Actor, Committed
 from gateway.catalog.entities import Namespace
-from gateway.catalog.log import Reader
-from gateway.catalog.source import CatalogUnavailable
-from gateway.catalog.writer import Writer
+from gateway.catalog.log import writer as writer_module
+from gateway.catalog.log.reader import Reader
+from gateway.catalog.log.writer import Writer
+from gateway.catalog.source import ACTOR, GATEWAY, Actor, CatalogUnavailable, Committed
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
 from tests.catalog.skipped_time import skipping
 from tests.catalog.test_writer import Exists, Member, create

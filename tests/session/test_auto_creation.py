@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.committed import Actor
 from gateway.catalog.entities import TopicEntry
+from gateway.catalog.source import Actor
 from gateway.names import LogicalName
 from gateway.rules.nested import element_class, make
 from gateway.views.access import Access

@@ -16,7 +16,7 @@ from typing import Final
 from gateway.apis.counting import BEING_CREATED
 from gateway.apis.topics import metadata_legacy
 from gateway.apis.topics import metadata_messages as metadata
-from gateway.catalog.committed import Actor
+from gateway.catalog.source import Actor
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Exchange

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gateway.acl_model import AclBinding, AclEntry, Operation, Permission, ResourcePattern
 from gateway.catalog.entities import Change, ResourceAcls
-from gateway.catalog.records import encode_value
+from gateway.catalog.log.records import encode_value
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_rights import NO_AUTHORIZER, AclRights, admitted
 from gateway.changes.base.batch import Answered, Batch

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeAlias
 
-from gateway.catalog.committed import ACTOR
+from gateway.catalog.source import ACTOR
 from gateway.changes.base.context import Context
 from gateway.commands import operator
 from gateway.commands.catalog.diff import Difference, differences, problems

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gateway.catalog.entities import Entity, Key
-from gateway.catalog.schema import KINDS, kind_of
-from gateway.catalog.shapes import Field, Records
+from gateway.catalog.schema.shapes import Field, Records
+from gateway.catalog.schema.table import KINDS, kind_of
 from gateway.commands.catalog.diff import Difference
 from gateway.commands.told import counted
 

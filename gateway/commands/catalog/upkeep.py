@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import argparse
 
+from gateway.catalog.log.records import FORMAT
+from gateway.catalog.log.signatures import KeyFile, KeyFileError, SigningKey
 from gateway.catalog.members import (
     SIGNING_FORMAT,
     FormatRefused,
@@ -13,8 +15,6 @@ from gateway.catalog.members import (
     sign_all,
     sign_nothing,
 )
-from gateway.catalog.records import FORMAT
-from gateway.catalog.signatures import KeyFile, KeyFileError, SigningKey
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands import operator
 from gateway.commands.failure import CommandError

@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from gateway.catalog.committed import ACTOR, GATEWAY, Actor
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import ACTOR, GATEWAY, Actor
 from gateway.changes.jobs.deletion_job import NamespaceDeletion, task_of
 from gateway.changes.jobs.runner import MAX_TASKS, JobRunner, Task
 from tests.changes.admin_requests import delete

@@ -16,9 +16,8 @@ from typing import Any, Final, NamedTuple
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.kafka_connections import PARTITION, Address, Connections, produce_request
-from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
-from gateway.catalog.records import Record
+from gateway.catalog.log.kafka_connections import PARTITION, Address, Connections, produce_request
+from gateway.catalog.log.records import Fenced, LogError, OutcomeUnknown, Record
 from gateway.kafka_names import error_name
 from protocol.requests import Request
 
@@ -55,7 +54,7 @@ class _Producer(NamedTuple):
 
 
 class KafkaTransactions:
-    """Writes as the holder of a transactional id (gateway/catalog/partition.py).
+    """Writes as the holder of a transactional id (gateway/catalog/log/records.py).
 
     Belongs to one event loop; one caller at a time.
     """

@@ -7,12 +7,11 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gateway.catalog.committed import GATEWAY, Actor, Committed, committed
 from gateway.catalog.entities import CatalogFormat, Change, Signing
-from gateway.catalog.records import Record, encode, level_of
-from gateway.catalog.signatures import KeyFile, Place, SigningKey
+from gateway.catalog.log.records import Record, encode, level_of
+from gateway.catalog.log.signatures import KeyFile, Place, SigningKey
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import CatalogUnavailable, Decide
+from gateway.catalog.source import GATEWAY, Actor, CatalogUnavailable, Committed, Decide, committed
 from protocol.pausing import paced
 
 

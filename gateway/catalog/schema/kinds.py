@@ -2,7 +2,7 @@
 
 A :class:`Kind` lists the fields of an entity with their types. How records hold it, what an export
 writes and an import reads, how a difference is shown and what auditors are told is derived from
-that. The table of kinds is :data:`gateway.catalog.schema.KINDS`.
+that. The table of kinds is :data:`gateway.catalog.schema.table.KINDS`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 from gateway.catalog.entities import Entity, key_of
-from gateway.catalog.field_types import FieldType
-from gateway.catalog.shapes import Field, Shape, place_in
-from gateway.catalog.yaml_values import Value
+from gateway.catalog.schema.field_types import FieldType
+from gateway.catalog.schema.shapes import Field, Shape, place_in
+from gateway.catalog.schema.yaml_values import Value
 
 
 class Section(NamedTuple):

@@ -1,6 +1,6 @@
 """THE table: how each kind of entity is kept, exported, shown and audited.
 
-Records, export, import, diff and the audit log are made from it (gateway/catalog/kinds.py). A new
+Records, export, import, diff and the audit log are made from it (gateway/catalog/schema/kinds.py). A new
 kind is a dataclass in ``entities``, and its row here.
 """
 
@@ -22,7 +22,7 @@ from gateway.catalog.entities import (
     Signing,
     TopicEntry,
 )
-from gateway.catalog.field_types import (
+from gateway.catalog.schema.field_types import (
     CONFIGS,
     DIGITS,
     FLAG,
@@ -41,9 +41,9 @@ from gateway.catalog.field_types import (
     FieldType,
     OneOf,
 )
-from gateway.catalog.kinds import Kind, Section
-from gateway.catalog.shapes import Field, Records, Shape
-from gateway.catalog.yaml_values import time_text
+from gateway.catalog.schema.kinds import Kind, Section
+from gateway.catalog.schema.shapes import Field, Records, Shape
+from gateway.catalog.schema.yaml_values import time_text
 from gateway.names import (
     DELIMITER,
     MAX_FLAT_LENGTH,

@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Final
 
 from gateway.catalog.entities import CatalogFormat, Change, Signing
-from gateway.catalog.records import (
+from gateway.catalog.log.records import (
     PLACED_FORMAT,
     Junk,
     Record,
@@ -20,8 +20,8 @@ from gateway.catalog.records import (
     change_of,
     place_of,
 )
-from gateway.catalog.signatures import NOWHERE, KeyFile, Place, Signature
-from gateway.catalog.skipped import Damage, Skipped
+from gateway.catalog.log.signatures import NOWHERE, KeyFile, Place, Signature
+from gateway.catalog.log.skipped import Damage, Skipped
 from gateway.catalog.snapshot import Snapshot
 
 MISPLACED: Final = "misplaced"

@@ -16,7 +16,7 @@ from typing import Any, Final
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.messages import BrokerError, SecurityError
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.partition import LogError
+from gateway.catalog.log.records import LogError
 from gateway.kafka_names import error_name
 from protocol.requests import Request
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING
 from typing import Any, NamedTuple
 
-from gateway.catalog.field_types import FieldType, texts
-from gateway.catalog.yaml_values import Value
+from gateway.catalog.schema.field_types import FieldType, texts
+from gateway.catalog.schema.yaml_values import Value
 
 
 class Field(NamedTuple):

@@ -8,13 +8,18 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from gateway.catalog.catalog_topic import CatalogTopicError
-from gateway.catalog.freshness import Expected, Freshness, SharedRefresh
-from gateway.catalog.partition import Fetched, LogError, OffsetOutOfRange, Partition
-from gateway.catalog.records import UnreadableCatalog
-from gateway.catalog.replay import BrokenSequence, Replay
-from gateway.catalog.signatures import KeyFile
-from gateway.catalog.skipped import Damage, SkipLog
+from gateway.catalog.log.freshness import Expected, Freshness, SharedRefresh
+from gateway.catalog.log.records import (
+    Fetched,
+    LogError,
+    OffsetOutOfRange,
+    Partition,
+    UnreadableCatalog,
+)
+from gateway.catalog.log.replay import BrokenSequence, Replay
+from gateway.catalog.log.signatures import KeyFile
+from gateway.catalog.log.skipped import Damage, SkipLog
+from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
 

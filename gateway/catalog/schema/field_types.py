@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from gateway.acl_model import PatternType, ResourcePattern, ResourceType, pattern_of
 from gateway.catalog.entities import NO_CONFIGS
-from gateway.catalog.yaml_values import Value, required, time_text
+from gateway.catalog.schema.yaml_values import Value, required, time_text
 from gateway.names import DELIMITER, LogicalName
 
 

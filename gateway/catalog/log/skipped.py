@@ -1,4 +1,4 @@
-"""What the catalog's reader skips: an account of it, and what it may have replaced.
+"""Skipped records of the catalog's topic: their count, and the entities they may have replaced.
 
 Compaction keeps the newest record of a key, also where no gateway wrote it.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from gateway.catalog.entities import Change, Key, Removal, key_of
-from gateway.catalog.records import entity_key, record_key
+from gateway.catalog.log.records import entity_key, record_key
 from gateway.catalog.snapshot import Snapshot
 from gateway.counts import Row
 

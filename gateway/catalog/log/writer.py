@@ -16,19 +16,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from gateway.catalog.batch import Batch, Waiting
-from gateway.catalog.committed import ACTOR, Observer
-from gateway.catalog.partition import (
+from gateway.catalog.log.batch import Batch, Waiting
+from gateway.catalog.log.reader import Reader
+from gateway.catalog.log.records import (
     Fenced,
     LogError,
-    LogReader,
     OutcomeUnknown,
     Overtaken,
     Transactions,
 )
-from gateway.catalog.signatures import KeyFile
+from gateway.catalog.log.signatures import KeyFile
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import CatalogUnavailable, Decide
+from gateway.catalog.source import ACTOR, CatalogUnavailable, Decide, Observer
 from gateway.slices import Slices, Turns, in_slices
 
 log = logging.getLogger(__name__)
@@ -57,7 +56,7 @@ class Writer:
 
     def __init__(
         self,
-        reader: LogReader,
+        reader: Reader,
         transactions: Transactions,
         *,
         change_seconds: float = CHANGE_SECONDS,
