@@ -3,8 +3,8 @@
 Every entity is immutable and small; a change replaces it whole, in one record, so that no reader
 ever sees half of a decision. Times are milliseconds since the epoch.
 
-:data:`gateway.catalog.schema.table.KINDS` says how each kind is kept, exported, shown and audited. A new
-kind is a dataclass here, and its row there.
+:data:`gateway.catalog.schema.table.KINDS` says how each kind is kept, exported, shown and audited.
+A new kind is a dataclass here, and its row there.
 """
 
 from __future__ import annotations
@@ -99,9 +99,10 @@ class TopicEntry(Entity):
         return (self.name, *(alias.name for alias in self.aliases))
 
     @property
-    def known_by_broker_id(self) -> bool:
-        """Whether one of its names goes with the broker's own topic id."""
-        return bool(self.names_under(None))
+    def ids(self) -> dict[bytes, LogicalName]:
+        """Its virtual topic ids, each with the name that goes with it."""
+        pairs = [(self.topic_id, self.name), *((one.topic_id, one.name) for one in self.aliases)]
+        return {topic_id: name for topic_id, name in pairs if topic_id is not None}
 
     def names_under(self, topic_id: bytes | None) -> list[LogicalName]:
         """The names that go with a virtual topic id; None: with the broker's own."""

@@ -107,53 +107,38 @@ class ReplicatedCatalog:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest state this process has read."""
+        """See :class:`gateway.catalog.source.Catalog`, as for the rest of its methods."""
         return self._reader.snapshot
 
     @property
     def fresh(self) -> bool:
-        """Whether it was last read to the end less than ``max_staleness`` ago."""
         return self._reader.fresh
 
     @property
     def skipped(self) -> int:
-        """How many records were skipped, as no gateway can have written them."""
         return self._reader.skipped.total
 
     @property
     def damaged(self) -> int:
-        """How many entities are not in the log as they should be: junk stands in their place, or
-        they were missing when it was read from its beginning."""
         return len(self._reader.damage) + self._reader.skipped.lost
 
     def take_rows(self) -> list[Row]:
-        """What was skipped and mended since the last call, for the metrics."""
         mended, self._mender.mended = self._mender.mended, 0
         rows = self._reader.skipped.take_rows()
         return [*rows, ("catalog_mended_records", (), mended)] if mended else rows
 
     def subscribe(self, changed: Callable[[], None]) -> None:
-        """Call ``changed`` on the event loop whenever ``snapshot`` or ``fresh`` has changed."""
         self._reader.subscribe(changed)
 
     async def refresh(self) -> None:
-        """Read to the end once more; asked for at once by many, it is done once.
-
-        Raises CatalogUnavailable.
-        """
         await self._reader.refresh()
 
     async def change(self, decide: Decide) -> Snapshot:
-        """Commit what ``decide`` says of the newest state, with no other writer in between.
-
-        Returns a snapshot that holds it. Raises what ``decide`` raises, and CatalogUnavailable
-        after about ``change_seconds``, saying so where it is not known what became of it.
-        """
+        """As in Catalog; CatalogUnavailable is raised after about ``change_seconds``, and says so
+        where the outcome is not known."""
         return await self._writer.change(decide)
 
     async def mend(self) -> int:
-        """Write again, or remove, all that junk stands for, as what is known is all that there is;
-        returns how many records. Raises CatalogUnavailable."""
         mended, written = 0, 1
 
         def decide(snapshot: Snapshot) -> Sequence[Change]:

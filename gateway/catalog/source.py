@@ -43,10 +43,8 @@ class Catalog(Protocol):
         ...
 
     async def refresh(self) -> None:
-        """Read to the end once more, so that "does not exist" is said of what is known now.
-
-        Raises :class:`CatalogUnavailable`.
-        """
+        """Read to the end once more, so that "does not exist" is said of what is known now;
+        requested by many at once, it is done once. Raises CatalogUnavailable."""
         ...
 
     async def change(self, decide: Decide) -> Snapshot:
@@ -69,11 +67,13 @@ class CheckedCatalog(Catalog, Protocol):
 
     @property
     def damaged(self) -> int:
-        """How many entities are not in its log as they should be."""
+        """How many entities are not in its log as they should be: junk stands in their place, or
+        they were missing when it was read from its beginning."""
         ...
 
     async def mend(self) -> int:
-        """Write again, or remove, all that junk stands for; returns how many records."""
+        """Write again, or remove, every entity that junk stands for, as no other gateway has more;
+        returns the number of records. Raises CatalogUnavailable."""
         ...
 
 
@@ -81,7 +81,7 @@ class OwnedCatalog(CheckedCatalog, Protocol):
     """A catalog as whoever started it sees it."""
 
     def take_rows(self) -> Sequence[Row]:
-        """What was skipped of its log since the last call, for the metrics."""
+        """Counts of skipped and mended records since the last call, for the metrics."""
         ...
 
     async def start(self) -> None:

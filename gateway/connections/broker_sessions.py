@@ -11,7 +11,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from gateway.brokers.login import MessageChannel, authenticate_version, log_in
+from gateway.brokers.login import authenticate_version, log_in
 from gateway.brokers.security import SESSION_USE
 from gateway.session.own_requests import ask
 
@@ -54,5 +54,5 @@ class BrokerSessions:
         login = self._cluster.security.login()
         assert login is not None
         version = authenticate_version(self._cluster.api_versions)
-        await log_in(login, MessageChannel(partial(ask, connection.send_own), version))
+        await log_in(login, partial(ask, connection.send_own), version)
         self.opened(connection, login.session_seconds)

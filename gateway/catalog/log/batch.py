@@ -1,4 +1,4 @@
-"""Decisions that wait to be written, and what one transaction is to hold of them."""
+"""Decisions that wait to be written, and the records of the next transaction."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gateway.catalog.entities import CatalogFormat, Change, Signing
-from gateway.catalog.log.records import Record, encode, level_of
+from gateway.catalog.log.records import Record, encode
 from gateway.catalog.log.signatures import KeyFile, Place, SigningKey
+from gateway.catalog.schema.table import kind_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import GATEWAY, Actor, CatalogUnavailable, Committed, Decide, committed
 from protocol.pausing import paced
@@ -94,7 +95,7 @@ class Batch:
         level = self.draft.format
         for change in paced(changes):
             # What raises the format is written in the format before.
-            if level_of(change) > level and not isinstance(change, CatalogFormat):
+            if kind_of(change).level > level and not isinstance(change, CatalogFormat):
                 raise ValueError(f"{change} needs a newer format of the catalog than {level}")
 
     def _keys_of(self, changes: Sequence[Change]) -> list[SigningKey | None]:
@@ -141,10 +142,8 @@ class Batch:
         self.written = bool(self.committed)
 
     def settle(self, snapshot: Snapshot) -> None:
-        """Answer everyone: what was decided is in ``snapshot``."""
-        for waiting, _ in self.decisions:
-            waiting.settle(snapshot)
-        for waiting in self.empty:
+        """Answer every change of the batch: ``snapshot`` holds what was decided."""
+        for waiting in (*(one for one, _ in self.decisions), *self.empty):
             waiting.settle(snapshot)
         for waiting, error in self.refusals:
             waiting.settle(error)

@@ -60,8 +60,10 @@ class Reader:
         # A poll that finds nothing shows that the snapshot is the newest.
         self._poll = min(LONG_POLL_SECONDS, max_staleness / 4)
         self._subscribers: list[Callable[[], None]] = []
-        self._snapshot = Snapshot()
-        self._decision = ""
+        self.snapshot = Snapshot()
+        """The newest state that was read."""
+        self.decision = ""
+        """The newest decision in ``snapshot``; empty if it has none."""
         self._keys = keys
         self._replay = Replay(keys)
         self._offset: int | None = None
@@ -75,16 +77,6 @@ class Reader:
         self._task: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()
         self._expected = Expected()
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The newest state that was read."""
-        return self._snapshot
-
-    @property
-    def decision(self) -> str:
-        """The newest decision in ``snapshot``; empty if it has none."""
-        return self._decision
 
     @property
     def position(self) -> int:
@@ -195,14 +187,14 @@ class Reader:
             if first:
                 self._note_end()
         self._expected.see(seen)
-        changed = self._replay.at_end and self._replay.snapshot is not self._snapshot
+        changed = self._replay.at_end and self._replay.snapshot is not self.snapshot
         if changed:
-            self._snapshot, self._decision = self._replay.snapshot, self._replay.decision
+            self.snapshot, self.decision = self._replay.snapshot, self._replay.decision
         flipped = at_end and self._freshness.note(began)
         if flipped:
-            log.info("the catalog is up to date at version %d", self._snapshot.version)
+            log.info("the catalog is up to date at version %d", self.snapshot.version)
         if self._replay.at_end:
-            self._expected.tell(self._snapshot)
+            self._expected.tell(self.snapshot)
         if changed or flipped:
             self._announce()
         self._moved.set()
@@ -267,7 +259,7 @@ class Reader:
     def _expired(self) -> None:
         log.warning(
             "the catalog is out of date at version %d: what needs it is refused",
-            self._snapshot.version,
+            self.snapshot.version,
         )
         self._announce()
 

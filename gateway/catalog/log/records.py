@@ -58,11 +58,6 @@ class Record(NamedTuple):
     offset: int = NOWHERE
 
 
-def level_of(change: Change) -> int:
-    """The format that a reader of this change needs."""
-    return KINDS[key_of(change)[0]].level
-
-
 def record_key(key: Key) -> bytes:
     """The key of the records of an entity."""
     kind, identity = key

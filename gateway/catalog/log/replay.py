@@ -69,7 +69,8 @@ class Replay:
         self._rank = _Rank.LOOSE
         self._highest = [0] * len(_Rank)
         self._entities = NOWHERE
-        self._decision = ""
+        self.decision = ""
+        """The decision that the newest record belongs to; empty if there is none."""
         self._held: list[Change] = []
         self._format = 1
         self._strict = False
@@ -79,11 +80,6 @@ class Replay:
         self._base = self.snapshot
         self._ready: list[Change] = []
         self._version = 0
-
-    @property
-    def decision(self) -> str:
-        """The decision that the newest record belongs to; empty if there is none."""
-        return self._decision
 
     @property
     def holds(self) -> bool:
@@ -183,7 +179,7 @@ class Replay:
 
     def _check_sequence(self, record: Record, place: Place, rank: _Rank) -> None:
         """Raises Junk and, once the end was reached, BrokenSequence."""
-        follows = self._decision in (place.decision, place.after)
+        follows = self.decision in (place.decision, place.after)
         step = place.seq - self._seq
         if self.at_end and step == 1 and follows:
             return
@@ -196,7 +192,7 @@ class Replay:
             raise BrokenSequence(f"record {place.seq} comes after record {self._seq}")
         if place.seq <= max(self._highest[rank:]):
             raise Junk(OUT_OF_SEQUENCE, told)
-        if step == 1 and self._decision and rank <= self._rank and not follows:
+        if step == 1 and self.decision and rank <= self._rank and not follows:
             raise Junk(OUT_OF_SEQUENCE, f"record {self._seq} is not what it was written after")
 
     def _has_room(self, record: Record, step: int) -> bool:
@@ -218,13 +214,13 @@ class Replay:
     def _apply(
         self, change: Change, record: Record, place: Place, rank: _Rank, done: list[str]
     ) -> None:
-        if self._held and place.decision != self._decision:
+        if self._held and place.decision != self.decision:
             # Its last record was compacted away.
             self._finish(done)
         self._held.append(change)
         if rank is _Rank.SIGNED and not self._strict:
             self._signed.append(change)
-        self._seq, self._decision, self._entities = place.seq, place.decision, place.entities
+        self._seq, self.decision, self._entities = place.seq, place.decision, place.entities
         self._offset, self._rank = record.offset, rank
         self._highest[rank] = place.seq
         self.damage.heal(change)
@@ -241,7 +237,7 @@ class Replay:
         self._ready += self._held
         self._held = []
         self._version = self._seq
-        done.append(self._decision)
+        done.append(self.decision)
 
     def _follow_signing(self, signing: Signing) -> None:
         if not signing.key:

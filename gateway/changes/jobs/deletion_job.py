@@ -55,7 +55,7 @@ class NamespaceDeletion:
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
         """One for each marked namespace."""
-        for path in sorted(snapshot.deleting()):
+        for path in sorted(snapshot.deleting):
             task = task_of(snapshot, path)
             if task is not None:
                 yield task
