@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import math
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -16,9 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark import inputs, records
 from spark.failures import FAILURES, failed
 from spark.output import FORMATS, Output
-from spark.progress import Progress
-from spark.session import make_session
-from spark.sizing import is_small, is_tiny
+from spark.session import is_small, is_tiny, make_session
 from spark.sources import SourceError
 
 SHOWN_ROWS: Final = 20
@@ -179,3 +180,33 @@ def _key_value(text: str) -> tuple[str, str]:
     if not key or not equals:
         raise argparse.ArgumentTypeError(f"{text}: not like KEY=VALUE")
     return key, value
+
+
+LATE_AFTER: Final = 86_400.0
+"""How many seconds behind the newest record one is late, unless another number is given."""
+
+
+def duration(text: str) -> float:
+    """A number of seconds or hours, 0 or more. Raises ArgumentTypeError."""
+    try:
+        number = float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text}: no number") from error
+    if not 0 <= number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text}: has to be 0 or more")
+    return number
+
+
+class Progress:
+    """The steps of one job, each told when it begins, after the seconds since the first one."""
+
+    def __init__(self, job: str, *, quiet: bool = False) -> None:
+        self._job = job
+        self._quiet = quiet
+        self._started = time.monotonic()
+
+    def step(self, what: str) -> None:
+        """Say that ``what`` begins now."""
+        if not self._quiet:
+            seconds = time.monotonic() - self._started
+            print(f"spark.{self._job}: {seconds:4.0f} s  {what}", file=sys.stderr, flush=True)

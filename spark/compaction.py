@@ -17,8 +17,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from spark.arguments import positive
-from spark.durations import duration
+from spark.arguments import duration, positive
 from spark.failures import FAILURES, failed
 from spark.filesystem import Entry
 from spark.session import make_session

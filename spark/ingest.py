@@ -26,9 +26,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from spark import arguments, batches, compaction, open_files, repeats, sources
+from spark import arguments, batches, compaction, open_files, sources, writing
+from spark.arguments import LATE_AFTER, duration
 from spark.checkpoint import Checkpoint
-from spark.durations import LATE_AFTER, duration
 from spark.failures import FAILURES, failed
 from spark.sources import KafkaTopic, SourceError
 from spark.table import Counts, Snapshot, Stream, Table, TableError
@@ -165,7 +165,7 @@ class Ingest:
         if batches.is_done(table.snapshot(), stream, number):
             return
         if self._topic:
-            written = repeats.write_topic(table, stream, frame, self._late_before())
+            written = writing.write_topic(table, stream, frame, self._late_before())
             is_new = batches.commit(table, stream, number, written)
             counts = written.counts if is_new else None
         else:

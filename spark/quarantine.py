@@ -17,12 +17,11 @@ from typing import Final
 from pyspark.sql import functions as F
 
 from spark import records
-from spark.durations import LATE_AFTER, duration
+from spark.arguments import LATE_AFTER, duration
 from spark.failures import FAILURES, failed
-from spark.repeats import write_new
 from spark.session import make_session
 from spark.table import LINE, REASON, SOURCE, Counts, Snapshot, Stream, Table, TableError
-from spark.writing import Written
+from spark.writing import Written, write_new
 
 CURABLE: Final = (records.UNKNOWN_VERSION, records.UNKNOWN_KIND)
 """Reasons that newer jobs may not find. The others are those of the line itself."""

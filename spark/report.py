@@ -20,11 +20,10 @@ from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
 from spark import access, guarantees, latency, page, policies, replication, tiers, usage
-from spark.arguments import Command, Tables, parse, positive, read_records, session
+from spark.arguments import Command, Progress, Tables, parse, positive, read_records, session
 from spark.arguments import write as write_tables
 from spark.failures import FAILURES, failed
 from spark.page import About, Row, Table
-from spark.progress import Progress
 from spark.sections import SECTIONS
 from spark.sources import SourceError
 

@@ -67,7 +67,7 @@ class BrokerLogin:
 
     @property
     def is_slow(self) -> bool:
-        """Whether the next token costs milliseconds of computing."""
+        """True if the next token costs milliseconds of computing."""
         return self._scram is not None and self._tokens == 1
 
     def first_token(self, error_code: int, offered: Collection[str]) -> bytes:

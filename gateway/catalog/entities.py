@@ -1,4 +1,4 @@
-"""What the catalog holds: states keyed by entity, so that compaction keeps what counts.
+"""Entities of the catalog: states under keys, so that compaction keeps what counts.
 
 Every entity is immutable and small; a change replaces it whole, in one record, so that no reader
 ever sees half of a decision. Times are milliseconds since the epoch.
@@ -21,8 +21,8 @@ NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 
 
 class Entity:
-    """What the catalog keeps under a key of its own: its ``KIND``, and the fields ``KEY`` joined by
-    a slash; none: there is only one of its kind."""
+    """A state that the catalog keeps under a key: its ``KIND``, and the fields ``KEY`` joined by a
+    slash; none: there is only one of its kind."""
 
     __slots__ = ()
 
@@ -141,7 +141,7 @@ class Gateway(Entity):
 
 @dataclass(frozen=True, slots=True)
 class CatalogFormat(Entity):
-    """What the catalog's records may hold: nothing that needs a newer format is written."""
+    """The format of the catalog's records: nothing that needs a newer format is written."""
 
     KIND = "format"
 
@@ -174,7 +174,7 @@ class Seeds(Entity):
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential(Entity):
-    """What a SCRAM mechanism (RFC 5802) needs to know of a user; a password is not kept.
+    """A user's SCRAM credential (RFC 5802); the password is not kept.
 
     ``mechanism`` is ``SCRAM-SHA-256`` or ``SCRAM-SHA-512``; salt and keys are bytes as the RFC
     makes them.

@@ -108,7 +108,7 @@ SIGNING_FORMAT: Final = 2
 
 
 def signed(snapshot: Snapshot, key_id: str) -> list[Change]:
-    """All that there is, written once more and signed with this key.
+    """Every entity of the catalog, written once more and signed with this key.
 
     The key is announced first, so that a gateway that lacks it stops there. What makes the rest
     count for nothing comes last: should part of it be lost, nothing has changed.

@@ -162,7 +162,7 @@ class ReplicatedCatalog:
 
 
 class Mender:
-    """One process's. All of it belongs to one event loop.
+    """Writes again entities that junk has replaced. All of it belongs to one event loop.
 
     Every process of every gateway waits a little, each for another time; the first one writes, and
     the others find nothing left to write.
@@ -243,8 +243,8 @@ SECURITY_KEY: Final = "catalog.security"
 
 
 def own_security(config: Config, security: BrokerSecurity) -> BrokerSecurity:
-    """Who the gateway is at the brokers where it keeps what is its own: the catalog, the audit
-    topic, the traffic log's. ``security`` is who it is for everything else, and by default here."""
+    """The gateway's identity at brokers for its own topics: the catalog's, the audit log's, the
+    traffic log's. ``security`` is its identity for everything else, and the default here."""
     settings = config.catalog.security
     return security if settings is None else BrokerSecurity(settings, SECURITY_KEY)
 

@@ -46,7 +46,7 @@ Inherited = dict[str, tuple[str, str]]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What every worker that has read the catalog up to ``version`` agrees on.
+    """The state of the catalog for every worker that has read it up to ``version``.
 
     ``version`` grows with every record. ``held`` has all entities, by the name of their kind and by
     their place in it (``Kind.place``); the properties below are its parts. A new state is made by
@@ -104,7 +104,7 @@ class Snapshot:
 
     @property
     def size(self) -> int:
-        """How many entities it holds, without those that are about the catalog itself."""
+        """The number of entities, without those that describe the catalog itself."""
         return sum(len(self.of_kind(kind.name)) for kind in KINDS.values() if kind.counted)
 
     # -- by kind: looked up often, so found once ------------------------------------------------
@@ -153,7 +153,7 @@ class Snapshot:
 
     @cached_property
     def format(self) -> int:
-        """What the records of the catalog may hold."""
+        """The format level of the catalog's records."""
         return int(self.of_kind(CatalogFormat.KIND).get((), CatalogFormat(1)).level)
 
     # -- namespaces -----------------------------------------------------------------------------
@@ -245,7 +245,7 @@ class Snapshot:
 
     @property
     def has_topic_ids(self) -> bool:
-        """Whether any topic has a virtual topic id."""
+        """True if any topic has a virtual topic id."""
         return bool(self._by_id)
 
     def by_topic_id(self, topic_id: bytes) -> tuple[str, LogicalName] | None:

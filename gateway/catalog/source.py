@@ -14,8 +14,8 @@ from gateway.counts import Row
 from protocol.pausing import paced
 
 Decide = Callable[[Snapshot], Sequence[Change]]
-"""What a change is made of, given the state it is made on: it may be asked several times, and
-only its last answer counts. It refuses by raising; nothing is written then."""
+"""The changes of a decision, given the state it is made on: it may be called several times, and
+only its last result counts. It rejects by raising; nothing is written then."""
 
 
 class CatalogUnavailable(ConnectionError):
@@ -35,7 +35,7 @@ class Catalog(Protocol):
 
     @property
     def fresh(self) -> bool:
-        """Whether the snapshot is young enough to be decided by (``catalog.max_staleness``)."""
+        """True if the snapshot is young enough to decide by (``catalog.max_staleness``)."""
         ...
 
     def subscribe(self, changed: Callable[[], None]) -> None:
@@ -62,12 +62,12 @@ class CheckedCatalog(Catalog, Protocol):
 
     @property
     def skipped(self) -> int:
-        """How many records were skipped, as no gateway can have written them."""
+        """The number of records skipped because no gateway can have written them."""
         ...
 
     @property
     def damaged(self) -> int:
-        """How many entities are not in its log as they should be: junk stands in their place, or
+        """The number of entities not in its log as they should be: junk stands in their place, or
         they were missing when it was read from its beginning."""
         ...
 
@@ -111,11 +111,11 @@ class Committed:
 
 
 Observer: TypeAlias = Callable[[Sequence[Committed]], None]
-"""Told of each transaction once. Belongs to the writer's event loop, and must not wait."""
+"""Called with each transaction once. Belongs to the writer's event loop, and must not wait."""
 
 
 def committed(actor: Actor, state: Snapshot, changes: Sequence[Change]) -> Iterator[Committed]:
-    """What a decision on ``state`` changes; what it writes as it was before is left out."""
+    """The entities that a decision on ``state`` changes, without those written as they were."""
     seen: dict[Key, Entity | None] = {}
     for version, change in paced(enumerate(changes, state.version + 1)):
         key = key_of(change)
@@ -143,6 +143,6 @@ class Actor:
 
 
 GATEWAY: Final = Actor("gateway")
-"""What nobody asked for, such as a gateway that registers when it starts."""
+"""The actor of changes that no client or operator requested: a gateway that registers."""
 
 ACTOR: Final[ContextVar[Actor]] = ContextVar("ACTOR", default=GATEWAY)

@@ -214,7 +214,7 @@ async def test_taking_the_id_ends_in_time(
 ) -> None:
     monkeypatch.setattr(kafka_transactions, "STEP_SECONDS", 0.05)
     scripted.plan("InitProducerId", *[CONCURRENT] * 10_000)
-    with pytest.raises(LogError, match="not to be had in time"):
+    with pytest.raises(LogError, match="could not take the catalog"):
         await transactions.take()
 
 

@@ -14,9 +14,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from spark import page, report, usage
-from spark.arguments import Command, Tables, parse, read_records, write
+from spark.arguments import Command, Progress, Tables, parse, read_records, write
 from spark.page import About
-from spark.progress import Progress
 from spark.sections import SECTIONS
 from spark.session import make_session
 from tests.spark import quick_java

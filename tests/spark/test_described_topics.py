@@ -1,4 +1,4 @@
-"""spark.described_topics: what kafka-topics --describe tells of acks=all."""
+"""spark.guarantees: what kafka-topics --describe tells of acks=all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spark.described_topics import hollow_topics
+from spark.guarantees import hollow_topics
 from spark.sources import SourceError
 
 # As TopicCommand of Kafka 4.3.1 prints it, tabs and all.

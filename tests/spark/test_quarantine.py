@@ -9,9 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark import batches, compaction, open_files, quarantine, records, schema
-from spark.repeats import write_new
 from spark.table import Table
-from spark.writing import Written
+from spark.writing import Written, write_new
 from tests.spark.lines import DAY_MS, TIME_MS, compressed, finished_file, line, numbered
 
 _STREAM = "traffic"

@@ -1,4 +1,4 @@
-"""spark.repeats: what a topic has twice is in the table once."""
+"""spark.writing: what a topic has twice is in the table once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 from pyspark.sql import DataFrame
 
-from spark import batches, compaction, quarantine, records, repeats, schema
+from spark import batches, compaction, quarantine, records, schema, writing
 from spark.local_rows import local_rows
 from spark.table import Counts, DataFile, Snapshot, Stream, Table
 from tests.spark.lines import TIME_MS, line, numbered
@@ -26,7 +26,7 @@ def _lines(table: Table, lines: Iterable[str], first: int = 0) -> DataFrame:
 
 def _batch(table: Table, number: int, lines: Iterable[str]) -> Counts:
     given = _lines(table, lines, 100 * number)
-    written = repeats.write_topic(table, _STREAM, given, TIME_MS)
+    written = writing.write_topic(table, _STREAM, given, TIME_MS)
     batches.commit(table, _STREAM, number, written)
     return written.counts
 
@@ -49,13 +49,13 @@ def test_a_record_counts_once_in_a_batch_and_in_those_that_follow(table: Table) 
 
 
 def test_only_recent_files_of_records_are_asked() -> None:
-    hour = repeats.WITHIN_MS
+    hour = writing.WITHIN_MS
     names = {f"{ms:013}-x": kind for ms, kind in ((hour, "flow"), (2 * hour, "flow"))}
     names[f"{2 * hour:013}-y"] = "quarantine"
     files = tuple(DataFile(f"commit={n}/date=2026-01-01/kind={k}/a", 1) for n, k in names.items())
     snapshot = Snapshot(files=files, streams={_STREAM: Stream(made_ms=2 * hour + 1)})
-    assert repeats.recent(snapshot, _STREAM) == [files[1]]
-    assert repeats.recent(snapshot, "other") == list(files[:2])
+    assert writing.recent(snapshot, _STREAM) == [files[1]]
+    assert writing.recent(snapshot, "other") == list(files[:2])
 
 
 def test_lines_of_files_share_their_place(table: Table) -> None:
@@ -64,7 +64,7 @@ def test_lines_of_files_share_their_place(table: Table) -> None:
         "line string, source string",
         [{"line": one, "source": "file:/a.jsonl"} for one in [*numbered(1, 2), *numbered(1, 1)]],
     )
-    written = repeats.write_new(table, records.parse(lines), [])
+    written = writing.write_new(table, records.parse(lines), [])
     assert written.counts == Counts(3)
 
 

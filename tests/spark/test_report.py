@@ -12,8 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark import report
-from spark.arguments import parse
-from spark.progress import Progress
+from spark.arguments import Progress, parse
 from spark.sections import SECTIONS
 from tests.spark import samples
 

@@ -125,11 +125,11 @@ class KafkaPartition:
             raise OffsetOutOfRange("the offset is out of range")
         if code:
             self._connections.forget_leader()
-            raise LogError(f"a broker refuses to read it ({error_name(code)})")
+            raise LogError(f"a broker rejects reading it ({error_name(code)})")
 
 
 class _Readable(NamedTuple):
-    """What PartitionRecords wants of a record."""
+    """A record with the attributes that PartitionRecords reads."""
 
     key: bytes | None
     value: bytes | None

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 LONG_POLL_SECONDS: Final = 0.5
 REFRESH_SECONDS: Final = 5.0
-"""Who asks for the end of the log waits no longer."""
+"""The longest wait of a refresh for the end of the log."""
 
 _MIN_REFRESH_INTERVAL: Final = 0.02
 _FIRST_BACKOFF: Final = 0.05
@@ -90,7 +90,7 @@ class Reader:
 
     @property
     def fresh(self) -> bool:
-        """Whether the log was last read to its end less than ``max_staleness`` ago."""
+        """True if the log was last read to its end less than ``max_staleness`` ago."""
         return bool(self._freshness)
 
     def subscribe(self, changed: Callable[[], None]) -> None:
@@ -106,12 +106,12 @@ class Reader:
         self._task = asyncio.create_task(self._follow(), name="catalog reader")
         try:
             async with asyncio.timeout(timeout):
-                await self._until(lambda: self._replay.at_end or self._hopeless is not None)
+                await self._until(lambda: self._replay.at_end or self._final_failure is not None)
         except TimeoutError:
             failure = self._unavailable()
             await self.stop()
             raise failure from self._failure
-        if (error := self._hopeless) is not None:
+        if (error := self._final_failure) is not None:
             await self.stop()
             raise error
 
@@ -144,7 +144,7 @@ class Reader:
     # -- following the log ----------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        while self._hopeless is None:
+        while self._final_failure is None:
             try:
                 await self._read()
                 continue
@@ -186,7 +186,7 @@ class Reader:
             seen += self._replay.reach_end()
             if first:
                 self._note_end()
-        self._expected.see(seen)
+        self._expected.note_read(seen)
         changed = self._replay.at_end and self._replay.snapshot is not self.snapshot
         if changed:
             self.snapshot, self.decision = self._replay.snapshot, self._replay.decision
@@ -194,7 +194,7 @@ class Reader:
         if flipped:
             log.info("the catalog is up to date at version %d", self.snapshot.version)
         if self._replay.at_end:
-            self._expected.tell(self.snapshot)
+            self._expected.resolve(self.snapshot)
         if changed or flipped:
             self._announce()
         self._moved.set()
@@ -233,8 +233,8 @@ class Reader:
         self._moved.set()
 
     @property
-    def _hopeless(self) -> UnreadableCatalog | CatalogTopicError | None:
-        """What no further try can mend: before the first snapshot, also an unfit topic."""
+    def _final_failure(self) -> UnreadableCatalog | CatalogTopicError | None:
+        """A failure that no retry can mend; before the first snapshot also an unfit topic."""
         if self._unreadable is None and isinstance(self._failure, CatalogTopicError):
             return self._failure if self._freshness.read_at == float("-inf") else None
         return self._unreadable

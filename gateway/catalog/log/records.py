@@ -173,11 +173,11 @@ class OffsetOutOfRange(LogError):
 
 
 class Fenced(LogError):
-    """Another writer has taken the transactional id: nothing of the transaction is written."""
+    """Another writer has taken the transactional id: no record of the transaction is written."""
 
 
 class OutcomeUnknown(LogError):
-    """Whether the transaction was committed is not known until the id has been taken again."""
+    """A commit whose outcome is not known until the id has been taken again."""
 
 
 class Overtaken(LogError):

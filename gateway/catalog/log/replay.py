@@ -83,7 +83,7 @@ class Replay:
 
     @property
     def holds(self) -> bool:
-        """Whether records of a decision are held back, as the rest of it may be to come."""
+        """True while records of a decision are held back because others may follow."""
         return bool(self._held)
 
     def take(self, records: Iterable[Record]) -> list[str]:
@@ -106,7 +106,7 @@ class Replay:
         return done
 
     def reach_end(self) -> list[str]:
-        """All that is committed was given: what was held back is whole, as transactions are.
+        """Every committed record was given: decisions held back are whole, as transactions are.
 
         Raises UnreadableCatalog.
         """
@@ -156,7 +156,7 @@ class Replay:
         self._apply(change, record, place, rank, done)
 
     def _rank_of(self, record: Record, place: Place) -> tuple[_Rank, bool]:
-        """What a record proves, and whether by that all others have to be signed. Raises Junk."""
+        """The rank of a record; and True if all others have to be signed, too. Raises Junk."""
         if place.at != record.offset and NOWHERE not in (place.at, record.offset):
             raise Junk(MISPLACED, f"it was written for offset {place.at}")
         signature = None if self._keys is None else Signature.found(record.headers)
@@ -183,20 +183,20 @@ class Replay:
         step = place.seq - self._seq
         if self.at_end and step == 1 and follows:
             return
-        told = f"it is record {place.seq}, and follows {self._seq}"
+        text = f"it is record {place.seq}, and follows {self._seq}"
         if rank is _Rank.LOOSE and not self._has_room(record, step):
-            raise Junk(OUT_OF_SEQUENCE, told)
+            raise Junk(OUT_OF_SEQUENCE, text)
         if self.at_end and step == 1:
             raise BrokenSequence(f"record {place.seq} follows another one than what was read")
         if self.at_end:
             raise BrokenSequence(f"record {place.seq} comes after record {self._seq}")
         if place.seq <= max(self._highest[rank:]):
-            raise Junk(OUT_OF_SEQUENCE, told)
+            raise Junk(OUT_OF_SEQUENCE, text)
         if step == 1 and self.decision and rank <= self._rank and not follows:
             raise Junk(OUT_OF_SEQUENCE, f"record {self._seq} is not what it was written after")
 
     def _has_room(self, record: Record, step: int) -> bool:
-        """Whether there can have been so many records since the last one, each at an offset."""
+        """True if the offsets leave room for ``step`` records since the last one."""
         # Where none says its offset the log may be a copy, made of what was left of another one.
         native = self.at_end or any(self._highest[_Rank.PLACED :])
         if not native or NOWHERE in (record.offset, self._offset):

@@ -21,7 +21,7 @@ _ANSWER_TIME: Final = timedelta(seconds=20)
 
 
 class TopicError(Exception):
-    """The cluster refuses; the text is its error, by name, with what it says of it."""
+    """The cluster rejects a request; the text is its error's name, with its message."""
 
 
 class NotInTime(TopicError):
@@ -29,7 +29,7 @@ class NotInTime(TopicError):
 
 
 async def partitions_of(admin: ClusterAdmin, topic: str) -> int | None:
-    """How many partitions a topic has; None: it is not there. Raises TopicError, OSError."""
+    """The number of a topic's partitions; None: no such topic. Raises TopicError, OSError."""
     # Else a missing topic would be made by the broker's defaults.
     values = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
     response = await admin.ask(Request("MetadataRequest", 9, values), changes=False)
@@ -85,7 +85,7 @@ async def create(
 
 
 def _named(result: Any) -> str:
-    """What a broker's answer says of its error."""
+    """The error of a broker's response: its name, and its message if there is one."""
     code = result.error_code
     text = getattr(result, "error_message", None)
     name = getattr(code, "name", str(int(code))).upper()
@@ -133,7 +133,7 @@ async def ensure_topic(
 
 
 async def check_topic(admin: ClusterAdmin, topic: str) -> bool:
-    """Whether the topic is there; raises CatalogTopicError when it is not fit for a catalog, and
+    """True if the topic is there; raises CatalogTopicError when it is not fit for a catalog, and
     CatalogUnavailable when the cluster does not answer."""
     partitions = await _partitions(admin, topic)
     if partitions is None:

@@ -29,10 +29,10 @@ class FieldType:
     """
 
     unordered = False
-    """Whether it holds a set: of two states, what was removed and what was added is told."""
+    """True for sets, of which a difference lists removed and added items."""
 
     optional = False
-    """Whether null in a record stands for the default."""
+    """True where null in a record stands for the default."""
 
     def __init__(self, empty: str = "") -> None:
         """``empty``: what to do about an empty text in a file, where none is allowed."""
@@ -259,7 +259,7 @@ class _Name(FieldType):
 
 
 class _Pattern(FieldType):
-    """What ACLs are about: three keys in a file."""
+    """The resource pattern of ACLs: three keys in a file."""
 
     def of_key(self, key: str) -> ResourcePattern:
         return pattern_of(key)
