@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -239,10 +239,7 @@ COMMAND: Final = Command(
     "access", "who is denied, what is idle, who produces to whom", tables, options, COLUMNS
 )
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The job as a command; returns its exit status."""
-    return run(COMMAND, argv)
+main = partial(run, COMMAND)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,10 @@
 What requiring it would break, before anybody requires it: ``producer.acks: require`` refuses what
 is produced with acks=0 or 1, ``producer.idempotence: require`` batches without a producer id. What
 counts is what clients asked for, whatever the gateway made of it.
+
+The traffic log has what producers request, and not what topics give: a topic whose
+``min.insync.replicas`` is 1 acknowledges a record of acks=all when its leader alone has it, if the
+other replicas are behind just then. So the job reads what ``kafka-topics --describe`` prints, too.
 """
 
 from __future__ import annotations
@@ -10,7 +14,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -181,10 +186,34 @@ COMMAND: Final = Command(
     "guarantees", "what requiring KIP-679 would break", tables, options, COLUMNS
 )
 
+main = partial(run, COMMAND)
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The job as a command; returns its exit status."""
-    return run(COMMAND, argv)
+
+# One line a topic begins with its name and ends with its configs; those of partitions are indented.
+_TOPIC: Final = re.compile(r"^Topic: *(\S+)\s.*ReplicationFactor: *(\d+)\s+Configs:(.*)$")
+_MINIMUM: Final = re.compile(r"(?:^|[\s,])min\.insync\.replicas=(\d+)(?:,|$)")
+_DEFAULT: Final = 1
+"""Kafka's own: the tool leaves out what nobody has set, at the topic or at the brokers."""
+
+
+def hollow_topics(path: Path) -> dict[str, bool]:
+    """By topic, in the spelling of the file, whether one replica is enough for acks=all.
+
+    Raises SourceError for a file that cannot be read, or has no topic in it.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourceError(f"{path} cannot be read: {error}") from None
+    found = {}
+    for line in text.splitlines():
+        topic = _TOPIC.match(line)
+        if topic:
+            minimum = _MINIMUM.search(topic[3].strip())
+            found[topic[1]] = (int(minimum[1]) if minimum else _DEFAULT) <= 1
+    if not found:
+        raise SourceError(f"{path} has no topic: it has to be what kafka-topics --describe prints")
+    return found
 
 
 if __name__ == "__main__":

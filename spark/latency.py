@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -84,10 +83,7 @@ COLUMNS: Final = (
 
 COMMAND: Final = Command("latency", "percentiles by namespace and API", tables, columns=COLUMNS)
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The job as a command; returns its exit status."""
-    return run(COMMAND, argv)
+main = partial(run, COMMAND)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -68,10 +68,7 @@ COLUMNS: Final = (
 
 COMMAND: Final = Command("policies", "policy violations and near misses", tables, columns=COLUMNS)
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The job as a command; returns its exit status."""
-    return run(COMMAND, argv)
+main = partial(run, COMMAND)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 
 from pyspark.errors import IllegalArgumentException
@@ -195,10 +195,7 @@ COMMAND: Final = Command(
     "replication", "what KIP-1074 lets MirrorMaker copy", tables, options, COLUMNS
 )
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The job as a command; returns its exit status."""
-    return run(COMMAND, argv)
+main = partial(run, COMMAND)
 
 
 if __name__ == "__main__":

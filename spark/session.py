@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -221,3 +221,61 @@ def _connector(given: SparkConf, *, submitted: bool) -> dict[str, str]:
             f"{needed}: run 'make spark' and set {KAFKA_JARS} to the directory that it names"
         )
     return {"spark.jars": ",".join(map(str, jars))}
+
+
+SMALL_BYTES: Final = 100 * 2**20
+"""Up to so many bytes of lines an input is small."""
+
+TINY_BYTES: Final = 10 * 2**20
+"""Up to so many bytes code that Spark generates for expressions costs more than it saves."""
+
+_LINES_PER_BYTE: Final = {".jsonl": 1, ".jsonl.gz": 12, ".parquet": 30}
+"""By the end of a file's name: for each of its bytes, how many bytes of lines it stands for."""
+
+_MOST_FILES: Final = 10_000
+"""More than these are not looked at: what has so many files is not small."""
+
+
+def is_small(inputs: Sequence[str]) -> bool:
+    """Whether all of these sources together are small: paths of this machine, and no more in them
+    than :data:`SMALL_BYTES`. A topic, or a path elsewhere, is not looked at and not small."""
+    return _is_within(SMALL_BYTES, inputs)
+
+
+def is_tiny(inputs: Sequence[str]) -> bool:
+    """The same with :data:`TINY_BYTES`."""
+    return _is_within(TINY_BYTES, inputs)
+
+
+def _is_within(most: int, inputs: Sequence[str]) -> bool:
+    if any(_local(source) is None for source in inputs):
+        return False
+    left, found = most, False
+    for number, (path, weight) in enumerate(_files(inputs)):
+        try:
+            left -= weight * path.stat().st_size
+        except OSError:
+            continue  # compressed or removed in this moment
+        found = True
+        if left < 0 or number >= _MOST_FILES:
+            return False
+    # Where nothing is, the path may be one of HDFS.
+    return found
+
+
+def _files(inputs: Sequence[str]) -> Iterator[tuple[Path, int]]:
+    for source in inputs:
+        top = Path(_local(source) or "").absolute()
+        for path in Path(top.anchor).glob(str(top.relative_to(top.anchor))):
+            for file in path.rglob("*") if path.is_dir() else (path,):
+                for end, weight in _LINES_PER_BYTE.items():
+                    if file.name.endswith(end):
+                        yield file, weight
+
+
+def _local(source: str) -> str | None:
+    """The path of a source on this machine; None if it is elsewhere."""
+    scheme, colon, rest = source.partition(":")
+    if not colon or "/" in scheme:
+        return source
+    return f"/{rest.lstrip('/')}" if scheme == "file" else None

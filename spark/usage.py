@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -220,10 +220,7 @@ COMMAND: Final = Command(
     "usage", "what every tier, principal and client used", tables, options, COLUMNS
 )
 
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The job as a command; returns its exit status."""
-    return run(COMMAND, argv)
+main = partial(run, COMMAND)
 
 
 if __name__ == "__main__":

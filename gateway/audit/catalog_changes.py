@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from gateway.catalog.committed import Actor, Committed
 from gateway.catalog.entities import Entity
-from gateway.catalog.kinds import Kind
-from gateway.catalog.schema import KINDS
-from gateway.catalog.shapes import Field
+from gateway.catalog.schema.kinds import Kind
+from gateway.catalog.schema.shapes import Field
+from gateway.catalog.schema.table import KINDS
+from gateway.catalog.source import Actor, Committed
 
 MAX_LISTED: Final = 1_000
 """ACLs or seeds that one event lists; more of one change go into further events."""

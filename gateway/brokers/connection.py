@@ -12,7 +12,7 @@ import importlib.metadata
 import ssl
 from typing import Any, Self
 
-from gateway.brokers.login import MessageChannel, authenticate_version, log_in
+from gateway.brokers.login import authenticate_version, log_in
 from gateway.brokers.messages import (
     CLIENT_ID,
     CORRELATION_BYTES,
@@ -225,7 +225,7 @@ class BrokerConnection:
         if login is None:
             return
         version = authenticate_version(self._api_versions)
-        await log_in(login, MessageChannel(self.request, version))
+        await log_in(login, self.request, version)
         if login.session_seconds:
             now = asyncio.get_running_loop().time()
             self._expires = now + SESSION_USE * login.session_seconds

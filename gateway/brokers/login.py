@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from gateway.brokers.messages import SecurityError
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
@@ -67,7 +67,7 @@ class BrokerLogin:
 
     @property
     def is_slow(self) -> bool:
-        """Whether the next token costs milliseconds of computing."""
+        """True if the next token costs milliseconds of computing."""
         return self._scram is not None and self._tokens == 1
 
     def first_token(self, error_code: int, offered: Collection[str]) -> bytes:
@@ -134,53 +134,26 @@ class BrokerLogin:
         return f"{self._key}.username or {self._key}.password"
 
 
-class Channel(Protocol):
-    """Asks a broker one thing after the other on one connection."""
-
-    async def handshake(self, mechanism: str) -> tuple[int, Collection[str]]:
-        """SaslHandshake: the error code, and the mechanisms that the broker has."""
-        ...
-
-    async def authenticate(self, token: bytes) -> tuple[int, str | None, bytes, float]:
-        """SaslAuthenticate: error code and message, challenge, and seconds that a session lasts."""
-        ...
-
-
 Ask = Callable[[str, int, Any], Awaitable[Any]]
 """(request's name, version, request entity) -> response entity, in turn."""
 
 
-class MessageChannel:
-    """A channel of whole messages. ``version`` is SaslAuthenticate's."""
-
-    def __init__(self, ask: Ask, version: int) -> None:
-        self._ask = ask
-        self._version = version
-
-    async def handshake(self, mechanism: str) -> tuple[int, Collection[str]]:
-        """See :class:`Channel`."""
-        message = messages.message_class(HANDSHAKE, HANDSHAKE_VERSION)
-        request = messages.build(message, mechanism=mechanism)
-        answer = await self._ask(HANDSHAKE, HANDSHAKE_VERSION, request)
-        return int(answer.error_code), answer.mechanisms
-
-    async def authenticate(self, token: bytes) -> tuple[int, str | None, bytes, float]:
-        """See :class:`Channel`."""
-        message = messages.message_class(AUTHENTICATE, self._version)
-        request = messages.build(message, auth_bytes=token)
-        answer = await self._ask(AUTHENTICATE, self._version, request)
-        seconds = answer.session_lifetime.total_seconds()
-        return int(answer.error_code), answer.error_message, answer.auth_bytes, seconds
-
-
-async def log_in(login: BrokerLogin, channel: Channel) -> None:
-    """Do the exchange. Raises LoginError, and whatever the channel raises.
+async def log_in(login: BrokerLogin, ask: Ask, version: int) -> None:
+    """Do the exchange of SaslHandshake and SaslAuthenticate, the latter in ``version``. Raises
+    LoginError, and whatever ``ask`` raises.
 
     A password's hash is computed in a thread: it would hold up everyone else for milliseconds.
     """
-    token: bytes | None = login.first_token(*await channel.handshake(login.mechanism))
+    handshake = messages.message_class(HANDSHAKE, HANDSHAKE_VERSION)
+    request = messages.build(handshake, mechanism=login.mechanism)
+    response = await ask(HANDSHAKE, HANDSHAKE_VERSION, request)
+    token: bytes | None = login.first_token(int(response.error_code), response.mechanisms)
+    authenticate = messages.message_class(AUTHENTICATE, version)
     while token is not None:
-        answer = await channel.authenticate(token)
+        request = messages.build(authenticate, auth_bytes=token)
+        response = await ask(AUTHENTICATE, version, request)
+        seconds = response.session_lifetime.total_seconds()
+        answer = int(response.error_code), response.error_message, response.auth_bytes, seconds
         if login.is_slow:
             token = await asyncio.to_thread(login.next_token, *answer)
         else:

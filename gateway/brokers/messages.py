@@ -1,4 +1,4 @@
-"""Whole requests to a broker and its responses to them, for the gateway's own questions."""
+"""Whole requests of the gateway's own to a broker, and the broker's responses."""
 
 from __future__ import annotations
 
@@ -93,5 +93,5 @@ def response_body(name: str, version: int, correlation_id: int, payload: bytes) 
 
 
 def response_entity(name: str, version: int, body: bytes) -> Any:
-    """What the body of the response to request ``name`` says. Raises ProtocolError."""
+    """The response entity in the body of the response to request ``name``. Raises ProtocolError."""
     return messages.parse(response_name(api_key_of(name)), version, body)

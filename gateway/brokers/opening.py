@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from gateway.brokers.login import LoginError, MessageChannel, authenticate_version, log_in
+from gateway.brokers.login import LoginError, authenticate_version, log_in
 from gateway.brokers.messages import (
     CORRELATION_BYTES,
     SIZE_BYTES,
@@ -54,7 +54,7 @@ async def open_transport(
         return 0.0
     channel = cast(_LoggingIn, protocol)
     try:
-        await log_in(login, MessageChannel(channel.ask, authenticate_version(api_versions)))
+        await log_in(login, channel.ask, authenticate_version(api_versions))
         channel.check_open()
     except OSError as error:
         raise BrokerError(f"cannot log in: {security.reason(error)}") from None

@@ -1,4 +1,4 @@
-"""How connections to the brokers of one cluster are made: TLS, and the gateway's own login there.
+"""TLS and the gateway's own login on connections to the brokers of one cluster.
 
 One object serves every way to a broker: clients' connections, the gateway's own questions, and
 the catalog. Files and secrets are read when a connection is made, so that they can be changed
@@ -30,7 +30,7 @@ _HOSTNAME_MISMATCH: Final = frozenset({62, 64})  # X509_V_ERR_HOSTNAME_MISMATCH,
 
 
 class BrokerSecurity:
-    """What ``clusters[0].security`` says, ready for use; by default nothing is proved."""
+    """The settings of ``clusters[0].security``, ready for use; by default neither TLS nor login."""
 
     def __init__(self, settings: ClusterSecurity | None = None, key: str = KEY) -> None:
         """``key`` is where ``settings`` stand in the configuration, for error texts."""
@@ -41,12 +41,12 @@ class BrokerSecurity:
 
     @property
     def has_tls(self) -> bool:
-        """Whether connections are encrypted, and brokers prove who they are."""
+        """True if connections are encrypted, and brokers authenticate by TLS."""
         return self._settings.protocol in ("SSL", "SASL_SSL")
 
     @property
     def has_login(self) -> bool:
-        """Whether the gateway proves who it is by SASL."""
+        """True if the gateway authenticates by SASL."""
         return self._settings.protocol.startswith("SASL_")
 
     def socket_options(self, host: str) -> Mapping[str, Any]:
@@ -56,7 +56,7 @@ class BrokerSecurity:
         return {"ssl": self.context(), "server_hostname": host}
 
     def context(self) -> ssl.SSLContext:
-        """What TLS believes and shows; made anew when a file changed. Raises SecurityError."""
+        """The TLS context; built again when one of its files changed. Raises SecurityError."""
         stamp = tuple(map(_stamp_of, watched_files(self._settings.tls)))
         if self._context is None or stamp != self._stamp:
             try:
@@ -105,14 +105,14 @@ class BrokerSecurity:
 
 
 def plain_reason(error: Exception) -> str:
-    """What the system says, without the address that asyncio puts into it."""
+    """The system's error text, without the address that asyncio puts into it."""
     if isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.errno:
         return os.strerror(error.errno)
     return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:
-    """What differs when the file does; None: it is not there."""
+    """A stamp that changes when the file does; None: there is no such file."""
     try:
         found = path.stat()
     except OSError:

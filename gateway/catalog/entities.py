@@ -1,10 +1,10 @@
-"""What the catalog holds: states keyed by entity, so that compaction keeps what counts.
+"""Entities of the catalog: states under keys, so that compaction keeps what counts.
 
 Every entity is immutable and small; a change replaces it whole, in one record, so that no reader
 ever sees half of a decision. Times are milliseconds since the epoch.
 
-:data:`gateway.catalog.schema.KINDS` says how each kind is kept, exported, shown and audited. A new
-kind is a dataclass here, and its row there.
+:data:`gateway.catalog.schema.table.KINDS` says how each kind is kept, exported, shown and audited.
+A new kind is a dataclass here, and its row there.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 
 
 class Entity:
-    """What the catalog keeps under a key of its own: its ``KIND``, and the fields ``KEY`` joined by
-    a slash; none: there is only one of its kind."""
+    """A state that the catalog keeps under a key: its ``KIND``, and the fields ``KEY`` joined by a
+    slash; none: there is only one of its kind."""
 
     __slots__ = ()
 
@@ -99,9 +99,10 @@ class TopicEntry(Entity):
         return (self.name, *(alias.name for alias in self.aliases))
 
     @property
-    def known_by_broker_id(self) -> bool:
-        """Whether one of its names goes with the broker's own topic id."""
-        return bool(self.names_under(None))
+    def ids(self) -> dict[bytes, LogicalName]:
+        """Its virtual topic ids, each with the name that goes with it."""
+        pairs = [(self.topic_id, self.name), *((one.topic_id, one.name) for one in self.aliases)]
+        return {topic_id: name for topic_id, name in pairs if topic_id is not None}
 
     def names_under(self, topic_id: bytes | None) -> list[LogicalName]:
         """The names that go with a virtual topic id; None: with the broker's own."""
@@ -140,7 +141,7 @@ class Gateway(Entity):
 
 @dataclass(frozen=True, slots=True)
 class CatalogFormat(Entity):
-    """What the catalog's records may hold: nothing that needs a newer format is written."""
+    """The format of the catalog's records: nothing that needs a newer format is written."""
 
     KIND = "format"
 
@@ -173,7 +174,7 @@ class Seeds(Entity):
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential(Entity):
-    """What a SCRAM mechanism (RFC 5802) needs to know of a user; a password is not kept.
+    """A user's SCRAM credential (RFC 5802); the password is not kept.
 
     ``mechanism`` is ``SCRAM-SHA-256`` or ``SCRAM-SHA-512``; salt and keys are bytes as the RFC
     makes them.

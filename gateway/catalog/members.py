@@ -14,7 +14,7 @@ from gateway.catalog.entities import (
     Seeds,
     Signing,
 )
-from gateway.catalog.records import FORMAT
+from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Decide
 from gateway.names import check_namespace, parents
@@ -108,7 +108,7 @@ SIGNING_FORMAT: Final = 2
 
 
 def signed(snapshot: Snapshot, key_id: str) -> list[Change]:
-    """All that there is, written once more and signed with this key.
+    """Every entity of the catalog, written once more and signed with this key.
 
     The key is announced first, so that a gateway that lacks it stops there. What makes the rest
     count for nothing comes last: should part of it be lost, nothing has changed.

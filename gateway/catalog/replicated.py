@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 from typing import Final
 
 from gateway.brokers.messages import ClusterAdmin
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.catalog_topic import CATALOG_TOPIC, check_topic, ensure_topic
-from gateway.catalog.committed import Observer
-from gateway.catalog.entities import Change
-from gateway.catalog.kafka_partition import KafkaPartition
-from gateway.catalog.kafka_transactions import KafkaTransactions
-from gateway.catalog.log import Reader
-from gateway.catalog.mending import Mender, mending
-from gateway.catalog.partition import LogError, Partition, Transactions
-from gateway.catalog.signatures import KeyFile
+from gateway.catalog.entities import Change, Signing
+from gateway.catalog.log.kafka_partition import KafkaPartition
+from gateway.catalog.log.kafka_transactions import KafkaTransactions
+from gateway.catalog.log.reader import Reader
+from gateway.catalog.log.records import LogError, Partition, Transactions
+from gateway.catalog.log.signatures import KeyFile
+from gateway.catalog.log.skipped import Damage
+from gateway.catalog.log.topics import CATALOG_TOPIC, check_topic, ensure_topic
+from gateway.catalog.log.writer import CHANGE_SECONDS, Writer
+from gateway.catalog.members import signed
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import CatalogUnavailable, Decide
-from gateway.catalog.writer import CHANGE_SECONDS, Writer
+from gateway.catalog.source import CatalogUnavailable, Decide, Observer
 from gateway.config.models import Config
 from gateway.counts import Row
 
 START_SECONDS: Final = 30.0
+
+MENDED_AT_ONCE: Final = 500
+"""Entities that are written again in one decision."""
+
+_MEND_SECONDS: Final = 1.0
+
+log = logging.getLogger(__name__)
 
 
 class ReplicatedCatalog:
@@ -96,53 +107,38 @@ class ReplicatedCatalog:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest state this process has read."""
+        """See :class:`gateway.catalog.source.Catalog`, as for the rest of its methods."""
         return self._reader.snapshot
 
     @property
     def fresh(self) -> bool:
-        """Whether it was last read to the end less than ``max_staleness`` ago."""
         return self._reader.fresh
 
     @property
     def skipped(self) -> int:
-        """How many records were skipped, as no gateway can have written them."""
         return self._reader.skipped.total
 
     @property
     def damaged(self) -> int:
-        """How many entities are not in the log as they should be: junk stands in their place, or
-        they were missing when it was read from its beginning."""
         return len(self._reader.damage) + self._reader.skipped.lost
 
     def take_rows(self) -> list[Row]:
-        """What was skipped and mended since the last call, for the metrics."""
         mended, self._mender.mended = self._mender.mended, 0
         rows = self._reader.skipped.take_rows()
         return [*rows, ("catalog_mended_records", (), mended)] if mended else rows
 
     def subscribe(self, changed: Callable[[], None]) -> None:
-        """Call ``changed`` on the event loop whenever ``snapshot`` or ``fresh`` has changed."""
         self._reader.subscribe(changed)
 
     async def refresh(self) -> None:
-        """Read to the end once more; asked for at once by many, it is done once.
-
-        Raises CatalogUnavailable.
-        """
         await self._reader.refresh()
 
     async def change(self, decide: Decide) -> Snapshot:
-        """Commit what ``decide`` says of the newest state, with no other writer in between.
-
-        Returns a snapshot that holds it. Raises what ``decide`` raises, and CatalogUnavailable
-        after about ``change_seconds``, saying so where it is not known what became of it.
-        """
+        """As in Catalog; CatalogUnavailable is raised after about ``change_seconds``, and says so
+        where the outcome is not known."""
         return await self._writer.change(decide)
 
     async def mend(self) -> int:
-        """Write again, or remove, all that junk stands for, as what is known is all that there is;
-        returns how many records. Raises CatalogUnavailable."""
         mended, written = 0, 1
 
         def decide(snapshot: Snapshot) -> Sequence[Change]:
@@ -165,12 +161,90 @@ class ReplicatedCatalog:
             raise LogError("no broker answers") from error
 
 
+class Mender:
+    """Writes again entities that junk has replaced. All of it belongs to one event loop.
+
+    Every process of every gateway waits a little, each for another time; the first one writes, and
+    the others find nothing left to write.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        change: Callable[[Decide], Awaitable[Snapshot]],
+        seconds: float = _MEND_SECONDS,
+    ) -> None:
+        """``change`` commits a decision; about ``seconds`` pass between two."""
+        self._reader = reader
+        self._change = change
+        self._seconds = seconds
+        self._task: asyncio.Task[None] | None = None
+        self.mended = 0
+        """Records written again by this process."""
+
+    def start(self) -> None:
+        """Mend from now on."""
+        self._task = asyncio.create_task(self._run(), name="catalog mender")
+
+    async def stop(self) -> None:
+        """Mend no more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+
+    async def _run(self) -> None:
+        while True:
+            await self._reader.damaged.wait()
+            await asyncio.sleep(self._seconds * random.uniform(0.1, 1.0))  # noqa: S311 - no secret
+            self._reader.damaged.clear()
+            try:
+                await self._mend()
+            except CatalogUnavailable as error:
+                log.warning("what junk has replaced in the catalog is not written yet: %s", error)
+                self._reader.damaged.set()
+                await asyncio.sleep(5 * self._seconds)
+            # A defect here must not end the mending for good.
+            except Exception:
+                log.exception("mending the catalog failed")
+                await asyncio.sleep(5 * self._seconds)
+
+    async def _mend(self) -> None:
+        written: Sequence[Change] = ()
+
+        def decide(snapshot: Snapshot) -> Sequence[Change]:
+            nonlocal written
+            written = mending(self._reader.damage, snapshot)
+            return written
+
+        while True:
+            await self._change(decide)
+            if not written:
+                return
+            self.mended += len(written)
+            log.warning("%d records that junk had replaced in the catalog are mended", len(written))
+            if len(written) < MENDED_AT_ONCE:
+                return
+
+
+def mending(damage: Damage, snapshot: Snapshot, *, everything: bool = False) -> list[Change]:
+    """The next records to write so that a later reader finds what is in ``snapshot``.
+
+    ``everything``: also where it is not known whether another gateway has what junk stands for.
+    """
+    changes = list(islice(damage.changes(snapshot, everything=everything), MENDED_AT_ONCE))
+    if any(isinstance(change, Signing) and change.key for change in changes):
+        # That the catalog is signed is said by a decision that holds all of it.
+        return signed(snapshot, snapshot.signing)
+    return changes
+
+
 SECURITY_KEY: Final = "catalog.security"
 
 
 def own_security(config: Config, security: BrokerSecurity) -> BrokerSecurity:
-    """Who the gateway is at the brokers where it keeps what is its own: the catalog, the audit
-    topic, the traffic log's. ``security`` is who it is for everything else, and by default here."""
+    """The gateway's identity at brokers for its own topics: the catalog's, the audit log's, the
+    traffic log's. ``security`` is its identity for everything else, and the default here."""
     settings = config.catalog.security
     return security if settings is None else BrokerSecurity(settings, SECURITY_KEY)
 

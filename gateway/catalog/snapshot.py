@@ -24,7 +24,7 @@ from gateway.catalog.entities import (
     Signing,
     TopicEntry,
 )
-from gateway.catalog.schema import KINDS, kind_of
+from gateway.catalog.schema.table import KINDS, kind_of
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,
@@ -41,10 +41,12 @@ from protocol.pausing import paced
 _FOLDED_END = fold(END_OF_NAMESPACE)
 _NOTHING: Mapping[Any, Any] = MappingProxyType({})
 
+Inherited = dict[str, tuple[str, str]]
+
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What every worker that has read the catalog up to ``version`` agrees on.
+    """The state of the catalog for every worker that has read it up to ``version``.
 
     ``version`` grows with every record. ``held`` has all entities, by the name of their kind and by
     their place in it (``Kind.place``); the properties below are its parts. A new state is made by
@@ -58,16 +60,15 @@ class Snapshot:
         default_factory=dict, repr=False, compare=False
     )
     _prefixes: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    _deleting: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    deleting: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
+    """The namespaces that are marked for deletion themselves."""
 
     @classmethod
     def of(
         cls, namespaces: Iterable[str], version: int = 1, topics: Iterable[TopicEntry] = ()
     ) -> Snapshot:
-        """A snapshot with these namespaces and every tier above them (KIP-37: Create).
-
-        Raises :class:`gateway.names.InvalidName` for a malformed path.
-        """
+        """A snapshot with these namespaces and every tier above them (KIP-37: Create). Raises
+        :class:`gateway.names.InvalidName` for a malformed path."""
         tiers: dict[str, Namespace] = {}
         for namespace in namespaces:
             check_namespace(namespace)
@@ -94,18 +95,16 @@ class Snapshot:
         return self.held.get(name, _NOTHING)
 
     def entity(self, key: Key) -> Entity | None:
-        """What it holds under a key. Raises ValueError for what is no key."""
-        kind, identity = key
-        if kind == CatalogFormat.KIND:
+        """The entity under a key; None if there is none. Raises ValueError for an unknown kind."""
+        name, identity = key
+        if name == CatalogFormat.KIND:
             return CatalogFormat(self.format)
-        if kind not in KINDS:
-            raise ValueError(f"the catalog holds nothing of kind {kind!r}")
-        found: Entity | None = self.of_kind(kind).get(KINDS[kind].place(identity))
+        found: Entity | None = self.of_kind(name).get(kind_of(Removal(key)).place(identity))
         return found
 
     @property
     def size(self) -> int:
-        """How many entities it holds, without those that are about the catalog itself."""
+        """The number of entities, without those that describe the catalog itself."""
         return sum(len(self.of_kind(kind.name)) for kind in KINDS.values() if kind.counted)
 
     # -- by kind: looked up often, so found once ------------------------------------------------
@@ -134,8 +133,8 @@ class Snapshot:
     @cached_property
     def homes(self) -> Mapping[str, str]:
         """The home namespaces of principals."""
-        found: Mapping[str, PrincipalHome] = self.of_kind(PrincipalHome.KIND)
-        return {principal: home.namespace for principal, home in found.items()}
+        homes = self.of_kind(PrincipalHome.KIND)
+        return {principal: home.namespace for principal, home in homes.items()}
 
     @cached_property
     def gateways(self) -> Mapping[str, Gateway]:
@@ -145,62 +144,48 @@ class Snapshot:
     @cached_property
     def seeded(self) -> frozenset[str]:
         """The namespaces of configuration files that were made once."""
-        found: Seeds = self.of_kind(Seeds.KIND).get((), Seeds(frozenset()))
-        return found.namespaces
+        return frozenset(self.of_kind(Seeds.KIND).get((), Seeds(frozenset())).namespaces)
 
     @cached_property
     def signing(self) -> str:
         """The id of the key that records are signed with; empty: they need not be."""
-        found: Signing = self.of_kind(Signing.KIND).get((), Signing(""))
-        return found.key
+        return str(self.of_kind(Signing.KIND).get((), Signing("")).key)
 
     @cached_property
     def format(self) -> int:
-        """What the records of the catalog may hold."""
-        found: CatalogFormat = self.of_kind(CatalogFormat.KIND).get((), CatalogFormat(1))
-        return found.level
+        """The format level of the catalog's records."""
+        return int(self.of_kind(CatalogFormat.KIND).get((), CatalogFormat(1)).level)
 
     # -- namespaces -----------------------------------------------------------------------------
 
     def missing_tier(self, namespace: str) -> str | None:
-        """The outermost tier path of ``namespace`` that does not exist; None when all do.
-
-        A namespace that is being deleted does not exist any more, nor does what is below it.
-        """
-        for tier in parents(namespace):
-            found = self.namespaces.get(tier)
-            if found is None or found.deleting is not None:
-                return tier
-        return None
+        """The outermost tier path of ``namespace`` that does not exist, or is being deleted; None
+        when all exist."""
+        tiers = parents(namespace)
+        return next((t for t in tiers if t not in self.namespaces or t in self.deleting), None)
 
     def deleting_tier(self, namespace: str) -> str | None:
         """The outermost tier path of ``namespace`` that is being deleted, if any."""
-        if not self._deleting:
+        if not self.deleting:
             return None
-        return next((tier for tier in parents(namespace) if tier in self._deleting), None)
+        return next((tier for tier in parents(namespace) if tier in self.deleting), None)
 
     def below(self, namespace: str) -> list[str]:
         """The namespaces under this one (``""``: all), at any depth, sorted."""
         prefix = namespace + DELIMITER if namespace else ""
         return sorted(path for path in self.namespaces if path.startswith(prefix))
 
-    def deleting(self) -> frozenset[str]:
-        """The namespaces that are marked for deletion themselves."""
-        return self._deleting
-
-    def effective_configs(self, namespace: str) -> dict[str, tuple[str, str]]:
+    def effective_configs(self, namespace: str) -> Inherited:
         """The configs that a topic in ``namespace`` inherits: key to (value, the tier it is set
         on), the innermost tier that sets a key winning (KIP-37: Namespace Configs)."""
         return self._inherited(namespace, lambda tier: tier.configs)
 
-    def effective_settings(self, namespace: str) -> dict[str, tuple[str, str]]:
-        """The same of the gateway's own settings."""
+    def effective_settings(self, namespace: str) -> Inherited:
+        """The gateway's own settings that a topic in ``namespace`` inherits, likewise."""
         return self._inherited(namespace, lambda tier: tier.settings)
 
-    def _inherited(
-        self, namespace: str, of: Callable[[Namespace], Mapping[str, str]]
-    ) -> dict[str, tuple[str, str]]:
-        effective: dict[str, tuple[str, str]] = {}
+    def _inherited(self, namespace: str, of: Callable[[Namespace], Mapping[str, str]]) -> Inherited:
+        effective: Inherited = {}
         for tier in parents(namespace):
             found = self.namespaces.get(tier)
             if found is not None:
@@ -208,11 +193,8 @@ class Snapshot:
         return effective
 
     def captured_by(self, name: LogicalName) -> str | None:
-        """The namespace whose flat names a default-namespace topic would fold into, if any.
-
-        Kafka refuses two topics that are equal after ``.`` and ``_`` are folded; such a name
-        would take a topic away from a namespace that exists.
-        """
+        """The namespace whose flat names a default-namespace topic would fold into, if any: Kafka
+        rejects a topic whose name equals another's once ``.`` and ``_`` are folded."""
         return None if name.namespace else self.folds_into(name.topic)
 
     def folds_into(self, flat: str) -> str | None:
@@ -234,18 +216,17 @@ class Snapshot:
         return held.name if held is not None else self.spelled(flat)
 
     def spelled(self, text: str) -> LogicalName:
-        """What a legal spelling names here: a namespace's topic if that namespace exists."""
+        """The logical name of a legal spelling: a namespace's topic if that namespace exists."""
         name = decode(text)
         if not name.namespace or name.namespace in self.namespaces:
             return name
         return LogicalName("", text)
 
     def flat_of(self, name: LogicalName) -> str | None:
-        """Where a topic of an existing namespace is, or would be, stored.
+        """The flat name under which a topic of an existing namespace is, or would be, stored.
 
-        None when its natural flat name is held by another logical name and it has no entry of
-        its own: there is no such topic, and one that is made needs a fresh flat name. Raises
-        :class:`gateway.names.InvalidName`.
+        None when another logical name holds its natural flat name: there is no such topic, and a
+        new one needs a fresh flat name. Raises :class:`gateway.names.InvalidName`.
         """
         found = self._by_name.get(name)
         if found is not None:
@@ -264,7 +245,7 @@ class Snapshot:
 
     @property
     def has_topic_ids(self) -> bool:
-        """Whether any topic has a virtual topic id."""
+        """True if any topic has a virtual topic id."""
         return bool(self._by_id)
 
     def by_topic_id(self, topic_id: bytes) -> tuple[str, LogicalName] | None:
@@ -287,23 +268,19 @@ class _Draft:
         self._indexes: dict[str, Any] = {}
 
     def apply(self, change: Change) -> None:
+        kind = kind_of(change)
         entity: Entity | None = None
         if isinstance(change, Removal):
-            name, identity = change.key
-            if name not in KINDS:
-                raise ValueError(f"the catalog holds nothing of kind {name!r}")
-            place = KINDS[name].place(identity)
+            place = kind.place(change.key[1])
         else:
-            kind = kind_of(change)
-            name, place = kind.name, kind.place_of(change)
-            entity = kind.lasting(change)
-            if entity == kind.nothing:
-                entity = None
-        if name == Namespace.KIND:
+            place = kind.place_of(change)
+            lasting = kind.lasting(change)
+            entity = None if lasting == kind.nothing else lasting
+        if kind.name == Namespace.KIND:
             self._index_namespace(place, entity)
-        elif name == TopicEntry.KIND:
+        elif kind.name == TopicEntry.KIND:
             self._index_topic(place, entity)
-        _put(self._copy(name), place, entity)
+        _put(self._copy(kind.name), place, entity)
 
     def snapshot(self, version: int) -> Snapshot:
         held = {**self._base.held, **self._copies}
@@ -311,46 +288,38 @@ class _Draft:
         return replace(self._base, version=version, held=held, **self._indexes)
 
     def _copy(self, kind: str) -> dict[Any, Any]:
-        copy = self._copies.get(kind)
-        if copy is None:
-            copy = self._copies[kind] = dict(self._base.of_kind(kind))
-        return copy
+        if kind not in self._copies:
+            self._copies[kind] = dict(self._base.of_kind(kind))
+        return self._copies[kind]
 
     def _index(self, attribute: str) -> dict[Any, Any]:
-        copy: dict[Any, Any] | None = self._indexes.get(attribute)
-        if copy is None:
-            copy = self._indexes[attribute] = dict(getattr(self._base, attribute))
-        return copy
+        if attribute not in self._indexes:
+            self._indexes[attribute] = dict(getattr(self._base, attribute))
+        found: dict[Any, Any] = self._indexes[attribute]
+        return found
 
     def _index_namespace(self, path: Any, entity: Any) -> None:
         _put(self._index("_prefixes"), fold(flat_prefix(path)), None if entity is None else path)
-        deleting: frozenset[str] = self._indexes.get("_deleting", self._base.deleting())
+        deleting: frozenset[str] = self._indexes.get("deleting", self._base.deleting)
         marked = entity is not None and entity.deleting is not None
         if marked is not (path in deleting):
-            self._indexes["_deleting"] = deleting | {path} if marked else deleting - {path}
+            self._indexes["deleting"] = deleting | {path} if marked else deleting - {path}
 
     def _index_topic(self, flat: Any, entity: Any) -> None:
         names, ids = self._index("_by_name"), self._index("_by_id")
         former: TopicEntry | None = self._copy(TopicEntry.KIND).get(flat)
-        for name in () if former is None else former.names:
-            if names.get(name) == flat:
-                del names[name]
-        for topic_id, _ in () if former is None else _ids(former):
-            ids.pop(topic_id, None)
+        if former is not None:
+            for name in former.names:
+                if names.get(name) == flat:
+                    del names[name]
+            for topic_id in former.ids:
+                ids.pop(topic_id, None)
         if entity is None:
             return
         # An alias gives way to a topic that has taken the name since.
-        for name in reversed(entity.names):
-            if name == entity.name or name not in names:
-                names[name] = flat
-        for topic_id, name in _ids(entity):
-            ids[topic_id] = (flat, name)
-
-
-def _ids(entry: TopicEntry) -> list[tuple[bytes, LogicalName]]:
-    pairs = [(entry.topic_id, entry.name)]
-    pairs += [(alias.topic_id, alias.name) for alias in entry.aliases]
-    return [(topic_id, name) for topic_id, name in pairs if topic_id is not None]
+        names.update({alias: flat for alias in reversed(entity.names) if alias not in names})
+        names[entity.name] = flat
+        ids.update({topic_id: (flat, name) for topic_id, name in entity.ids.items()})
 
 
 def _put(mapping: dict[Any, Any], key: Any, value: Any) -> None:

@@ -1,17 +1,21 @@
-"""The interface that every catalog has: where snapshots come from, and how one is changed."""
+"""The interface of the catalog: its snapshots, changes to it, and reports of committed changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeAlias
 
-from gateway.catalog.entities import Change
+from gateway.catalog.entities import Change, Entity, Key, Removal, key_of
+from gateway.catalog.schema.table import kind_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.counts import Row
+from protocol.pausing import paced
 
 Decide = Callable[[Snapshot], Sequence[Change]]
-"""What a change is made of, given the state it is made on: it may be asked several times, and
-only its last answer counts. It refuses by raising; nothing is written then."""
+"""The changes of a decision, given the state it is made on: it may be called several times, and
+only its last result counts. It rejects by raising; nothing is written then."""
 
 
 class CatalogUnavailable(ConnectionError):
@@ -31,7 +35,7 @@ class Catalog(Protocol):
 
     @property
     def fresh(self) -> bool:
-        """Whether the snapshot is young enough to be decided by (``catalog.max_staleness``)."""
+        """True if the snapshot is young enough to decide by (``catalog.max_staleness``)."""
         ...
 
     def subscribe(self, changed: Callable[[], None]) -> None:
@@ -39,10 +43,8 @@ class Catalog(Protocol):
         ...
 
     async def refresh(self) -> None:
-        """Read to the end once more, so that "does not exist" is said of what is known now.
-
-        Raises :class:`CatalogUnavailable`.
-        """
+        """Read to the end once more, so that "does not exist" is said of what is known now;
+        requested by many at once, it is done once. Raises CatalogUnavailable."""
         ...
 
     async def change(self, decide: Decide) -> Snapshot:
@@ -60,16 +62,18 @@ class CheckedCatalog(Catalog, Protocol):
 
     @property
     def skipped(self) -> int:
-        """How many records were skipped, as no gateway can have written them."""
+        """The number of records skipped because no gateway can have written them."""
         ...
 
     @property
     def damaged(self) -> int:
-        """How many entities are not in its log as they should be."""
+        """The number of entities not in its log as they should be: junk stands in their place, or
+        they were missing when it was read from its beginning."""
         ...
 
     async def mend(self) -> int:
-        """Write again, or remove, all that junk stands for; returns how many records."""
+        """Write again, or remove, every entity that junk stands for, as no other gateway has more;
+        returns the number of records. Raises CatalogUnavailable."""
         ...
 
 
@@ -77,7 +81,7 @@ class OwnedCatalog(CheckedCatalog, Protocol):
     """A catalog as whoever started it sees it."""
 
     def take_rows(self) -> Sequence[Row]:
-        """What was skipped of its log since the last call, for the metrics."""
+        """Counts of skipped and mended records since the last call, for the metrics."""
         ...
 
     async def start(self) -> None:
@@ -87,3 +91,58 @@ class OwnedCatalog(CheckedCatalog, Protocol):
     async def stop(self) -> None:
         """Read and write no more. The snapshot stays."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """One entity that a decision of this process has changed, made or removed.
+
+    ``before`` and ``after`` are its states, None where it did not exist. ``version`` is the
+    catalog's after it. ``certain``: it is known to be written; False: the cluster was lost before
+    it said so, and nobody was there to wait until it could be asked.
+    """
+
+    actor: Actor
+    key: Key
+    before: Entity | None
+    after: Entity | None
+    version: int
+    certain: bool = True
+
+
+Observer: TypeAlias = Callable[[Sequence[Committed]], None]
+"""Called with each transaction once. Belongs to the writer's event loop, and must not wait."""
+
+
+def committed(actor: Actor, state: Snapshot, changes: Sequence[Change]) -> Iterator[Committed]:
+    """The entities that a decision on ``state`` changes, without those written as they were."""
+    seen: dict[Key, Entity | None] = {}
+    for version, change in paced(enumerate(changes, state.version + 1)):
+        key = key_of(change)
+        before = seen[key] if key in seen else state.entity(key)
+        after = seen[key] = None if isinstance(change, Removal) else kind_of(change).lasting(change)
+        if before != after:
+            yield Committed(actor, key, before, after, version)
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A client whose request is served, or the gateway itself.
+
+    ``principal`` is ``User:alice``; the gateway's own are ``gateway``, ``gateway:`` and the kind of
+    a background task, and ``operator:`` and the login of who runs a command. ``address`` is
+    ``host:port`` of the client; ``api`` Kafka's name of the request, or the command. All but
+    ``principal`` may be empty.
+    """
+
+    principal: str
+    address: str = ""
+    listener: str = ""
+    client_id: str = ""
+    api: str = ""
+
+
+GATEWAY: Final = Actor("gateway")
+"""The actor of changes that no client or operator requested: a gateway that registers."""
+
+ACTOR: Final[ContextVar[Actor]] = ContextVar("ACTOR", default=GATEWAY)

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
 from gateway.brokers.messages import ClusterAdmin
-from gateway.catalog.catalog_topic import CATALOG_TOPIC
+from gateway.catalog.log.topics import CATALOG_TOPIC
 from gateway.config.errors import Key, Problem
 from protocol.messages import Request
 

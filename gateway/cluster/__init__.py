@@ -1,1 +1,1 @@
-"""What the gateway knows of a backing cluster, and its own questions there."""
+"""The state of a backing cluster, and the gateway's own requests to it."""

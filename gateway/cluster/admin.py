@@ -1,4 +1,4 @@
-"""What the gateway asks of a cluster on behalf of its namespaces: topics made, deleted, configured.
+"""Requests of the gateway's own to a cluster: it creates, deletes and configures topics.
 
 Cold path, over connections of its own. A question that changes something is sent once: whether
 it was done is not known when its connection breaks, and only its caller can tell what then.

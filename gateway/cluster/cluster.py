@@ -1,4 +1,4 @@
-"""What the gateway knows of a backing cluster, kept up to date: brokers, topics, API versions.
+"""The state of a backing cluster, kept up to date: its brokers, topics and API versions.
 
 Everything is discovered through ApiVersions and Metadata. A listing of the whole cluster is made
 every ``poll_interval`` and whenever somebody asks (``Cluster.refresh``), but never more often

@@ -67,7 +67,7 @@ class ClusterLink:
         self._failed_at[address] = asyncio.get_running_loop().time()
 
     def lately_failed(self, address: Address) -> bool:
-        """Whether it did not take a connection in the last few seconds."""
+        """True if the address did not take a connection in the last few seconds."""
         failed_at = self._failed_at.get(address)
         if failed_at is None:
             return False

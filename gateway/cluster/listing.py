@@ -1,4 +1,4 @@
-"""What one Metadata response says of a cluster: its brokers and its topics.
+"""The brokers and topics that one Metadata response lists.
 
 Pure: request and response bodies in, a ``Listing`` out.
 """

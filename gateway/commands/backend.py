@@ -13,12 +13,11 @@ from typing import Final, NamedTuple
 from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.audit.setup import COMMANDS, open_audit
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.catalog_topic import CATALOG_TOPIC, CatalogTopicError, check_topic
-from gateway.catalog.committed import Actor
-from gateway.catalog.records import UnreadableCatalog
+from gateway.catalog.log.records import UnreadableCatalog
+from gateway.catalog.log.signatures import KeyFileError
+from gateway.catalog.log.topics import CATALOG_TOPIC, CatalogTopicError, check_topic
 from gateway.catalog.replicated import open_catalog, own_security
-from gateway.catalog.signatures import KeyFileError
-from gateway.catalog.source import CatalogUnavailable, CheckedCatalog
+from gateway.catalog.source import Actor, CatalogUnavailable, CheckedCatalog
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.commands.errors import CommandError, Unavailable

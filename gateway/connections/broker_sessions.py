@@ -95,5 +95,5 @@ class BrokerSessions:
         login = self._cluster.security.login()
         assert login is not None
         version = authenticate_version(self._cluster.api_versions)
-        await log_in(login, MessageChannel(partial(ask, connection.send_own), version))
+        await log_in(login, partial(ask, connection.send_own), version)
         self.opened(connection, login.session_seconds)

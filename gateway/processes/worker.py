@@ -25,10 +25,10 @@ import uvloop
 
 from gateway import exit_codes
 from gateway.auth.exchange import CredentialsError
-from gateway.catalog.catalog_topic import CatalogTopicError
+from gateway.catalog.log.records import UnreadableCatalog
+from gateway.catalog.log.signatures import KeyFileError
+from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.members import FormatRefused
-from gateway.catalog.records import UnreadableCatalog
-from gateway.catalog.signatures import KeyFileError
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config

@@ -179,7 +179,7 @@ async def ensure_topic(
     """
     try:
         if await _is_there(admin, topic):
-            policy = await own_topic.config_of(admin, topic, "cleanup.policy")
+            policy = await topics.config_of(admin, topic, "cleanup.policy")
             if policy not in (None, CONFIGS["cleanup.policy"]):
                 raise TopicUnusable(
                     f"{key} '{topic}' has cleanup.policy={policy or '(not told)'} and must "
@@ -188,7 +188,7 @@ async def ensure_topic(
                     "--add-config cleanup.policy=delete"
                 )
         else:
-            await own_topic.create(admin, topic, CONFIGS, replication_factor=replication_factor)
+            await topics.create(admin, topic, CONFIGS, replication_factor=replication_factor)
     except TopicUnusable:
         raise
     except NotInTime:
@@ -206,7 +206,7 @@ async def _is_there(admin: ClusterAdmin, topic: str) -> bool:
     deadline = loop.time() + _SETTLE_SECONDS
     while True:
         try:
-            return await own_topic.partitions_of(admin, topic) is not None
+            return await topics.partitions_of(admin, topic) is not None
         except TopicError:
             if loop.time() >= deadline:
                 raise

@@ -12,8 +12,8 @@ from gateway.acl_model import (
 )
 from gateway.audit.catalog_changes import CatalogChange, changes_of
 from gateway.audit.event import AuditEvent, AuthenticationFailure, Happening, Revocation
-from gateway.catalog.committed import Actor, Committed
 from gateway.catalog.entities import Change, Entity, Removal, ResourceAcls, key_of
+from gateway.catalog.source import Actor, Committed
 from gateway.flows import Denial, FlowSource
 from tests.gateway.flow_samples import source
 

@@ -24,7 +24,7 @@ from gateway.catalog.entities import (
     Signing,
     TopicEntry,
 )
-from gateway.catalog.schema import kind_of
+from gateway.catalog.schema.table import kind_of
 from gateway.names import LogicalName
 from tests.audit import audit_samples as samples
 from tests.catalog import strategies

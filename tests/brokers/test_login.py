@@ -18,7 +18,6 @@ from gateway.brokers.login import (
     MAX_ITERATIONS,
     BrokerLogin,
     LoginError,
-    MessageChannel,
     authenticate_version,
     log_in,
 )
@@ -38,16 +37,12 @@ def login_by(mechanism: str, user: str = "gateway", password: str = SECRET) -> B
     return BrokerLogin(mechanism, user, password, KEY)
 
 
-def channel_to(broker: SaslBroker, version: int = 2) -> MessageChannel:
+def run(broker: SaslBroker, login: BrokerLogin, version: int = 2) -> BrokerLogin:
     async def ask(name: str, version: int, entity: Any) -> Any:
         answer = broker.take(request_frame(name, version, 5, entity))
         return response_entity(name, version, response_body(name, version, 5, answer[4:]))
 
-    return MessageChannel(ask, version)
-
-
-def run(broker: SaslBroker, login: BrokerLogin, version: int = 2) -> BrokerLogin:
-    asyncio.run(log_in(login, channel_to(broker, version)))
+    asyncio.run(log_in(login, ask, version))
     return login
 
 

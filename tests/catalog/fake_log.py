@@ -7,9 +7,16 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gateway.catalog.entities import Change
-from gateway.catalog.partition import Fenced, Fetched, LogError, OffsetOutOfRange, OutcomeUnknown
-from gateway.catalog.records import Record, encode
-from gateway.catalog.signatures import Place
+from gateway.catalog.log.records import (
+    Fenced,
+    Fetched,
+    LogError,
+    OffsetOutOfRange,
+    OutcomeUnknown,
+    Record,
+    encode,
+)
+from gateway.catalog.log.signatures import Place
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ class FakeLog:
 
 
 class FakePartition:
-    """A reader's side (gateway/catalog/partition.py)."""
+    """A reader's side (gateway/catalog/log/records.py)."""
 
     def __init__(self, log: FakeLog) -> None:
         self.log = log
@@ -132,7 +139,7 @@ class FakePartition:
 
 
 class FakeTransactions:
-    """A writer's side (gateway/catalog/partition.py)."""
+    """A writer's side (gateway/catalog/log/records.py)."""
 
     def __init__(self, log: FakeLog) -> None:
         self.log = log

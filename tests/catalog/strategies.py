@@ -26,7 +26,7 @@ from gateway.catalog.entities import (
     TopicEntry,
     key_of,
 )
-from gateway.catalog.records import FORMAT
+from gateway.catalog.log.records import FORMAT
 from gateway.names import LogicalName
 
 times = st.integers(min_value=0, max_value=2**53)

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.catalog.batch import Batch, Waiting
 from gateway.catalog.entities import CatalogFormat, Change, Namespace, Removal
-from gateway.catalog.records import decode
-from gateway.catalog.schema import KINDS
+from gateway.catalog.log.batch import Batch, Waiting
+from gateway.catalog.log.records import decode
+from gateway.catalog.schema.table import KINDS
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Decide
 
@@ -57,19 +57,19 @@ async def test_refusals_and_nothing_leave_no_record() -> None:
     batch.decide(refused)
     batch.decide(empty)
     assert batch.records == []
-    assert not refused.in_hand
+    assert not refused.in_transaction
     batch.settle(batch.draft)
     assert isinstance(refused.answer.exception(), ZeroDivisionError)
     assert await empty.answer is batch.draft
 
 
-async def test_what_is_written_is_in_hand_until_it_is_let_go() -> None:
+async def test_a_change_is_in_a_transaction_until_that_is_known_to_have_failed() -> None:
     batch = Batch(Snapshot(), "", 0)
     one = waiting(lambda _: [Namespace("a")])
     batch.decide(one)
-    assert one.in_hand
-    batch.let_go()
-    assert not one.in_hand
+    assert one.in_transaction
+    batch.mark_unwritten()
+    assert not one.in_transaction
 
 
 async def test_an_answer_is_given_once() -> None:

@@ -7,12 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.catalog_topic import (
-    CONFIGS,
-    CatalogTopicError,
-    check_topic,
-    ensure_topic,
-)
+from gateway.catalog.log.topics import CONFIGS, CatalogTopicError, check_topic, ensure_topic
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from protocol import messages

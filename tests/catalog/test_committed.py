@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.catalog.committed import GATEWAY, Actor, Committed, committed
 from gateway.catalog.entities import (
     CatalogFormat,
     Change,
@@ -18,6 +17,7 @@ from gateway.catalog.entities import (
 )
 from gateway.catalog.members import signed
 from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import GATEWAY, Actor, Committed, committed
 from tests.catalog import strategies
 
 ALICE = Actor("User:alice")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.catalog.entities import Namespace, Removal
-from gateway.catalog.skipped import MAX_ABSENT, Damage
+from gateway.catalog.log.skipped import MAX_ABSENT, Damage
 from gateway.catalog.snapshot import Snapshot
 
 SNAPSHOT = Snapshot.of(["a"])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from gateway.catalog.freshness import Expected
-from gateway.catalog.skipped import Skipped
+from gateway.catalog.log.freshness import Expected
+from gateway.catalog.log.skipped import Skipped
 from gateway.catalog.snapshot import Snapshot
 
 
 async def test_who_waits_is_told_with_the_snapshot_that_holds_it() -> None:
     expected, snapshot = Expected(), Snapshot.of(["a"])
     one, other = expected.add("d1"), expected.add("d2")
-    expected.see(["d0", "d1"])
+    expected.note_read(["d0", "d1"])
     assert not one.done()
-    expected.tell(snapshot)
+    expected.resolve(snapshot)
     assert await one is snapshot
     assert not other.done()
     other.cancel()
@@ -28,5 +28,5 @@ async def test_what_was_skipped_never_comes() -> None:
 async def test_what_nobody_waits_for_any_more() -> None:
     expected = Expected()
     expected.add("d1").cancel()
-    expected.see(["d1"])
-    expected.tell(Snapshot())
+    expected.note_read(["d1"])
+    expected.resolve(Snapshot())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from gateway.catalog.freshness import Freshness
+from gateway.catalog.log.freshness import Freshness
 from tests.waiting import eventually
 
 

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.catalog.batch import Batch, Waiting
 from gateway.catalog.entities import CatalogFormat, Change, Namespace, Removal, key_of
+from gateway.catalog.log.batch import Batch, Waiting
+from gateway.catalog.log.records import Record, UnreadableCatalog, encode
+from gateway.catalog.log.replay import BrokenSequence, Replay
+from gateway.catalog.log.signatures import KeyFile, Place, Signature, SigningKey
+from gateway.catalog.log.skipped import Damage
 from gateway.catalog.members import sign_all
-from gateway.catalog.mending import mending
-from gateway.catalog.records import Record, UnreadableCatalog, encode
-from gateway.catalog.replay import BrokenSequence, Replay
-from gateway.catalog.signatures import KeyFile, Place, Signature, SigningKey
-from gateway.catalog.skipped import Damage
+from gateway.catalog.replicated import mending
 from gateway.catalog.snapshot import Snapshot
 from tests.catalog.strategies import changes, paths
 
@@ -44,7 +44,7 @@ def key_file(*ids: str) -> KeyFile:
 
 
 class Live:
-    """A reader that has been there all the time; it does what gateway/catalog/log.py does."""
+    """A reader that has followed the log all the time, as gateway.catalog.log.reader does."""
 
     def __init__(self, log: Log, keys: KeyFile | None) -> None:
         self.log = log

@@ -16,8 +16,8 @@ import pytest
 from devkit.certificates import Authority
 from devkit.ports import free_port
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.kafka_connections import Connections
-from gateway.catalog.partition import LogError
+from gateway.catalog.log.kafka_connections import Connections
+from gateway.catalog.log.records import LogError
 from gateway.config.security import ClientSasl, ClientTls, ClusterSecurity, Secret
 from protocol.messages import Request
 from tests.auth.sasl_broker import AUTHENTICATE, HANDSHAKE, SaslBroker

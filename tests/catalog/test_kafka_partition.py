@@ -10,11 +10,10 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
 from kio.schema.errors import ErrorCode
 
-from gateway.catalog import kafka_partition
-from gateway.catalog.kafka_partition import KafkaPartition
-from gateway.catalog.partition import LogError, OffsetOutOfRange
-from gateway.catalog.records import Record
-from protocol.messages import Request
+from gateway.catalog.log import kafka_partition
+from gateway.catalog.log.kafka_partition import KafkaPartition
+from gateway.catalog.log.records import LogError, OffsetOutOfRange, Record
+from protocol.requests import Request
 from tests.broker_answers import answer, read_request
 
 OUT_OF_RANGE, NOT_LEADER = 1, 6

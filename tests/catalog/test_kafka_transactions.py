@@ -10,11 +10,10 @@ import pytest
 from aiokafka.record.memory_records import MemoryRecords
 from kio.schema.errors import ErrorCode
 
-from gateway.catalog import kafka_transactions
-from gateway.catalog.kafka_transactions import KafkaTransactions
-from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
-from gateway.catalog.records import Record
-from protocol.messages import Request
+from gateway.catalog.log import kafka_transactions
+from gateway.catalog.log.kafka_transactions import KafkaTransactions
+from gateway.catalog.log.records import Fenced, LogError, OutcomeUnknown, Record
+from protocol.requests import Request
 from tests.broker_answers import answer, read_request
 
 UNKNOWN_SERVER_ERROR = -1
@@ -215,7 +214,7 @@ async def test_taking_the_id_ends_in_time(
 ) -> None:
     monkeypatch.setattr(kafka_transactions, "STEP_SECONDS", 0.05)
     scripted.plan("InitProducerId", *[CONCURRENT] * 10_000)
-    with pytest.raises(LogError, match="not to be had in time"):
+    with pytest.raises(LogError, match="could not take the catalog"):
         await transactions.take()
 
 

@@ -7,24 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from gateway.audit.catalog_changes import changes_of
-from gateway.catalog.committed import GATEWAY, committed
+from gateway.audit.catalog_changes import told
 from gateway.catalog.entities import Entity, Namespace, Removal, key_of
-from gateway.catalog.field_types import DIGITS, NAMESPACE, NUMBER, TEXT, TEXTS, TIME
-from gateway.catalog.kinds import Kind, Section
-from gateway.catalog.records import decode, encode
-from gateway.catalog.replay import Replay
-from gateway.catalog.schema import KINDS
-from gateway.catalog.shapes import Field
-from gateway.catalog.signatures import Place
+from gateway.catalog.log.records import decode, encode
+from gateway.catalog.log.replay import Replay
+from gateway.catalog.log.signatures import Place
+from gateway.catalog.schema.field_types import DIGITS, NAMESPACE, NUMBER, TEXT, TEXTS, TIME
+from gateway.catalog.schema.kinds import Kind, Section
+from gateway.catalog.schema.shapes import Field
+from gateway.catalog.schema.table import KINDS
 from gateway.catalog.snapshot import Snapshot
-from gateway.commands.catalog.diff import (
-    differences,
-    differences_json,
-    differences_text,
-    problems,
-    stale,
-)
+from gateway.catalog.source import GATEWAY, committed
+from gateway.commands.catalog.diff import differences, problems, stale
 from gateway.commands.catalog.file import export_text, read_export, read_secrets, secrets_text
 from gateway.commands.catalog.importing import commit
 from gateway.config.errors import ConfigError

@@ -15,8 +15,8 @@ from gateway.catalog.entities import (
     Removal,
     Seeds,
 )
+from gateway.catalog.log.records import FORMAT
 from gateway.catalog.members import FormatRefused, forget, raise_format, register, seed
-from gateway.catalog.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import InvalidName
 

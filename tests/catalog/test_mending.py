@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from gateway.catalog.entities import Namespace, Removal
-from gateway.catalog.log import Reader
-from gateway.catalog.mending import Mender
-from gateway.catalog.records import Record
-from gateway.catalog.writer import Writer
+from gateway.catalog.log.reader import Reader
+from gateway.catalog.log.records import Record
+from gateway.catalog.log.writer import Writer
+from gateway.catalog.replicated import Mender
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
 from tests.waiting import eventually
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.catalog.own_topic import (
-    NotInTime,
-    TopicError,
-    config_of,
-    create,
-    partitions_of,
-)
+from gateway.catalog.log.topics import NotInTime, TopicError, config_of, create, partitions_of
 from gateway.cluster.link import ClusterUnreachable
 from tests.catalog.test_catalog_topic import (
     BAD_REPLICATION,

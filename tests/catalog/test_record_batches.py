@@ -6,8 +6,8 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.catalog.record_batches import batches, salvaged
-from gateway.catalog.records import Record
+from gateway.catalog.log.kafka_partition import batches, salvaged
+from gateway.catalog.log.records import Record
 
 some_bytes = st.none() | st.binary(max_size=200)
 headers = st.lists(st.tuples(st.text(max_size=8), some_bytes), max_size=3)

@@ -21,16 +21,16 @@ from gateway.catalog.entities import (
     Signing,
     TopicEntry,
 )
-from gateway.catalog.records import (
+from gateway.catalog.log.records import (
     FORMAT,
     Junk,
     Record,
     UnreadableCatalog,
     decode,
     encode,
-    level_of,
 )
-from gateway.catalog.signatures import NOWHERE, Place
+from gateway.catalog.log.signatures import NOWHERE, Place
+from gateway.catalog.schema.table import kind_of
 from gateway.names import LogicalName
 from tests.catalog.strategies import changes
 
@@ -54,7 +54,7 @@ def test_what_is_written_is_read(change: Change, place: Place) -> None:
 
 @given(changes)
 def test_every_change_has_a_level_that_this_software_reads(change: Change) -> None:
-    assert 1 <= level_of(change) <= FORMAT
+    assert 1 <= kind_of(change).level <= FORMAT
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.catalog.entities import Change, Namespace, Removal
-from gateway.catalog.records import Record, encode
-from gateway.catalog.replay import OUT_OF_SEQUENCE, BrokenSequence, Replay
-from gateway.catalog.signatures import Place
+from gateway.catalog.log.records import Record, encode
+from gateway.catalog.log.replay import OUT_OF_SEQUENCE, BrokenSequence, Replay
+from gateway.catalog.log.signatures import Place
 from gateway.catalog.snapshot import Snapshot
 from tests.catalog.strategies import changes
 

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.entities import CatalogFormat, Namespace
+from gateway.catalog.log.records import FORMAT, Record, UnreadableCatalog
+from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.members import register, seed
-from gateway.catalog.records import FORMAT, Record, UnreadableCatalog
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.source import Catalog, CatalogUnavailable
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions

@@ -1,4 +1,4 @@
-"""gateway.catalog.schema: entities as JSON objects, and what is refused."""
+"""gateway.catalog.schema.table: entities as JSON objects, and what is refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from gateway.catalog.entities import Entity, ScramCredential, key_of
-from gateway.catalog.schema import KINDS, kind_of
+from gateway.catalog.schema.table import KINDS, kind_of
 from tests.catalog.strategies import entities
 
 

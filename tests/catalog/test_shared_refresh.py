@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gateway.catalog.freshness import SharedRefresh
+from gateway.catalog.log.freshness import SharedRefresh
 from gateway.catalog.source import CatalogUnavailable
 
 

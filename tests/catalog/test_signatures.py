@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.catalog.signatures import KeyFile, KeyFileError, Place, Signature, SigningKey
+from gateway.catalog.log.signatures import KeyFile, KeyFileError, Place, Signature, SigningKey
 
 KEY = SigningKey("k1", bytes(range(32)))
 PLACE = Place(7, 9, "0a", "09", 30, 4)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.catalog.batch import Batch, Waiting
 from gateway.catalog.entities import CatalogFormat, Namespace, Removal
+from gateway.catalog.log.batch import Batch, Waiting
+from gateway.catalog.log.records import Record, UnreadableCatalog, encode
+from gateway.catalog.log.signatures import Place
 from gateway.catalog.members import sign_all, sign_nothing
-from gateway.catalog.records import Record, UnreadableCatalog, encode
-from gateway.catalog.signatures import Place
 from tests.catalog.test_junk import Live, Log, anew, content, key_file, mend, write
 
 

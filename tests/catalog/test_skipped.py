@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.catalog.skipped import LOG_SECONDS, SkipLog, Skipped
+from gateway.catalog.log.skipped import LOG_SECONDS, SkipLog, Skipped
 
 
 def skipped(offset: int, reason: str = "malformed", text: str = "no sense") -> Skipped:

@@ -61,10 +61,10 @@ def test_a_namespace_that_is_being_deleted_is_gone_with_all_below() -> None:
     assert snapshot.missing_tier("org:apache:kafka") == "org:apache"
     assert snapshot.deleting_tier("org:apache:kafka") == "org:apache"
     assert snapshot.deleting_tier("team-a") is None
-    assert snapshot.deleting() == {"org:apache"}
+    assert snapshot.deleting == {"org:apache"}
     assert snapshot.owner("org.apache..x") == LogicalName("org:apache", "x"), "still its topics"
     back = snapshot.apply([Namespace("org:apache")], 3)
-    assert back.deleting() == frozenset()
+    assert back.deleting == frozenset()
     assert back.missing_tier("org:apache:kafka") is None
 
 
@@ -120,7 +120,7 @@ def test_an_alias_reaches_the_topic_and_gives_way_to_one_that_takes_its_name() -
     assert snapshot.flat_of(ORDERS_A) == "team-a..orders"
     assert snapshot.by_topic_id(IDS[2]) == ("team-a..orders", ORDERS_A)
     assert moved.id_under(ORDERS_A) == IDS[2]
-    assert not moved.known_by_broker_id
+    assert not moved.names_under(None)
     taken = snapshot.apply([TopicEntry("fresh", ORDERS_A)], 2)
     assert taken.flat_of(ORDERS_A) == "fresh"
     again = taken.apply([moved], 3)
@@ -216,7 +216,7 @@ def test_one_by_one_or_at_once_the_state_is_the_same(steps: list[Change]) -> Non
     latest = {key_of(step): step for step in steps}
     held = {key for key, step in latest.items() if not isinstance(step, Removal)}
     assert {key_of(entity) for entity in at_once.entities()} - {("format", "")} == held
-    assert at_once.deleting() == {
+    assert at_once.deleting == {
         path for path, found in at_once.namespaces.items() if found.deleting is not None
     }
     for flat, entry in at_once.topics.items():

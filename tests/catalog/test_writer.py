@@ -4,64 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 import pytest
 
 from gateway import slices
 from gateway.catalog.entities import Change, Namespace, Removal
-from gateway.catalog.log import Reader
-from gateway.catalog.records import Record
+from gateway.catalog.log.reader import Reader
+from gateway.catalog.log.records import Record
+from gateway.catalog.log.writer import Writer
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import CatalogUnavailable, Decide
-from gateway.catalog.writer import Writer
+from gateway.catalog.source import CatalogUnavailable
 from protocol.pausing import pause_point
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
 from tests.catalog.skipped_time import skipping
+from tests.catalog.writing import Exists, Member, create, member
 from tests.waiting import eventually
-
-
-class Exists(Exception):
-    """The namespace is there already."""
-
-
-def create(path: str, owner: str = "") -> Decide:
-    """Make a namespace that must not exist."""
-
-    def decide(snapshot: Snapshot) -> Sequence[Change]:
-        if path in snapshot.namespaces:
-            raise Exists(path)
-        return [Namespace(path, {"owner": owner})]
-
-    return decide
-
-
-@dataclass
-class Member:
-    """One process: a reader and a writer."""
-
-    reader: Reader
-    writer: Writer
-    transactions: FakeTransactions
-
-
-@asynccontextmanager
-async def member(
-    log: FakeLog, *, change_seconds: float = 15.0, idle_seconds: float = 1.0
-) -> AsyncIterator[Member]:
-    """A process that reads and writes."""
-    reader = Reader(FakePartition(log), max_staleness=30.0)
-    transactions = FakeTransactions(log)
-    writer = Writer(reader, transactions, change_seconds=change_seconds, idle_seconds=idle_seconds)
-    await reader.start(5.0)
-    writer.start()
-    try:
-        yield Member(reader, writer, transactions)
-    finally:
-        await writer.stop()
-        await reader.stop()
 
 
 async def test_a_change_returns_what_was_read_back() -> None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 
 import pytest
 
-from gateway.catalog import writer as writer_module
-from gateway.catalog.committed import ACTOR, GATEWAY, Actor, Committed
 from gateway.catalog.entities import Namespace
-from gateway.catalog.log import Reader
-from gateway.catalog.source import CatalogUnavailable
-from gateway.catalog.writer import Writer
-from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
+from gateway.catalog.log import writer as writer_module
+from gateway.catalog.source import ACTOR, GATEWAY, Actor, CatalogUnavailable, Committed
+from tests.catalog.fake_log import FakeLog
 from tests.catalog.skipped_time import skipping
-from tests.catalog.test_writer import Exists, Member, create
+from tests.catalog.writing import Exists, Member, create, member
 from tests.waiting import eventually
 
 
@@ -36,23 +32,6 @@ class Told:
         return [change.key[1] for change in self.changes]
 
 
-@asynccontextmanager
-async def member(
-    log: FakeLog, told: Told, *, change_seconds: float = 15.0
-) -> AsyncIterator[Member]:
-    """A process that reads and writes, and tells what it writes."""
-    reader = Reader(FakePartition(log), max_staleness=30.0)
-    transactions = FakeTransactions(log)
-    writer = Writer(reader, transactions, change_seconds=change_seconds, observer=told)
-    await reader.start(5.0)
-    writer.start()
-    try:
-        yield Member(reader, writer, transactions)
-    finally:
-        await writer.stop()
-        await reader.stop()
-
-
 async def change_as(one: Member, principal: str, path: str) -> None:
     """A change in a task of its own, as every client's is."""
 
@@ -65,7 +44,7 @@ async def change_as(one: Member, principal: str, path: str) -> None:
 
 async def test_each_change_is_told_with_who_asked_for_it() -> None:
     log, told = FakeLog(), Told()
-    async with member(log, told) as one:
+    async with member(log, observer=told) as one:
         await one.writer.change(create("seed"))
         await asyncio.gather(change_as(one, "User:alice", "a"), change_as(one, "User:bob", "b"))
     assert [(c.key[1], c.actor.principal, c.version) for c in told.changes] == [
@@ -79,7 +58,7 @@ async def test_each_change_is_told_with_who_asked_for_it() -> None:
 
 async def test_only_the_process_that_wrote_tells() -> None:
     log, told, other = FakeLog(), Told(), Told()
-    async with member(log, told) as one, member(log, other) as another:
+    async with member(log, observer=told) as one, member(log, observer=other) as another:
         await one.writer.change(create("a"))
         await another.writer.change(create("b"))
         await one.reader.refresh()
@@ -89,7 +68,7 @@ async def test_only_the_process_that_wrote_tells() -> None:
 
 async def test_refusals_and_nothing_are_not_told() -> None:
     log, told = FakeLog(), Told()
-    async with member(log, told) as one:
+    async with member(log, observer=told) as one:
         await one.writer.change(create("a"))
         with pytest.raises(Exists):
             await one.writer.change(create("a"))
@@ -99,7 +78,7 @@ async def test_refusals_and_nothing_are_not_told() -> None:
 
 async def test_what_was_lost_and_written_again_is_told_once() -> None:
     log, told = FakeLog(), Told()
-    async with member(log, told) as one:
+    async with member(log, observer=told) as one:
         log.lost_commits = 2
         await one.writer.change(create("a"))
         log.lost_answers = 1
@@ -112,7 +91,7 @@ async def test_what_was_lost_and_written_again_is_told_once() -> None:
 
 async def test_a_fenced_writer_tells_nothing_until_it_wins() -> None:
     log, told = FakeLog(), Told()
-    async with member(log, told) as one:
+    async with member(log, observer=told) as one:
 
         async def fence() -> None:
             log.before_commit = None
@@ -131,7 +110,7 @@ async def test_a_client_that_goes_away_has_made_its_change_all_the_same() -> Non
         begun.set()
         await go_on.wait()
 
-    async with member(log, told) as one:
+    async with member(log, observer=told) as one:
         log.before_commit = slowly
         gone = asyncio.create_task(change_as(one, "User:alice", "a"))
         await begun.wait()
@@ -146,7 +125,7 @@ async def test_a_client_that_goes_away_has_made_its_change_all_the_same() -> Non
 @skipping
 async def test_an_outcome_that_stays_unknown_is_told_as_such() -> None:
     log, told = FakeLog(), Told()
-    async with member(log, told, change_seconds=0.3) as one:
+    async with member(log, observer=told, change_seconds=0.3) as one:
         log.lost_commits = 1
 
         async def then_nobody_answers() -> None:
@@ -171,7 +150,7 @@ async def test_so_is_one_in_the_middle_of_which_the_process_ends(
         begun.set()
         await asyncio.Event().wait()
 
-    async with member(log, told) as one:
+    async with member(log, observer=told) as one:
         log.before_commit = for_ever
         change = asyncio.create_task(one.writer.change(create("a")))
         await begun.wait()
@@ -183,7 +162,7 @@ async def test_so_is_one_in_the_middle_of_which_the_process_ends(
 
 async def test_before_and_after_are_those_of_the_catalog() -> None:
     log, told = FakeLog(), Told()
-    async with member(log, told) as one:
+    async with member(log, observer=told) as one:
         await one.writer.change(create("a", "first"))
         await one.writer.change(lambda _: [Namespace("a", {"owner": "second"})])
     first, second = (Namespace("a", {"owner": owner}) for owner in ("first", "second"))
@@ -198,7 +177,7 @@ async def test_an_observer_with_a_defect_costs_no_change(caplog: pytest.LogCaptu
             raise ZeroDivisionError
 
     log, told = FakeLog(), Defect()
-    async with member(log, told) as one:
+    async with member(log, observer=told) as one:
         await one.writer.change(create("a"))
         await one.writer.change(create("b"))
     assert told.paths == ["a", "b"]

@@ -1,4 +1,4 @@
-"""gateway.catalog.yaml_values: values that know their line."""
+"""gateway.catalog.schema.yaml_values: values that know their line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.catalog.yaml_values import BadValue, Value, parse, read_file, write
+from gateway.catalog.schema.yaml_values import BadValue, Value, parse, read_file, write
 from gateway.config.errors import ConfigError, key_text
 
 

@@ -107,7 +107,7 @@ async def test_a_large_tree_is_deleted_at_once() -> None:
     began = time.process_time()
     assert set(codes(await delete(gateway, *(f"{path}:" for path in paths)))) == {0}
     assert time.process_time() - began < 3 * QUICK
-    marked = gateway.catalog.snapshot.deleting()
+    marked = gateway.catalog.snapshot.deleting
     assert marked == {"org"}
     assert isinstance(gateway.catalog.snapshot.namespaces["org"], Namespace)
 

@@ -210,7 +210,7 @@ class Histories(RuleBasedStateMachine):
             self.world.clock.forward(seconds=70)
             self.run(0, _work)
         snapshot = self.world.snapshot
-        assert not snapshot.deleting()
+        assert not snapshot.deleting
         assert not [entry for entry in snapshot.topics.values() if entry.creating]
         self.loop.close()
 

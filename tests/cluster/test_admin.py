@@ -14,19 +14,13 @@ from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
 from protocol.messages import Request
 from tests.cluster import scripted_broker
-from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
+from tests.cluster.scripted_broker import ScriptedBroker
 
 pytestmark = pytest.mark.asyncio
 METADATA = 3
 
 
 VALUES = {"topics": [], "allow_auto_topic_creation": False}
-
-
-@pytest_asyncio.fixture
-async def broker() -> AsyncIterator[ScriptedBroker]:
-    async with ScriptedBroker(ClusterState()) as found:
-        yield found
 
 
 @pytest_asyncio.fixture

@@ -1,27 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
-
 import pytest
-import pytest_asyncio
 
 from gateway.brokers.connection import BrokerConnection, BrokerError
 from gateway.cluster import link as cluster_link
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from protocol import messages
-from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
+from tests.cluster.scripted_broker import ScriptedBroker
 
 pytestmark = pytest.mark.asyncio
-
-
-@pytest_asyncio.fixture
-async def brokers() -> AsyncIterator[list[ScriptedBroker]]:
-    async with AsyncExitStack() as stack:
-        yield [
-            await stack.enter_async_context(ScriptedBroker(ClusterState(), node_id))
-            for node_id in (1, 2, 3)
-        ]
 
 
 class Question:

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from gateway.catalog.catalog_topic import CatalogTopicError
-from gateway.catalog.records import UnreadableCatalog
+from gateway.catalog.log.records import UnreadableCatalog
+from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable

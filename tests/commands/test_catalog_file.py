@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from gateway.catalog.entities import Gateway
-from gateway.catalog.schema import KINDS
+from gateway.catalog.schema.table import KINDS
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.catalog.diff import differences
 from gateway.commands.catalog.file import (

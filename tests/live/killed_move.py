@@ -17,7 +17,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from gateway.catalog.kafka_connections import Connections
+from gateway.catalog.log.kafka_connections import Connections
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges

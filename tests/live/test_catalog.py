@@ -18,8 +18,8 @@ from confluent_kafka.admin import (
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
-from gateway.catalog.catalog_topic import CatalogTopicError
 from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry
+from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide

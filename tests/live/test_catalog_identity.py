@@ -23,7 +23,7 @@ from confluent_kafka.admin import (
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.ports import free_ports
-from gateway.catalog.catalog_topic import CATALOG_TOPIC
+from gateway.catalog.log.topics import CATALOG_TOPIC
 from tests.docs import markdown
 from tests.live import clients, java_tools, namespaces
 from tests.live.secured_brokers import SecuredBrokers, login

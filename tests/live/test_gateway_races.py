@@ -164,7 +164,7 @@ def test_a_thousand_changes_leave_nothing_half_made(
     assert others == [first] * len(others)
     first.check(tally, inner)
     snapshot = asyncio.run(_catalog(kafka))
-    assert snapshot.deleting() == frozenset()
+    assert snapshot.deleting == frozenset()
     assert first.namespaces.keys() == {
         path for path in snapshot.namespaces if path.partition(":")[0] in roots
     }

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.committed import Actor
 from gateway.catalog.entities import TopicEntry
+from gateway.catalog.source import Actor
 from gateway.names import LogicalName
 from gateway.views.access import Access
 from protocol import messages

@@ -1,4 +1,4 @@
-"""spark.described_topics: what kafka-topics --describe tells of acks=all."""
+"""spark.guarantees: what kafka-topics --describe tells of acks=all."""
 
 from __future__ import annotations
 

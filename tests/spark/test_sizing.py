@@ -1,4 +1,4 @@
-"""spark.sizing: what is small, as far as that can be told before Spark starts."""
+"""spark.session: what is small, as far as that can be told before Spark starts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from spark import sizing
-from spark.sizing import is_small, is_tiny
+from spark import session
+from spark.session import is_small, is_tiny
 
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A log of 600 bytes of lines in two files; 1,000 are small."""
-    monkeypatch.setattr(sizing, "SMALL_BYTES", 1_000)
+    monkeypatch.setattr(session, "SMALL_BYTES", 1_000)
     (tmp_path / "log" / "below").mkdir(parents=True)
     (tmp_path / "log" / "a.jsonl").write_bytes(b"x" * 300)
     (tmp_path / "log" / "below" / "b.jsonl").write_bytes(b"x" * 300)
@@ -30,7 +30,7 @@ def test_the_files_of_all_sources_are_added_up(log: Path) -> None:
 
 def test_a_few_records_are_tiny(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_tiny([str(log)])
-    monkeypatch.setattr(sizing, "TINY_BYTES", 599)
+    monkeypatch.setattr(session, "TINY_BYTES", 599)
     assert is_small([str(log)])
     assert not is_tiny([str(log)])
 
@@ -49,5 +49,5 @@ def test_what_cannot_be_looked_at_is_not_small(log: Path, source: str) -> None:
 
 
 def test_what_has_very_many_files_is_not_small(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sizing, "_MOST_FILES", 1)
+    monkeypatch.setattr(session, "_MOST_FILES", 1)
     assert not is_small([str(log)])

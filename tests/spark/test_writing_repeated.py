@@ -1,4 +1,4 @@
-"""spark.repeats: what a topic has twice is in the table once."""
+"""spark.writing: what a topic has twice is in the table once."""
 
 from __future__ import annotations
 

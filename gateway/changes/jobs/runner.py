@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from gateway.catalog.committed import ACTOR, Actor
 from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import ACTOR, Actor
 from gateway.changes.base.context import Context
 
 log = logging.getLogger(__name__)

@@ -15,10 +15,9 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any, Final
 
-from gateway.catalog.committed import ACTOR, Actor
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
-from gateway.catalog.source import Catalog
+from gateway.catalog.source import ACTOR, Actor, Catalog
 from gateway.changes.base.context import Context
 from gateway.changes.base.virtual_configs import AUTO_CREATE, NUM_PARTITIONS
 from gateway.changes.topics.create_topics import create_topics

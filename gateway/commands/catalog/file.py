@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from gateway.catalog.entities import CatalogFormat, Entity, Key, key_of
-from gateway.catalog.field_types import CONFIGS
-from gateway.catalog.kinds import Kind
-from gateway.catalog.schema import KINDS, kind_of
+from gateway.catalog.schema.field_types import CONFIGS
+from gateway.catalog.schema.kinds import Kind
+from gateway.catalog.schema.table import KINDS, kind_of
+from gateway.catalog.schema.yaml_values import BadValue, Value, read_file, required, write
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.yaml_values import BadValue, Value, read_file, required, write
 from gateway.config.errors import ConfigError, Problem
 from gateway.config.errors import Key as Place
 from gateway.names import InvalidName

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.catalog.entities import Gateway, Removal
-from gateway.catalog.records import FORMAT
+from gateway.catalog.log.records import FORMAT
 from gateway.changes.jobs.background import REGISTRATION as KIND
 from gateway.changes.jobs.background import Registration
 from gateway.changes.jobs.runner import Task

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from gateway.catalog.committed import ACTOR, GATEWAY, Actor
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.jobs.background import NamespaceDeletion, deletion_task

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.committed import ACTOR, Actor
 from gateway.catalog.entities import Namespace
+from gateway.catalog.source import ACTOR, Actor
 from gateway.changes.base.virtual_configs import AUTO_CREATE, NUM_PARTITIONS
 from gateway.changes.topics.auto_creation import (
     AT_ONCE,

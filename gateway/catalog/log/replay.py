@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import Final
 
 from gateway.catalog.entities import CatalogFormat, Change, Signing
-from gateway.catalog.records import (
+from gateway.catalog.log.records import (
     PLACED_FORMAT,
     Junk,
     Record,
@@ -20,8 +20,8 @@ from gateway.catalog.records import (
     change_of,
     place_of,
 )
-from gateway.catalog.signatures import NOWHERE, KeyFile, Place, Signature
-from gateway.catalog.skipped import Damage, Skipped
+from gateway.catalog.log.signatures import NOWHERE, KeyFile, Place, Signature
+from gateway.catalog.log.skipped import Damage, Skipped
 from gateway.catalog.snapshot import Snapshot
 
 MISPLACED: Final = "misplaced"
@@ -69,7 +69,8 @@ class Replay:
         self._rank = _Rank.LOOSE
         self._highest = [0] * len(_Rank)
         self._entities = NOWHERE
-        self._decision = ""
+        self.decision = ""
+        """The decision that the newest record belongs to; empty if there is none."""
         self._held: list[Change] = []
         self._format = 1
         self._strict = False
@@ -81,13 +82,8 @@ class Replay:
         self._version = 0
 
     @property
-    def decision(self) -> str:
-        """The decision that the newest record belongs to; empty if there is none."""
-        return self._decision
-
-    @property
     def holds(self) -> bool:
-        """Whether records of a decision are held back, as the rest of it may be to come."""
+        """True while records of a decision are held back because others may follow."""
         return bool(self._held)
 
     def take(self, records: Iterable[Record]) -> list[str]:
@@ -110,7 +106,7 @@ class Replay:
         return done
 
     def reach_end(self) -> list[str]:
-        """All that is committed was given: what was held back is whole, as transactions are.
+        """Every committed record was given: decisions held back are whole, as transactions are.
 
         Raises UnreadableCatalog.
         """
@@ -160,7 +156,7 @@ class Replay:
         self._apply(change, record, place, rank, done)
 
     def _rank_of(self, record: Record, place: Place) -> tuple[_Rank, bool]:
-        """What a record proves, and whether by that all others have to be signed. Raises Junk."""
+        """The rank of a record; and True if all others have to be signed, too. Raises Junk."""
         if place.at != record.offset and NOWHERE not in (place.at, record.offset):
             raise Junk(MISPLACED, f"it was written for offset {place.at}")
         signature = None if self._keys is None else Signature.found(record.headers)
@@ -183,24 +179,24 @@ class Replay:
 
     def _check_sequence(self, record: Record, place: Place, rank: _Rank) -> None:
         """Raises Junk and, once the end was reached, BrokenSequence."""
-        follows = self._decision in (place.decision, place.after)
+        follows = self.decision in (place.decision, place.after)
         step = place.seq - self._seq
         if self.at_end and step == 1 and follows:
             return
-        told = f"it is record {place.seq}, and follows {self._seq}"
+        text = f"it is record {place.seq}, and follows {self._seq}"
         if rank is _Rank.LOOSE and not self._has_room(record, step):
-            raise Junk(OUT_OF_SEQUENCE, told)
+            raise Junk(OUT_OF_SEQUENCE, text)
         if self.at_end and step == 1:
             raise BrokenSequence(f"record {place.seq} follows another one than what was read")
         if self.at_end:
             raise BrokenSequence(f"record {place.seq} comes after record {self._seq}")
         if place.seq <= max(self._highest[rank:]):
-            raise Junk(OUT_OF_SEQUENCE, told)
-        if step == 1 and self._decision and rank <= self._rank and not follows:
+            raise Junk(OUT_OF_SEQUENCE, text)
+        if step == 1 and self.decision and rank <= self._rank and not follows:
             raise Junk(OUT_OF_SEQUENCE, f"record {self._seq} is not what it was written after")
 
     def _has_room(self, record: Record, step: int) -> bool:
-        """Whether there can have been so many records since the last one, each at an offset."""
+        """True if the offsets leave room for ``step`` records since the last one."""
         # Where none says its offset the log may be a copy, made of what was left of another one.
         native = self.at_end or any(self._highest[_Rank.PLACED :])
         if not native or NOWHERE in (record.offset, self._offset):
@@ -218,13 +214,13 @@ class Replay:
     def _apply(
         self, change: Change, record: Record, place: Place, rank: _Rank, done: list[str]
     ) -> None:
-        if self._held and place.decision != self._decision:
+        if self._held and place.decision != self.decision:
             # Its last record was compacted away.
             self._finish(done)
         self._held.append(change)
         if rank is _Rank.SIGNED and not self._strict:
             self._signed.append(change)
-        self._seq, self._decision, self._entities = place.seq, place.decision, place.entities
+        self._seq, self.decision, self._entities = place.seq, place.decision, place.entities
         self._offset, self._rank = record.offset, rank
         self._highest[rank] = place.seq
         self.damage.heal(change)
@@ -241,7 +237,7 @@ class Replay:
         self._ready += self._held
         self._held = []
         self._version = self._seq
-        done.append(self._decision)
+        done.append(self.decision)
 
     def _follow_signing(self, signing: Signing) -> None:
         if not signing.key:

@@ -1,8 +1,8 @@
-"""What there is to say of a kind of entity: the schema that everything about it follows from.
+"""The schema of a kind of entity: its records, files and audit events follow from it.
 
 A :class:`Kind` lists the fields of an entity with their types. How records hold it, what an export
 writes and an import reads, how a difference is shown and what auditors are told is derived from
-that. The table of kinds is :data:`gateway.catalog.schema.KINDS`.
+that. The table of kinds is :data:`gateway.catalog.schema.table.KINDS`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 from gateway.catalog.entities import Entity, key_of
-from gateway.catalog.field_types import FieldType
-from gateway.catalog.shapes import Field, Shape, place_in
-from gateway.catalog.yaml_values import Value
+from gateway.catalog.schema.field_types import FieldType
+from gateway.catalog.schema.shapes import Field, Shape, place_in
+from gateway.catalog.schema.yaml_values import Value
 
 
 class Section(NamedTuple):
@@ -26,9 +26,9 @@ class Section(NamedTuple):
     name: str
     form: Literal["value", "fields by key", "value by key", "list"]
     always: bool = False
-    """It is written also where there is nothing in it."""
+    """True for a section that is written even when it is empty."""
     order: Callable[[Any], Any] | None = None
-    """What a list is sorted by; None: the key."""
+    """The sort key of a list; None: the entity's key."""
 
 
 _EARLY: Final = 2
@@ -52,34 +52,34 @@ class Kind:
     title: str = ""
     """An entity in a sentence: ``{0}`` and so on are the parts of its key."""
     resource: Callable[[Any], str] | None = None
-    """What an entity is about, in logical names; None: its key says so."""
+    """The resource of an entity, in logical names; None: its key is the resource."""
     check: Callable[[Any], object] | None = None
     """Raises InvalidName for an entity that must not be imported."""
     nothing: Any = None
     """An entity that says what holds where there is none."""
     counted: bool = True
-    """Whether it is one of what the catalog holds; else it is about the catalog itself."""
+    """False for kinds that describe the catalog itself, which its size leaves out."""
     nested: bool = False
-    """Whether keys are paths, of which the outer ones come first."""
+    """True where keys are paths: entities are listed outermost first."""
     added: int = _EARLY
     """An import adds what has less before what has more: what is needed before what needs it."""
     removed: int = _LATE
-    """The same of what it removes."""
+    """The order of removals, likewise."""
 
     @property
     def name(self) -> str:
-        """What the keys of its records begin with."""
+        """The kind's name, with which the keys of its records begin."""
         return self.entity.KIND
 
     # -- the key ----------------------------------------------------------------------------------
 
     def place_of(self, entity: Any) -> Hashable:
-        """What snapshots keep an entity by: the value of its key, or a tuple of several."""
+        """The key of an entity in snapshots: the value of its key field, or a tuple of several."""
         values = tuple(getattr(entity, name) for name in self.entity.KEY)
         return values[0] if len(values) == 1 else values
 
     def place(self, identity: str) -> Hashable:
-        """The same, of a key. Raises ValueError."""
+        """The key in snapshots, of a record's key. Raises ValueError."""
         values = tuple(
             kind.of_key(part)
             for (_, kind), part in zip(self._key, self.parts(identity), strict=True)
@@ -122,11 +122,11 @@ class Kind:
 
     @property
     def is_secret(self) -> bool:
-        """Whether it stands in the secrets' file."""
+        """True for a kind whose entities stand in the secrets' file."""
         return any(field.secret for field in self.fields)
 
     def to_section(self, entities: Iterable[Any]) -> Any:
-        """What stands in the kind's section."""
+        """The content of the kind's section in a file."""
         assert self.section is not None
         order = self.section.order or identity_of
         found = sorted(entities, key=order)
@@ -196,11 +196,11 @@ class Kind:
         return fields[0] if len(fields) == 1 and fields[0].type.unordered else None
 
     def resource_of(self, entity: Any) -> str:
-        """What an entity is about, in logical names; empty where there is only one of its kind."""
+        """The resource of an entity, in logical names; empty where its kind has only one."""
         return identity_of(entity) if self.resource is None else self.resource(entity)
 
     def to_audit(self, entity: Any) -> dict[str, Any]:
-        """What auditors are told of a state, defaults included."""
+        """The fields of an audit event, defaults included."""
         return self._audited.to_audit(entity)
 
     # -- derived ----------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING
 from typing import Any, NamedTuple
 
-from gateway.catalog.field_types import FieldType, texts
-from gateway.catalog.yaml_values import Value
+from gateway.catalog.schema.field_types import FieldType, texts
+from gateway.catalog.schema.yaml_values import Value
 
 
 class Field(NamedTuple):
@@ -19,13 +19,13 @@ class Field(NamedTuple):
     type: FieldType
     default: Any = MISSING
     note: bool = False
-    """It notes work under way, and makes no difference between two states."""
+    """True for a note of work under way, which comparisons of two states ignore."""
     secret: bool = False
-    """It stands in the secrets' file, and is shown nowhere."""
+    """True for a field of the secrets' file, which is shown nowhere."""
     of_decision: bool = False
-    """It says something of the decision that wrote it, and is not part of the state."""
+    """True for a field that describes the decision that wrote it, not the state."""
     warning: str = ""
-    """What follows from setting it, for whoever imports it."""
+    """The consequence of setting the field, shown to an operator who imports it."""
 
 
 class Shape:

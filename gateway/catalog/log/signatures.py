@@ -62,7 +62,7 @@ class SigningKey(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """Who signed a record. ``strict``: in a catalog in which all records have to be signed."""
+    """A record's signature. ``strict``: made in a catalog whose records all have to be signed."""
 
     key_id: str
     strict: bool
@@ -93,7 +93,7 @@ class Signature(NamedTuple):
         return cls(key_id, values.get("strict") == b"1", mac)
 
     def holds(self, key: SigningKey, name: bytes | None, value: bytes | None, place: Place) -> bool:
-        """Whether this key has signed such a record."""
+        """True if this key has signed such a record."""
         wanted = Signature.of(key, name, value, place, strict=self.strict)
         return hmac.compare_digest(wanted.mac, self.mac)
 

@@ -16,19 +16,18 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from gateway.catalog.batch import Batch, Waiting
-from gateway.catalog.committed import ACTOR, Observer
-from gateway.catalog.partition import (
+from gateway.catalog.log.batch import Batch, Waiting
+from gateway.catalog.log.reader import Reader
+from gateway.catalog.log.records import (
     Fenced,
     LogError,
-    LogReader,
     OutcomeUnknown,
     Overtaken,
     Transactions,
 )
-from gateway.catalog.signatures import KeyFile
+from gateway.catalog.log.signatures import KeyFile
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import CatalogUnavailable, Decide
+from gateway.catalog.source import ACTOR, CatalogUnavailable, Decide, Observer
 from gateway.slices import Slices, Turns, in_slices
 
 log = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ _WORK_SECONDS: Final = 0.01
 _FIRST_BACKOFF: Final = 0.03
 _LONGEST_BACKOFF: Final = 1.0
 
-_REFUSED = "The catalog cannot be written now: {}; nothing was changed, try again.".format
+_NOT_WRITTEN = "The catalog cannot be written now: {}; nothing was changed, try again.".format
 _UNKNOWN = (
     "The catalog cannot be written now: {}; it is not known whether the change was made, look"
     " before you try again.".format
@@ -57,7 +56,7 @@ class Writer:
 
     def __init__(
         self,
-        reader: LogReader,
+        reader: Reader,
         transactions: Transactions,
         *,
         change_seconds: float = CHANGE_SECONDS,
@@ -98,14 +97,14 @@ class Writer:
             self._task = None
         for waiting in self._queue:
             waiting.reason = "the gateway stops"
-            _refuse(waiting)
+            _reject(waiting)
         self._queue.clear()
         await self._transactions.close()
 
     async def change(self, decide: Decide) -> Snapshot:
         """See gateway.catalog.source.Catalog.change."""
         if self._stopping or self._task is None:
-            raise CatalogUnavailable(_REFUSED("this gateway does not write it"))
+            raise CatalogUnavailable(_NOT_WRITTEN("this gateway does not write it"))
         loop = asyncio.get_running_loop()
         waiting = Waiting(decide, loop.create_future(), loop.time() + self._change_seconds)
         waiting.actor = ACTOR.get()
@@ -122,7 +121,7 @@ class Writer:
     async def _run(self) -> None:
         failures = 0
         while not self._stopping:
-            self._drop_done()
+            self._drop_answered()
             if not self._queue:
                 await self._rest()
                 continue
@@ -156,15 +155,15 @@ class Writer:
         longest = min(_FIRST_BACKOFF * 2.0 ** min(failures, 16), _LONGEST_BACKOFF)
         await asyncio.sleep(longest * random.uniform(0.1, 1.0))  # noqa: S311 - nothing secret
 
-    def _drop_done(self) -> None:
-        """Forget who was answered or does not wait any more."""
+    def _drop_answered(self) -> None:
+        """Reject changes whose time is over, and forget those that were answered or cancelled."""
         for waiting in self._queue:
             if _now() >= waiting.deadline:
-                _refuse(waiting)
+                _reject(waiting)
         self._queue = [waiting for waiting in self._queue if not waiting.answer.done()]
 
     def _note(self, error: Exception) -> None:
-        """Why nothing could be written last, for those who may be refused for it."""
+        """Keep why the last transaction failed, for the changes that are rejected for it."""
         fenced = isinstance(error, Fenced)
         for waiting in self._queue:
             waiting.reason = "other gateways are writing it" if fenced else _reason(error)
@@ -197,18 +196,18 @@ class Writer:
         finally:
             for future in expected:
                 future.cancel()
-            self._tell(batch)
+            self._notify_observer(batch)
 
     async def _decide(self, batch: Batch, queue: Sequence[Waiting]) -> None:
         """Decide them all, and let the event loop do other work now and then."""
         began = _now()
         for waiting in queue:
             if not waiting.answer.done():
-                waiting.in_hand = True  # its time may be over before it is decided
+                waiting.in_transaction = True  # its time may be over before it is decided
                 try:
                     await in_slices(self._turns, Slices(partial(batch.decide, waiting)))
                 finally:
-                    waiting.in_hand = batch.holds(waiting)
+                    waiting.in_transaction = batch.holds(waiting)
             if _now() - began > _WORK_SECONDS:
                 await asyncio.sleep(0)
                 began = _now()
@@ -222,7 +221,7 @@ class Writer:
             if not await self._find_out(batch, expected[-1], error):
                 raise
         except LogError:
-            batch.let_go()
+            batch.mark_unwritten()
             raise
         batch.written = True
         self._newest = batch.after
@@ -237,8 +236,8 @@ class Writer:
             batch.skipped([_result(future) for future in expected])
             raise Overtaken("something else than gateways writes to its topic")
 
-    def _tell(self, batch: Batch) -> None:
-        """Tell the observer what was committed, or may have been."""
+    def _notify_observer(self, batch: Batch) -> None:
+        """Report to the observer the changes that were committed, or may have been."""
         if self._observer is None or batch.written is False:
             return
         certain = batch.written is True
@@ -251,7 +250,7 @@ class Writer:
     async def _find_out(
         self, batch: Batch, expected: asyncio.Future[Snapshot | None], error: OutcomeUnknown
     ) -> bool:
-        """Whether the transaction was committed after all.
+        """True if the transaction was committed after all.
 
         The id is taken again, after which nothing of it can appear any more, and all is read.
         """
@@ -259,7 +258,7 @@ class Writer:
         self._note(error)
         failures = 0
         while not self._stopping:
-            self._drop_done()
+            self._drop_answered()
             if not self._queue:
                 break
             try:
@@ -270,7 +269,7 @@ class Writer:
                 await self._back_off(failures)
                 continue
             if not expected.done():
-                batch.let_go()
+                batch.mark_unwritten()
             # One that was skipped is seen to by the caller.
             return expected.done()
         return False
@@ -283,12 +282,12 @@ def _result(future: asyncio.Future[Snapshot | None]) -> Snapshot | None:
 
 def _expire(waiting: Waiting) -> None:
     """Its time is over; what is being committed is answered when the outcome is known."""
-    if not waiting.in_hand:
-        _refuse(waiting)
+    if not waiting.in_transaction:
+        _reject(waiting)
 
 
-def _refuse(waiting: Waiting) -> None:
-    text = _UNKNOWN(waiting.reason) if waiting.in_hand else _REFUSED(waiting.reason)
+def _reject(waiting: Waiting) -> None:
+    text = _UNKNOWN(waiting.reason) if waiting.in_transaction else _NOT_WRITTEN(waiting.reason)
     waiting.settle(CatalogUnavailable(text))
 
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.messages import BrokerError, SecurityError
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.partition import LogError
-from protocol.messages import Request
-from protocol.schema import error_name
+from gateway.catalog.log.records import LogError
+from gateway.kafka_names import error_name
+from protocol.requests import Request
 
 log = logging.getLogger(__name__)
 

@@ -1,19 +1,19 @@
-"""What the records of the catalog's topic hold: entities as JSON under readable keys.
+"""Records of the catalog's topic: entities as JSON under readable keys, and their log.
 
-A record is one entity, or a tombstone for one that is no more. Its headers say where it stands
-in the life of the catalog, so that a reader notices a log that is not the one it has read so far,
-and a record that no gateway wrote where it is.
+A record is one entity, or a tombstone for one that was removed. Its headers say where it stands in
+the catalog, so that a reader notices a log other than the one it has read so far, and a record that
+no gateway wrote at that place.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from gateway.catalog.entities import CatalogFormat, Change, Entity, Key, Removal, key_of
-from gateway.catalog.schema import KINDS, kind_of
-from gateway.catalog.signatures import NOWHERE, Place, Signature, SigningKey
+from gateway.catalog.log.signatures import NOWHERE, Place, Signature, SigningKey
+from gateway.catalog.schema.table import KINDS, kind_of
 
 FORMAT: Final = 2
 """The newest catalog format that this software reads and writes.
@@ -56,11 +56,6 @@ class Record(NamedTuple):
     value: bytes | None
     headers: Headers
     offset: int = NOWHERE
-
-
-def level_of(change: Change) -> int:
-    """The format that a reader of this change needs."""
-    return KINDS[key_of(change)[0]].level
 
 
 def record_key(key: Key) -> bytes:
@@ -167,3 +162,77 @@ def _decision(value: bytes | None) -> str:
     if len(text) > _MAX_DECISION:
         raise ValueError("a decision's name is too long")
     return text
+
+
+class LogError(Exception):
+    """The partition could not be asked, and nothing was written. The text names no address."""
+
+
+class OffsetOutOfRange(LogError):
+    """There is no such offset: the log was truncated, or is another one."""
+
+
+class Fenced(LogError):
+    """Another writer has taken the transactional id: no record of the transaction is written."""
+
+
+class OutcomeUnknown(LogError):
+    """A commit whose outcome is not known until the id has been taken again."""
+
+
+class Overtaken(LogError):
+    """Something else was written where the records were to stand: readers skip them."""
+
+
+class Fetched(NamedTuple):
+    """Committed records in order, the offset to go on at, and the end of what is committed."""
+
+    records: Sequence[Record]
+    next: int
+    end: int
+
+
+class Partition(Protocol):
+    """Reads what is committed. Every method raises LogError."""
+
+    async def fetch(self, offset: int, wait: float) -> Fetched:
+        """Records from ``offset`` on; where there are none yet, ``wait`` so many seconds.
+
+        Raises OffsetOutOfRange. One caller at a time; the other methods do not wait for it.
+        """
+        ...
+
+    async def beginning(self) -> int:
+        """The first offset that there is."""
+        ...
+
+    async def end(self) -> int:
+        """The offset after all that is committed."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections; the next question opens new ones."""
+        ...
+
+
+class Transactions(Protocol):
+    """Writes, as the one holder of a transactional id."""
+
+    async def take(self) -> None:
+        """Take the id: every other holder is fenced, and what it had begun is ended.
+
+        After that no record of an earlier holder can appear. Raises LogError.
+        """
+        ...
+
+    async def commit(self, records: Sequence[Record]) -> None:
+        """Write all of the records, or none, in one transaction of the id taken before.
+
+        Raises Fenced, OutcomeUnknown and, with nothing written, any other LogError; the id is
+        to be taken again then.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of the id, and close the connections."""
+        ...

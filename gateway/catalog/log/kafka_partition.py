@@ -1,4 +1,9 @@
-"""The catalog's partition on a real cluster, for its reader."""
+"""The catalog's partition on a Kafka cluster, as its reader uses it.
+
+A broker checks that a record has a key and that its lengths are right, and nothing else. No record
+may stop the reading: one that cannot be read becomes a record without a key, which counts as junk.
+Layout of batches: https://kafka.apache.org/documentation/#recordbatch (magic 2).
+"""
 
 from __future__ import annotations
 
@@ -11,12 +16,11 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.kafka_connections import ANSWER_SECONDS, PARTITION, Address, Connections
-from gateway.catalog.partition import Fetched, LogError, OffsetOutOfRange
-from gateway.catalog.record_batches import batches, salvaged
-from gateway.catalog.records import Headers, Record
-from protocol.messages import Request
-from protocol.schema import error_name
+from gateway.catalog.log.kafka_connections import ANSWER_SECONDS, PARTITION, Address, Connections
+from gateway.catalog.log.records import Fetched, Headers, LogError, OffsetOutOfRange, Record
+from gateway.kafka_names import error_name
+from protocol.records import BATCH_HEADER_SIZE
+from protocol.requests import Request
 
 FETCH_BYTES: Final = 256 * 1024
 """At most so much in one fetch (a larger batch comes alone): 20 ms of work for the event loop."""
@@ -30,7 +34,7 @@ _LIST_OFFSETS_AT_MOST: Final = 6
 
 
 class KafkaPartition:
-    """Reads committed records (gateway/catalog/partition.py). Belongs to one event loop."""
+    """A :class:`gateway.catalog.log.records.Partition`. Belongs to one event loop."""
 
     def __init__(
         self,
@@ -121,11 +125,11 @@ class KafkaPartition:
             raise OffsetOutOfRange("the offset is out of range")
         if code:
             self._connections.forget_leader()
-            raise LogError(f"a broker refuses to read it ({error_name(code)})")
+            raise LogError(f"a broker rejects reading it ({error_name(code)})")
 
 
 class _Readable(NamedTuple):
-    """What PartitionRecords wants of a record."""
+    """A record with the attributes that PartitionRecords reads."""
 
     key: bytes | None
     value: bytes | None
@@ -176,3 +180,83 @@ class _Batch:
         except Exception:  # noqa: BLE001 - a name that is no text, a codec that is not there
             records = [_Readable(*record) for record in salvaged(self._data)]
         return iter(records)
+
+
+_LENGTH_END: Final = 12
+_MAGIC_AT: Final = 16
+_ATTRIBUTES_AT: Final = 22
+_COUNT_AT: Final = 57
+_COMPRESSION: Final = 0x07
+_MAX_VARINT_BYTES: Final = 10
+
+
+def batches(data: bytes) -> Iterator[bytes]:
+    """The whole batches that a fetch has brought; one that is cut off at the end is left out."""
+    start = 0
+    while start + _MAGIC_AT < len(data):
+        end = start + _LENGTH_END + int.from_bytes(data[start + 8 : start + _LENGTH_END], "big")
+        if end > len(data):
+            return
+        yield data[start:end]
+        start = end
+
+
+def salvaged(batch: bytes) -> Iterator[Record]:
+    """The records of a batch, as far as they can be read; then one that has no key, at the offset
+    after them."""
+    base = int.from_bytes(batch[:8], "big")
+    count = int.from_bytes(batch[_COUNT_AT:BATCH_HEADER_SIZE], "big")
+    offset = base
+    if batch[_MAGIC_AT] == 2 and not batch[_ATTRIBUTES_AT] & _COMPRESSION:
+        pos = BATCH_HEADER_SIZE
+        try:
+            for _ in range(count):
+                record, pos = _record(batch, pos, base)
+                yield record
+                offset = record.offset + 1
+        except ValueError:
+            pass
+        else:
+            return
+    yield Record(None, None, (), offset)
+
+
+def _record(batch: bytes, pos: int, base: int) -> tuple[Record, int]:
+    """A record and the position after it. Raises ValueError."""
+    length, pos = _varint(batch, pos)
+    end = pos + length
+    if not pos < end <= len(batch):
+        raise ValueError("a record does not end within its batch")
+    pos += 1  # attributes, of which there are none
+    _, pos = _varint(batch, pos)
+    delta, pos = _varint(batch, pos)
+    key, pos = _bytes(batch, pos, end)
+    value, pos = _bytes(batch, pos, end)
+    count, pos = _varint(batch, pos)
+    if not 0 <= count <= end - pos:
+        raise ValueError("more headers than bytes")
+    headers: list[tuple[str, bytes | None]] = []
+    for _ in range(count):
+        name, pos = _bytes(batch, pos, end)
+        content, pos = _bytes(batch, pos, end)
+        headers.append(((name or b"").decode(errors="replace"), content))
+    return Record(key, value, headers, base + delta), end
+
+
+def _bytes(batch: bytes, pos: int, end: int) -> tuple[bytes | None, int]:
+    length, pos = _varint(batch, pos)
+    if length < 0:
+        return None, pos
+    if pos + length > end:
+        raise ValueError("bytes beyond the end of their record")
+    return batch[pos : pos + length], pos + length
+
+
+def _varint(batch: bytes, pos: int) -> tuple[int, int]:
+    """A zigzag varint and the position after it."""
+    value = 0
+    for number, byte in enumerate(batch[pos : pos + _MAX_VARINT_BYTES]):
+        value |= (byte & 0x7F) << 7 * number
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), pos + number + 1
+    raise ValueError("a varint without an end")

@@ -1,7 +1,7 @@
-"""THE table: how each kind of entity is kept, exported, shown and audited.
+"""The table of kinds: how each kind of entity is kept, exported, shown and audited.
 
-Records, export, import, diff and the audit log are made from it (gateway/catalog/kinds.py). A new
-kind is a dataclass in ``entities``, and its row here.
+Records, export, import, diff and the audit log are made from it
+(gateway/catalog/schema/kinds.py). A new kind is a dataclass in ``entities``, and its row here.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from gateway.acl_model import MAX_ENTRIES, WILDCARD, AclEntry, Operation, Permis
 from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
-    Entity,
+    Change,
     Gateway,
     Namespace,
     PrincipalHome,
+    Removal,
     ResourceAcls,
     ScramCredential,
     Seeds,
     Signing,
     TopicEntry,
 )
-from gateway.catalog.field_types import (
+from gateway.catalog.schema.field_types import (
     CONFIGS,
     DIGITS,
     FLAG,
@@ -41,9 +42,9 @@ from gateway.catalog.field_types import (
     FieldType,
     OneOf,
 )
-from gateway.catalog.kinds import Kind, Section
-from gateway.catalog.shapes import Field, Records, Shape
-from gateway.catalog.yaml_values import time_text
+from gateway.catalog.schema.kinds import Kind, Section
+from gateway.catalog.schema.shapes import Field, Records, Shape
+from gateway.catalog.schema.yaml_values import time_text
 from gateway.names import (
     DELIMITER,
     MAX_FLAT_LENGTH,
@@ -181,9 +182,12 @@ KINDS: Final[dict[str, Kind]] = {
         ),
     )
 }
-"""Every kind, by its name, in the order in which snapshots tell and files show them."""
+"""Every kind, by its name, in the order in which snapshots list and files show them."""
 
 
-def kind_of(entity: Entity) -> Kind:
-    """The kind that an entity is of."""
-    return KINDS[entity.KIND]
+def kind_of(change: Change) -> Kind:
+    """The kind of the entity that a change replaces or removes. Raises ValueError."""
+    name = change.key[0] if isinstance(change, Removal) else change.KIND
+    if name not in KINDS:
+        raise ValueError(f"the catalog holds nothing of kind {name!r}")
+    return KINDS[name]

@@ -1,4 +1,4 @@
-"""What the catalog's reader skips: an account of it, and what it may have replaced.
+"""Skipped records of the catalog's topic: their count, and the entities they may have replaced.
 
 Compaction keeps the newest record of a key, also where no gateway wrote it.
 """
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from gateway.catalog.entities import Change, Key, Removal, key_of
-from gateway.catalog.records import entity_key, record_key
+from gateway.catalog.log.records import entity_key, record_key
 from gateway.catalog.snapshot import Snapshot
 from gateway.counts import Row
 
@@ -27,7 +27,7 @@ _MAX_TEXT: Final = 200
 
 
 class SkipLog:
-    """What one reader has skipped. ``clock`` tells seconds.
+    """The count of records that one reader has skipped. ``clock`` returns seconds.
 
     A log that is read once more tells of the same records again; they count once.
     """
@@ -36,8 +36,8 @@ class SkipLog:
         self._clock = clock
         self._counted_to = -1
         self._counts: Counter[str] = Counter()
-        self._not_told = 0
-        self._told_at = float("-inf")
+        self._not_logged = 0
+        self._logged_at = float("-inf")
         self.total = 0
         """Records skipped so far."""
         self.lost = 0
@@ -51,20 +51,20 @@ class SkipLog:
         self._counted_to = max(self._counted_to, new[-1].offset)
         self._counts.update(one.reason for one in new)
         self.total += len(new)
-        self._not_told += len(new)
-        if self._clock() - self._told_at < LOG_SECONDS:
+        self._not_logged += len(new)
+        if self._clock() - self._logged_at < LOG_SECONDS:
             return
-        one, self._told_at = new[0], self._clock()
+        one, self._logged_at = new[0], self._clock()
         log.error(
             "the catalog's topic holds what no gateway wrote: %d records are skipped, such as the"
             " one at offset %d (key %r, %s: %s); find out who else may write to it",
-            self._not_told,
+            self._not_logged,
             one.offset,
             (one.key or b"")[:_MAX_KEY],
             one.reason,
             _shown(one.text),
         )
-        self._not_told = 0
+        self._not_logged = 0
 
     def note_lost(self, missing: int, unknown: Sequence[Key]) -> None:
         """A log was read to its end: say what it lacks."""
@@ -84,7 +84,7 @@ class SkipLog:
         self._counted_to = -1
 
     def take_rows(self) -> list[Row]:
-        """What was skipped since the last call, for the metrics."""
+        """Counts of skipped records since the last call, by reason, for the metrics."""
         counts, self._counts = self._counts, Counter()
         return [("catalog_skipped_records", (reason,), count) for reason, count in counts.items()]
 
@@ -147,7 +147,7 @@ class Damage:
                 del self._keys[key]
 
     def changes(self, snapshot: Snapshot, *, everything: bool = False) -> Iterator[Change]:
-        """What to write so that ``snapshot`` is what later readers find.
+        """The changes to write so that later readers find what is in ``snapshot``.
 
         An entity that it does not hold is removed only if it is known that there was none, or if
         ``everything`` is to be mended: else another gateway may still have it.

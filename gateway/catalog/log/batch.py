@@ -1,4 +1,4 @@
-"""Decisions that wait to be written, and what one transaction is to hold of them."""
+"""Decisions that wait to be written, and the records of the next transaction."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gateway.catalog.committed import GATEWAY, Actor, Committed, committed
 from gateway.catalog.entities import CatalogFormat, Change, Signing
-from gateway.catalog.records import Record, encode, level_of
-from gateway.catalog.signatures import KeyFile, Place, SigningKey
+from gateway.catalog.log.records import Record, encode
+from gateway.catalog.log.signatures import KeyFile, Place, SigningKey
+from gateway.catalog.schema.table import kind_of
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import CatalogUnavailable, Decide
+from gateway.catalog.source import GATEWAY, Actor, CatalogUnavailable, Committed, Decide, committed
 from protocol.pausing import paced
 
 
@@ -20,7 +20,7 @@ from protocol.pausing import paced
 class Waiting:
     """A change in the queue, to be answered until ``deadline`` (loop time) if that can be.
 
-    ``in_hand``: it is part of a batch of which it is not known yet whether it is written.
+    ``in_transaction``: it is part of a batch of which it is not known yet whether it is written.
     ``reason`` says why it could not be written last, ``actor`` who asks for it.
     """
 
@@ -28,7 +28,7 @@ class Waiting:
     answer: asyncio.Future[Snapshot]
     deadline: float
     reason: str = "other gateways are writing it"
-    in_hand: bool = False
+    in_transaction: bool = False
     actor: Actor = GATEWAY
 
     def settle(self, outcome: Snapshot | Exception) -> None:
@@ -43,7 +43,7 @@ class Waiting:
 
 @dataclass(slots=True)
 class Batch:
-    """What one transaction is to hold, and what is answered once it is committed.
+    """The records of one transaction, and the changes to answer once it is committed.
 
     ``at`` is the offset that its first record is to have, ``keys`` what records are signed with.
     ``written``: whether it was; None: that is not known.
@@ -85,17 +85,17 @@ class Batch:
         self.committed.extend(committed(waiting.actor, before, changes))
         self.after = decision
         self.decisions.append((waiting, decision))
-        waiting.in_hand = True
+        waiting.in_transaction = True
 
     def holds(self, waiting: Waiting) -> bool:
-        """Whether it is part of this batch: the last one that was decided."""
+        """True if the change is part of this batch: the last one that was decided."""
         return bool(self.decisions) and self.decisions[-1][0] is waiting
 
     def _check_levels(self, changes: Sequence[Change]) -> None:
         level = self.draft.format
         for change in paced(changes):
             # What raises the format is written in the format before.
-            if level_of(change) > level and not isinstance(change, CatalogFormat):
+            if kind_of(change).level > level and not isinstance(change, CatalogFormat):
                 raise ValueError(f"{change} needs a newer format of the catalog than {level}")
 
     def _keys_of(self, changes: Sequence[Change]) -> list[SigningKey | None]:
@@ -122,11 +122,11 @@ class Batch:
             )
         return key
 
-    def let_go(self) -> None:
-        """None of it was written."""
+    def mark_unwritten(self) -> None:
+        """The transaction wrote nothing: its changes are decided again."""
         self.written = False
         for waiting, _ in self.decisions:
-            waiting.in_hand = False
+            waiting.in_transaction = False
 
     def skipped(self, results: Sequence[Snapshot | None]) -> None:
         """Something else wrote to the topic meanwhile, so that readers skip what stands where it
@@ -134,7 +134,7 @@ class Batch:
         taken = 0
         for (waiting, _), snapshot in zip(self.decisions, results, strict=True):
             if snapshot is None:
-                waiting.in_hand = False
+                waiting.in_transaction = False
             else:
                 waiting.settle(snapshot)
                 taken = snapshot.version
@@ -142,10 +142,8 @@ class Batch:
         self.written = bool(self.committed)
 
     def settle(self, snapshot: Snapshot) -> None:
-        """Answer everyone: what was decided is in ``snapshot``."""
-        for waiting, _ in self.decisions:
-            waiting.settle(snapshot)
-        for waiting in self.empty:
+        """Answer every change of the batch: ``snapshot`` holds what was decided."""
+        for waiting in (*(one for one, _ in self.decisions), *self.empty):
             waiting.settle(snapshot)
         for waiting, error in self.refusals:
             waiting.settle(error)

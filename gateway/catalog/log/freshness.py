@@ -1,11 +1,11 @@
-"""What waits for the catalog's reader: how old its snapshot may be, decisions, looks at the end."""
+"""The age of a reader's snapshot, decisions that wait to be read, and shared refreshes."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
-from gateway.catalog.skipped import Skipped
+from gateway.catalog.log.skipped import Skipped
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
 
@@ -27,7 +27,7 @@ class Freshness:
         return self._timer is not None and _now() - self.read_at <= self._max_staleness
 
     def note(self, began: float) -> bool:
-        """All that was there at ``began`` (loop time) is read; whether it was not fresh before."""
+        """The log as of ``began`` (loop time) is read; returns True if it was not fresh before."""
         was_fresh = bool(self)
         self.read_at = max(self.read_at, began)
         self.end()
@@ -68,18 +68,18 @@ class Expected:
         return future
 
     def skip(self, records: Iterable[Skipped]) -> None:
-        """These records are not believed."""
+        """Resolve the futures of decisions of which a record was skipped."""
         for one in records:
             future = self._futures.get(one.decision)
             if future is not None and not future.done():
                 future.set_result(None)
 
-    def see(self, decisions: Iterable[str]) -> None:
-        """These are read, and shown with the next snapshot."""
+    def note_read(self, decisions: Iterable[str]) -> None:
+        """These decisions are read; the next snapshot holds them."""
         self._seen += [decision for decision in decisions if decision in self._futures]
 
-    def tell(self, snapshot: Snapshot) -> None:
-        """This snapshot holds all that was seen."""
+    def resolve(self, snapshot: Snapshot) -> None:
+        """Resolve the futures of the decisions noted as read with this snapshot."""
         for decision in self._seen:
             future = self._futures.get(decision)
             if future is not None and not future.done():

@@ -134,7 +134,7 @@ def required(value: Value, fields: Mapping[str, Value], name: str) -> Value:
 
 
 def read_file(path: Path) -> Value:
-    """What a file holds. Raises ConfigError when it cannot be read as YAML."""
+    """The content of a YAML file. Raises ConfigError when it cannot be read as YAML."""
     try:
         return parse(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:

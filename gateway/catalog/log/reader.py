@@ -8,13 +8,18 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from gateway.catalog.catalog_topic import CatalogTopicError
-from gateway.catalog.freshness import Expected, Freshness, SharedRefresh
-from gateway.catalog.partition import Fetched, LogError, OffsetOutOfRange, Partition
-from gateway.catalog.records import UnreadableCatalog
-from gateway.catalog.replay import BrokenSequence, Replay
-from gateway.catalog.signatures import KeyFile
-from gateway.catalog.skipped import Damage, SkipLog
+from gateway.catalog.log.freshness import Expected, Freshness, SharedRefresh
+from gateway.catalog.log.records import (
+    Fetched,
+    LogError,
+    OffsetOutOfRange,
+    Partition,
+    UnreadableCatalog,
+)
+from gateway.catalog.log.replay import BrokenSequence, Replay
+from gateway.catalog.log.signatures import KeyFile
+from gateway.catalog.log.skipped import Damage, SkipLog
+from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
 
@@ -22,7 +27,7 @@ log = logging.getLogger(__name__)
 
 LONG_POLL_SECONDS: Final = 0.5
 REFRESH_SECONDS: Final = 5.0
-"""Who asks for the end of the log waits no longer."""
+"""The longest wait of a refresh for the end of the log."""
 
 _MIN_REFRESH_INTERVAL: Final = 0.02
 _FIRST_BACKOFF: Final = 0.05
@@ -55,8 +60,10 @@ class Reader:
         # A poll that finds nothing shows that the snapshot is the newest.
         self._poll = min(LONG_POLL_SECONDS, max_staleness / 4)
         self._subscribers: list[Callable[[], None]] = []
-        self._snapshot = Snapshot()
-        self._decision = ""
+        self.snapshot = Snapshot()
+        """The newest state that was read."""
+        self.decision = ""
+        """The newest decision in ``snapshot``; empty if it has none."""
         self._keys = keys
         self._replay = Replay(keys)
         self._offset: int | None = None
@@ -72,16 +79,6 @@ class Reader:
         self._expected = Expected()
 
     @property
-    def snapshot(self) -> Snapshot:
-        """The newest state that was read."""
-        return self._snapshot
-
-    @property
-    def decision(self) -> str:
-        """The newest decision in ``snapshot``; empty if it has none."""
-        return self._decision
-
-    @property
     def position(self) -> int:
         """The offset at which the next record is looked for; all before it is in ``snapshot``."""
         return self._offset or 0
@@ -93,7 +90,7 @@ class Reader:
 
     @property
     def fresh(self) -> bool:
-        """Whether the log was last read to its end less than ``max_staleness`` ago."""
+        """True if the log was last read to its end less than ``max_staleness`` ago."""
         return bool(self._freshness)
 
     def subscribe(self, changed: Callable[[], None]) -> None:
@@ -109,12 +106,12 @@ class Reader:
         self._task = asyncio.create_task(self._follow(), name="catalog reader")
         try:
             async with asyncio.timeout(timeout):
-                await self._until(lambda: self._replay.at_end or self._hopeless is not None)
+                await self._until(lambda: self._replay.at_end or self._final_failure is not None)
         except TimeoutError:
             failure = self._unavailable()
             await self.stop()
             raise failure from self._failure
-        if (error := self._hopeless) is not None:
+        if (error := self._final_failure) is not None:
             await self.stop()
             raise error
 
@@ -147,7 +144,7 @@ class Reader:
     # -- following the log ----------------------------------------------------------------------
 
     async def _follow(self) -> None:
-        while self._hopeless is None:
+        while self._final_failure is None:
             try:
                 await self._read()
                 continue
@@ -189,15 +186,15 @@ class Reader:
             seen += self._replay.reach_end()
             if first:
                 self._note_end()
-        self._expected.see(seen)
-        changed = self._replay.at_end and self._replay.snapshot is not self._snapshot
+        self._expected.note_read(seen)
+        changed = self._replay.at_end and self._replay.snapshot is not self.snapshot
         if changed:
-            self._snapshot, self._decision = self._replay.snapshot, self._replay.decision
+            self.snapshot, self.decision = self._replay.snapshot, self._replay.decision
         flipped = at_end and self._freshness.note(began)
         if flipped:
-            log.info("the catalog is up to date at version %d", self._snapshot.version)
+            log.info("the catalog is up to date at version %d", self.snapshot.version)
         if self._replay.at_end:
-            self._expected.tell(self._snapshot)
+            self._expected.resolve(self.snapshot)
         if changed or flipped:
             self._announce()
         self._moved.set()
@@ -236,8 +233,8 @@ class Reader:
         self._moved.set()
 
     @property
-    def _hopeless(self) -> UnreadableCatalog | CatalogTopicError | None:
-        """What no further try can mend: before the first snapshot, also an unfit topic."""
+    def _final_failure(self) -> UnreadableCatalog | CatalogTopicError | None:
+        """A failure that no retry can mend; before the first snapshot also an unfit topic."""
         if self._unreadable is None and isinstance(self._failure, CatalogTopicError):
             return self._failure if self._freshness.read_at == float("-inf") else None
         return self._unreadable
@@ -262,7 +259,7 @@ class Reader:
     def _expired(self) -> None:
         log.warning(
             "the catalog is out of date at version %d: what needs it is refused",
-            self._snapshot.version,
+            self.snapshot.version,
         )
         self._announce()
 

@@ -16,11 +16,10 @@ from typing import Any, Final, NamedTuple
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.kafka_connections import PARTITION, Address, Connections, produce_request
-from gateway.catalog.partition import Fenced, LogError, OutcomeUnknown
-from gateway.catalog.records import Record
-from protocol.messages import Request
-from protocol.schema import error_name
+from gateway.catalog.log.kafka_connections import PARTITION, Address, Connections, produce_request
+from gateway.catalog.log.records import Fenced, LogError, OutcomeUnknown, Record
+from gateway.kafka_names import error_name
+from protocol.requests import Request
 
 TRANSACTION_SECONDS: Final = 10.0
 """After which the broker aborts a transaction whose writer is gone."""
@@ -55,7 +54,7 @@ class _Producer(NamedTuple):
 
 
 class KafkaTransactions:
-    """Writes as the holder of a transactional id (gateway/catalog/partition.py).
+    """Writes as the holder of a transactional id (gateway/catalog/log/records.py).
 
     Belongs to one event loop; one caller at a time.
     """
@@ -80,14 +79,16 @@ class KafkaTransactions:
             async with asyncio.timeout(STEP_SECONDS):
                 self._producer = await self._take()
         except TimeoutError:
-            raise LogError("the right to write is not to be had in time") from None
+            raise LogError(
+                f"could not take the catalog's transactional id within {STEP_SECONDS:g} s"
+            ) from None
         self._sequence = 0
 
     async def commit(self, records: Sequence[Record]) -> None:
         """Write all of the records, or none. Raises Fenced, OutcomeUnknown, LogError."""
         producer = self._producer
         if producer is None:
-            raise LogError("the right to write was not taken")
+            raise LogError("the catalog's transactional id was not taken")
         # Whatever goes wrong, the next transaction begins with a new epoch.
         self._producer = None
         try:
@@ -115,7 +116,7 @@ class KafkaTransactions:
             response = await self._ask_coordinator(request)
             if not response.error_code:
                 return _Producer(response.producer_id, response.producer_epoch)
-            await self._wait_or_raise(response.error_code, "taking the right to write")
+            await self._wait_or_raise(response.error_code, "taking the catalog's transactional id")
 
     async def _add_partition(self, producer: _Producer) -> None:
         values = {
@@ -179,7 +180,7 @@ class KafkaTransactions:
             if not found.error_code:
                 self._coordinator = (found.host, int(found.port))
                 break
-            await self._wait_or_raise(found.error_code, "finding who coordinates writers")
+            await self._wait_or_raise(found.error_code, "finding the transaction coordinator")
         try:
             return await self._connections.ask(self._coordinator, request, "coordinator")
         except BaseException:

@@ -1,4 +1,4 @@
-"""What a field of an entity can hold, and the forms it takes: in records, in files, for auditors.
+"""Types of an entity's fields, and the forms their values take in records, files and audit events.
 
 Each type has them all: JSON in a record of the catalog (compact, read strictly), YAML in a file
 that ``catalog export`` writes for people, and JSON in an event of the audit log.
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from gateway.acl_model import PatternType, ResourcePattern, ResourceType, pattern_of
 from gateway.catalog.entities import NO_CONFIGS
-from gateway.catalog.yaml_values import Value, required, time_text
+from gateway.catalog.schema.yaml_values import Value, required, time_text
 from gateway.names import DELIMITER, LogicalName
 
 
@@ -29,10 +29,10 @@ class FieldType:
     """
 
     unordered = False
-    """Whether it holds a set: of two states, what was removed and what was added is told."""
+    """True for sets, of which a difference lists removed and added items."""
 
     optional = False
-    """Whether null in a record stands for the default."""
+    """True where null in a record stands for the default."""
 
     def __init__(self, empty: str = "") -> None:
         """``empty``: what to do about an empty text in a file, where none is allowed."""
@@ -120,31 +120,21 @@ class _Flag(FieldType):
 
 
 class _Texts(FieldType):
-    """A tuple of texts."""
+    """A tuple of texts, or an ``unordered`` frozenset of them."""
+
+    def __init__(self, *, unordered: bool = False) -> None:
+        super().__init__()
+        self.unordered = unordered
 
     def to_record(self, value: Any) -> list[str]:
-        return list(value)
+        return sorted(value) if self.unordered else list(value)
 
     def of_record(self, value: Any) -> Any:
-        return texts(value)
+        return frozenset(texts(value)) if self.unordered else texts(value)
 
     def of_file(self, value: Value) -> Any:
-        return tuple(item.text() for item in value.items())
-
-
-class _TextSet(_Texts):
-    """A frozenset of texts."""
-
-    unordered = True
-
-    def to_record(self, value: Any) -> list[str]:
-        return sorted(value)
-
-    def of_record(self, value: Any) -> frozenset[str]:
-        return frozenset(texts(value))
-
-    def of_file(self, value: Value) -> frozenset[str]:
-        return frozenset(item.text() for item in value.items())
+        found = (item.text() for item in value.items())
+        return frozenset(found) if self.unordered else tuple(found)
 
 
 class _Configs(FieldType):
@@ -167,31 +157,6 @@ class _Configs(FieldType):
         return {key: item.text() for key, item in value.entries()} or NO_CONFIGS
 
 
-class _TopicId(FieldType):
-    """16 bytes: hexadecimal digits in records, a UUID in files, as Kafka's tools write it in the
-    audit log."""
-
-    optional = True
-
-    def to_record(self, value: bytes) -> str:
-        return value.hex()
-
-    def of_record(self, value: Any) -> bytes:
-        return bytes.fromhex(value)
-
-    def to_file(self, value: bytes) -> str:
-        return str(uuid.UUID(bytes=value))
-
-    def of_file(self, value: Value) -> bytes:
-        try:
-            return uuid.UUID(value.text()).bytes
-        except ValueError:
-            value.refuse("is no topic id; write it as kafka-gateway catalog export does")
-
-    def to_audit(self, value: bytes) -> str:
-        return base64.urlsafe_b64encode(value).decode().rstrip("=")
-
-
 class _Digits(FieldType):
     """Bytes, as hexadecimal digits."""
 
@@ -208,6 +173,24 @@ class _Digits(FieldType):
             value.refuse(
                 "is not in hexadecimal digits; write it as kafka-gateway catalog export does"
             )
+
+
+class _TopicId(_Digits):
+    """16 bytes: hexadecimal digits in records, a UUID in files, Kafka's base64 in the audit log."""
+
+    optional = True
+
+    def to_file(self, value: bytes) -> str:
+        return str(uuid.UUID(bytes=value))
+
+    def of_file(self, value: Value) -> bytes:
+        try:
+            return uuid.UUID(value.text()).bytes
+        except ValueError:
+            value.refuse("is no topic id; write it as kafka-gateway catalog export does")
+
+    def to_audit(self, value: bytes) -> str:
+        return base64.urlsafe_b64encode(value).decode().rstrip("=")
 
 
 class OneOf(FieldType):
@@ -276,7 +259,7 @@ class _Name(FieldType):
 
 
 class _Pattern(FieldType):
-    """What ACLs are about: three keys in a file."""
+    """The resource pattern of ACLs: three keys in a file."""
 
     def of_key(self, key: str) -> ResourcePattern:
         return pattern_of(key)
@@ -309,7 +292,7 @@ TIME: Final = _Time()
 OPTIONAL_TIME: Final = _OptionalTime()
 FLAG: Final = _Flag()
 TEXTS: Final = _Texts()
-TEXT_SET: Final = _TextSet()
+TEXT_SET: Final = _Texts(unordered=True)
 CONFIGS: Final = _Configs()
 TOPIC_ID: Final = _TopicId()
 DIGITS: Final = _Digits()

@@ -1,0 +1,1 @@
+"""The schema of the catalog: each kind of entity, its fields, and the forms they take."""
