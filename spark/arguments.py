@@ -19,8 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark import inputs, records
 from spark.failures import FAILURES, failed
 from spark.output import FORMATS, Output
-from spark.session import make_session
-from spark.sizing import is_small, is_tiny
+from spark.session import is_small, is_tiny, make_session
 from spark.sources import SourceError
 
 SHOWN_ROWS: Final = 20

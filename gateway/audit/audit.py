@@ -16,7 +16,7 @@ from typing import Final
 from gateway.audit.catalog_changes import changes_of
 from gateway.audit.event import KIND_OF, AuditEvent, AuthenticationFailure, Happening, Revocation
 from gateway.audit.fields import TYPES
-from gateway.catalog.committed import Committed
+from gateway.catalog.source import Committed
 from gateway.counts import Row
 from gateway.flows import Denial, FlowSource
 from gateway.identity import ANONYMOUS

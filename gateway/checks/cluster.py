@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
-from gateway.catalog.records import FORMAT
+from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.checks.broker_rights import (
     CLIENTS_KEY,

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.entities import Alias, TopicEntry
+from gateway.catalog.schema.yaml_values import time_text
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.yaml_values import time_text
 from gateway.commands.answers import ConfigSource, source_name
 from gateway.commands.errors import CommandError
 from gateway.commands.topics.describe import id_text

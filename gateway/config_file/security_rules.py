@@ -12,7 +12,7 @@ from gateway.auth.jwks import FileKeys
 from gateway.auth.mechanisms import URLS
 from gateway.broker_names import BrokerNames
 from gateway.brokers.login import BrokerLogin, LoginError
-from gateway.catalog.signatures import KeyFile, KeyFileError
+from gateway.catalog.log.signatures import KeyFile, KeyFileError
 from gateway.config.errors import Key, Problem
 from gateway.config.models import CatalogSettings, Listener
 from gateway.config.security import ClusterSecurity, ListenerSasl, Secret, SecretError

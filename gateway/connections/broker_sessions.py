@@ -13,7 +13,7 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
-from gateway.brokers.login import MessageChannel, authenticate_version, log_in
+from gateway.brokers.login import authenticate_version, log_in
 from gateway.brokers.messages import BrokerError
 from gateway.brokers.opening import open_transport
 from gateway.brokers.security import SESSION_USE

@@ -11,8 +11,7 @@ from time import monotonic
 from typing import Any
 
 from gateway.acls.authorizer import needed_acls
-from gateway.catalog.committed import ACTOR, Actor
-from gateway.catalog.source import CatalogUnavailable
+from gateway.catalog.source import ACTOR, Actor, CatalogUnavailable
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config, Listener

@@ -9,8 +9,7 @@ from typing import Final, Protocol
 from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.auth.login import Accepts
 from gateway.auth.pass_through import PassThrough
-from gateway.catalog.committed import Actor
-from gateway.catalog.source import Catalog
+from gateway.catalog.source import Actor, Catalog
 from gateway.changes.base.context import Answered
 from gateway.counts import Labels, Row
 from gateway.flows import Denial

@@ -15,8 +15,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import Final, Protocol, TypeVar
 
-from gateway.catalog.own_topic import TopicError
-from gateway.catalog.partition import LogError
+from gateway.catalog.log.records import LogError
+from gateway.catalog.log.topics import TopicError
 from gateway.sinks.record_writer import QUEUE_FULL, STOPPED, RecordSink
 from gateway.sinks.topic_partitions import Message, TopicMissing, Written
 

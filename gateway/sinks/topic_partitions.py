@@ -15,10 +15,10 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from gateway.brokers.messages import ClusterAdmin
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog import own_topic
-from gateway.catalog.kafka_connections import Address, Connections, produce_request
-from gateway.catalog.own_topic import NotInTime, TopicError
-from gateway.catalog.partition import LogError
+from gateway.catalog.log import topics
+from gateway.catalog.log.kafka_connections import Address, Connections, produce_request
+from gateway.catalog.log.records import LogError
+from gateway.catalog.log.topics import NotInTime, TopicError
 from gateway.sinks.record_writer import SinkError
 from protocol.schema import error_name
 

@@ -21,10 +21,9 @@ from gateway.audit.event import (
     principal_of,
 )
 from gateway.audit.fields import ATTRIBUTES, FIELDS, MAX_CLAIMED, TYPES, Field, Kind
-from gateway.catalog.committed import committed
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import committed as changes_of
+from gateway.catalog.source import committed
 from gateway.flows import Denial
 from tests.audit import audit_samples as samples
 from tests.audit.cloud_events import checked

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.audit.audit import Audit
 from gateway.audit.setup import audit_topic
-from gateway.catalog.partition import LogError
+from gateway.catalog.log.records import LogError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.sinks import record_topic
 from gateway.sinks.record_topic import CHUNK

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gateway.catalog.source import ACTOR, GATEWAY, Actor
-from gateway.changes.base.batch import Answered
-from gateway.commands import operator
-from tests.connections.test_connection import connected, settled
+from gateway.changes.base.context import Answered
+from gateway.commands import backend
+from tests.connections.connected import connected, settled
 from tests.session.pair import Pair, request_frame
 from tests.session.test_changes import create
 

@@ -13,7 +13,7 @@ from kio.schema.errors import ErrorCode
 from gateway.catalog.log import kafka_partition
 from gateway.catalog.log.kafka_partition import KafkaPartition
 from gateway.catalog.log.records import LogError, OffsetOutOfRange, Record
-from protocol.requests import Request
+from protocol.messages import Request
 from tests.broker_answers import answer, read_request
 
 OUT_OF_RANGE, NOT_LEADER = 1, 6

@@ -13,7 +13,7 @@ from kio.schema.errors import ErrorCode
 from gateway.catalog.log import kafka_transactions
 from gateway.catalog.log.kafka_transactions import KafkaTransactions
 from gateway.catalog.log.records import Fenced, LogError, OutcomeUnknown, Record
-from protocol.requests import Request
+from protocol.messages import Request
 from tests.broker_answers import answer, read_request
 
 UNKNOWN_SERVER_ERROR = -1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.audit.catalog_changes import told
+from gateway.audit.catalog_changes import changes_of
 from gateway.catalog.entities import Entity, Namespace, Removal, key_of
 from gateway.catalog.log.records import decode, encode
 from gateway.catalog.log.replay import Replay
@@ -18,7 +18,13 @@ from gateway.catalog.schema.shapes import Field
 from gateway.catalog.schema.table import KINDS
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import GATEWAY, committed
-from gateway.commands.catalog.diff import differences, problems, stale
+from gateway.commands.catalog.diff import (
+    differences,
+    differences_json,
+    differences_text,
+    problems,
+    stale,
+)
 from gateway.commands.catalog.file import export_text, read_export, read_secrets, secrets_text
 from gateway.commands.catalog.importing import commit
 from gateway.config.errors import ConfigError

@@ -9,7 +9,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from kio.schema.errors import ErrorCode
 
 from gateway.audit.setup import CONTENT_TYPE
-from gateway.catalog.partition import LogError
+from gateway.catalog.log.records import LogError
 from gateway.sinks import topic_partitions
 from gateway.sinks.topic_partitions import Message, TopicMissing, TopicPartitions, partition_of
 from protocol.messages import Request

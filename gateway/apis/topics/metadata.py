@@ -22,7 +22,7 @@ from gateway.apis.counting import BEING_CREATED, TOPIC_ID, TOPIC_NAME, count_top
 from gateway.apis.topics import metadata_messages as metadata
 from gateway.apis.topics import namespace_listing
 from gateway.apis.topics.namespace_listing import names_of, worth_a_refresh
-from gateway.catalog.committed import Actor
+from gateway.catalog.source import Actor
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import Api, Exchange, Kept, Outcome, Refresh

@@ -17,8 +17,8 @@ from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.messages import BrokerError, SecurityError
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.log.records import LogError
-from gateway.kafka_names import error_name
-from protocol.requests import Request
+from protocol.messages import Request
+from protocol.schema import error_name
 
 log = logging.getLogger(__name__)
 

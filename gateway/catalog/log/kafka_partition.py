@@ -18,9 +18,9 @@ from aiokafka.structs import TopicPartition
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.log.kafka_connections import ANSWER_SECONDS, PARTITION, Address, Connections
 from gateway.catalog.log.records import Fetched, Headers, LogError, OffsetOutOfRange, Record
-from gateway.kafka_names import error_name
+from protocol.messages import Request
 from protocol.records import BATCH_HEADER_SIZE
-from protocol.requests import Request
+from protocol.schema import error_name
 
 FETCH_BYTES: Final = 256 * 1024
 """At most so much in one fetch (a larger batch comes alone): 20 ms of work for the event loop."""

@@ -18,8 +18,8 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.log.kafka_connections import PARTITION, Address, Connections, produce_request
 from gateway.catalog.log.records import Fenced, LogError, OutcomeUnknown, Record
-from gateway.kafka_names import error_name
-from protocol.requests import Request
+from protocol.messages import Request
+from protocol.schema import error_name
 
 TRANSACTION_SECONDS: Final = 10.0
 """After which the broker aborts a transaction whose writer is gone."""

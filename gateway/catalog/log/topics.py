@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.source import CatalogUnavailable
-from protocol.requests import Request
+from protocol.messages import Request
 
 BROKER_DEFAULT: Final = -1
 """In place of a number of partitions or replicas."""

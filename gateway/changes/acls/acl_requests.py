@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gateway.acl_model import AclBinding, AclEntry, Operation, Permission, ResourcePattern
 from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
-from gateway.catalog.records import encode_value
+from gateway.catalog.log.records import encode_value
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_rights import AclRights, admit_to_acls, commit
 from gateway.changes.base.context import Answered, Batch, Context

@@ -299,7 +299,7 @@ def _virtual_configs(batch: _Batch, path: str) -> Iterator[Any]:
     for key, (value, _) in sorted(snapshot.effective_settings(path).items()):
         kind = _BOOLEAN_TYPE if value in ("true", "false") else _INT_TYPE
         yield shape.virtual(key, value, config_type=kind)
-    if not snapshot.deleting().isdisjoint(parents(path)):
+    if not snapshot.deleting.isdisjoint(parents(path)):
         yield shape.virtual(DELETING, "true", config_type=_BOOLEAN_TYPE)
     yield from _policies(batch, path, always=True)
 

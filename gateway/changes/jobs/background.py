@@ -85,7 +85,7 @@ class NamespaceDeletion:
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
         """One for each marked namespace."""
-        for path in sorted(snapshot.deleting()):
+        for path in sorted(snapshot.deleting):
             task = deletion_task(snapshot, path)
             if task is not None:
                 yield task

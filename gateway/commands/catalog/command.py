@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from gateway.catalog.committed import ACTOR
+from gateway.catalog.log.records import FORMAT
+from gateway.catalog.log.signatures import KeyFile, KeyFileError, SigningKey
 from gateway.catalog.members import (
     SIGNING_FORMAT,
     FormatRefused,
@@ -19,9 +20,8 @@ from gateway.catalog.members import (
     sign_all,
     sign_nothing,
 )
-from gateway.catalog.records import FORMAT
-from gateway.catalog.signatures import KeyFile, KeyFileError, SigningKey
 from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import ACTOR
 from gateway.commands import backend
 from gateway.commands.actions import OPERATOR_STATUS, Flag, Parsers, add_flags, run
 from gateway.commands.catalog.file import export_text, secrets_text, write_secrets

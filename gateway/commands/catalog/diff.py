@@ -20,10 +20,10 @@ from gateway.catalog.entities import (
     Seeds,
     TopicEntry,
 )
-from gateway.catalog.field_types import NAMESPACE
-from gateway.catalog.kinds import Kind
-from gateway.catalog.schema import KINDS, kind_of
-from gateway.catalog.shapes import Field, Records
+from gateway.catalog.schema.field_types import NAMESPACE
+from gateway.catalog.schema.kinds import Kind
+from gateway.catalog.schema.shapes import Field, Records
+from gateway.catalog.schema.table import KINDS, kind_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.namespaces.namespace_settings import wrong_setting
 from gateway.commands.catalog.file import Imported, exported, main_kinds
