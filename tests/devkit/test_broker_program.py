@@ -1,5 +1,5 @@
 """devkit.broker_program: which Kafka a broker is. What is started so is in test_broker, and what a
-policy on the class path does in tests/live/test_policy_oracle.py."""
+policy on the class path does in tests/live/oracle/test_policy_oracle.py."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """docs/access.md: its truth table against the authorizer, row by row.
 
-``tests/live/test_access_table.py`` asks a gateway the same with real clients.
+``tests/live/access/test_access_table.py`` asks a gateway the same with real clients.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ import pytest
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
-from tests.live.sasl import SecuredGateway
-from tests.live.secured_brokers import SecuredBrokers
+from tests.live.support.sasl import SecuredGateway
+from tests.live.support.secured_brokers import SecuredBrokers
 
 # The namespaces that the gateway of the live tests is seeded with.
 NAMESPACES = ("team-a", "team-b", "org:apache:kafka")

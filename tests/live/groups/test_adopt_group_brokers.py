@@ -1,0 +1,74 @@
+"""Groups of several brokers: each is asked for, and carried to, where its coordinator is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayProcess
+from tests.live.support import clients, namespaces
+
+HOME = "crm"
+GROUPS = [f"app-{number}" for number in range(8)]
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[KafkaCluster]:
+    """Two brokers."""
+    with KafkaCluster(nodes=2) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def outside(two: KafkaCluster) -> Iterator[str]:
+    """A listener without a home."""
+    listeners = (Listener("outside", "no home"),)
+    with GatewayProcess(two.bootstrap_servers, listeners, [HOME]) as process:
+        yield process.bootstrap_servers("outside")
+
+
+def coordinators(servers: str, groups: list[str]) -> dict[str, int]:
+    """The node of each group's coordinator."""
+    described = clients.admin(servers).describe_consumer_groups(groups)
+    return {group: found.coordinator.id for group, found in clients.done(described).items()}
+
+
+def offsets(servers: str, group: str) -> dict[tuple[str, int], int]:
+    """What a group has committed."""
+    asked = clients.admin(servers).list_consumer_group_offsets(
+        [ConsumerGroupTopicPartitions(group)]
+    )
+    found = clients.done(asked)[group].topic_partitions
+    return {(one.topic, one.partition): one.offset for one in found or ()}
+
+
+def test_groups_of_two_brokers(two: KafkaCluster, outside: str) -> None:
+    brokers = two.bootstrap_servers
+    clients.create(brokers, "calls", partitions=2, replicas=2)
+    clients.await_stored(two, "calls")
+    for number, group in enumerate(GROUPS):
+        with clients.consumer(brokers, group) as client:
+            positions = [TopicPartition("calls", p, 100 * number + p) for p in range(2)]
+            client.commit(offsets=positions, asynchronous=False)
+    inside = [f"{HOME}..{group}" for group in GROUPS]
+    nodes = coordinators(brokers, [*GROUPS, *inside])
+    assert set(nodes.values()) == {1, 2}
+    moves = {(nodes[one], nodes[other]) for one, other in zip(GROUPS, inside, strict=True)}
+    assert len(moves) > 1  # from one broker to another, too
+
+    to = ["--bootstrap-server", outside]
+    said = namespaces.attempt("topics", *to, "--adopt", "--topic", "calls", "--to-namespace", HOME)
+    assert said.status == 0
+    warned = [line for line in said.err.splitlines() if "has offsets on calls" in line]
+    assert [line.split("'")[1] for line in warned] == GROUPS
+    for group, target in zip(GROUPS, inside, strict=True):
+        # The line that was printed is the command.
+        (line,) = (line for line in warned if f"'{group}'" in line)
+        words = line.partition(": kafka-gateway adopt ")[2].split()
+        assert words[:2] == to
+        namespaces.command("adopt", *words)
+        assert offsets(brokers, target) == offsets(brokers, group) != {}

@@ -1,0 +1,127 @@
+"""Moves one topic in a process of its own, which is killed before one of the steps it takes.
+
+``python -m tests.live.moves.killed_move BROKERS TOPIC NAMESPACE STEP`` moves TOPIC to NAMESPACE as
+a worker does, prints each step, and kills itself before the one of that number (from 1). A step is
+a request to the cluster, a call of the catalog, or a request of the catalog's transaction, each
+before and after. With fewer steps than that it ends with 0. The product has no hook for this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from gateway.catalog.kafka_connections import Connections
+from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.changes.base.context import Context
+from gateway.changes.changes import NamespaceChanges
+from gateway.changes.jobs.runner import Task
+from gateway.cluster.admin import BrokerAdmin
+from gateway.cluster.cluster import Cluster
+from gateway.config.models import Address
+from gateway.views.access import Access
+from gateway.views.view import View, ViewSettings
+from protocol import messages
+from tests.live.support.wire import entity
+
+VERSION = 1
+SET = 0
+TOPIC = 2
+
+WATCHED: tuple[tuple[type, str], ...] = (
+    (BrokerAdmin, "ask"),
+    (Cluster, "refresh"),
+    (ReplicatedCatalog, "change"),
+    (ReplicatedCatalog, "refresh"),
+    (Connections, "ask"),
+)
+
+WRITING = frozenset({"write", "coordinator"})
+"""What the catalog's connections are for; they read, too, but nothing depends on when."""
+
+
+class Steps:
+    """Counts steps, and ends the process before the one of number ``last``."""
+
+    def __init__(self, last: int) -> None:
+        self._last = last
+        self._taken = 0
+
+    def watch(self) -> None:
+        """From here on every call of what is watched counts."""
+        for cls, name in WATCHED:
+            setattr(cls, name, self._around(f"{cls.__name__}.{name}", getattr(cls, name)))
+
+    def _around(self, what: str, act: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+        @functools.wraps(act)
+        async def watched(*args: Any, **more: Any) -> Any:
+            step = _step(what, args)
+            if step is None:
+                return await act(*args, **more)
+            self._take(f"before {step}")
+            result = await act(*args, **more)
+            self._take(f"after {step}")
+            return result
+
+        return watched
+
+    def _take(self, what: str) -> None:
+        self._taken += 1
+        print(f"{self._taken} {what}", flush=True)
+        if self._taken == self._last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _no_job(task: Task) -> None:
+    """A move begins none in the process that it is asked of: it applies configs by itself."""
+    raise AssertionError(task)
+
+
+def _step(what: str, args: Sequence[Any]) -> str | None:
+    """What a call is as a step; None if it is none."""
+    if not what.startswith("Connections"):
+        return what
+    _, _, request, purpose, *_ = args
+    return str(request.name) if purpose in WRITING else None
+
+
+def _request(topic: str, namespace: str) -> bytes:
+    config = {"name": "gateway.namespace", "config_operation": SET, "value": namespace}
+    resource = {"resource_type": TOPIC, "resource_name": topic, "configs": [config]}
+    cls = messages.message_class("IncrementalAlterConfigsRequest", VERSION)
+    return messages.write(entity(cls, {"resources": [resource]}))
+
+
+async def run(brokers: str, topic: str, namespace: str, last: int) -> int:
+    """Move the topic; returns the error code of the answer."""
+    host, _, port = brokers.rpartition(":")
+    servers = [Address(host, int(port))]
+    cluster = Cluster("main", servers)
+    await cluster.start()
+    catalog = ReplicatedCatalog(
+        servers, BrokerAdmin(cluster), max_staleness=60.0, replication_factor=1
+    )
+    await catalog.start()
+    changes = NamespaceChanges(Context(catalog, cluster, BrokerAdmin(cluster)), _no_job)
+    access = Access(View(ViewSettings("colon"), catalog.snapshot), "User:ANONYMOUS", "127.0.0.1")
+    Steps(last).watch()
+    answer = await changes.incremental_alter_configs(access, VERSION, _request(topic, namespace))
+    parsed = messages.parse("IncrementalAlterConfigsResponse", VERSION, answer.body)
+    await catalog.stop()
+    await cluster.stop()
+    return int(parsed.responses[0].error_code)
+
+
+def main() -> int:
+    """Do as the arguments say; returns the error code of the answer."""
+    brokers, topic, namespace, step = sys.argv[1:]
+    return asyncio.run(run(brokers, topic, namespace, int(step)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
