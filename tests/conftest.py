@@ -39,6 +39,7 @@ LONGEST = (
     "tests/live/operations/test_traffic_totals.py",
     "tests/bench/test_wire.py",
     "tests/bench/test_tls.py",
+    "tests/spark/test_cluster.py",
     "tests/spark/test_ingest_kill.py",
     "tests/spark/test_report.py",
 )

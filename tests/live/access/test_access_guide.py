@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 from devkit import java
-from devkit.broker import KafkaCluster
 from tests.docs import access_table, guide
 from tests.live.support import authorized, java_tools, namespaces
+from tests.live.support.fixtures import own_users_gateway
 from tests.live.support.namespaces import Said
 
 ADMIN_PROPERTIES = "admin.properties"
 
 
-def test_the_recipes(kafka: KafkaCluster, tmp_path: Path) -> None:
-    listener = authorized.listener(tmp_path)
-    with authorized.gateway(kafka.bootstrap_servers, listener, gateway_id="guide") as gateway:
-        servers = gateway.bootstrap_servers(authorized.USERS_LISTENER)
-        known = {
-            guide.ADMIN: servers,
-            ADMIN_PROPERTIES: str(authorized.command_config(tmp_path)),
-        }
-        with contextlib.ExitStack() as stack:
-            stack.callback(authorized.delete_acls, servers)
-            steps = guide.steps(access_table.PAGE)
-            assert {step.words[0] for step in steps} == {"kafka-acls", "kafka-gateway"}
-            for step in steps:
-                words = [known.get(word, word) for word in step.words[1:]]
-                _check(step, _run(step.words[0], words))
+gateway = own_users_gateway(gateway_id="guide")
+
+
+def test_the_recipes(users: str, tmp_path: Path) -> None:
+    known = {guide.ADMIN: users, ADMIN_PROPERTIES: str(authorized.command_config(tmp_path))}
+    steps = guide.steps(access_table.PAGE)
+    assert {step.words[0] for step in steps} == {"kafka-acls", "kafka-gateway"}
+    for step in steps:
+        words = [known.get(word, word) for word in step.words[1:]]
+        _check(step, _run(step.words[0], words))
 
 
 def _run(program: str, words: list[str]) -> Said:

@@ -16,6 +16,7 @@ from tests.docs import access_table
 from tests.docs.access_table import ALLOWED, Row
 from tests.live.access import actions, table_clients
 from tests.live.support import authorized, clients
+from tests.live.support.fixtures import own_kafka
 
 ROWS = access_table.rows()
 JAVA_ERRORS = {
@@ -25,11 +26,8 @@ JAVA_ERRORS = {
 """What the tools call an error."""
 
 
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[KafkaCluster]:
-    """A broker of its own: the table's names are not unique."""
-    with KafkaCluster() as cluster:
-        yield cluster
+kafka = own_kafka()
+"""The table's names are not unique."""
 
 
 @pytest.fixture(scope="module")

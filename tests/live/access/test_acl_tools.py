@@ -4,7 +4,7 @@ client, ``kafka-gateway acls``; every command of docs/cli.md about ACLs, as it s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.commands import cli_page
 from tests.live.support import clients, java_tools, namespaces
+from tests.live.support.fixtures import own_gateway
 from tests.live.support.namespaces import Said
 
 Names = Callable[[str], str]
@@ -52,24 +53,7 @@ TOPIC_AUTHORIZATION_FAILED = 29
 CLUSTER_AUTHORIZATION_FAILED = 31
 
 
-@pytest.fixture(scope="module")
-def guarded(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    """A gateway that asks who may do what."""
-    overrides = {"authorization": AUTHORIZATION}
-    spaces = ("team-a", "team-b")
-    servers = kafka.bootstrap_servers
-    with GatewayProcess(servers, LISTENERS, spaces, overrides=overrides) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def admin(guarded: GatewayProcess) -> str:
-    return guarded.bootstrap_servers("admin")
-
-
-@pytest.fixture(scope="module")
-def users(guarded: GatewayProcess) -> str:
-    return guarded.bootstrap_servers("users")
+gateway = own_gateway(*LISTENERS, namespaces=["team-a", "team-b"], authorization=AUTHORIZATION)
 
 
 @pytest.fixture
@@ -126,7 +110,7 @@ def names_of(settings: dict[str, Any]) -> set[str]:
 
 
 def test_kafka_acls_of_namespaces_and_what_is_in_them(
-    guarded: GatewayProcess, admin: str, unique: Names
+    gateway: GatewayProcess, admin: str, unique: Names
 ) -> None:
     org = unique("org")
     allow = ["--add", "--allow-principal", "User:bob"]
@@ -148,7 +132,7 @@ def test_kafka_acls_of_namespaces_and_what_is_in_them(
     assert "(principal=User:bob, host=*, operation=WRITE, permissionType=ALLOW)" in shown
     # The namespace is there now, so that the legal spelling of its names is known.
     namespaces.create(admin, f"{org}:")
-    legal = guarded.bootstrap_servers("legal")
+    legal = gateway.bootstrap_servers("legal")
     shown = kafka_acls(legal, "--list", "--topic", f"{org}..orders").stdout
     assert f"name={org}..orders, patternType=LITERAL)`" in shown
     match = ["--resource-pattern-type", "match"]
@@ -168,8 +152,8 @@ def test_kafka_acls_of_namespaces_and_what_is_in_them(
     )
 
 
-def test_kafka_acls_under_a_home(guarded: GatewayProcess, admin: str, unique: Names) -> None:
-    home, topic = guarded.bootstrap_servers("home"), unique("orders")
+def test_kafka_acls_under_a_home(gateway: GatewayProcess, admin: str, unique: Names) -> None:
+    home, topic = gateway.bootstrap_servers("home"), unique("orders")
     allow = ["--add", "--allow-principal", f"User:{topic}", "--operation", "Read"]
     kafka_acls(home, *allow, "--topic", topic, "--topic", "*")
     shown = kafka_acls(home, "--list", "--principal", f"User:{topic}").stdout
@@ -259,7 +243,7 @@ def test_kafka_configs_manages_users(admin: str, users: str, login: Login) -> No
 
 
 def test_kafka_configs_gives_principals_a_home(
-    guarded: GatewayProcess, kafka: KafkaCluster, admin: str, users: str, unique: Names
+    gateway: GatewayProcess, kafka: KafkaCluster, admin: str, users: str, unique: Names
 ) -> None:
     topic = unique("orders")
     make_user(admin, "sue", "sue-secret")
@@ -268,7 +252,7 @@ def test_kafka_configs_gives_principals_a_home(
     sue = as_user(users, "sue", "sue-secret")
     assert f"team-a:{topic}" in names_of(sue)
 
-    legal = guarded.bootstrap_servers("legal")
+    legal = gateway.bootstrap_servers("legal")
     team_a = ["--entity-type", "topics", "--entity-name", "team-a.."]
     home = "gateway.principals=[User:sue,User:tom]"
     java_tools.configs(legal, "--alter", "--add-config", home, *team_a)
@@ -350,7 +334,7 @@ def test_confluent_s_admin_client_manages_users(admin: str, users: str) -> None:
 # -- kafka-gateway acls ----------------------------------------------------------------------------
 
 
-def test_the_page_of_the_command_line(guarded: GatewayProcess, admin: str) -> None:
+def test_the_page_of_the_command_line(gateway: GatewayProcess, admin: str) -> None:
     """Every command of docs/cli.md about ACLs, on a gateway that has none."""
     steps = cli_page.steps("acls")
     assert len(steps) > 5
@@ -360,15 +344,6 @@ def test_the_page_of_the_command_line(guarded: GatewayProcess, admin: str) -> No
         assert said.status == step.status, f"{words}\n{said}"
         assert said.err + said.out == step.output
     metric = 'kafka_gateway_deprecated_grants_total{operation="IDEMPOTENT_WRITE"} 1.0'
-    wait_until(lambda: metric in guarded.metrics(), metric, clients.SECONDS)
+    wait_until(lambda: metric in gateway.metrics(), metric, clients.SECONDS)
     for flags in ("--topic acme:orders", "--namespace acme --resource-pattern-type any"):
         acls(admin, "--remove", *flags.split(), "--force")
-
-
-def test_without_an_authorizer(colon: str) -> None:
-    said = namespaces.attempt("acls", "--bootstrap-server", colon, "--list")
-    assert said.status == 1
-    assert "No Authorizer is configured" in said.err
-    assert "give the gateways an authorization block in their configuration" in said.err
-    refused = java_tools.attempt(java.ACLS, colon, "--list")
-    assert "SecurityDisabledException" in refused.stdout + refused.stderr

@@ -6,10 +6,9 @@ Two workers: what one has been told the other one learns from the catalog.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,9 +31,10 @@ from gateway.acl_model import (
     ResourcePattern,
     ResourceType,
 )
-from tests.auth.tokens import AUDIENCE, jwk, key_set, token
+from tests.auth.tokens import token
 from tests.live.access.watched import Bystander, Reader, TransactionalWriter, Watched, Writer
 from tests.live.support import authorized, clients
+from tests.live.support.fixtures import own_users_gateway
 from tests.pace import Pace
 
 Names = Callable[[str], str]
@@ -59,25 +59,7 @@ TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "OAUTHBEARER")
 
 
-@pytest.fixture(scope="module")
-def servers(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a gateway with users who log in by every mechanism."""
-    secrets = tmp_path_factory.mktemp("secrets")
-    with authorized.gateway(
-        kafka.bootstrap_servers,
-        authorized.listener(secrets, MECHANISMS, oauthbearer=_tokens(secrets)),
-        gateway_id="revoking",
-        workers=2,
-    ) as gateway:
-        address = gateway.bootstrap_servers(authorized.USERS_LISTENER)
-        yield address
-        authorized.delete_acls(address)
-
-
-def _tokens(directory: Path) -> dict[str, object]:
-    keys = directory / "jwks.json"
-    keys.write_text(key_set(jwk("ES256")))
-    return {"jwks": str(keys), "audience": [AUDIENCE], "clock_skew_seconds": 0.0}
+gateway = own_users_gateway(mechanisms=MECHANISMS, workers=2, gateway_id="revoking")
 
 
 @pytest.fixture

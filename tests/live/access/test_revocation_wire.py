@@ -23,6 +23,7 @@ from protocol.headers import request_header_version
 from protocol.schema import api_key_of
 from tests.live.access.test_revocation import grants
 from tests.live.support import authorized, by_hand, clients
+from tests.live.support.fixtures import own_users_gateway
 from tests.live.support.wire import Wire, entity, request_frame, response_body
 from tests.pace import Pace
 
@@ -46,17 +47,7 @@ RECORDS = 1
 FETCH_BY_NAME = 12
 
 
-@pytest.fixture(scope="module")
-def servers(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with authorized.gateway(
-        kafka.bootstrap_servers,
-        authorized.listener(tmp_path_factory.mktemp("secrets")),
-        gateway_id="revoking-wire",
-        workers=2,
-    ) as gateway:
-        address = gateway.bootstrap_servers(authorized.USERS_LISTENER)
-        yield address
-        authorized.delete_acls(address)
+gateway = own_users_gateway(workers=2, gateway_id="revoking-wire")
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ OWN_SECONDS = 7.0
 """How long the gateway's own sessions last (by SCRAM-SHA-256). It uses half of that."""
 SESSION_SECONDS = 8.0
 """How long clients' do: they come back late in it, and machines are busy."""
+PAUSE = 0.005
+"""Seconds that a client under load waits at most between two records."""
 
 
 @pytest.fixture(scope="module")
@@ -157,8 +159,8 @@ def load(
             if time.monotonic() < ends:
                 producer.produce(topic, b"x" * 100, on_delivery=delivered)
                 sent += 1
-            producer.poll(0)
-            record = reader.poll(0.002)
+            producer.poll(PAUSE)
+            record = reader.poll(PAUSE)
             if record is not None and record.error() is not None:
                 errors.append(str(record.error()))
             elif record is not None:

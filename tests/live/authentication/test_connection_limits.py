@@ -11,11 +11,11 @@ from contextlib import ExitStack, contextmanager, suppress
 import psutil
 import pytest
 
-from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.support import clients, processes, sasl
+from tests.live.support.fixtures import own_gateway
 from tests.live.support.sasl import SecuredGateway
 from tests.live.support.wire import ConnectionEnded, Wire
 
@@ -94,24 +94,20 @@ def test_silent_clients_keep_nobody_from_logging_in(
     assert secured.process.log().count(reason) < SILENT_SOCKETS / 2, "not every one is logged"
 
 
-@pytest.fixture(scope="module")
-def limited(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    """A gateway with Kafka's limits on its listeners."""
-    listeners = [
-        Listener("few", "two at a time", security={"max.connections": 2}),
-        Listener("each", "three of an address", security={"max.connections.per.ip": 3}),
-        Listener("all", "without limits"),
-    ]
-    with GatewayProcess(kafka.bootstrap_servers, listeners, ["team-a"]) as process:
-        yield process
+gateway = own_gateway(
+    Listener("few", "two at a time", security={"max.connections": 2}),
+    Listener("each", "three of an address", security={"max.connections.per.ip": 3}),
+    Listener("all", "without limits"),
+    namespaces=["team-a"],
+)
 
 
 def _served(wire: Wire) -> bool:
     return bool(wire.ask("Metadata", 4, topics=()).brokers)
 
 
-def test_so_many_of_one_address(limited: GatewayProcess) -> None:
-    servers = limited.bootstrap_servers("each")
+def test_so_many_of_one_address(gateway: GatewayProcess) -> None:
+    servers = gateway.bootstrap_servers("each")
     with ExitStack() as stack:
         inside = [stack.enter_context(Wire(servers)) for _ in range(3)]
         assert all(map(_served, inside))
@@ -123,7 +119,7 @@ def test_so_many_of_one_address(limited: GatewayProcess) -> None:
         inside[0].close()
         wait_until(lambda: _let_in(servers), "room for another one", clients.SECONDS)
     wait_until(
-        lambda: count(limited, "connection_closes_total", "max.connections.per.ip") >= 1,
+        lambda: count(gateway, "connection_closes_total", "max.connections.per.ip") >= 1,
         "the count",
         clients.SECONDS,
     )
@@ -137,9 +133,9 @@ def _let_in(servers: str) -> bool:
             return False
 
 
-def test_so_many_at_a_time(limited: GatewayProcess) -> None:
+def test_so_many_at_a_time(gateway: GatewayProcess) -> None:
     """Who is silent makes room; else the next one waits for somebody to leave."""
-    servers = limited.bootstrap_servers("few")
+    servers = gateway.bootstrap_servers("few")
     with Wire(servers) as first, Wire(servers) as silent:
         assert _served(first)
         with Wire(servers) as second:
@@ -147,7 +143,7 @@ def test_so_many_at_a_time(limited: GatewayProcess) -> None:
             assert silent.wait_for_end() == b""
             with Wire(servers) as third:
                 wait_until(
-                    lambda: count(limited, "accept_delays_total", "max.connections") >= 2,
+                    lambda: count(gateway, "accept_delays_total", "max.connections") >= 2,
                     "a client waits",
                     clients.SECONDS,
                 )
@@ -167,21 +163,21 @@ def _descriptors(worker: psutil.Process, most: int) -> Iterator[None]:
         worker.rlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_a_worker_without_descriptors_is_not_ready(limited: GatewayProcess) -> None:
-    servers = limited.bootstrap_servers("all")
-    (worker,) = processes.workers(limited)
+def test_a_worker_without_descriptors_is_not_ready(gateway: GatewayProcess) -> None:
+    servers = gateway.bootstrap_servers("all")
+    (worker,) = processes.workers(gateway)
     with ExitStack() as stack:
         inside = stack.enter_context(Wire(servers))
         assert _served(inside)
         with _descriptors(worker, worker.num_fds()):
             outside = stack.enter_context(Wire(servers))
-            wait_until(lambda: limited.get("/readyz")[0] == 503, "not ready", clients.SECONDS)
-            assert "file descriptors" in limited.get("/readyz")[1]
-            assert limited.get("/livez")[0] == 200
-            assert count(limited, "accepting") == 0
-            limited.wait_for_log("accept failed: Too many open files")
+            wait_until(lambda: gateway.get("/readyz")[0] == 503, "not ready", clients.SECONDS)
+            assert "file descriptors" in gateway.get("/readyz")[1]
+            assert gateway.get("/livez")[0] == 200
+            assert count(gateway, "accepting") == 0
+            gateway.wait_for_log("accept failed: Too many open files")
             assert _served(inside)
         assert _served(outside), "it has waited"
-        wait_until(lambda: limited.get("/readyz")[0] == 200, "ready again", clients.SECONDS)
+        wait_until(lambda: gateway.get("/readyz")[0] == 200, "ready again", clients.SECONDS)
         assert _served(stack.enter_context(Wire(servers)))
     assert worker.is_running()

@@ -23,6 +23,7 @@ from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from tests.live.authentication.pki import LivePki
 from tests.live.support import clients
+from tests.live.support.fixtures import own_kafka
 from tests.live.support.tool_server import ToolServer
 
 BOOTSTRAP = "gw.localhost"
@@ -36,14 +37,11 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> LivePki:
     return LivePki(tmp_path_factory.mktemp("pki"), BOOTSTRAP, f"*.{BOOTSTRAP}")
 
 
-@pytest.fixture(scope="module")
-def two_brokers() -> Iterator[KafkaCluster]:
-    with KafkaCluster(len(BROKERS)) as cluster:
-        yield cluster
+kafka = own_kafka(nodes=len(BROKERS))
 
 
 @pytest.fixture(scope="module")
-def gateway(two_brokers: KafkaCluster, pki: LivePki) -> Iterator[GatewayProcess]:
+def gateway(kafka: KafkaCluster, pki: LivePki) -> Iterator[GatewayProcess]:
     security = {
         "security_protocol": "SSL",
         "tls": pki.tls(),
@@ -51,7 +49,7 @@ def gateway(two_brokers: KafkaCluster, pki: LivePki) -> Iterator[GatewayProcess]
         "broker_names": BROKER,
     }
     listener = Listener("names", "one port for all brokers", security=security)
-    with GatewayProcess(two_brokers.bootstrap_servers, [listener], ["team-a"]) as process:
+    with GatewayProcess(kafka.bootstrap_servers, [listener], ["team-a"]) as process:
         yield process
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from devkit import java
 from devkit.broker import KafkaCluster
-from tests.live.support import clients, java_tools
+from tests.live.support import clients, java_tools, namespaces
 
 Names = Callable[[str], str]
 
@@ -119,3 +119,12 @@ def _row(table: str, first: str) -> list[str]:
     rows = [line.split() for line in table.splitlines()]
     (found,) = [row for row in rows if row and row[0] == first]
     return found
+
+
+def test_acls_without_an_authorizer(colon: str) -> None:
+    said = namespaces.attempt("acls", "--bootstrap-server", colon, "--list")
+    assert said.status == 1
+    assert "No Authorizer is configured" in said.err
+    assert "give the gateways an authorization block in their configuration" in said.err
+    refused = java_tools.attempt(java.ACLS, colon, "--list")
+    assert "SecurityDisabledException" in refused.stdout + refused.stderr

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
-from devkit.gateway_process import GatewayProcess
 from tests.live.support import clients, namespaces
+from tests.live.support.fixtures import own_gateway, own_kafka
 
 HOME = "crm"
 GROUPS = [f"app-{number}" for number in range(8)]
 
 
-@pytest.fixture(scope="module")
-def two() -> Iterator[KafkaCluster]:
-    """Two brokers."""
-    with KafkaCluster(nodes=2) as cluster:
-        yield cluster
-
-
-@pytest.fixture(scope="module")
-def outside(two: KafkaCluster) -> Iterator[str]:
-    """A listener without a home."""
-    listeners = (Listener("outside", "no home"),)
-    with GatewayProcess(two.bootstrap_servers, listeners, [HOME]) as process:
-        yield process.bootstrap_servers("outside")
+kafka = own_kafka(nodes=2)
+gateway = own_gateway(Listener("outside", "no home"), namespaces=[HOME])
 
 
 def coordinators(servers: str, groups: list[str]) -> dict[str, int]:
@@ -46,10 +32,10 @@ def offsets(servers: str, group: str) -> dict[tuple[str, int], int]:
     return {(one.topic, one.partition): one.offset for one in found or ()}
 
 
-def test_groups_of_two_brokers(two: KafkaCluster, outside: str) -> None:
-    brokers = two.bootstrap_servers
+def test_groups_of_two_brokers(kafka: KafkaCluster, servers: str) -> None:
+    brokers = kafka.bootstrap_servers
     clients.create(brokers, "calls", partitions=2, replicas=2)
-    clients.await_stored(two, "calls")
+    clients.await_stored(kafka, "calls")
     for number, group in enumerate(GROUPS):
         with clients.consumer(brokers, group) as client:
             positions = [TopicPartition("calls", p, 100 * number + p) for p in range(2)]
@@ -60,7 +46,7 @@ def test_groups_of_two_brokers(two: KafkaCluster, outside: str) -> None:
     moves = {(nodes[one], nodes[other]) for one, other in zip(GROUPS, inside, strict=True)}
     assert len(moves) > 1  # from one broker to another, too
 
-    to = ["--bootstrap-server", outside]
+    to = ["--bootstrap-server", servers]
     said = namespaces.attempt("topics", *to, "--adopt", "--topic", "calls", "--to-namespace", HOME)
     assert said.status == 0
     warned = [line for line in said.err.splitlines() if "has offsets on calls" in line]

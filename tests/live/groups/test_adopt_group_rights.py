@@ -3,16 +3,14 @@ runs the command, as any client's are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from devkit.broker import KafkaCluster
-from devkit.gateway_process import GatewayProcess
 from gateway.acl_model import AclBinding, pattern_of
 from tests.acls.samples import entry
 from tests.live.support import authorized, clients, namespaces
+from tests.live.support.fixtures import own_users_gateway
 
 Names = Callable[[str], str]
 
@@ -26,21 +24,11 @@ RIGHTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def rights(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a gateway with users; HOME is the home of carol."""
-    secrets = tmp_path_factory.mktemp("secrets")
-    listener = authorized.listener(secrets)
-    homes = {"carol": HOME}
-    started: GatewayProcess = authorized.gateway(
-        kafka.bootstrap_servers, listener, [HOME], homes=homes
-    )
-    with started:
-        yield started.bootstrap_servers(authorized.USERS_LISTENER)
+gateway = own_users_gateway(namespaces=[HOME], homes={"carol": HOME})
 
 
 def test_with_the_rights_of_who_runs_it(
-    rights: str, kafka: KafkaCluster, tmp_path: Path, unique: Names
+    users: str, kafka: KafkaCluster, tmp_path: Path, unique: Names
 ) -> None:
     topics = [unique("calls"), unique("mails")]
     for topic in topics:
@@ -50,7 +38,7 @@ def test_with_the_rights_of_who_runs_it(
         clients.consume(kafka.bootstrap_servers, topic, 1, GROUP)
 
     def run(user: str, *words: str) -> namespaces.Said:
-        to = ["--bootstrap-server", rights]
+        to = ["--bootstrap-server", users]
         login = ["--command-config", str(authorized.command_config(tmp_path, user))]
         return namespaces.attempt(words[0], *to, *login, *words[1:])
 
@@ -58,7 +46,7 @@ def test_with_the_rights_of_who_runs_it(
     for topic in topics:
         said = run("admin", "topics", "--adopt", "--topic", topic, "--to-namespace", HOME)
         assert said.status == 0, said
-        warned = f"adopt --bootstrap-server {rights} --command-config"
+        warned = f"adopt --bootstrap-server {users} --command-config"
         assert f"group '{GROUP}' has offsets on {topic}" in said.err
         assert warned in said.err
 
@@ -68,14 +56,14 @@ def test_with_the_rights_of_who_runs_it(
         bindings.append(AclBinding(pattern_of(pattern), entry(rest)))
     said = run("alice", *adopt)
     assert (said.status, "TOPIC_AUTHORIZATION_FAILED" in said.err) == (1, True), said
-    authorized.add_acls(rights, bindings[:2])
+    authorized.add_acls(users, bindings[:2])
     said = run("alice", *adopt)
     assert (said.status, "GROUP_AUTHORIZATION_FAILED" in said.err) == (1, True), said
-    authorized.add_acls(rights, bindings[2:3])
+    authorized.add_acls(users, bindings[2:3])
     said = run("alice", *adopt)
     told = f"group '{HOME}..{GROUP}': FindCoordinatorRequest is answered GROUP_AUTHORIZATION_FAILED"
     assert (said.status, told in said.err) == (1, True), said
-    authorized.add_acls(rights, bindings[3:])
+    authorized.add_acls(users, bindings[3:])
     said = run("alice", *adopt)
     assert said.status == 0, said
     assert "Carried 2 offsets" in said.out
@@ -89,7 +77,7 @@ def test_with_the_rights_of_who_runs_it(
     assert said.status == 1
     assert "a home is in force at this address" in said.err
     authorized.add_acls(
-        rights,
+        users,
         [
             AclBinding(pattern_of(f"{kind}:PREFIXED:{HOME}:"), entry("ALLOW READ carol"))
             for kind in ("TOPIC", "GROUP")
@@ -97,7 +85,7 @@ def test_with_the_rights_of_who_runs_it(
     )
     for topic in topics:
         read = clients.consume(
-            rights, topic, 1, GROUP, auto_offset_reset="latest", **authorized.login("carol")
+            users, topic, 1, GROUP, auto_offset_reset="latest", **authorized.login("carol")
         )
         assert read == ["two"]
     namespaces.delete(kafka.bootstrap_servers, *topics)

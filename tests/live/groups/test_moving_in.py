@@ -3,8 +3,6 @@ record once. What the page leaves to the reader, starting and stopping it, is do
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from confluent_kafka import Producer
 
@@ -15,6 +13,7 @@ from devkit.java import TOOL_SCRIPTS
 from devkit.waiting import wait_until
 from tests.docs import guide
 from tests.live.support import clients, java_tools, namespaces
+from tests.live.support.fixtures import own_gateway
 from tests.live.support.namespaces import TOPIC_ALREADY_EXISTS
 
 PAGE = "docs/moving-in.md"
@@ -31,12 +30,12 @@ LAST = 10
 """How many of them each partition has got since the topics were adopted."""
 
 
-@pytest.fixture(scope="module")
-def moving(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    """A gateway with the page's listeners."""
-    listeners = (Listener("outside", "no home"), Listener("crm", "crm is home", home="crm"))
-    with GatewayProcess(kafka.bootstrap_servers, listeners, ["crm"]) as process:
-        yield process
+gateway = own_gateway(
+    Listener("outside", "no home"),
+    Listener("crm", "crm is home", home="crm"),
+    namespaces=["crm"],
+)
+"""With the page's listeners."""
 
 
 def make_home(servers: str) -> None:
@@ -75,8 +74,8 @@ def offsets(topic: str, first: int) -> set[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_the_page(kafka: KafkaCluster, moving: GatewayProcess, protocol: str) -> None:
-    outside, inside = moving.bootstrap_servers("outside"), moving.bootstrap_servers("crm")
+def test_the_page(kafka: KafkaCluster, gateway: GatewayProcess, protocol: str) -> None:
+    outside, inside = gateway.bootstrap_servers("outside"), gateway.bootstrap_servers("crm")
     addresses = {OUTSIDE: outside, INSIDE: inside}
     make_home(outside)
     for topic, (partitions, _) in RECORDS.items():

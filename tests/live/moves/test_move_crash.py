@@ -17,12 +17,12 @@ import psutil
 import pytest
 
 from devkit.broker import KafkaCluster
-from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.paths import PROJECT_ROOT
 from devkit.waiting import wait_until
 from tests.live.moves import load, load_checks, load_readers
 from tests.live.support import clients, namespaces
+from tests.live.support.fixtures import own_gateway
 from tests.live.support.wire import ConnectionEnded, Wire
 
 Names = Callable[[str], str]
@@ -42,12 +42,8 @@ CONVERGED_SECONDS = 240.0
 machine takes its time."""
 
 
-@pytest.fixture
-def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    """Two workers: the move is asked of one, clients are with both."""
-    listeners = (Listener("colon", "all"),)
-    with GatewayProcess(kafka.bootstrap_servers, listeners, [], workers=2) as process:
-        yield process
+gateway = own_gateway(workers=2, scope="function")
+"""One worker receives the requests to move, clients are connected to both."""
 
 
 class Ends:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
@@ -12,11 +12,10 @@ import pytest
 from confluent_kafka import KafkaError, Message, Producer
 
 from devkit.broker import KafkaCluster
-from devkit.gateway_config import Listener
-from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.moves import load, load_checks, load_readers
 from tests.live.support import clients, namespaces
+from tests.live.support.fixtures import own_gateway
 
 Names = Callable[[str], str]
 
@@ -46,12 +45,8 @@ class Moved:
         self.count += 1
 
 
-@pytest.fixture(scope="module")
-def servers(kafka: KafkaCluster) -> Iterator[str]:
-    """Two workers, so that clients are with one that has only heard of a move, too."""
-    listeners = (Listener("colon", "all"),)
-    with GatewayProcess(kafka.bootstrap_servers, listeners, [], workers=2) as process:
-        yield process.bootstrap_servers("colon")
+gateway = own_gateway(workers=2)
+"""Some clients are connected to the worker that learns of a move from the catalog."""
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,15 +15,14 @@ from datetime import timedelta
 from typing import Any
 
 import psutil
-import pytest
 
 from devkit.broker import KafkaCluster
-from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from tests.live.support import clients, namespaces, processes
+from tests.live.support.fixtures import several_gateways
 from tests.live.support.wire import Wire
 from tests.pace import Pace
 
@@ -67,23 +66,8 @@ class Tally:
         return {code for asked, _, code in self.answers if asked == what}
 
 
-@pytest.fixture(scope="module")
-def gateways(kafka: KafkaCluster) -> Iterator[list[GatewayProcess]]:
-    """Two gateways on one broker, which know of each other through the catalog alone."""
-    listeners = (Listener("colon", "all"),)
-    with ExitStack() as stack:
-        yield [
-            stack.enter_context(
-                GatewayProcess(
-                    kafka.bootstrap_servers,
-                    listeners,
-                    [],
-                    workers=WORKERS,
-                    overrides={"gateway_id": gateway_id},
-                )
-            )
-            for gateway_id in ("race-one", "race-two")
-        ]
+gateways = several_gateways("race-one", "race-two", workers=WORKERS)
+"""They know of each other through the catalog alone."""
 
 
 def _create(wire: Wire, name: str) -> int:

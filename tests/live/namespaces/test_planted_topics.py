@@ -7,17 +7,16 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
 
 from devkit.broker import KafkaCluster
-from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from tests.live.support import clients, namespaces
+from tests.live.support.fixtures import several_gateways
 from tests.live.support.wire import Wire
 
 Names = Callable[[str], str]
@@ -31,23 +30,7 @@ be ahead, as it takes her longer."""
 TIMEOUT = timedelta(seconds=30)
 
 
-@pytest.fixture(scope="module")
-def gateways(kafka: KafkaCluster) -> Iterator[list[GatewayProcess]]:
-    """Two gateways of two workers each on one broker."""
-    listeners = (Listener("colon", "all"),)
-    with ExitStack() as stack:
-        yield [
-            stack.enter_context(
-                GatewayProcess(
-                    kafka.bootstrap_servers,
-                    listeners,
-                    [],
-                    workers=2,
-                    overrides={"gateway_id": gateway_id},
-                )
-            )
-            for gateway_id in ("planted-one", "planted-two")
-        ]
+gateways = several_gateways("planted-one", "planted-two", workers=2)
 
 
 def _create(wire: Wire, name: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import psutil
@@ -16,6 +16,7 @@ from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from protocol import messages
 from tests.live.support import by_hand, clients, processes
+from tests.live.support.fixtures import own_gateway
 from tests.live.support.wire import ConnectionEnded, Wire, request_frame, response_body
 
 Names = Callable[[str], str]
@@ -71,33 +72,29 @@ def test_the_drain_is_bounded(kafka: KafkaCluster, unique: Names) -> None:
                 wire.frame()
 
 
-@pytest.fixture(scope="module")
-def pair(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    """Two workers behind the same ports."""
-    with GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES, workers=2) as process:
-        yield process
+gateway = own_gateway(namespaces=NAMESPACES, workers=2)
 
 
-def test_workers_share_the_ports(pair: GatewayProcess) -> None:
+def test_workers_share_the_ports(gateway: GatewayProcess) -> None:
     """The kernel spreads connections, so after a while both have some."""
-    servers = pair.bootstrap_servers("colon")
-    both = {worker.pid for worker in processes.workers(pair)}
+    servers = gateway.bootstrap_servers("colon")
+    both = {worker.pid for worker in processes.workers(gateway)}
     assert len(both) == 2
     with ExitStack() as stack:
 
         def spread() -> bool:
             wire = stack.enter_context(Wire(servers))
             assert wire.exchange(METADATA, 4, _ALL_BY_NONE)
-            return _owners(pair, servers) == both
+            return _owners(gateway, servers) == both
 
         wait_until(spread, "a connection of each worker", clients.SECONDS, poll=0)
 
 
 def test_what_one_worker_makes_the_other_knows(
-    pair: GatewayProcess, kafka: KafkaCluster, unique: Names
+    gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
     """Topic ids are learnt by each worker for itself."""
-    servers = pair.bootstrap_servers("colon")
+    servers = gateway.bootstrap_servers("colon")
     topic = f"team-a:{unique('shared')}"
     clients.create(servers, topic)
     clients.await_stored(kafka, topic.replace(":", ".."))
@@ -108,20 +105,20 @@ def test_what_one_worker_makes_the_other_knows(
         assert read == ["one"]
 
 
-def test_a_worker_that_is_killed_is_replaced(pair: GatewayProcess, unique: Names) -> None:
-    servers = pair.bootstrap_servers("colon")
+def test_a_worker_that_is_killed_is_replaced(gateway: GatewayProcess, unique: Names) -> None:
+    servers = gateway.bootstrap_servers("colon")
     topic = f"team-a:{unique('survived')}"
     clients.create(servers, topic)
-    before = {worker.pid for worker in processes.workers(pair)}
+    before = {worker.pid for worker in processes.workers(gateway)}
     victim = min(before)
     psutil.Process(victim).kill()
 
     def replaced() -> bool:
-        now = {worker.pid for worker in processes.workers(pair)}
-        return len(now) == 2 and victim not in now and pair.get("/readyz")[0] == 200
+        now = {worker.pid for worker in processes.workers(gateway)}
+        return len(now) == 2 and victim not in now and gateway.get("/readyz")[0] == 200
 
     wait_until(replaced, "another worker", clients.SECONDS)
-    assert "kafka_gateway_worker_restarts_total 1.0" in pair.metrics()
+    assert "kafka_gateway_worker_restarts_total 1.0" in gateway.metrics()
     clients.produce(servers, topic, ["one"])
     assert clients.consume(servers, topic, 1, unique("readers")) == ["one"]
 

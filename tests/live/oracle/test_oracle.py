@@ -18,11 +18,11 @@ import pytest
 from bench.record_batches import record_batch
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import HOST, Listener
-from devkit.gateway_process import GatewayProcess
 from protocol import messages
 from tests.live.oracle import comparison
 from tests.live.oracle.comparison import TWIN, Pair, Twins, Values
 from tests.live.support import clients
+from tests.live.support.fixtures import own_gateway, own_kafka
 from tests.live.support.wire import Wire
 
 TIMEOUT = timedelta(seconds=60)
@@ -32,18 +32,18 @@ SET = 0
 NAMED_BY_ID = 12
 
 
+kafka = own_kafka()
+"""A listing of all its topics and groups is short."""
+gateway = own_gateway(Listener("plain", "no namespace at all"))
+
+
 @pytest.fixture(scope="module")
-def pair() -> Iterator[Pair]:
-    """A broker of their own, so that a listing of all topics and groups is short and its own."""
-    with KafkaCluster() as kafka:
-        listener = Listener("plain", "no namespace at all")
-        with GatewayProcess(kafka.bootstrap_servers, [listener], []) as gateway:
-            servers = gateway.bootstrap_servers("plain")
-            _prepare(kafka)
-            shown = clients.any_broker(servers)
-            with Wire(kafka.bootstrap_servers) as direct, Wire(shown) as through:
-                assert kafka.bootstrap_servers.startswith(HOST)
-                yield Pair(kafka, direct, through, kafka.bootstrap_servers, shown)
+def pair(kafka: KafkaCluster, servers: str) -> Iterator[Pair]:
+    _prepare(kafka)
+    shown = clients.any_broker(servers)
+    with Wire(kafka.bootstrap_servers) as direct, Wire(shown) as through:
+        assert kafka.bootstrap_servers.startswith(HOST)
+        yield Pair(kafka, direct, through, kafka.bootstrap_servers, shown)
 
 
 def _prepare(kafka: KafkaCluster) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -13,10 +13,10 @@ from confluent_kafka.cimpl import NewPartitions
 from devkit import java
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
-from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.support import clients, namespaces
 from tests.live.support.by_hand import TIMEOUT, metadata_codes
+from tests.live.support.fixtures import own_gateway
 from tests.live.support.wire import Wire
 
 Names = Callable[[str], str]
@@ -33,24 +33,22 @@ STRICT = {
 }
 
 
-@pytest.fixture(scope="module")
-def servers(kafka: KafkaCluster) -> Iterator[str]:
-    """Strict policies in the default namespace, in ``strict`` and in ``taken``, which is not there
-    yet; limits in ``full``, and in ``outer:inner`` a range."""
-    blocks = {
+POLICIES = {
+    "namespaces": {
         "strict": STRICT,
         "taken": STRICT,
         "full": {"max_partitions": 4},
         "outer:inner": {KEY: {"max": 5_000}},
-    }
-    policies = {"namespaces": blocks, "default_namespace": {"partitions": {"max": 3}}}
-    with GatewayProcess(
-        kafka.bootstrap_servers,
-        [Listener("colon", "all", list_namespaces=True)],
-        ["strict:sub", "full", "free", "outer:inner"],
-        overrides={"policies": policies},
-    ) as process:
-        yield process.bootstrap_servers("colon")
+    },
+    "default_namespace": {"partitions": {"max": 3}},
+}
+"""``taken`` is the one namespace of these that does not exist yet."""
+
+gateway = own_gateway(
+    Listener("colon", "all", list_namespaces=True),
+    namespaces=["strict:sub", "full", "free", "outer:inner"],
+    policies=POLICIES,
+)
 
 
 def growth(servers: str, name: str, total: int, *, validate: bool = False) -> Future[None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -13,9 +13,8 @@ from confluent_kafka.cimpl import NewTopic
 
 from devkit import java
 from devkit.broker import KafkaCluster
-from devkit.gateway_config import Listener
-from devkit.gateway_process import GatewayProcess
 from tests.live.support import clients
+from tests.live.support.fixtures import own_gateway
 from tests.live.support.wire import Wire
 
 Names = Callable[[str], str]
@@ -23,16 +22,10 @@ Names = Callable[[str], str]
 POLICY_VIOLATION = 44
 
 
-@pytest.fixture(scope="module")
-def servers(kafka: KafkaCluster) -> Iterator[str]:
-    blocks = {"org": {"partitions": {"max": 3}}, "org:named": {"name_pattern": "[a-z]+"}}
-    with GatewayProcess(
-        kafka.bootstrap_servers,
-        [Listener("colon", "all")],
-        ["org:named"],
-        overrides={"policies": {"namespaces": blocks}},
-    ) as process:
-        yield process.bootstrap_servers("colon")
+POLICIES = {
+    "namespaces": {"org": {"partitions": {"max": 3}}, "org:named": {"name_pattern": "[a-z]+"}}
+}
+gateway = own_gateway(namespaces=["org:named"], policies=POLICIES)
 
 
 def told(name: str, partitions: int = 4) -> str:

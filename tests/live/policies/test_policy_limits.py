@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
-import pytest
-
 from devkit.broker import KafkaCluster
-from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from tests.live.support import clients
+from tests.live.support.fixtures import own_gateway
 from tests.live.support.wire import Wire
 
 Names = Callable[[str], str]
@@ -26,20 +24,10 @@ LIMIT = 100
 NONE, POLICY_VIOLATION = 0, 44
 
 
-@pytest.fixture(scope="module")
-def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    limits = {
-        "limited": {"max_topics": LIMIT},
-        "tree": {"max_partitions_in_tree": 10},
-    }
-    with GatewayProcess(
-        kafka.bootstrap_servers,
-        [Listener("colon", "all")],
-        ["limited", "tree:a", "tree:b"],
-        workers=WORKERS,
-        overrides={"policies": {"namespaces": limits}},
-    ) as process:
-        yield process
+LIMITS = {"limited": {"max_topics": LIMIT}, "tree": {"max_partitions_in_tree": 10}}
+gateway = own_gateway(
+    namespaces=["limited", "tree:a", "tree:b"], workers=WORKERS, policies={"namespaces": LIMITS}
+)
 
 
 def _create(wire: Wire, name: str, partitions: int = 1) -> tuple[int, str]:

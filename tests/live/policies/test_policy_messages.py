@@ -4,15 +4,15 @@ by Kafka's own tools."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
 from devkit import java
-from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from tests.live.support import java_tools, namespaces
+from tests.live.support.fixtures import COLON, own_gateway
 
 Names = Callable[[str], str]
 
@@ -34,15 +34,9 @@ VALUE = (
 )
 
 
-@pytest.fixture(scope="module")
-def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    with GatewayProcess(
-        kafka.bootstrap_servers,
-        [Listener("colon", "all"), Listener("legal", "all", "legal")],
-        ["org"],
-        overrides={"policies": POLICIES},
-    ) as process:
-        yield process
+gateway = own_gateway(
+    COLON, Listener("legal", "all", "legal"), namespaces=["org"], policies=POLICIES
+)
 
 
 def rows(printed: str) -> list[str]:

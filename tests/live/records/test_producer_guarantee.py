@@ -25,6 +25,7 @@ from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.operations.test_metrics import Scrape
 from tests.live.support import clients
+from tests.live.support.fixtures import own_gateway
 
 Names = Callable[[str], str]
 
@@ -43,15 +44,7 @@ POLICIES: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="module")
-def guarding(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    """A gateway with these policies."""
-    listeners = [Listener("all", "every namespace")]
-    overrides = {"policies": POLICIES}
-    with GatewayProcess(
-        kafka.bootstrap_servers, listeners, NAMESPACES, overrides=overrides
-    ) as process:
-        yield process
+gateway = own_gateway(Listener("all", "every namespace"), namespaces=NAMESPACES, policies=POLICIES)
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +76,6 @@ def short() -> Iterator[GatewayProcess]:
 @pytest.fixture
 def shorthanded(short: GatewayProcess) -> str:
     return short.bootstrap_servers("all")
-
-
-@pytest.fixture
-def servers(guarding: GatewayProcess) -> str:
-    return guarding.bootstrap_servers("all")
 
 
 @pytest.fixture
@@ -205,11 +193,11 @@ def test_all_acks_are_required_of_java(servers: str, made: Names, tmp_path: Path
 
 
 def test_acks_0_where_all_are_required_ends_the_connection(
-    servers: str, made: Names, guarding: GatewayProcess
+    servers: str, made: Names, gateway: GatewayProcess
 ) -> None:
     strict = made("strict")
     errors(servers, strict, acks="0")
-    guarding.wait_for_log(f"Produce with acks=0 was refused: Topic '{strict}' is written with")
+    gateway.wait_for_log(f"Produce with acks=0 was refused: Topic '{strict}' is written with")
 
 
 async def aiokafka_sends(servers: str, topic: str, **more: object) -> None:
@@ -264,7 +252,7 @@ def test_records_longer_than_a_read(servers: str, made: Names, unique: Names) ->
 
 
 def test_weak_producers_are_told_by_name(
-    servers: str, made: Names, guarding: GatewayProcess
+    servers: str, made: Names, gateway: GatewayProcess
 ) -> None:
     clients.produce(servers, made("raised"), ["a"], acks="1", client_id="billing")
     clients.produce(servers, made(""), ["a"], acks="0", client_id="metering")
@@ -279,7 +267,7 @@ def test_weak_producers_are_told_by_name(
     names = ("namespace", "client_id", "software_name", "weakness", "decision")
 
     def counted() -> bool:
-        samples = Scrape(guarding.metrics()).labels("weak_producer_requests_total")
+        samples = Scrape(gateway.metrics()).labels("weak_producer_requests_total")
         rows = {tuple(labels[name] for name in names) for labels in samples}
         seen = {row for row in rows if row[1] in ("billing", "metering", "good")}
         assert seen <= expected, seen

@@ -6,7 +6,7 @@ import fcntl
 import struct
 import termios
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 
 import psutil
@@ -14,12 +14,12 @@ import pytest
 from confluent_kafka import Producer
 
 from devkit.broker import KafkaCluster
-from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from protocol import messages
 from protocol.headers import request_header_version
 from tests.live.support import clients, processes
+from tests.live.support.fixtures import own_gateway
 from tests.live.support.wire import Wire, entity, request_frame, response_body
 
 PRODUCE = 0
@@ -33,12 +33,8 @@ GROWTH_LIMIT = 8 * MEGABYTE
 TOPIC, FLAT = "team-a:large", "team-a..large"
 
 
-@pytest.fixture(scope="module")
-def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    """One of its own, whose memory nothing else uses."""
-    listeners = (Listener("colon", "all"),)
-    with GatewayProcess(kafka.bootstrap_servers, listeners, ["team-a"]) as process:
-        yield process
+gateway = own_gateway(namespaces=["team-a"])
+"""Nothing else uses its memory."""
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ from devkit.broker_security import ANONYMOUS, jaas_config
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from gateway import acl_model as model
+from tests.auth.tokens import AUDIENCE, jwk, key_set
 from tests.live.support import clients
 from tests.live.support.wire import Wire
 
@@ -30,14 +31,19 @@ SUPER_USERS: Final = (ANONYMOUS, f"User:{ADMIN}")
 USERS_LISTENER: Final = "users"
 
 
-def listener(secrets: Path, mechanisms: Sequence[str] = ("PLAIN",), **sasl: object) -> Listener:
-    """The listener ``users``; the passwords of PLAIN's are written to ``secrets``."""
+def listener(secrets: Path, mechanisms: Sequence[str] = ("PLAIN",)) -> Listener:
+    """The listener ``users``; PLAIN's passwords, and the keys of OAUTHBEARER's issuer, are written
+    to ``secrets``."""
     users = {}
     for user, password in PASSWORDS.items():
         (secrets / user).write_text(f"{password}\n")
         users[user] = {"file": str(secrets / user)}
-    asked = {"mechanisms": list(mechanisms), "users": users, **sasl}
-    security = {"security_protocol": "SASL_PLAINTEXT", "sasl": asked}
+    sasl: dict[str, object] = {"mechanisms": list(mechanisms), "users": users}
+    if "OAUTHBEARER" in mechanisms:
+        keys = secrets / "jwks.json"
+        keys.write_text(key_set(jwk("ES256")))
+        sasl["oauthbearer"] = {"jwks": str(keys), "audience": [AUDIENCE], "clock_skew_seconds": 0.0}
+    security = {"security_protocol": "SASL_PLAINTEXT", "sasl": sasl}
     return Listener(USERS_LISTENER, "users prove who they are", security=security)
 
 
