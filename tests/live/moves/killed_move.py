@@ -1,9 +1,11 @@
-"""Moves one topic in a process of its own, which is killed before one of the steps it takes.
+"""Moves topics, each in a process of its own, which is killed before one of the steps it takes.
 
-``python -m tests.live.moves.killed_move BROKERS TOPIC NAMESPACE STEP`` moves TOPIC to NAMESPACE as
-a worker does, prints each step, and kills itself before the one of that number (from 1). A step is
-a request to the cluster, a call of the catalog, or a request of the catalog's transaction, each
-before and after. With fewer steps than that it ends with 0. The product has no hook for this.
+``python -m tests.live.moves.killed_move BROKERS`` reads lines ``TOPIC NAMESPACE STEP`` and forks a
+process for each, so that its imports are paid for once. The process moves TOPIC to NAMESPACE as a
+worker does, prints each step, and kills itself before the one of that number (from 1). Its exit
+status follows as ``ended STATUS``, 0 if it took fewer steps than that. A step is a request to the
+cluster, a call of the catalog, or a request of the catalog's transaction, each before and after.
+The product has no hook for this.
 """
 
 from __future__ import annotations
@@ -13,8 +15,9 @@ import functools
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from gateway.catalog.kafka_connections import Connections
 from gateway.catalog.replicated import ReplicatedCatalog
@@ -29,6 +32,7 @@ from gateway.views.view import View, ViewSettings
 from protocol import messages
 from tests.live.support.wire import entity
 
+ENDED = "ended "
 VERSION = 1
 SET = 0
 TOPIC = 2
@@ -117,11 +121,27 @@ async def run(brokers: str, topic: str, namespace: str, last: int) -> int:
     return int(parsed.responses[0].error_code)
 
 
-def main() -> int:
-    """Do as the arguments say; returns the error code of the answer."""
-    brokers, topic, namespace, step = sys.argv[1:]
-    return asyncio.run(run(brokers, topic, namespace, int(step)))
+def _in_child(brokers: str, topic: str, namespace: str, last: int) -> NoReturn:
+    status = 1
+    try:
+        status = asyncio.run(run(brokers, topic, namespace, last))
+    except BaseException:  # noqa: BLE001 - whatever it is, the parent's code must not go on here
+        traceback.print_exc(file=sys.stdout)
+    sys.stdout.flush()
+    os._exit(status)
+
+
+def main() -> None:
+    """Carry out every line of standard input."""
+    (brokers,) = sys.argv[1:]
+    for line in sys.stdin:
+        topic, namespace, step = line.split()
+        child = os.fork()
+        if not child:
+            _in_child(brokers, topic, namespace, int(step))
+        _, status = os.waitpid(child, 0)
+        print(f"{ENDED}{os.waitstatus_to_exitcode(status)}", flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

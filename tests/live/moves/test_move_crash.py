@@ -21,6 +21,7 @@ from devkit.gateway_process import GatewayProcess
 from devkit.paths import PROJECT_ROOT
 from devkit.waiting import wait_until
 from tests.live.moves import load, load_checks, load_readers
+from tests.live.moves.killed_move import ENDED
 from tests.live.support import clients, namespaces
 from tests.live.support.fixtures import own_gateway
 from tests.live.support.wire import ConnectionEnded, Wire
@@ -188,35 +189,52 @@ def test_killed_before_each_step(
     """Each topic is moved by a process that ends in another place; a gateway goes on from there."""
     ends = Ends(gateway.bootstrap_servers("colon"), kafka, unique, "step-1")
     at: dict[str, int] = {}
-    for step in itertools.count(1):
-        topic = f"step-{step}"
-        ended = _moved_by_another(kafka, ends.names(topic)[0], ends.namespaces[1], step)
-        at[topic] = ends.end_of(topic)
-        if ended.returncode == 0:
-            break
-        assert ended.returncode == -signal.SIGKILL, ended.stdout + ended.stderr
-        ends.add(kafka, f"step-{step + 1}")
-    assert "before EndTxnRequest" in ended.stdout
+    with _killed_mover(kafka) as mover:
+        for step in itertools.count(1):
+            topic = f"step-{step}"
+            status, printed = mover.move(ends.names(topic)[0], ends.namespaces[1], step)
+            at[topic] = ends.end_of(topic)
+            if status == 0:
+                break
+            assert status == -signal.SIGKILL, printed
+            ends.add(kafka, f"step-{step + 1}")
+    assert "before EndTxnRequest" in printed
     assert at[topic] == 1
     assert set(at.values()) == {0, 1}
     _await_configs(ends, kafka, at)
     assert {topic: ends.end_of(topic) for topic in at} == at
 
 
-def _moved_by_another(
-    kafka: KafkaCluster, topic: str, namespace: str, step: int
-) -> subprocess.CompletedProcess[str]:
-    """Run ``tests.live.moves.killed_move``, which says what it does."""
-    command = [sys.executable, "-m", "tests.live.moves.killed_move"]
-    arguments = [kafka.bootstrap_servers, topic, namespace, str(step)]
-    return subprocess.run(
-        [*command, *arguments],
-        capture_output=True,
+class KilledMover:
+    """``tests.live.moves.killed_move`` while it runs."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def move(self, topic: str, namespace: str, step: int) -> tuple[int, str]:
+        """Move a topic, killed before this step: the exit status and the output of the process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        print(topic, namespace, step, file=self._process.stdin, flush=True)
+        printed = ""
+        for line in self._process.stdout:
+            if line.startswith(ENDED):
+                return int(line.removeprefix(ENDED)), printed
+            printed += line
+        raise AssertionError(f"the mover ended by itself\n{printed}")
+
+
+@contextmanager
+def _killed_mover(kafka: KafkaCluster) -> Iterator[KilledMover]:
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.live.moves.killed_move", kafka.bootstrap_servers],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        timeout=clients.SECONDS,
-        check=False,
         cwd=PROJECT_ROOT,
-    )
+    ) as process:
+        yield KilledMover(process)
 
 
 @contextmanager
