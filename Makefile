@@ -64,6 +64,7 @@ soak: $(SPARK_STAMP)  ## Kill spark.ingest while files are being written (KILLS=
 # Three at a time on two processors: a test waits for brokers and clients half of its time. A file is
 # one process's. Those with narrow bounds on time come behind, one by one.
 live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
+	@$(BIN)/python -m devkit.class_archive
 	$(PYTEST) -v -n 3 --dist loadfile --no-loadscope-reorder -m "live and not alone" $(LIVE)
 	$(PYTEST) -v -m "live and alone" $(LIVE)
 
