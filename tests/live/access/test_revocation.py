@@ -91,29 +91,29 @@ def plain(servers: str, user: str) -> dict[str, Any]:
 
 
 class Scene:
-    """Clients of alice, and bob, who writes and reads the same topic and shall notice nothing."""
+    """Clients of one user, and bob, who uses the same topic and shall notice nothing."""
 
     def __init__(
-        self, stack: ExitStack, servers: str, topic: str, alice: Mapping[str, Any]
+        self, stack: ExitStack, servers: str, topic: str, settings: Mapping[str, Any]
     ) -> None:
         self.bob = stack.enter_context(Bystander(plain(servers, "bob"), topic, f"{topic}-bob"))
-        self.writer = stack.enter_context(Writer(alice, topic))
-        self.classic = stack.enter_context(Reader(alice, topic, f"{topic}-classic"))
-        consumer = {**alice, "group.protocol": "consumer"}
+        self.writer = stack.enter_context(Writer(settings, topic))
+        self.classic = stack.enter_context(Reader(settings, topic, f"{topic}-classic"))
+        consumer = {**settings, "group.protocol": "consumer"}
         self.consumer = stack.enter_context(Reader(consumer, topic, f"{topic}-consumer"))
-        self.atomic = stack.enter_context(TransactionalWriter(alice, topic, f"{topic}-id"))
+        self.atomic = stack.enter_context(TransactionalWriter(settings, topic, f"{topic}-id"))
         self._pace = stack.enter_context(Pace())
         self._usual_gap = 0.0
 
     @property
-    def alice(self) -> dict[str, Watched]:
-        """Her clients by name."""
+    def clients(self) -> dict[str, Watched]:
+        """The clients of the user whose rights end, by name."""
         named = {"writer": self.writer, "classic": self.classic, "consumer": self.consumer}
         return {**named, "atomic": self.atomic}
 
     def await_all(self) -> None:
         """Wait until all of them have got on for a while."""
-        for client in self.alice.values():
+        for client in self.clients.values():
             client.await_times(20)
         self.bob.await_time(time.monotonic())
         end = time.monotonic() + WATCHED
@@ -121,10 +121,10 @@ class Scene:
         self._usual_gap = self.bob.longest_gap(end - WATCHED, end)
 
     def assert_stopped(self, since: float) -> None:
-        """Alice has got nowhere from a second after, while bob went on."""
+        """The user has got nowhere from a second after, while bob went on."""
         start, end = since - AT_ONCE, since + self._pace.stretched(AT_ONCE) + WATCHED
         self.bob.await_time(end)
-        late = {name: client.times[-1] - since for name, client in self.alice.items()}
+        late = {name: client.times[-1] - since for name, client in self.clients.items()}
         assert max(late.values()) < self._pace.stretched(AT_ONCE), late
         assert self.bob.errors == []
         # Others' work makes longer gaps where nothing happens, too.
@@ -184,15 +184,18 @@ def test_a_deny_that_is_added(servers: str, topic: str) -> None:
 def test_a_user_who_is_deleted(servers: str, topic: str) -> None:
     """The SCRAM credential is gone: connections are closed, and no login succeeds any more."""
     admin = authorized.admin(servers)
+    # Credentials are the catalog's: alice and bob have theirs for other gateways of the broker.
+    user = "carol"
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4_096)
-    password = authorized.PASSWORDS["alice"].encode()
-    made = UserScramCredentialUpsertion("alice", info, password)
+    password = authorized.PASSWORDS[user].encode()
+    made = UserScramCredentialUpsertion(user, info, password)
     clients.done(admin.alter_user_scram_credentials([made]))
+    authorized.add_acls(servers, grants(user, topic))
     with ExitStack() as stack:
-        alice = plain(servers, "alice") | {"sasl.mechanism": "SCRAM-SHA-256"}
-        scene = Scene(stack, servers, topic, alice)
+        carol = plain(servers, user) | {"sasl.mechanism": "SCRAM-SHA-256"}
+        scene = Scene(stack, servers, topic, carol)
         scene.await_all()
-        gone = UserScramCredentialDeletion("alice", ScramMechanism.SCRAM_SHA_256)
+        gone = UserScramCredentialDeletion(user, ScramMechanism.SCRAM_SHA_256)
         clients.done(admin.alter_user_scram_credentials([gone]))
         scene.assert_stopped(time.monotonic())
         _await_refused_logins(scene)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -11,8 +10,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from devkit.broker import KafkaCluster
-from devkit.waiting import POLL_SECONDS
 from tests.live.support import clients
+from tests.waiting import eventually
 
 Names = Callable[[str], str]
 
@@ -36,12 +35,6 @@ async def _consumer(servers: str, *topics: str, **more: object) -> AsyncIterator
         yield client
     finally:
         await client.stop()
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(clients.SECONDS):
-        while not condition():
-            await asyncio.sleep(POLL_SECONDS)
 
 
 async def _take(client: AIOKafkaConsumer, count: int) -> list[tuple[str, str]]:
@@ -70,7 +63,9 @@ async def test_produce_and_consume_in_a_group(
         _consumer(colon, logical, group_id=group) as one,
         _consumer(colon, logical, group_id=group) as two,
     ):
-        await _until(lambda: len(one.assignment()) == len(two.assignment()) == 1)
+        await eventually(
+            lambda: len(one.assignment()) == len(two.assignment()) == 1, "a partition for each"
+        )
         assert {tp.topic for tp in one.assignment() | two.assignment()} == {logical}
         assert await _take(one, 1) == await _take(two, 1) == [(logical, "hello")]
         await one.commit()
