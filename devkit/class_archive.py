@@ -14,8 +14,7 @@ from devkit.paths import cache_dir
 
 
 def class_archive(jar_set: str) -> Path:
-    """Where the archive of a broker of this Kafka lies, or would lie. Another Java, or other
-    archives of Kafka's, have one of their own."""
+    """The path of the archive for this Java and this Kafka's jars; it may not exist yet."""
     java = Path(find_java()).resolve()
     parts = [str(java), str(java.stat().st_mtime_ns), *map(str, jars(jar_set))]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

@@ -25,7 +25,7 @@ class TourError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What one client consumed: the topic as it named it, and the values."""
+    """The topic that one client consumed, by the client's name for it, and the values."""
 
     listener: str
     topic: str

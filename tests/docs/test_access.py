@@ -28,7 +28,7 @@ ROWS = access_table.rows()
 
 
 def access_of(row: Row) -> Access:
-    """What a row's user may do, by its ACLs."""
+    """The operations that a row's ACLs allow its user."""
     authorizer = StandardAuthorizer()
     configs = {
         "super.users": (f"User:{access_table.SUPER_USER}",),

@@ -69,14 +69,14 @@ def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
 
 @pytest.fixture(scope="session")
 def secured(kafka: KafkaCluster) -> Iterator[SecuredGateway]:
-    """One whose listeners ask clients who they are (SASL)."""
+    """The session's gateway whose clients log in (SASL)."""
     with SecuredGateway(kafka.bootstrap_servers) as process:
         yield process
 
 
 @pytest.fixture(scope="session")
 def secured_brokers() -> Iterator[SecuredBrokers]:
-    """A Kafka that asks the gateway, and clients, who they are."""
+    """A broker to which the gateway, and clients, log in."""
     with SecuredBrokers() as brokers:
         yield brokers
 

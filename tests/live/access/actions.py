@@ -101,7 +101,7 @@ def _moved(servers: str, user: str, topic: str, namespace: str, **more: str) -> 
 
 
 def _undo(action: Callable[[], Future[Any]]) -> None:
-    """Have the administrator do it; the broker may not know yet what is to be undone."""
+    """Undo a row's action as the administrator; the broker may not know of it yet."""
     wait_until(lambda: _ended(action()) == 0, "what was done to be undone", clients.SECONDS)
 
 
@@ -109,7 +109,7 @@ def _undo(action: Callable[[], Future[Any]]) -> None:
 
 
 def _join(servers: str, user: str, group: str) -> int:
-    """As a consumer of a topic of its own home."""
+    """Join a group as a consumer of a topic of the user's own home."""
     assigned: list[bool] = []
     with clients.consumer(servers, group, **authorized.login(user)) as client:
         client.subscribe(["orders"], on_assign=lambda *_: assigned.append(True))

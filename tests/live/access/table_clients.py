@@ -82,7 +82,7 @@ def is_for_tools(row: Row) -> bool:
 
 
 def java_answer(servers: str, row: Row, directory: Path) -> JavaResult:
-    """What Kafka's own tool says; what it made is deleted."""
+    """The response that Kafka's own tool prints; what it created is deleted."""
     config = ["--command-config", str(authorized.command_config(directory, row.user))]
     if isinstance(row.action, AddsAcls):
         user = ["--allow-principal", "User:bob", "--operation", "Read"]

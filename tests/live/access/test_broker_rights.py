@@ -41,7 +41,7 @@ Right = tuple[ResourceType, str, ResourcePatternType, str]
 
 
 def rights(*whose: str) -> set[Right]:
-    """What the page's table says."""
+    """The rights in the page's table."""
     return {
         (_KINDS[kind], markdown.code(name), ResourcePatternType[pattern.upper()], operation.lower())
         for meant, kind, name, pattern, operations in markdown.table(markdown.read(PAGE), "for")
@@ -51,7 +51,7 @@ def rights(*whose: str) -> set[Right]:
 
 
 def given(brokers: SecuredBrokers) -> set[Right]:
-    """What the broker knows of the gateway's user."""
+    """The ACLs that the broker has for the gateway's user."""
     anything: Any = (
         *(ResourceType.ANY, None, ResourcePatternType.ANY),
         *("User:gateway", None, AclOperation.ANY, AclPermissionType.ANY),
@@ -73,7 +73,7 @@ WITHOUT_DESCRIBE_CONFIGS = "the brokers do not tell their 'auto.create.topics.en
 
 
 def run_commands(brokers: SecuredBrokers, which: slice) -> None:
-    """Some of the page's commands, as they stand there."""
+    """Run some of the page's commands as they are written."""
     for step in guide.steps(PAGE)[which]:
         tool, option, _, *words = step.words
         assert (tool, option) == ("kafka-acls", "--bootstrap-server")
@@ -179,6 +179,6 @@ def test_clients_that_are_the_gateway_there(brokers: SecuredBrokers, unique: Nam
 
 
 def problems(gateway: GatewayProcess) -> list[str]:
-    """What the gateway complains of, but for the one right that the page says it can do without."""
+    """The gateway's warnings, but for the one right that the page says it can do without."""
     complaints = (line for line in gateway.log().splitlines() if COMPLAINT.search(line))
     return [line for line in complaints if WITHOUT_DESCRIBE_CONFIGS not in line]

@@ -74,7 +74,7 @@ def topic(servers: str, kafka: KafkaCluster, unique: Names) -> str:
 
 
 def grants(user: str, topic: str) -> list[AclBinding]:
-    """What a user needs to use a topic."""
+    """The ACLs that a user needs to use a topic."""
     literal = PatternType.LITERAL
     patterns = [
         ResourcePattern(ResourceType.TOPIC, literal, topic),

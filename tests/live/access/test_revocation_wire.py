@@ -87,7 +87,7 @@ def named(topic: str, number: int) -> str:
 
 
 def await_refusal(ask: Callable[[], int], *codes: int) -> None:
-    """What was allowed so far is answered with one of these within a second from now."""
+    """Wait until an allowed request is rejected with one of these codes, at most a second."""
     with Pace() as pace:
         began = time.monotonic()
         wait_until(lambda: ask() in codes, f"one of {codes}", clients.SECONDS, poll=0.01)

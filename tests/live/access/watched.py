@@ -135,7 +135,7 @@ class TransactionalWriter(Watched):
             self.errors.append(error.args[0])
 
     def _commit(self, producer: Producer) -> None:
-        """For as long as it takes, but no longer than the test does."""
+        """Commit for as long as it takes, but no longer than the test does."""
         while True:
             try:
                 return producer.commit_transaction(COMMIT_SECONDS)
@@ -181,7 +181,7 @@ class Reader(Watched):
 
 @dataclass(slots=True)
 class Went(Facts):
-    """When records were acknowledged and read."""
+    """The times at which records were acknowledged and read."""
 
     written: list[float] = field(default_factory=list)
     read: list[float] = field(default_factory=list)
@@ -205,7 +205,7 @@ class BothWays(Client[Went]):
         self._group = group
 
     def run(self, line: Line[Went]) -> None:
-        """Until the line says to stop."""
+        """Produce and consume until the line says to stop."""
         settings = {**self._settings, "error_cb": line.note}
         producer = Producer({**settings, "linger.ms": 0})
         consumer = Consumer({**settings, **READING, "group.id": self._group})

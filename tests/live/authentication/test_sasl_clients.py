@@ -24,7 +24,7 @@ Names = Callable[[str], str]
 
 
 def over_tls(secured: SecuredGateway) -> dict[str, str]:
-    """What a confluent-kafka client needs besides its login."""
+    """The settings of a confluent-kafka client for TLS, besides its login."""
     return {"security.protocol": "SASL_SSL", "ssl.ca.location": str(secured.authority.file)}
 
 
@@ -117,7 +117,7 @@ def java_config(
 
 
 def token_file(directory: Path) -> Path:
-    """Where :func:`java_config` puts a token."""
+    """The path at which :func:`java_config` writes a token."""
     return directory / "token"
 
 

@@ -84,7 +84,7 @@ def create(servers: str, settings: dict[str, str], topic: str) -> None:
 
 
 def principals(gateway: GatewayProcess, topic: str) -> set[str]:
-    """Who the traffic log says has produced to a topic."""
+    """The principals that produced to a topic, by the traffic log."""
     found = set()
     for path in gateway.traffic_log_directory.glob("*.jsonl"):
         written = path.read_bytes()
@@ -166,14 +166,14 @@ def test_java_s_tools(
 
 
 def refusals(gateway: GatewayProcess) -> float:
-    """How many TLS handshakes have failed, as /metrics has it."""
+    """The number of failed TLS handshakes in /metrics."""
     name = 'kafka_gateway_connection_closes_total{reason="TLS handshake failed"} '
     lines = [line for line in gateway.metrics().splitlines() if line.startswith(name)]
     return float(lines[0].removeprefix(name)) if lines else 0.0
 
 
 def shown_to(pki: LivePki, which: str) -> Credentials | None:
-    """What a client shows that is not to be let in."""
+    """The certificates with which a client is rejected."""
     if which == "foreign":
         return pki.foreign.client("mallory")
     return pki.ours.client("late", valid=-timedelta(hours=1)) if which == "expired" else None

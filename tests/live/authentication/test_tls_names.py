@@ -60,7 +60,7 @@ def port(gateway: GatewayProcess) -> int:
 
 @pytest.fixture
 def resolver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """This process knows the names."""
+    """Resolve the gateway's names in this process."""
     real = socket.getaddrinfo
 
     def getaddrinfo(host: Any, *rest: Any, **named: Any) -> Any:

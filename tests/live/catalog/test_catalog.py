@@ -71,7 +71,7 @@ class Fleet:
     async def start(
         self, max_staleness: float = 30.0, change_seconds: float = 15.0
     ) -> ReplicatedCatalog:
-        """One more, which is stopped in the end."""
+        """Start one more catalog, which is stopped with the fleet."""
         catalog = ReplicatedCatalog(
             self.servers,
             self.admin,
@@ -94,7 +94,7 @@ async def fleet(kafka: KafkaCluster, unique: Callable[[str], str]) -> AsyncItera
 
 @asynccontextmanager
 async def no_task_left() -> AsyncIterator[None]:
-    """Whatever is started within is ended within."""
+    """Fail if a task that was started inside goes on outside."""
     before = asyncio.all_tasks()
     yield
     await eventually(lambda: asyncio.all_tasks() == before, "the end of every task")
@@ -319,7 +319,7 @@ def set_configs(
 
 
 def log_end(servers: str, topic: str) -> tuple[int, int]:
-    """How many records a reader from the beginning gets, and the offset after the last."""
+    """The number of records in a partition, and the offset after the last one."""
     client = Consumer(settings(servers, group_id="-", enable_partition_eof=True))
     try:
         client.assign([TopicPartition(topic, 0, 0)])

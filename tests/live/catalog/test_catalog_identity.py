@@ -55,7 +55,7 @@ def given(brokers: SecuredBrokers) -> set[tuple[str, ...]]:
 
 
 def documented() -> set[tuple[str, ...]]:
-    """What the page's table says."""
+    """The rights in the page's table."""
     return {
         (markdown.code(whose), kind.lower(), permission.lower(), operation.lower())
         for whose, kind, _, _, permission, operations in markdown.table(
@@ -170,7 +170,7 @@ def test_check_cluster_says_so(
 
 
 def checked(directory: Path, gateway: GatewayProcess, security: Any, own: Any) -> Any:
-    """What ``check --cluster`` says of the gateway's configuration, with these identities."""
+    """The output of ``check --cluster`` for the gateway's configuration with these identities."""
     config = json.loads(json.dumps(gateway.plan.config))
     config["clusters"][0]["security"] = security
     config["catalog"] = {} if own is None else {"security": own}
@@ -183,7 +183,7 @@ def checked(directory: Path, gateway: GatewayProcess, security: Any, own: Any) -
 
 
 def produced(settings: Any, topic: str) -> str:
-    """How one record of nobody's went: the error's name, or nothing."""
+    """The error with which an anonymous client's record is rejected; empty if it is not."""
     told: list[str] = []
     producer = Producer(settings | {"message.timeout.ms": 20_000})
     try:

@@ -54,7 +54,7 @@ class Story:
         assert self.gateway.get("/readyz")[0] == 200
 
     def log_in(self, name: str) -> None:
-        """What ``work`` has made is there."""
+        """Check that everything ``work`` made exists."""
         servers = self.gateway.bootstrap_servers("sasl")
         admin = sasl.admin(servers, "SCRAM-SHA-256", name, password=f"of {name}")
         assert f"{name}:orders" in sasl.listed(admin)
@@ -72,7 +72,7 @@ class Story:
         self.gateway.start_again()
 
     def skipped(self) -> set[str]:
-        """For which reasons records were skipped."""
+        """The reasons for which records were skipped."""
         found = re.findall(
             r'^kafka_gateway_catalog_skipped_records_total\{reason="([^"]*)"\}',
             self.gateway.metrics(),
@@ -109,7 +109,7 @@ class Story:
         write(b"quota/new", b"{}")
 
     def compact(self) -> None:
-        """Until nothing is left of what was written over."""
+        """Wait until the broker has removed every record that a later one replaced."""
         set_configs(self.kafka, "1", {"log.cleaner.backoff.ms": "100"}, ResourceType.BROKER)
         set_configs(self.kafka, CATALOG_TOPIC, EAGER)
         turn = 0

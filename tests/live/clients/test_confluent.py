@@ -249,7 +249,7 @@ def test_describe_cluster_shows_the_gateway(colon: str, kafka: KafkaCluster) -> 
 
 
 def _offsets(servers: str, group: str) -> dict[tuple[str, int], int]:
-    """What a group has committed, as ``servers`` tells it."""
+    """The offsets that a group has committed, as ``servers`` reports them."""
     asked = [ConsumerGroupTopicPartitions(group)]
     found = clients.done(clients.admin(servers).list_consumer_group_offsets(asked))[group]
     return {(tp.topic, tp.partition): tp.offset for tp in found.topic_partitions}

@@ -42,7 +42,7 @@ def test_status_and_output(tools: ToolServer, admin: str, tool: str, args: list[
 
 
 def without_stacks(text: str) -> list[str]:
-    """What a tool prints, but for where in Java it was and how often it tried."""
+    """The output of a tool without Java's stack traces and the number of tries."""
     lines = (line for line in text.splitlines() if not line.startswith("\t"))
     return [line for line in lines if " WARN " not in line and not line.startswith("[")]
 

@@ -53,7 +53,7 @@ _IDENTITY: Final = (
 
 
 class Symbols:
-    """What one side calls what both have, in one sequence of requests.
+    """The names and ids that one side has for what both have, in one sequence of requests.
 
     ``prefix`` stands before the names of topics on this side. ``address`` is its broker's.
     """
@@ -128,7 +128,7 @@ class Symbols:
         return data
 
     def _is_foreign(self, item: Any) -> bool:
-        """Whether it is of another lane, which works at the same time, or Kafka's own."""
+        """Whether an item is another lane's, which runs at the same time, or Kafka's own."""
         if not dataclasses.is_dataclass(item):
             return False
         name = getattr(item, "name", None) or getattr(item, "group_id", None)

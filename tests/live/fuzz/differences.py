@@ -27,7 +27,7 @@ class Known:
     when: Callable[[Request], bool] = lambda request: True
 
     def explains(self, request: Request, leaf: Leaf) -> bool:
-        """Whether this is the difference that was found."""
+        """Whether this entry explains a difference that was found."""
         return (
             request.api == self.api
             and re.fullmatch(self.path, leaf.path) is not None

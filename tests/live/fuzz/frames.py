@@ -69,7 +69,7 @@ def frames(random: Random, api: str, version: int, topic_id: UUID) -> tuple[byte
 
 @dataclass(slots=True)
 class Sent:
-    """How many connections there were, on how many of them all was answered, and how many the
+    """The number of connections, of those with a response to every request, and of those that the
     gateway ended."""
 
     connections: int = 0
@@ -88,7 +88,7 @@ class Fuzz:
         self.sent = Sent()
 
     def run(self, cases: Iterable[tuple[str, int]], times: int) -> None:
-        """So many frames of each API and version, each on two connections."""
+        """Send so many frames of each API and version, each on two connections."""
         asyncio.run(self._run(iter(list(self._plans(cases, times)))))
 
     def _plans(
@@ -109,7 +109,7 @@ class Fuzz:
         await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
 
     async def _send(self, data: bytes, later: bool, rude: bool) -> None:
-        """One connection: it ends when everything is answered, or by and by."""
+        """Send frames over one connection until everything is answered or the gateway closes it."""
         reader, writer = await asyncio.open_connection(*self._address, limit=MOST_ANSWERED)
         self.sent.connections += 1
         try:
@@ -133,7 +133,7 @@ class Fuzz:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a gateway holds: file descriptors and KiB of its workers, and open connections."""
+    """A gateway's resources: file descriptors and KiB of its workers, and open connections."""
 
     descriptors: int
     kib: int
@@ -141,7 +141,7 @@ class Held:
 
 
 def held(gateway: GatewayProcess) -> Held:
-    """What it holds now."""
+    """The gateway's resources now."""
     workers = processes.workers(gateway)
     return Held(
         sum(worker.num_fds() for worker in workers),

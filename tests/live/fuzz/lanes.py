@@ -56,7 +56,7 @@ class Failure:
     count: int = 1
 
     def told(self) -> str:
-        """What to read, and how to have it again."""
+        """A report of the difference, and how to reproduce it."""
         lines = [
             f"{self.request.api} v{self.request.version}, seed {self.seed}, {self.count} times:"
         ]
@@ -71,7 +71,7 @@ class Failure:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it: how many requests were compared, of which APIs, and what was found."""
+    """The result of a run: the requests that were compared, by API, and the differences found."""
 
     requests: int = 0
     by_api: Counter[str] = field(default_factory=Counter)
@@ -80,7 +80,7 @@ class Outcome:
     told: Progress | None = None
 
     def count(self, requests: Sequence[Request]) -> None:
-        """These were compared."""
+        """Count requests that were compared."""
         self.requests += len(requests)
         self.by_api.update(request.api for request in requests)
         if self.told is not None:
@@ -88,7 +88,7 @@ class Outcome:
 
 
 class Lane:
-    """One that asks both sides sequence after sequence."""
+    """A lane, which sends both sides sequence after sequence."""
 
     def __init__(self, name: str, plain: Address, gateway: Address, outcome: Outcome) -> None:
         self._served: Served = {}
@@ -103,7 +103,7 @@ class Lane:
 
     @property
     def name(self) -> str:
-        """What the names of its topics, groups and ids began with at first."""
+        """The first prefix of the names of this lane's topics, groups and ids."""
         return self._first_name
 
     async def _renew(self) -> None:
@@ -232,7 +232,7 @@ class Lane:
 
 
 def _is_left_open(answers: Sequence[list[Any]], silent: bool) -> bool:
-    """Whether it is left open what was done: a broker that closes a connection for a request
+    """Whether the outcome is undefined: a broker that closes a connection for a request
     without a response does so a moment later, and some requests it does not answer at all."""
     return (silent and any(CLOSED in each for each in answers)) or HUNG in answers[0]
 

@@ -58,7 +58,7 @@ class Request:
 
     @property
     def silent(self) -> bool:
-        """Whether Kafka has no response to it."""
+        """Whether Kafka sends no response to the request."""
         return self.api == "Produce" and self.values["acks"] == 0
 
 
@@ -85,7 +85,7 @@ class Requests:
         self._served["Produce"] = (last, last) if by_id else (first, min(last, LAST_BY_NAME))
 
     def sequence(self) -> list[Burst]:
-        """What is sent over one connection."""
+        """The bursts that are sent over one connection."""
         bursts: list[Burst] = [[]]
         for _ in range(self._rng.randint(1, _MOST_STEPS)):
             request = self.request()
@@ -98,7 +98,7 @@ class Requests:
         return [burst for burst in bursts if burst]
 
     def request(self) -> Request:
-        """One of any API."""
+        """A random request of any API."""
         apis = sorted(self._served)
         (api,) = self._rng.choices(apis, [WEIGHTS.get(api, _ELSE) for api in apis])
         version = self._rng.randint(*self._served[api])
@@ -129,7 +129,7 @@ class Requests:
         return value
 
     def _tamed(self, request: Request) -> Request:
-        """Without what only time would tell: each exclusion says why."""
+        """The request without values whose effect depends on time: each exclusion says why."""
         values = dict(request.values)
         match request.api:
             case "AlterConfigs" | "IncrementalAlterConfigs" | "CreatePartitions":
@@ -181,7 +181,7 @@ _TOLD_APART_BY: Final = ("name", "topic", "topic_id", "index", "partition", "par
 
 
 def _what(item: Any) -> str:
-    """What an item of an array is about: a broker rejects what names one thing twice, or takes the
+    """The subject of an array's item: a broker rejects what names one thing twice, or takes the
     last, and the gateway does it one by one."""
     if not isinstance(item, dict):
         return repr(item)

@@ -66,7 +66,7 @@ def _creation(name: str, partitions: int) -> dict[str, Any]:
 
 
 def served_by_both(sides: Sequence[dict[int, tuple[int, int]]]) -> Served:
-    """What both sides serve, of the APIs that the gateway has decided; v0 of Produce and such that
+    """The versions that both sides serve, of the gateway's APIs; v0 of Produce and such that
     are only refused stand in neither."""
     served = {}
     for api in APIS.values():

@@ -29,7 +29,7 @@ NO_PRODUCER: Final = 4_242
 
 
 class Names:
-    """What the requests of one sequence name, the same on both sides."""
+    """The names in the requests of one sequence, the same on both sides."""
 
     def __init__(self, lane: str, number: int) -> None:
         self._lane = lane
@@ -37,7 +37,7 @@ class Names:
         self._fresh = 0
 
     def begin(self) -> None:
-        """Another request: what is fresh in it is fresh once."""
+        """Begin another request: a fresh name in it is used once."""
 
     def fixed(self, value: Any) -> Any:
         """A request's values with these names; what differs by side stays."""
@@ -80,7 +80,7 @@ class Side:
 
     @property
     def symbols(self) -> Symbols:
-        """What is called how on this side."""
+        """The names and ids of this side."""
         return self._symbols
 
     async def open(self) -> None:

@@ -55,7 +55,7 @@ class Sides:
 
 @pytest.fixture(scope="module")
 def sides() -> Iterator[Sides]:
-    """In the default namespace, under a home, and in a namespace in both spellings."""
+    """A broker, and a gateway's default namespace, home, and namespace in two spellings."""
     with KafkaCluster(overrides=STILL) as kafka, KafkaCluster(overrides=STILL) as behind:
         namespaces = ["team-a", "org:apache"]
         with GatewayProcess(behind.bootstrap_servers, LISTENERS, namespaces) as gateway:

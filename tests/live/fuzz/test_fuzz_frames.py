@@ -49,7 +49,7 @@ def fuzzed(
 
 @pytest.fixture(scope="module")
 def topic_id(fuzzed: GatewayProcess) -> UUID:
-    """Of the topic that there is."""
+    """The id of the one topic."""
     made = {"name": "fuzz", "num_partitions": 1, "replication_factor": 1}
     with Wire(fuzzed.bootstrap_servers("home")) as wire:
         (answer,) = wire.ask("CreateTopics", 4, topics=[made]).topics

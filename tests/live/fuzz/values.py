@@ -263,7 +263,7 @@ ANY: Final[dict[str, list[Any]]] = {
 
 
 def subscription(name: str) -> bytes:
-    """What a member subscribes to, in version 0 of the consumer protocol."""
+    """The subscription of a member, in version 0 of the consumer protocol."""
     raw = name.encode()
     return struct.pack(">hih", 0, 1, len(raw)) + raw + struct.pack(">i", -1)
 

@@ -40,11 +40,11 @@ class Application:
 
     @property
     def inside(self) -> str:
-        """Its group in the home, as the broker knows it."""
+        """The group's name in the home, as the broker knows it."""
         return f"{HOME}..{self.group}"
 
     def produce(self, count: int) -> None:
-        """So many records more to each partition, numbered from 0 on."""
+        """Produce so many more records to each partition, numbered from 0."""
         producer = Producer(clients.settings(self.kafka.bootstrap_servers, linger_ms=0))
         for topic in self.topics:
             for partition in range(PARTITIONS):
@@ -76,7 +76,7 @@ class Application:
         return namespaces.attempt(*words, *more)
 
     def held(self, group: str) -> Held:
-        """What the broker itself holds of a group: offset, leader epoch and metadata."""
+        """The offsets that the broker stores for a group: offset, leader epoch and metadata."""
         with Wire(self.kafka.bootstrap_servers) as wire:
             answer = wire.ask("OffsetFetch", 7, group_id=group, topics=None, require_stable=True)
         return {

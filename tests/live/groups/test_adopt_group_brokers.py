@@ -24,7 +24,7 @@ def coordinators(servers: str, groups: list[str]) -> dict[str, int]:
 
 
 def offsets(servers: str, group: str) -> dict[tuple[str, int], int]:
-    """What a group has committed."""
+    """The offsets that a group has committed."""
     asked = clients.admin(servers).list_consumer_group_offsets(
         [ConsumerGroupTopicPartitions(group)]
     )

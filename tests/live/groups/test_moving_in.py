@@ -49,7 +49,7 @@ def make_home(servers: str) -> None:
 
 
 def produce(kafka: KafkaCluster, first: int, counts: dict[str, int]) -> None:
-    """So many records to each partition of each topic; their values count up from ``first``."""
+    """Produce so many records to each partition of each topic; values count up from ``first``."""
     producer = Producer(clients.settings(kafka.bootstrap_servers))
     for topic, count in counts.items():
         for partition in range(RECORDS[topic][0]):
@@ -59,7 +59,7 @@ def produce(kafka: KafkaCluster, first: int, counts: dict[str, int]) -> None:
 
 
 def read(servers: str, topics: list[str], count: int, protocol: str) -> list[tuple[str, int]]:
-    """The application, for as long as it takes: the topics and offsets of what it reads."""
+    """Run the application until it has read so many records: their topics and offsets."""
     more = {"group_protocol": protocol, "auto_offset_reset": "earliest"}
     with clients.consumer(servers, GROUP, **more) as client:
         client.subscribe(topics)

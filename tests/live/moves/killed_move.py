@@ -57,7 +57,7 @@ class Steps:
         self._taken = 0
 
     def watch(self) -> None:
-        """From here on every call of what is watched counts."""
+        """Count every call of WATCHED from now on."""
         for cls, name in WATCHED:
             setattr(cls, name, self._around(f"{cls.__name__}.{name}", getattr(cls, name)))
 
@@ -87,7 +87,7 @@ def _no_job(task: Task) -> None:
 
 
 def _step(what: str, args: Sequence[Any]) -> str | None:
-    """What a call is as a step; None if it is none."""
+    """The name of a call as a step; None if the call is no step."""
     if not what.startswith("Connections"):
         return what
     _, _, request, purpose, *_ = args

@@ -38,7 +38,7 @@ QUICK: Mapping[str, int] = {
 
 @dataclass(slots=True)
 class Sent(Facts):
-    """What became of the records, by number.
+    """The outcome of the records, by number.
 
     ``unknown`` are those of a commit of which no answer came, or of a crash. ``spanned`` counts
     the transactions that were committed although the topic was moved meanwhile.
@@ -52,7 +52,7 @@ class Sent(Facts):
 
     @property
     def answered(self) -> int:
-        """How many were told to have been written or not."""
+        """The number of records whose outcome the client knows."""
         return len(self.acknowledged) + len(self.failed) + len(self.unknown)
 
     def begin(self) -> None:
@@ -60,20 +60,20 @@ class Sent(Facts):
         self.count += 1
 
     def acknowledge(self, numbers: Sequence[int], spanned: bool = False) -> None:
-        """These are written."""
+        """Note records that are acknowledged."""
         self.acknowledged += numbers
         self.spanned += spanned
 
     def fail(self, numbers: Sequence[int]) -> None:
-        """These are not, as far as the client knows; of an aborted transaction surely."""
+        """Note records that failed as far as the client knows, or whose transaction was aborted."""
         self.failed += numbers
 
     def lose(self, numbers: Sequence[int]) -> None:
-        """Nobody can say of these."""
+        """Note records whose outcome is unknown."""
         self.unknown += numbers
 
     def interrupt(self) -> None:
-        """Its process has crashed: what it was about to send may be written or not."""
+        """Note a crash: records without an outcome may be written or not."""
         told = {*self.acknowledged, *self.failed, *self.unknown}
         self.lose(sorted(set(range(self.count)) - told))
 
@@ -180,7 +180,7 @@ class TransactionalClient(SendingClient):
             ended = self._live(producer)
 
     def _live(self, producer: Producer) -> bool:
-        """Until it is stopped: true; or until the producer can do nothing more."""
+        """Send until the line says to stop (true), or until the producer cannot go on."""
         name = self._line.now().name
         try:
             while not self._line.is_stopping():
@@ -231,7 +231,7 @@ class TransactionalClient(SendingClient):
         return self._attempted(lambda: producer.abort_transaction(self._seconds)) is None
 
     def _attempted(self, act: Callable[[], object]) -> KafkaError | None:
-        """What an act ends with. Nothing more is asked of confluent-kafka while its exception is
+        """The error that an act ends with. confluent-kafka is not called while its exception is
         handled: raising another one then corrupts memory (2.16)."""
         try:
             self._retried(act)
@@ -242,7 +242,7 @@ class TransactionalClient(SendingClient):
         return None
 
     def _retried(self, act: Callable[[], object]) -> None:
-        """As librdkafka asks of its users: an error that is retriable is no outcome."""
+        """Retry an act while its error is retriable, as librdkafka asks of its users."""
         deadline = time.monotonic() + self._seconds
         while True:
             try:
@@ -259,7 +259,7 @@ class Sender(Load[Sent]):
 
     @property
     def sent(self) -> Sent:
-        """What became of its records."""
+        """The outcome of the client's records."""
         return self.facts
 
 

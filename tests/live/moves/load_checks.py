@@ -47,7 +47,7 @@ def stored(servers: str, topic: str) -> Log:
 
 
 def check_log(log: Log, sender: Sender) -> None:
-    """Every acknowledged record of a sender is there exactly once, all of them in order.
+    """Check that every acknowledged record of a sender is stored exactly once, in order.
 
     A record that failed may have been written all the same, unless its transaction was aborted.
     """
@@ -65,14 +65,14 @@ def check_log(log: Log, sender: Sender) -> None:
 
 
 def check_answered(sender: Sender) -> None:
-    """No send was left without an answer, and none was answered twice."""
+    """Check that every record has exactly one outcome."""
     sent = sender.sent
     assert sent.answered == sent.count
     assert {*sent.acknowledged, *sent.failed, *sent.unknown} == set(range(sent.count))
 
 
 def read_by(readers: Sequence[GroupReader]) -> Log:
-    """What the members of a group have read, one member after the other."""
+    """The records that the members of a group have read, member by member."""
     return {
         at: [record for reader in readers for record in reader.seen.records[at]]
         for at in range(PARTITIONS)
@@ -102,7 +102,7 @@ def await_all_read(servers: str, readers: Sequence[GroupReader], log: Log) -> No
 
 
 def _committed_all(servers: str, reader: GroupReader, log: Log) -> bool:
-    """Whether its group has committed the last record of each partition."""
+    """Whether a reader's group has committed the last record of each partition."""
     name = reader.seen.starts[-1].name
     asked = ConsumerGroupTopicPartitions(reader.group, [TopicPartition(name, at) for at in log])
     found = clients.done(clients.admin(servers).list_consumer_group_offsets([asked]))

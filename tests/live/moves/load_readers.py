@@ -42,34 +42,34 @@ class Seen(Facts):
 
     @property
     def rebalances(self) -> int:
-        """How often it was given partitions or lost some, but for its own ends."""
+        """The number of assignments and revocations, without those of its own restarts."""
         return sum(start.rebalances for start in self.starts)
 
     def start(self, name: str) -> None:
-        """It begins a life."""
+        """Note that the reader starts."""
         self.starts.append(Start(name))
 
     def take(self, partition: int, offset: int, value: str) -> None:
-        """It has read a record."""
+        """Note a record that was read."""
         self.starts[-1].first.setdefault(partition, offset)
         self.records[partition].append((offset, value))
 
     def assign(self, partitions: frozenset[int]) -> None:
-        """It was given partitions."""
+        """Note partitions that were assigned."""
         self.starts[-1].rebalances += 1
         self.assignment |= partitions
 
     def revoke(self, partitions: frozenset[int], is_ending: bool) -> None:
-        """It has lost partitions."""
+        """Note partitions that were revoked."""
         self.starts[-1].rebalances += not is_ending
         self.assignment -= partitions
 
     def commit(self, partition: int, offset: int) -> None:
-        """Its group had got to this offset."""
+        """Note the offset that the group has committed."""
         self.starts[-1].committed[partition] = offset
 
     def interrupt(self) -> None:
-        """Its process has crashed, and has no partitions any more."""
+        """Note a crash, after which the reader has no partitions."""
         self.assignment = frozenset()
 
 
@@ -186,7 +186,7 @@ class GroupReader(Load[Seen]):
 
     @property
     def seen(self) -> Seen:
-        """What it has read."""
+        """The records that the reader has read."""
         return self.facts
 
 

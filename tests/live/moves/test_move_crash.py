@@ -64,15 +64,15 @@ class Ends:
         clients.await_stored(kafka, *(self.flat(topic) for topic in topics))
 
     def names(self, topic: str) -> list[str]:
-        """What the topic is called at either end."""
+        """The topic's name in each of the two namespaces."""
         return [f"{namespace}:{topic}" for namespace in self.namespaces]
 
     def flat(self, topic: str) -> str:
-        """How the broker stores it, wherever it is."""
+        """The topic's flat name, which does not change."""
         return f"{self.namespaces[0]}..{topic}"
 
     def end_of(self, topic: str) -> int:
-        """At which end it is. Fails unless it is at exactly one."""
+        """The end at which a topic exists. Fails unless it is exactly one."""
         with Wire(self.servers) as wire:
             asked = [{"name": name} for name in self.names(topic)]
             found = wire.ask("Metadata", 8, topics=asked, allow_auto_topic_creation=False).topics
@@ -82,7 +82,7 @@ class Ends:
         return there[0]
 
     def described_end(self, name: str) -> int:
-        """At which end a topic is by its own description, asked for under any of its names."""
+        """The end at which a topic is by its description, under any of its names."""
         value, _ = namespaces.describe(self.servers, name)["gateway.namespace"]
         return self.namespaces.index(value)
 

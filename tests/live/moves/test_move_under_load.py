@@ -35,7 +35,7 @@ class Moved:
         clients.create(servers, self.first, partitions=load.PARTITIONS)
 
     def name(self) -> str:
-        """Its name now."""
+        """The topic's name now."""
         return f"{self.ends[self.count % 2]}:orders"
 
     def move(self, **more: str) -> None:
@@ -187,7 +187,7 @@ def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
 
 
 def _check_positions(moved: Moved, groups: Sequence[Sequence[load_readers.GroupReader]]) -> None:
-    """Whoever joins a group under the topic's name of now reads what is new, and only that."""
+    """Check that a consumer that joins under the topic's present name reads new records alone."""
     clients.produce(moved.servers, moved.name(), ["new"])
     for members in groups:
         assert clients.consume(moved.servers, moved.name(), 1, members[0].group) == ["new"]

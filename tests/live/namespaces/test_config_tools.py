@@ -31,7 +31,7 @@ def described(servers: str, name: str) -> Entries:
 
 
 def dynamic(entries: Entries) -> set[str]:
-    """Those that a topic operator takes for somebody's own."""
+    """The configs that a topic operator takes for the topic's own."""
     return {key for key, entry in entries.items() if namespaces.source_of(entry) == OWN}
 
 
@@ -55,7 +55,7 @@ def replace(servers: str, name: str, configs: Mapping[str, str]) -> None:
 
 
 def writable(entries: Entries) -> Entries:
-    """Those that MirrorMaker 2 synchronizes."""
+    """The configs that MirrorMaker 2 synchronizes."""
     return {
         key: entry
         for key, entry in entries.items()
@@ -64,7 +64,7 @@ def writable(entries: Entries) -> Entries:
 
 
 def copied(entries: Entries) -> dict[str, str]:
-    """What MirrorMaker 2 makes a topic of the other cluster with."""
+    """The configs with which MirrorMaker 2 creates a topic of the other cluster."""
     found = writable(entries)
     return {key: entry.value or "" for key, entry in found.items() if not entry.is_default}
 

@@ -53,16 +53,16 @@ ALLOWED = {
 
 @dataclass(slots=True)
 class Tally:
-    """What was answered, by what was asked and by name."""
+    """The responses, by request and by name."""
 
     answers: list[tuple[str, str, int]] = field(default_factory=list)
 
     def done(self, what: str, name: str) -> int:
-        """How often that was asked of that name and done."""
+        """The number of successful requests of this kind for a name."""
         return self.answers.count((what, name, NONE))
 
     def codes(self, what: str) -> set[int]:
-        """How it was answered."""
+        """The error codes of a kind of request."""
         return {code for asked, _, code in self.answers if asked == what}
 
 
@@ -163,7 +163,7 @@ def test_a_thousand_changes_leave_nothing_half_made(
 
 
 def _changes(wire: Wire, number: int, inner: dict[str, list[str]], tally: Tally) -> None:
-    """One client's part, each time the same."""
+    """The changes of one client, the same each time."""
     draw = random.Random(number)
     for _ in range(CHANGES):
         # A name is free again some seconds after it was deleted: not all of this is to be before.
@@ -186,7 +186,7 @@ def _changes(wire: Wire, number: int, inner: dict[str, list[str]], tally: Tally)
 
 
 async def _catalog(kafka: KafkaCluster) -> Snapshot:
-    """What a process that begins now reads in the catalog's topic."""
+    """The catalog as a process reads it that starts now."""
     host, _, port = kafka.bootstrap_servers.rpartition(":")
     catalog = ReplicatedCatalog([(host, int(port))])
     await catalog.start(read_only=True)
@@ -201,14 +201,14 @@ async def _catalog(kafka: KafkaCluster) -> Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What one worker tells: the namespaces with how many topics each has, and the topics."""
+    """The state that one worker reports: namespaces with their numbers of topics, and topics."""
 
     namespaces: dict[str, int]
     topics: frozenset[str]
 
     @classmethod
     def by(cls, wire: Wire, roots: Sequence[str]) -> _Seen:
-        """What the worker behind this connection tells of these roots."""
+        """The state of these roots that the worker behind a connection reports."""
         found: dict[str, int] = {}
         paths = [path for path in _children(wire, "") if path in roots]
         while paths:
@@ -222,7 +222,7 @@ class _Seen:
         return cls(found, frozenset(name for name in listed if name.startswith(prefixes)))
 
     def flat(self) -> set[str]:
-        """How the broker stores its topics."""
+        """The prefix of the flat names of a namespace's topics."""
         return {namespaces.flat(name) for name in self.topics}
 
     def check(self, tally: Tally, inner: dict[str, list[str]]) -> None:

@@ -24,7 +24,7 @@ def _topics(servers: str, *args: str) -> Said:
 
 
 def _refused(servers: str, *args: str) -> str:
-    """What ``kafka-gateway topics`` says as it fails."""
+    """The error text of ``kafka-gateway topics``, which fails."""
     said = namespaces.attempt("topics", "--bootstrap-server", servers, *args)
     assert said.status == 1, f"{args}\n{said}"
     assert said.out == ""

@@ -44,7 +44,7 @@ def _by_creation(wire: Wire, name: str) -> None:
 
 
 def _by_asking(wire: Wire, name: str) -> None:
-    """What a producer does that waits for its topic, and more often."""
+    """Request metadata as a producer does that waits for its topic, and more often."""
     for _ in range(10):
         values = {"topics": [{"name": name}], "allow_auto_topic_creation": True}
         (found,) = wire.ask("Metadata", 12, **values).topics

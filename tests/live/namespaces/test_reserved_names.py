@@ -142,7 +142,7 @@ def _make_internal_topics(servers: str, kafka: KafkaCluster, unique: Names) -> N
 
 
 def _assert_not_there(servers: str, names: Sequence[str], *, allowed: bool = True) -> None:
-    """These names are unknown to whoever asks, even if that makes topics, reads or deletes."""
+    """Assert that these names are unknown to clients that create, read or delete topics."""
     with Wire(clients.any_broker(servers)) as wire:
         asked = [{"name": name} for name in names]
         answer = wire.ask("Metadata", 9, topics=asked, allow_auto_topic_creation=allowed)
@@ -162,7 +162,7 @@ def _assert_not_there(servers: str, names: Sequence[str], *, allowed: bool = Tru
 
 
 def _alterations(name: str) -> list[ConfigResource]:
-    """What would spoil the catalog's topic, and what would move it into a namespace."""
+    """Alterations that would spoil the catalog's topic or move it into a namespace."""
     changes = {"cleanup.policy": "delete", "gateway.namespace": "team-a"}
     return [
         ConfigResource(

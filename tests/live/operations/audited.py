@@ -27,7 +27,7 @@ Event = dict[str, Any]
 def gateway(
     kafka: KafkaCluster, directory: Path, *, workers: int = 1, **audit: object
 ) -> GatewayProcess:
-    """Not started yet. ``admin`` is a super user, ``alice`` may do what ACLs allow."""
+    """A gateway, not started yet. ``admin`` is a super user, ``alice`` has the rights of ACLs."""
     users = {}
     for name, password in PASSWORDS.items():
         (directory / name).write_text(password)

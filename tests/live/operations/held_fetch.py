@@ -38,7 +38,7 @@ def hold(wire: Wire, topic: str) -> bytes:
 
 
 def one_fetch(namespace: str, bytes_in: int, bytes_out: int) -> Counts:
-    """What it is counted as, once it was answered with one record; bytes are whole frames."""
+    """The counts of the held Fetch once its response had one record; bytes are whole frames."""
     return Counter(
         {
             ("requests_total", namespace, "Fetch", str(_VERSION)): 1,

@@ -34,7 +34,7 @@ class World:
     directory: Path
 
     def denied(self, alice: AdminClient, count: int, start: int) -> None:
-        """So many topics that alice may not create, all of them refused at once."""
+        """Request so many topics that alice may not create, all of them in one request."""
         topics = [NewTopic(f"org:no-{number}", 1, 1) for number in range(start, start + count)]
         for future in alice.create_topics(topics).values():
             assert clients.error_code(future) == KafkaError.TOPIC_AUTHORIZATION_FAILED

@@ -31,7 +31,7 @@ def test_namespaces_and_their_topics_are_made_after_a_restart() -> None:
 
 
 def _is_created(servers: str, name: str) -> bool:
-    """Whether it was made; an answer that says to try again, or an earlier success, is no error."""
+    """Whether a topic was created; a retriable error, or an earlier success, is no failure."""
     error = clients.admin(servers).create_topics([NewTopic(name, 1)])[name].exception(30)
     if error is None:
         return True

@@ -107,7 +107,7 @@ class Site:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Of the brokers."""
+        """The brokers' own addresses."""
         return self.kafka.bootstrap_servers
 
     def brokers(self, servers: str) -> dict[int, Address]:
@@ -181,7 +181,7 @@ def _leaders(site: Site) -> dict[int, int]:
 
 
 def _check_addresses(site: Site, advertised: dict[int, Address]) -> None:
-    """One port for each place in the node id ranges, none of them a broker's own."""
+    """Check that each place in the node id ranges has a port, none of them a broker's own."""
     (entry,) = site.wide.plan.config["listeners"]
     base = entry["broker_base_port"]
     assert advertised == {node: ("127.0.0.1", base + node - 1) for node in advertised}

@@ -47,7 +47,7 @@ class Pipelining(threading.Thread):
         self.ended = False
 
     def run(self) -> None:
-        """Until the gateway ends the connection, on which every answer is the next one's."""
+        """Send until the gateway closes the connection; responses must be in order."""
         with self._wire as wire, suppress(ConnectionEnded, OSError):
             for number in count():
                 with suppress(ConnectionResetError, BrokenPipeError):  # what was sent is answered
@@ -70,7 +70,7 @@ class Coming(threading.Thread):
         self.came = 0
 
     def run(self) -> None:
-        """Until the port is closed."""
+        """Connect until the port is closed."""
         with suppress(OSError):
             for self.came in range(_MOST):
                 there = socket.create_connection(self._address, timeout=AT_ONCE)

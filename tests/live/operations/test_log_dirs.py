@@ -57,7 +57,7 @@ def served(brokers: KafkaCluster) -> Iterator[GatewayProcess]:
 
 
 def told(servers: str, *args: str) -> str:
-    """What kafka-log-dirs prints."""
+    """The JSON that kafka-log-dirs prints."""
     return java_tools.run(java.LOG_DIRS, servers, "--describe", *args).stdout
 
 
@@ -73,7 +73,7 @@ def sizes(printed: str) -> Sizes:
 
 
 def of_topic(found: Sizes, flat: str, shown: str) -> Sizes:
-    """Of what the broker told directly: one topic's part, as the gateway has to tell it."""
+    """One topic's part of the broker's own response, as the gateway has to return it."""
     return {
         f"log-dir-{number}": {
             f"{shown}-{name.removeprefix(f'{flat}-')}": size

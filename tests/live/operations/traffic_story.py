@@ -65,7 +65,7 @@ Act: TypeAlias = Callable[[str], int]
 
 @dataclass
 class Story:
-    """What came of it. Topics are flat names, clients are client ids."""
+    """The result of the traffic. Topics are flat names, clients are client ids."""
 
     directory: Path
     produced: Counter[str] = field(default_factory=Counter)
@@ -107,7 +107,7 @@ class Teller:
         )
 
     def tell(self) -> Story:
-        """All of it."""
+        """Run the whole traffic, on two gateways one after the other."""
         with self._gateway as gateway:
             colon = gateway.bootstrap_servers("colon")
             traffic_work.create(gateway.bootstrap_servers("legal"), *TOPICS)
@@ -180,7 +180,7 @@ class Teller:
         return sum(n for name, n in self.story.produced.items() if self.story.topics[name] == topic)
 
     def _read(self, when: str) -> None:
-        """Each topic from its beginning, by one reader or more."""
+        """Read each topic from its beginning, with one reader or more."""
         colon, legal = map(self._gateway.bootstrap_servers, ("colon", "legal"))
         count, confluent = self._written, traffic_work.read
         orders, transactions = "org:apache:kafka:orders", "org:apache:kafka:transactions"
@@ -248,7 +248,7 @@ class Teller:
         gateway.start_again()
 
     def _listens(self) -> bool:
-        """Whether a worker takes connections."""
+        """Whether a worker accepts connections."""
         return any(map(clients.accepts, self._gateway.plan.bootstrap_servers.values()))
 
     def _wait_until_open(self, count: int) -> None:
@@ -262,7 +262,7 @@ class Teller:
         wait_until(left, f"{count} connections", clients.SECONDS)
 
     def _note_metrics(self) -> None:
-        """What this gateway has counted, once the same is in the files."""
+        """Note the gateway's metrics once the files have the same counts."""
         past = self.story.runs[-1] if self.story.runs else []
         known = {record["id"] for record in past}
 

@@ -70,7 +70,7 @@ def read_topic(kafka: KafkaCluster, topic: str) -> list[tuple[bytes, Record]]:
 
 
 def end_offset(consumer: Consumer, topic: str, partition: int) -> int:
-    """Where a partition, which begins at 0, ends."""
+    """The end offset of a partition, which begins at 0."""
     place = TopicPartition(topic, partition)
     low, high = consumer.get_watermark_offsets(place, timeout=clients.SECONDS)
     assert low == 0
@@ -103,7 +103,7 @@ def await_ends(kafka: KafkaCluster, ends: Mapping[str, int]) -> None:
 
 
 def of_metrics(text: str) -> Counts:
-    """What /metrics says."""
+    """The totals in /metrics."""
     counts: Counts = Counter()
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -115,7 +115,7 @@ def of_metrics(text: str) -> Counts:
 
 
 def of_records(records: Iterable[Record]) -> Counts:
-    """The same of flow records."""
+    """The totals of flow records."""
     counts: Counts = Counter()
     for one in records:
         if one["kind"] != "flow":
@@ -148,5 +148,5 @@ def added(records: Iterable[Record], field: str, **where: str) -> int:
 
 
 def _label(namespace: str | None) -> str:
-    """How metrics call a record's namespace."""
+    """The metrics' label for a record's namespace."""
     return "(none)" if namespace is None else namespace or "(default)"

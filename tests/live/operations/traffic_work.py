@@ -33,7 +33,7 @@ def create(servers: str, *topics: str) -> None:
 
 
 def values(count: int) -> list[bytes]:
-    """So many values, of several sizes."""
+    """Record values of several sizes, so many of them."""
     return [b"%d " % number + b"x" * (number * 37 % 500) for number in range(count)]
 
 
@@ -140,7 +140,7 @@ class Endless:
 
     @property
     def acknowledged(self) -> int:
-        """How many so far."""
+        """The number of acknowledged records so far."""
         return self._told.count
 
     def await_more(self, count: int) -> None:

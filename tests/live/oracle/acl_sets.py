@@ -91,7 +91,7 @@ def acl_sets(
 
 
 def filters() -> st.SearchStrategy[AclFilter]:
-    """What DescribeAcls may ask for: each part open, or one of those in use."""
+    """Filters of DescribeAcls: each part is open, or one of those in use."""
     names = sorted({WILDCARD, *(name for found in NAMES.values() for name in found)})
     return st.builds(
         AclFilter,

@@ -81,7 +81,7 @@ class Side:
         return {version for version in message_versions(f"{api}Request") if version in served}
 
     def answer(self, user: str, host: str, request: Request) -> Any:
-        """What a user at a host is answered, as far as it can be compared."""
+        """The response to a user at a host, as far as it can be compared."""
         name, version = request.api, request.version
         body = comparison.request_body(name, version, request.values, self._ids)
         by_id = name == "Produce" and version >= PRODUCED_BY_ID
@@ -158,7 +158,7 @@ class Side:
     # -- ACLs ---------------------------------------------------------------------------------
 
     def set_acls(self, acls: Iterable[AclBinding]) -> None:
-        """Have these and no others, and wait until this side decides by them."""
+        """Replace all ACLs by these, and wait until this side decides by them."""
         wanted = frozenset(acls)
         gone, new = self._acls - wanted, wanted - self._acls
         if gone:

@@ -29,7 +29,7 @@ _SOURCE = java_tools.SOURCES / "AuthorizerOracle.java"
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What an authorizer decides by: its configuration, and its ACLs."""
+    """The rules of an authorizer: its configuration, and its ACLs."""
 
     acls: tuple[AclBinding, ...]
     super_users: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class KafkaAuthorizer:
     def answers(
         self, rules: Rules, questions: Sequence[Question], filters: Sequence[AclFilter] = ()
     ) -> Answers:
-        """What Kafka's authorizer says."""
+        """The answers of Kafka's authorizer."""
         named = [one for one in questions if one.name is not None]
         unnamed = [one for one in questions if one.name is None]
         answer = self._exchange(
@@ -111,7 +111,7 @@ class KafkaAuthorizer:
 def our_answers(
     rules: Rules, questions: Sequence[Question], filters: Sequence[AclFilter] = ()
 ) -> Answers:
-    """What the gateway's authorizer says."""
+    """The answers of the gateway's authorizer."""
     authorizer = our_authorizer(rules)
     allowed = []
     by_default = []

@@ -44,7 +44,7 @@ class Pair:
         return [version for version in message_versions(f"{name}Request") if version in both]
 
     def answers(self, name: str, version: int, body: bytes) -> tuple[bytes, bytes]:
-        """What the gateway answers, and what it should: the broker's answer, readdressed."""
+        """The gateway's response, and the expected one: the broker's, readdressed."""
         key = api_key_of(f"{name}Request")
         expected = self.readdressed(self.direct.exchange(key, version, body))
         return self.through.exchange(key, version, body), expected

@@ -20,7 +20,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9._-]*")
 
 
 class LimitsPolicy(CreateTopicPolicy):
-    """What it allows depends on the broker's ``num.partitions`` and
+    """A policy whose limits depend on the broker's ``num.partitions`` and
     ``default.replication.factor``."""
 
     def __init__(self) -> None:

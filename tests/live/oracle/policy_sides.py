@@ -34,7 +34,7 @@ _DELETE_BY_NAME = 5
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one topic of a request. v0 has no message (KIP-108), and what a topic was
+    """The outcome of one topic of a request. v0 has no message (KIP-108), and what a topic was
     made with is told from v5 on (KIP-525)."""
 
     name: str
@@ -45,7 +45,7 @@ class Outcome:
     configs: tuple[tuple[object, ...], ...]
 
     def with_message(self, message: str | None) -> Outcome:
-        """The same, with another message."""
+        """The outcome with another message."""
         return replace(self, message=message)
 
 
@@ -58,7 +58,7 @@ class Side:
     oldest: int
 
     def make_existing(self) -> None:
-        """Have the topics that exist before anything is asked."""
+        """Create the topics that exist before the first request."""
         configs = [{"name": "retention.ms", "value": "86400000"}]
         part = {"num_partitions": 1, "replication_factor": -1, "configs": configs}
         topics = [{"name": name, **part} for name in EXISTING]

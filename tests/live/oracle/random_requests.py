@@ -26,7 +26,7 @@ REQUESTS: Final = {**TOPIC_REQUESTS, **GROUP_REQUESTS, **ACL_REQUESTS}
 
 
 class Asked(NamedTuple):
-    """Who asks for what."""
+    """A request, and the user and host that send it."""
 
     user: str
     host: str
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 def asked_together(
     versions: Mapping[str, Sequence[int]], count: int
 ) -> st.SearchStrategy[tuple[Asked, ...]]:
-    """So many requests, evenly of all these APIs in all these versions, each of any user."""
+    """Tuples of so many requests, evenly of all these APIs and versions, each of any user."""
     pairs = [(name, version) for name, found in versions.items() for version in found]
     random.Random(len(pairs)).shuffle(pairs)
 

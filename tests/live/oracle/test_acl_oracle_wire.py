@@ -51,18 +51,18 @@ class Pair(NamedTuple):
     gateway: Side
 
     def decide_by(self, acls: Sequence[AclBinding]) -> None:
-        """Have these ACLs on both sides, and no trace of earlier requests in groups."""
+        """Set these ACLs on both sides, and delete what earlier requests left in groups."""
         for side in self:
             side.set_acls(acls)
             side.forget_groups()
 
     def difference(self, asked: Asked) -> str:
-        """How the answers differ; empty: they do not."""
+        """The difference of the two responses; empty if there is none."""
         expected, got = self.kafka.answer(*asked), self.gateway.answer(*asked)
         return "" if got == expected else f"gateway: {got}\nbroker:  {expected}"
 
     def fewest(self, acls: Sequence[AclBinding], asked: Asked) -> Sequence[AclBinding]:
-        """No more of these ACLs than it takes to get different answers."""
+        """The fewest of these ACLs with which the responses still differ."""
         for acl in acls:
             fewer = [each for each in acls if each != acl]
             self.decide_by(fewer)
@@ -73,7 +73,7 @@ class Pair(NamedTuple):
 
 @contextlib.contextmanager
 def a_pair(secrets: Path, *, allow_everyone: bool = False) -> Iterator[Pair]:
-    """Each side has a broker of its own, so that each can change it."""
+    """Both sides, each with a broker of its own that it may change."""
     security = BrokerSecurity(
         plain_users=authorized.PASSWORDS,
         authorizer=True,

@@ -227,7 +227,7 @@ def test_a_violation_without_a_message(kafka_s: Side, ours: Side) -> None:
 def _both(
     kafka_s: Side, ours: Side, asked: Creation, newer: Named = lambda text: text
 ) -> tuple[list[Outcome], list[Outcome]]:
-    """What Kafka answers, and what the gateway does."""
+    """Kafka's response, and the gateway's."""
     number = next(_NUMBERS)
     expected, got = kafka_s.outcomes(asked, number), ours.outcomes(asked, number)
     assert [each.name for each in got] == [each.name for each in expected], asked

@@ -65,7 +65,7 @@ def refused(future: Future[Any]) -> str:
 
 
 def partitions(kafka: KafkaCluster, flat: str) -> int:
-    """How many the broker has."""
+    """The number of partitions on the broker."""
     metadata = clients.admin(kafka.bootstrap_servers).list_topics(flat, timeout=clients.SECONDS)
     return len(metadata.topics[flat].partitions)
 

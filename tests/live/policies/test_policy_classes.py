@@ -96,11 +96,11 @@ class Policed:
         return self.gateway.bootstrap_servers("colon")
 
     def forbid(self, prefix: str) -> None:
-        """What the class will read when it is configured next."""
+        """Set the prefix that the class reads when it is configured next."""
         (self.directory / "forbidden").write_text(prefix)
 
     def journal(self) -> list[str]:
-        """What its instances noted, without their processes."""
+        """The lines that the class's instances wrote, without process ids."""
         path = self.directory / "journal"
         lines = path.read_text().splitlines() if path.exists() else []
         return [line.partition(" ")[2] for line in lines]
@@ -115,7 +115,7 @@ class Policed:
         return found
 
     def reload(self, *, done: bool = True, **policies: Any) -> None:
-        """Have it read its file again, with other policies if there are any."""
+        """Make the gateway read its file again, with other policies if any are given."""
         outcome = "done" if done else "failed"
         before = self.metric("policy_reloads", outcome=outcome)
         path = self.gateway.config_path
@@ -147,7 +147,7 @@ class Policed:
 def policed(
     kafka: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Policed]:
-    """One that is started, and stops as cleanly as any."""
+    """A gateway with the policy class, whose stop must be clean."""
     importable(tmp_path, monkeypatch)
     made = Policed(kafka, tmp_path)
     with made.gateway:

@@ -40,7 +40,7 @@ gateway = own_gateway(
 
 
 def rows(printed: str) -> list[str]:
-    """What stands from the table of policies on, without its columns."""
+    """The output from the table of policies on, with single spaces between columns."""
     lines = [" ".join(line.split()) for line in printed.splitlines()]
     return lines[lines.index(ROWS[0]) :]
 

@@ -38,7 +38,7 @@ class FaultyRelay:
 
     @property
     def address(self) -> str:
-        """Its own ``host:port``."""
+        """The relay's own ``host:port``."""
         return f"{HOST}:{self.port}"
 
     def spoil_next(self, client_id: str, api_key: int, fault: Fault) -> None:

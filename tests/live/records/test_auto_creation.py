@@ -180,6 +180,6 @@ def test_clusters_that_have_such_names(kafka: KafkaCluster, unique: Names) -> No
 
 
 def _await_creation(servers: str, kafka: KafkaCluster, name: str) -> None:
-    """Have a topic created by being asked for: what was asked for before it would be there."""
+    """Request a topic until it is created: topics requested before it would exist by then."""
     clients.produce(servers, name, ["first"])
     clients.await_stored(kafka, namespaces.flat(name))

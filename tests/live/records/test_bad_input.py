@@ -63,7 +63,7 @@ def _bystander(gateway: GatewayProcess) -> Iterator[Wire]:
 
 
 class _Log:
-    """What a gateway prints from now on: an address may be another client's by and by."""
+    """The gateway's log from now on: an address may be another client's later."""
 
     def __init__(self, gateway: GatewayProcess) -> None:
         self._gateway = gateway
@@ -187,7 +187,7 @@ def test_random_bytes(gateway: GatewayProcess) -> None:
 
 @pytest.fixture(scope="module")
 def relay() -> Iterator[FaultyRelay]:
-    """In front of a broker of its own, which is reached through it alone."""
+    """A relay in front of a broker of its own, which is reached through the relay alone."""
     with FaultyRelay() as relay:
         advertised = {"advertised.listeners": f"PLAINTEXT://{relay.address}"}
         with KafkaCluster(overrides=advertised) as kafka:

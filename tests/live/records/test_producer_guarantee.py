@@ -93,7 +93,7 @@ def made(servers: str, unique: Names) -> Names:
 
 
 def errors(servers: str, topic: str, **more: str | int | bool) -> list[tuple[int, str]]:
-    """What confluent-kafka reports of one record: code and text of the error, if there is one."""
+    """The delivery errors of one record: code and text, if there is one."""
     reports: list[Any] = []
     settings = {"linger_ms": 0, "retries": 0, "message_timeout_ms": 60_000, **more}
     producer = Producer(clients.settings(servers, **settings))

@@ -172,7 +172,7 @@ def body_of(api: str, version: int, values: dict[str, Any]) -> bytes:
 
 
 def coordinator(address: str, group: str) -> str:
-    """Where the coordinator of a group is, by what is at an address."""
+    """The coordinator's address of a group, as the server at an address reports it."""
     with Wire(address) as wire:
 
         def found() -> Any:

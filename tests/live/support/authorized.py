@@ -57,7 +57,7 @@ def gateway(
     workers: int = 1,
     **overrides: object,
 ) -> GatewayProcess:
-    """Not started yet. ``admin`` is a super user; ``homes`` are users' home namespaces."""
+    """A gateway, not started yet. ``admin`` is a super user; ``homes`` are users' homes."""
     principals = {f"User:{user}": {"home": home} for user, home in (homes or {}).items()}
     authorization = {
         "super.users": list(SUPER_USERS),
@@ -76,7 +76,7 @@ def gateway(
 
 
 def login(user: str) -> dict[str, str | int | bool]:
-    """What is added to the settings of a confluent-kafka client that logs in by PLAIN."""
+    """The settings with which a confluent-kafka client logs in by PLAIN."""
     return {
         "security_protocol": "SASL_PLAINTEXT",
         "sasl_mechanism": "PLAIN",

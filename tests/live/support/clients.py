@@ -56,7 +56,7 @@ def done(futures: dict[str, Future[Value]]) -> dict[str, Value]:
 
 
 def accepts(address: str) -> bool:
-    """Whether anyone takes connections at ``host:port``."""
+    """Whether ``host:port`` accepts connections."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=SECONDS).close()

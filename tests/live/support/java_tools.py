@@ -21,7 +21,7 @@ SOURCES = Path(__file__).parent / "java"
 
 @cache
 def server() -> ToolServer:
-    """Where this session's tools run."""
+    """The Java in which this session's tools run."""
     return ToolServer()
 
 
@@ -57,7 +57,7 @@ def topics(servers: str, *args: str) -> JavaResult:
 
 
 def list_topics(servers: str) -> set[str]:
-    """What ``kafka-topics --list`` prints."""
+    """The topics that ``kafka-topics --list`` prints."""
     return set(topics(servers, "--list").lines)
 
 

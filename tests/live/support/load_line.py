@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError
 
 
 class Now(NamedTuple):
-    """What a client may ask for: the topic's name, and how often it was moved."""
+    """The state that a client may ask for: the topic's name, and how often it was moved."""
 
     name: str
     moves: int = 0
@@ -25,17 +25,17 @@ class Now(NamedTuple):
 
 @dataclass(slots=True)
 class Facts:
-    """What is known of a client, in its process and in its test. ``errors`` are those that it was
+    """The facts of a client, in its process and in its test. ``errors`` are those that it was
     told of, as text. They change by their methods alone, which are called in both processes."""
 
     errors: list[str] = field(default_factory=list)
 
     def note(self, error: str) -> None:
-        """It was told of an error."""
+        """Note an error that the client reported."""
         self.errors.append(error)
 
     def interrupt(self) -> None:
-        """Its process has crashed, and another one goes on."""
+        """Note that the client's process has crashed; another one goes on."""
 
 
 Known = TypeVar("Known", bound=Facts)
@@ -43,7 +43,7 @@ Arguments = TypeVarTuple("Arguments")
 
 
 class Line(Generic[Known]):
-    """What a client has of its test. For one thread."""
+    """A client's connection to its test. For one thread."""
 
     def __init__(self, connection: Connection, facts: Known) -> None:
         self.facts = facts
@@ -60,7 +60,7 @@ class Line(Generic[Known]):
         self.tell(Facts.note, str(error))
 
     def now(self) -> Now:
-        """How things are now. Raises EOFError if there is no test any more."""
+        """The test's present state. Raises EOFError if the test has ended."""
         self._connection.send(None)
         while True:
             answer: Now | None = self._connection.recv()
@@ -69,14 +69,14 @@ class Line(Generic[Known]):
             self._stopping = True
 
     def is_stopping(self) -> bool:
-        """Whether the client should end, for it was told so or there is no test any more."""
+        """Whether the client should end: its test says so, or has ended."""
         # But for answers, which now() waits for, nothing else is ever said.
         self._stopping = self._stopping or self._connection.poll()
         return self._stopping
 
 
 class Client(ABC, Generic[Known]):
-    """What runs in a process of its own, to which it is copied."""
+    """A client that runs in a process of its own, to which it is copied."""
 
     def __init__(self, who: str) -> None:
         self.who = who

@@ -53,7 +53,7 @@ class Load(Generic[Known]):
 
     @property
     def errors(self) -> list[str]:
-        """Those that the client was told of, as text."""
+        """The errors that the client reported, as text."""
         return self.facts.errors
 
     def __enter__(self) -> Self:
@@ -80,7 +80,7 @@ class Load(Generic[Known]):
                 self._process.send_signal(how)
 
     def _end(self, seconds: float) -> bool:
-        """Whether it has ended by itself; it has ended in any case."""
+        """End the client; whether it ended by itself."""
         with self._lock:
             self._is_stopping = True
             self._say(None)
@@ -100,7 +100,7 @@ class Load(Generic[Known]):
             self.kill(signal.SIGKILL)
 
     def _live(self) -> bool:
-        """One life of the client; returns whether it ended as it should."""
+        """Run the client's process once; returns whether it ended as it should."""
         ours, theirs = Pipe()
         with ours, tempfile.TemporaryFile("w+") as said:
             with theirs, self._lock:
@@ -123,7 +123,7 @@ class Load(Generic[Known]):
             return self._judged(code, said.read())
 
     def _say(self, message: object) -> None:
-        """To the client, if it is there."""
+        """Send a message to the client, if it runs."""
         if self._connection is not None:
             with suppress(OSError):
                 self._connection.send(message)

@@ -36,14 +36,14 @@ INVALID_REQUEST = 42
 
 
 def flat(logical: str) -> str:
-    """How the broker stores a topic of plain tiers: ``a:b:orders`` is ``a.b..orders``."""
+    """The flat name of a topic of plain tiers: ``a:b:orders`` is ``a.b..orders``."""
     namespace, _, topic = logical.rpartition(":")
     return f"{namespace.replace(':', '.')}..{topic}" if namespace else topic
 
 
 def namespace_like(brokers: str) -> dict[str, Any]:
-    """What makes a gateway take such names of topics outside of namespaces as well (``x..y``), as a
-    Kafka does: a key of its configuration."""
+    """Overrides with which a gateway accepts names like ``x..y`` outside of namespaces, as Kafka
+    does."""
     cluster = {"name": "main", "bootstrap_servers": brokers.split(","), "node_ids": ["1-8"]}
     return {"clusters": [{**cluster, "allow_namespace_like_topics": True}]}
 
@@ -173,7 +173,7 @@ def source_of(entry: ConfigEntry) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How a command ended, and what it printed."""
+    """The exit status and the output of a command."""
 
     status: int
     out: str
@@ -198,7 +198,7 @@ def attempt(*args: str) -> Said:
 
 
 def alone(*args: str, stdin: str = "") -> Said:
-    """The same in a process of its own."""
+    """Run a command in a process of its own."""
     ended = subprocess.run(
         [gateway_command(), *args],
         input=stdin,

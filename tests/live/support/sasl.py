@@ -145,7 +145,7 @@ def delete_user(servers: str, user: str, mechanism: str = "SCRAM-SHA-256") -> No
 def settings(
     mechanism: str, user: str = "alice", password: str | None = None, **claims: Any
 ) -> dict[str, Any]:
-    """What a confluent-kafka client needs to log in; ``claims`` are a token's."""
+    """The settings with which a confluent-kafka client logs in; ``claims`` are a token's."""
     common = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": mechanism}
     if mechanism == "OAUTHBEARER":
         return {**common, "oauth_cb": oauth_cb(user, **claims)}
@@ -206,7 +206,7 @@ def is_served(wire: Wire) -> bool:
 
 
 def seconds_to_end(wire: Wire) -> float:
-    """How long it takes from now until the gateway closes a connection."""
+    """The seconds from now until the gateway closes a connection."""
     started = time.monotonic()
     wire.wait_for_end()
     return time.monotonic() - started

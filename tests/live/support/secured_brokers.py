@@ -135,7 +135,7 @@ class SecuredBrokers:
 def login(
     mechanism: str, user: str, password: str | None = None, protocol: str = "SASL_PLAINTEXT"
 ) -> dict[str, Any]:
-    """What a confluent-kafka client needs to log in."""
+    """The settings with which a confluent-kafka client logs in."""
     return {
         "security.protocol": protocol,
         "sasl.mechanism": mechanism,

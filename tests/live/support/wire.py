@@ -118,7 +118,7 @@ class Wire:
         self._socket.shutdown(socket.SHUT_WR)
 
     def wait_for_end(self) -> bytes:
-        """What still comes before the other side closes. Fails if it does not close."""
+        """The bytes that still come before the other side closes. Fails if it does not close."""
         parts = bytearray()
         while part := self._receive_some(65_536):
             parts += part
