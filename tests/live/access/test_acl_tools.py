@@ -35,7 +35,6 @@ from tests.live.support.fixtures import own_gateway
 from tests.live.support.namespaces import Said
 
 Names = Callable[[str], str]
-Login = Callable[[str, str], Path]
 
 SCRAM = {
     "security_protocol": "SASL_PLAINTEXT",
@@ -54,22 +53,6 @@ CLUSTER_AUTHORIZATION_FAILED = 31
 
 
 gateway = own_gateway(*LISTENERS, namespaces=["team-a", "team-b"], authorization=AUTHORIZATION)
-
-
-@pytest.fixture
-def login(tmp_path: Path) -> Login:
-    """A properties file for a user with a password."""
-
-    def write(user: str, password: str) -> Path:
-        module = "org.apache.kafka.common.security.scram.ScramLoginModule"
-        path = tmp_path / f"{user}.properties"
-        path.write_text(
-            "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=SCRAM-SHA-256\n"
-            f'sasl.jaas.config={module} required username="{user}" password="{password}";\n'
-        )
-        return path
-
-    return write
 
 
 def acls(servers: str, *args: str) -> Said:
@@ -169,13 +152,16 @@ def test_kafka_acls_under_a_home(gateway: GatewayProcess, admin: str, unique: Na
     assert listed(admin, "--principal", f"User:{topic}") == set()
 
 
-def test_a_delegate(admin: str, users: str, login: Login, unique: Names) -> None:
+def test_a_delegate(admin: str, users: str, tmp_path: Path, unique: Names) -> None:
     org = unique("org")
     make_user(admin, "dan", "dan-secret")
     namespaces.create(admin, f"{org}:")
     allow = ["--add", "--allow-principal", "User:dan", "--operation", "Alter"]
     kafka_acls(admin, *allow, "--topic", f"{org}:")
-    dan = ["--command-config", str(login("dan", "dan-secret"))]
+    dan = [
+        "--command-config",
+        str(java_tools.login_file(tmp_path, "dan", "dan-secret", "SCRAM-SHA-256")),
+    ]
     bob = ["--add", "--allow-principal", "User:bob", "--operation", "Read", "--topic"]
     kafka_acls(users, *dan, *bob, f"{org}:x")
     assert listed(users, *dan) == {
@@ -218,7 +204,7 @@ def test_a_moved_topic_takes_its_acls_along(
 # -- users and homes -------------------------------------------------------------------------------
 
 
-def test_kafka_configs_manages_users(admin: str, users: str, login: Login) -> None:
+def test_kafka_configs_manages_users(admin: str, users: str, tmp_path: Path) -> None:
     make_user(admin, "joe", "first")
     entity = ["--entity-type", "users", "--entity-name", "joe"]
     both = "SCRAM-SHA-256=[iterations=8192,password=second],SCRAM-SHA-512=[password=second]"
@@ -229,7 +215,7 @@ def test_kafka_configs_manages_users(admin: str, users: str, login: Login) -> No
     assert "second" not in java_tools.configs(admin, "--describe", *entity).stdout
 
     def topics_as(password: str) -> Said:
-        file = str(login("joe", password))
+        file = str(java_tools.login_file(tmp_path, "joe", password, "SCRAM-SHA-256"))
         given = ["--bootstrap-server", users, "--command-config", file, "--list"]
         return namespaces.attempt("topics", *given)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import (
     AclBindingFilter,
     AclOperation,
@@ -139,14 +139,7 @@ def test_clients_that_pass_through_have_their_own(
     for kind, name in ANY:
         brokers.allow("alice", kind, name, AclOperation.ALL)
     settings = clients.settings(passing.bootstrap_servers("through")) | login("PLAIN", "alice")
-    producer = Producer(settings)
-    producer.produce(topic, b"first")
-    assert producer.flush(clients.SECONDS) == 0
-    group = {"group.id": unique("readers"), "auto.offset.reset": "earliest"}
-    consumer = Consumer(settings | group)
-    consumer.subscribe([topic])
-    assert clients.values(clients.take(consumer, 1)) == ["first"]
-    consumer.close()
+    assert clients.round_trip(settings, topic, unique("readers")) == ["first"]
     assert problems(passing) == []
 
 

@@ -282,14 +282,7 @@ def test_an_open_transaction(servers: str, topic: str, alice: list[Wire]) -> Non
     producers = []
     for number, wire in enumerate(alice):
         transactional_id = named(topic, number)
-        made = wire.ask(
-            "InitProducerId",
-            4,
-            transactional_id=transactional_id,
-            transaction_timeout=TIMEOUT,
-            producer_id=-1,
-            producer_epoch=-1,
-        )
+        made = by_hand.init_producer_id(wire, transactional_id)
         assert int(made.error_code) == 0
         producer = {"producer_id": made.producer_id, "producer_epoch": made.producer_epoch}
         assert _add(wire, transactional_id, producer, topic) == 0

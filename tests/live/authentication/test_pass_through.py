@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AclOperation, AdminClient, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from devkit import java
-from devkit.broker_security import jaas_config
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
@@ -78,24 +77,11 @@ def refused(settings: dict[str, Any], topic: str) -> int:
     return int(error.code())
 
 
-def round_trip(settings: dict[str, Any], topic: str, group: str) -> list[str]:
-    """A record produced and consumed."""
-    producer = Producer(settings)
-    producer.produce(topic, b"first")
-    assert producer.flush(clients.SECONDS) == 0
-    consumer = Consumer(settings | {"group.id": group, "auto.offset.reset": "earliest"})
-    consumer.subscribe([topic])
-    try:
-        return clients.values(clients.take(consumer, 1))
-    finally:
-        consumer.close()
-
-
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_confluent_kafka_and_the_brokers_acls(
     through: GatewayProcess, topic: str, unique: Names, mechanism: str
 ) -> None:
-    assert round_trip(at(through, mechanism), topic, unique("readers")) == ["first"]
+    assert clients.round_trip(at(through, mechanism), topic, unique("readers")) == ["first"]
     assert refused(at(through, mechanism, "bob"), topic) == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
@@ -117,12 +103,8 @@ async def test_aiokafka(through: GatewayProcess, topic: str, unique: Names, mech
 
 
 def java_config(directory: Path, mechanism: str, user: str, password: str) -> list[str]:
-    path = directory / f"{mechanism}.properties"
-    path.write_text(
-        f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={mechanism}\n"
-        f"sasl.jaas.config={jaas_config(mechanism, user, password)}\n"
-    )
-    return ["--command-config", str(path)]
+    """The options with which one of Kafka's tools logs in."""
+    return ["--command-config", str(java_tools.login_file(directory, user, password, mechanism))]
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
@@ -160,7 +142,7 @@ def test_tokens_are_the_brokers_to_believe(
             "oauth_cb": lambda _: (token(subject), time.time() + 300),
         }
 
-    assert round_trip(settings("alice"), topic, unique("readers")) == ["first"]
+    assert clients.round_trip(settings("alice"), topic, unique("readers")) == ["first"]
     assert refused(settings("bob"), topic) == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
-from confluent_kafka import Consumer, Producer
 
 from devkit import java
 from devkit.broker import KafkaCluster
@@ -37,14 +36,7 @@ def test_confluent_kafka(
     topic = unique("orders")
     clients.create(secured.open, f"team-a:{topic}")
     login = clients.settings(secured.tls) | sasl.settings(mechanism) | over_tls(secured)
-    producer = Producer(login)
-    producer.produce(topic, b"first")
-    assert producer.flush(clients.SECONDS) == 0
-    reading = {"group.id": unique("readers"), "auto.offset.reset": "earliest"}
-    consumer = Consumer(login | reading)
-    consumer.subscribe([topic])
-    assert clients.values(clients.take(consumer, 1)) == ["first"]
-    consumer.close()
+    assert clients.round_trip(login, topic, unique("readers")) == ["first"]
     assert f"team-a..{topic}" in kafka.topics()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from cryptography import x509
@@ -64,20 +64,6 @@ def confluent(
     return {**clients.settings(servers, **more), **settings}
 
 
-def round_trip(servers: str, settings: dict[str, str], topic: str, group: str) -> list[Message]:
-    """Produce three records with confluent-kafka and read them in a group."""
-    producer = Producer(confluent(servers, settings))
-    for number in range(3):
-        producer.produce(topic, str(number))
-    assert producer.flush(clients.SECONDS) == 0
-    consumer = Consumer(confluent(servers, settings, group_id=group, auto_offset_reset="earliest"))
-    consumer.subscribe([topic])
-    try:
-        return clients.take(consumer, 3)
-    finally:
-        consumer.close()
-
-
 def create(servers: str, settings: dict[str, str], topic: str) -> None:
     admin = AdminClient(confluent(servers, settings))
     clients.done(admin.create_topics([NewTopic(topic, 1, 1)]))
@@ -98,8 +84,9 @@ def principals(gateway: GatewayProcess, topic: str) -> set[str]:
 def test_confluent_over_tls(gateway: GatewayProcess, pki: LivePki, unique: Names) -> None:
     servers, topic = gateway.bootstrap_servers("ssl"), f"team-a:{unique('orders')}"
     create(servers, pki.confluent(), topic)
-    records = round_trip(servers, pki.confluent(), topic, unique("readers"))
-    assert [record.value() for record in records] == [b"0", b"1", b"2"]
+    settings = confluent(servers, pki.confluent())
+    read = clients.round_trip(settings, topic, unique("readers"), ["0", "1", "2"])
+    assert read == ["0", "1", "2"]
     wait_until(
         lambda: principals(gateway, topic) == {"User:ANONYMOUS"}, "the traffic log", clients.SECONDS
     )
@@ -112,7 +99,10 @@ def test_confluent_with_a_certificate(
     servers, topic = gateway.bootstrap_servers(listener), f"team-a:{unique('orders')}"
     settings = pki.confluent(pki.ours.client(f"alice-{listener}"))
     create(servers, settings, topic)
-    assert len(round_trip(servers, settings, topic, unique("readers"))) == 3
+    read = clients.round_trip(
+        confluent(servers, settings), topic, unique("readers"), ["0", "1", "2"]
+    )
+    assert read == ["0", "1", "2"]
     wait_until(
         lambda: principals(gateway, topic) == {f"User:alice-{listener}"},
         "the traffic log",

@@ -15,7 +15,7 @@ from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.audit.cloud_events import checked
-from tests.live.support import clients
+from tests.live.support import clients, java_tools
 
 AUDIT_TOPIC = "__kafka_gateway_audit"
 ADMIN, ALICE = "admin", "alice"
@@ -70,13 +70,7 @@ def admin(servers: str, user: str = ADMIN) -> AdminClient:
 
 def command_config(directory: Path, user: str = ADMIN) -> Path:
     """The file by which Kafka's own tools log in."""
-    path = directory / f"{user}.properties"
-    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    path.write_text(
-        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
-        f'sasl.jaas.config={module} required username="{user}" password="{PASSWORDS[user]}";\n'
-    )
-    return path
+    return java_tools.login_file(directory, user, PASSWORDS[user])
 
 
 def in_files(directory: Path) -> list[Event]:

@@ -17,12 +17,12 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from devkit.broker_security import ANONYMOUS, jaas_config
+from devkit.broker_security import ANONYMOUS
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from gateway import acl_model as model
 from tests.auth.tokens import AUDIENCE, jwk, key_set
-from tests.live.support import clients
+from tests.live.support import clients, java_tools
 from tests.live.support.wire import Wire
 
 ADMIN: Final = "admin"
@@ -95,12 +95,7 @@ def prove(wire: Wire, user: str) -> None:
 
 def command_config(directory: Path, user: str = ADMIN) -> Path:
     """The file with which Kafka's own tools, and ours, log in."""
-    path = directory / f"{user}.properties"
-    jaas = jaas_config("PLAIN", user, PASSWORDS[user])
-    path.write_text(
-        f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={jaas}\n"
-    )
-    return path
+    return java_tools.login_file(directory, user, PASSWORDS[user])
 
 
 @lru_cache(maxsize=16)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from devkit.waiting import wait_until
 from protocol import messages
@@ -90,7 +91,12 @@ def await_coordinators(wire: Wire, groups: Sequence[str], transactional_ids: Seq
 
 
 def _is_ready(wire: Wire, transactional_id: str) -> bool:
-    made = wire.ask(
+    return int(init_producer_id(wire, transactional_id).error_code) == 0
+
+
+def init_producer_id(wire: Wire, transactional_id: str) -> Any:
+    """The response to InitProducerId v4 of a producer that has no id yet."""
+    return wire.ask(
         "InitProducerId",
         4,
         transactional_id=transactional_id,
@@ -98,7 +104,6 @@ def _is_ready(wire: Wire, transactional_id: str) -> bool:
         producer_id=-1,
         producer_epoch=-1,
     )
-    return int(made.error_code) == 0
 
 
 def long_poll(topic: str, seconds: float) -> bytes:

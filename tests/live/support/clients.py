@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -167,6 +167,22 @@ def consume(
         assert {record.topic() for record in records} == {topic}
         client.commit(asynchronous=False)
     return values(records)
+
+
+def round_trip(
+    settings: dict[str, Any], topic: str, group: str, wanted: Sequence[str] = ("first",)
+) -> list[str]:
+    """Produce values and read as many records as a member of a group; their values."""
+    producer = Producer(settings)
+    for value in wanted:
+        producer.produce(topic, value)
+    assert producer.flush(SECONDS) == 0
+    reader = Consumer(settings | {"group.id": group, "auto.offset.reset": "earliest"})
+    reader.subscribe([topic])
+    try:
+        return values(take(reader, len(wanted)))
+    finally:
+        reader.close()
 
 
 def values(records: Sequence[Message]) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from devkit import java
+from devkit.broker_security import jaas_config
 from devkit.java import JavaResult
 from devkit.process import ManagedProcess
 from devkit.waiting import wait_until
@@ -93,6 +94,16 @@ def round_trip(
     result = java.run_java("TransactionalRoundTrip", args, seconds=240, classes=classes)
     assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
     return [json.loads(line) for line in result.lines]
+
+
+def login_file(directory: Path, user: str, password: str, mechanism: str = "PLAIN") -> Path:
+    """The ``--command-config`` file with which Kafka's tools, and the gateway's, log in."""
+    path = directory / f"{user}-{mechanism}.properties"
+    path.write_text(
+        f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism={mechanism}\n"
+        f"sasl.jaas.config={jaas_config(mechanism, user, password)}\n"
+    )
+    return path
 
 
 class RunningConsumer:
