@@ -28,14 +28,14 @@ def answer(servers: str, row: Row) -> str:
     """``allowed``, or the name of the error that a row's user gets; what it changed is undone."""
     match row.action:
         case InitProducerId():
-            return told(_init_producer_id(servers, row.user))
+            return error_name(_init_producer_id(servers, row.user))
         case AddsAcls(pattern):
-            return told(_add_acl(servers, row.user, pattern))
+            return error_name(_add_acl(servers, row.user, pattern))
         case Moves(topic, namespace):
-            return told(_move(servers, row.user, topic, namespace))
+            return error_name(_move(servers, row.user, topic, namespace))
         case Does(operation, pattern):
             name = written(row.user, pattern.name)
-            return told(_ACTIONS[operation, pattern.type](servers, row.user, name))
+            return error_name(_ACTIONS[operation, pattern.type](servers, row.user, name))
 
 
 def written(user: str, name: str) -> str:
@@ -44,7 +44,7 @@ def written(user: str, name: str) -> str:
     return name if home is None else name.removeprefix(f"{home}:")
 
 
-def told(code: int) -> str:
+def error_name(code: int) -> str:
     """An error code as the table has it."""
     return ERROR_NAMES[code] if code else ALLOWED
 

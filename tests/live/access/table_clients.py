@@ -13,7 +13,7 @@ from devkit import java
 from devkit.java import JavaResult
 from gateway.acl_model import Operation, PatternType, ResourcePattern, ResourceType
 from tests.docs.access_table import AddsAcls, Does, Row
-from tests.live.access.actions import READERS, told, written
+from tests.live.access.actions import READERS, error_name, written
 from tests.live.support import authorized, clients, java_tools
 
 
@@ -37,8 +37,8 @@ async def aiokafka_answer(servers: str, row: Row) -> str:
         async with asyncio.timeout(clients.SECONDS):
             await act(servers, row.user, topic)
     except KafkaError as error:
-        return told(error.errno)
-    return told(0)
+        return error_name(error.errno)
+    return error_name(0)
 
 
 def _login(servers: str, user: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from devkit import java
 from tests.docs import access_table, guide
 from tests.live.support import authorized, java_tools, namespaces
 from tests.live.support.fixtures import own_users_gateway
-from tests.live.support.namespaces import Said
+from tests.live.support.namespaces import CommandResult
 
 ADMIN_PROPERTIES = "admin.properties"
 
@@ -25,14 +25,14 @@ def test_the_recipes(users: str, tmp_path: Path) -> None:
         _check(step, _run(step.words[0], words))
 
 
-def _run(program: str, words: list[str]) -> Said:
+def _run(program: str, words: list[str]) -> CommandResult:
     if program == "kafka-gateway":
         return namespaces.attempt(*words)
     ended = java_tools.server().run(java.TOOL_SCRIPTS[program], words)
-    return Said(ended.returncode, ended.stdout, ended.stderr)
+    return CommandResult(ended.returncode, ended.stdout, ended.stderr)
 
 
-def _check(step: guide.Step, said: Said) -> None:
+def _check(step: guide.Step, said: CommandResult) -> None:
     """The exit status, and that the lines are printed, in their order."""
     printed = said.out + said.err
     assert said.status == step.status, f"{step}\n{printed}"

@@ -32,7 +32,7 @@ from devkit.waiting import wait_until
 from tests.commands import cli_page
 from tests.live.support import clients, java_tools, namespaces
 from tests.live.support.fixtures import own_gateway
-from tests.live.support.namespaces import Said
+from tests.live.support.namespaces import CommandResult
 
 Names = Callable[[str], str]
 
@@ -55,7 +55,7 @@ CLUSTER_AUTHORIZATION_FAILED = 31
 gateway = own_gateway(*LISTENERS, namespaces=["team-a", "team-b"], authorization=AUTHORIZATION)
 
 
-def acls(servers: str, *args: str) -> Said:
+def acls(servers: str, *args: str) -> CommandResult:
     """``kafka-gateway acls``."""
     return namespaces.command("acls", "--bootstrap-server", servers, *args)
 
@@ -214,7 +214,7 @@ def test_kafka_configs_manages_users(admin: str, users: str, tmp_path: Path) -> 
     assert "'joe'" in java_tools.configs(admin, "--describe", "--entity-type", "users").stdout
     assert "second" not in java_tools.configs(admin, "--describe", *entity).stdout
 
-    def topics_as(password: str) -> Said:
+    def topics_as(password: str) -> CommandResult:
         file = str(java_tools.login_file(tmp_path, "joe", password, "SCRAM-SHA-256"))
         given = ["--bootstrap-server", users, "--command-config", file, "--list"]
         return namespaces.attempt("topics", *given)

@@ -50,7 +50,7 @@ def rights(*whose: str) -> set[Right]:
     }
 
 
-def given(brokers: SecuredBrokers) -> set[Right]:
+def gateway_acls(brokers: SecuredBrokers) -> set[Right]:
     """The ACLs that the broker has for the gateway's user."""
     anything: Any = (
         *(ResourceType.ANY, None, ResourcePatternType.ANY),
@@ -85,7 +85,7 @@ def brokers() -> Iterator[SecuredBrokers]:
     """The gateway's user has no rights but those that are given."""
     with SecuredBrokers(super_users=()) as started:
         run_commands(started, slice(0, 3))
-        assert given(started) == rights(ITSELF)
+        assert gateway_acls(started) == rights(ITSELF)
         yield started
 
 
@@ -145,7 +145,7 @@ def test_clients_that_pass_through_have_their_own(
 
 def test_clients_that_are_the_gateway_there(brokers: SecuredBrokers, unique: Names) -> None:
     run_commands(brokers, slice(3, 6))
-    assert given(brokers) == rights(ITSELF, CLIENTS)
+    assert gateway_acls(brokers) == rights(ITSELF, CLIENTS)
     root, group = unique("team"), unique("readers")
     with brokers.gateway(brokers.identity("SASL_PLAINTEXT")) as gateway:
         servers = gateway.bootstrap_servers("all")

@@ -20,7 +20,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 
 from devkit.waiting import DeadlineError, wait_until
 from tests.live.support import clients
-from tests.live.support.load_line import Client, Facts, Line, Now
+from tests.live.support.load_line import Client, Facts, Line, TopicState
 from tests.live.support.load_process import Load
 
 Settings = Mapping[str, Any]
@@ -87,7 +87,7 @@ class Watched(ABC):
     def _run(self) -> None:
         """Go on until it is to stop."""
 
-    def _told(self, error: KafkaError | None) -> None:
+    def _note(self, error: KafkaError | None) -> None:
         if error is None:
             self.times.append(time.monotonic())
         else:
@@ -105,7 +105,7 @@ class Writer(Watched):
         producer = Producer(self._settings)
         while not self._stopping.is_set():
             try:
-                producer.produce(self._topic, b"x", on_delivery=lambda error, _: self._told(error))
+                producer.produce(self._topic, b"x", on_delivery=lambda error, _: self._note(error))
             except KafkaException as error:  # what librdkafka knows already it does not ask for
                 self.errors.append(error.args[0])
             except BufferError:
@@ -171,7 +171,7 @@ class Reader(Watched):
             while not self._stopping.is_set():
                 message = client.poll(0.05)
                 if message is not None:
-                    self._told(message.error())
+                    self._note(message.error())
         finally:
             client.close()
 
@@ -180,7 +180,7 @@ class Reader(Watched):
 
 
 @dataclass(slots=True)
-class Went(Facts):
+class Timeline(Facts):
     """The times at which records were acknowledged and read."""
 
     written: list[float] = field(default_factory=list)
@@ -195,7 +195,7 @@ class Went(Facts):
         self.read.append(when)
 
 
-class BothWays(Client[Went]):
+class BothWays(Client[Timeline]):
     """Writes to a topic, and reads it without a group's help."""
 
     def __init__(self, settings: Settings, topic: str, group: str) -> None:
@@ -204,7 +204,7 @@ class BothWays(Client[Went]):
         self._topic = topic
         self._group = group
 
-    def run(self, line: Line[Went]) -> None:
+    def run(self, line: Line[Timeline]) -> None:
         """Produce and consume until the line says to stop."""
         settings = {**self._settings, "error_cb": line.note}
         producer = Producer({**settings, "linger.ms": 0})
@@ -212,7 +212,7 @@ class BothWays(Client[Went]):
         consumer.subscribe([self._topic])
 
         def report(error: KafkaError | None, _: Message) -> None:
-            line.note(error) if error else line.tell(Went.write, time.monotonic())
+            line.note(error) if error else line.tell(Timeline.write, time.monotonic())
 
         try:
             while not line.is_stopping():
@@ -221,17 +221,17 @@ class BothWays(Client[Went]):
                 message = consumer.poll(PAUSE)
                 if message is not None:
                     error = message.error()
-                    line.note(error) if error else line.tell(Went.take, time.monotonic())
+                    line.note(error) if error else line.tell(Timeline.take, time.monotonic())
             producer.flush(clients.SECONDS)
         finally:
             consumer.close()
 
 
-class Bystander(Load[Went]):
+class Bystander(Load[Timeline]):
     """A BothWays client."""
 
     def __init__(self, settings: Settings, topic: str, group: str) -> None:
-        super().__init__(BothWays(settings, topic, group), Went(), lambda: Now(topic))
+        super().__init__(BothWays(settings, topic, group), Timeline(), lambda: TopicState(topic))
 
     def await_time(self, until: float) -> None:
         """Wait until it has got on both ways after a time; fails as its process has."""

@@ -51,7 +51,7 @@ def test_everything_works(secured_brokers: SecuredBrokers, unique: Names, way: s
         assert "WARNING" not in gateway.log()
 
 
-def told(directory: Path, servers: str, security: dict[str, Any]) -> str:
+def unreachable_warning(directory: Path, servers: str, security: dict[str, Any]) -> str:
     """The line in which a gateway says why it cannot reach its cluster."""
     listener = Listener("all", "every namespace")
     log_directory = str(directory / "traffic")
@@ -77,7 +77,7 @@ def test_a_wrong_password(secured_brokers: SecuredBrokers, tmp_path: Path, mecha
     wrong.write_text("wrong\n")
     security["sasl"]["password"] = {"file": str(wrong)}
     servers = secured_brokers.kafka.servers("SASL_SSL")
-    line = told(tmp_path, servers, security)
+    line = unreachable_warning(tmp_path, servers, security)
     assert line.startswith(f"cluster 'main' is not reachable: {servers}: refuses user 'gateway' by")
     assert line.endswith(
         "correct clusters[0].security.sasl.username or clusters[0].security.sasl.password"
@@ -88,7 +88,7 @@ def test_an_authority_that_is_not_believed(secured_brokers: SecuredBrokers, tmp_
     security = secured_brokers.identity("SSL")
     security["tls"]["ca"] = str(Authority(tmp_path / "another", "another").file)
     servers = secured_brokers.kafka.servers("SSL")
-    line = told(tmp_path, servers, security)
+    line = unreachable_warning(tmp_path, servers, security)
     assert line.startswith(f"cluster 'main' is not reachable: {servers}: cannot connect: its cert")
     assert "is not believed" in line
     assert line.endswith("correct clusters[0].security.tls.ca")
@@ -97,7 +97,7 @@ def test_an_authority_that_is_not_believed(secured_brokers: SecuredBrokers, tmp_
 def test_a_certificate_of_another_host(secured_brokers: SecuredBrokers, tmp_path: Path) -> None:
     """It names 127.0.0.1 and localhost."""
     port = secured_brokers.kafka.servers("SSL").rpartition(":")[2]
-    line = told(tmp_path, f"127.1:{port}", secured_brokers.identity("SSL"))
+    line = unreachable_warning(tmp_path, f"127.1:{port}", secured_brokers.identity("SSL"))
     assert f"127.1:{port}: cannot connect: its certificate is another host's" in line
     assert "or set clusters[0].security.tls.verify_hostname to false" in line
 
@@ -116,7 +116,7 @@ def test_a_protocol_that_the_broker_does_not_speak_there(
     secured_brokers: SecuredBrokers, tmp_path: Path, protocol: str, spoken: str
 ) -> None:
     servers = secured_brokers.kafka.servers(spoken)
-    line = told(tmp_path, servers, secured_brokers.identity(protocol))
+    line = unreachable_warning(tmp_path, servers, secured_brokers.identity(protocol))
     assert line.startswith(f"cluster 'main' is not reachable: {servers}: ")
     assert "clusters[0].security.protocol" in line
 

@@ -36,7 +36,7 @@ FIRST, CLIENTS, OWN = slice(0, 1), slice(3, 6), slice(6, 10)
 """Commands of the page: those of the user who serves clients, and those of this identity."""
 
 
-def given(brokers: SecuredBrokers) -> set[tuple[str, ...]]:
+def gateway_acls(brokers: SecuredBrokers) -> set[tuple[str, ...]]:
     """The ACLs that name the gateway's own topics and ids."""
     anything: Any = (
         *(ResourceType.ANY, "__kafka_gateway", ResourcePatternType.PREFIXED),
@@ -71,7 +71,7 @@ def brokers() -> Iterator[SecuredBrokers]:
     with SecuredBrokers(super_users=()) as started:
         for which in (FIRST, CLIENTS, OWN):
             run_commands(started, which)
-        assert given(started) == documented()
+        assert gateway_acls(started) == documented()
         yield started
 
 

@@ -15,7 +15,7 @@ ANYTHING: Final = "(anything)"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownDifference:
     """One known difference: in answers of ``api``, at ``path`` (a regular expression), of these two
     values; ``when`` looks at the request."""
 
@@ -115,13 +115,13 @@ _WITHOUT_A_SESSION: Final = {
     ),
 }
 
-KNOWN: Final[tuple[Known, ...]] = (
+KNOWN: Final[tuple[KnownDifference, ...]] = (
     *(
-        Known("Fetch", path, ANYTHING, got, why, when=when)
+        KnownDifference("Fetch", path, ANYTHING, got, why, when=when)
         for why, when in _WITHOUT_A_SESSION.items()
         for path, got in (("error_code", 70), ("session_id", 0), (r"responses\[\]", MISSING))
     ),
-    Known(
+    KnownDifference(
         "Fetch",
         r".*",
         ANYTHING,
@@ -129,7 +129,7 @@ KNOWN: Final[tuple[Known, ...]] = (
         "A fetch as a replica is rejected: it would move the high watermark.",
         when=_poses_as_replica,
     ),
-    Known(
+    KnownDifference(
         "DescribeTopicPartitions",
         r"topics\[\]",
         MISSING,
@@ -141,18 +141,18 @@ KNOWN: Final[tuple[Known, ...]] = (
         ),
     ),
     *(
-        Known(api, r".*\[\]\.error_code", 42, _NOT_DONE, _MIXED)
+        KnownDifference(api, r".*\[\]\.error_code", 42, _NOT_DONE, _MIXED)
         for api in ("IncrementalAlterConfigs", "AlterConfigs", "DescribeTopicPartitions")
     ),
-    Known(
+    KnownDifference(
         "DescribeConfigs",
         r"results\[\]\.configs\[\]",
         MISSING,
         ANYTHING,
         "A topic's namespace and producer guarantee stand among its configs (docs/namespaces.md).",
     ),
-    Known("IncrementalAlterConfigs", r".*\[\]\.error_code", 40, 17, _MIXED),
-    Known(
+    KnownDifference("IncrementalAlterConfigs", r".*\[\]\.error_code", 40, 17, _MIXED),
+    KnownDifference(
         "IncrementalAlterConfigs",
         r"responses\[\]\.error_code",
         -1,
@@ -160,21 +160,21 @@ KNOWN: Final[tuple[Known, ...]] = (
         "A broker fails at all resources for one operation that it does not know.",
         _has_an_unknown_operation,
     ),
-    Known(
+    KnownDifference(
         "DescribeTopicPartitions",
         r"topics\[\]\.error_code",
         -1,
         17,
         "A broker fails at an empty name (UNKNOWN_SERVER_ERROR).",
     ),
-    Known(
+    KnownDifference(
         "AddPartitionsToTxn",
         r".*\.partition_error_code",
         3,
         55,
         "Where nothing is attempted a broker tells missing partitions, the gateway missing topics.",
     ),
-    Known(
+    KnownDifference(
         "ConsumerGroupHeartbeat",
         r"error_code",
         ANYTHING,
@@ -182,7 +182,7 @@ KNOWN: Final[tuple[Known, ...]] = (
         "A regular expression is evaluated here, and so judged first (docs/apis.md).",
         when=lambda request: request.values.get("subscribed_topic_regex") is not None,
     ),
-    Known(
+    KnownDifference(
         "ConsumerGroupHeartbeat",
         r".*",
         ANYTHING,
@@ -191,7 +191,7 @@ KNOWN: Final[tuple[Known, ...]] = (
         when=lambda request: request.version >= 1 and request.values["member_epoch"] > 0,
     ),
     *(
-        Known(
+        KnownDifference(
             api,
             r".*",
             ANYTHING,
@@ -218,7 +218,7 @@ KNOWN: Final[tuple[Known, ...]] = (
         )
     ),
     *(
-        Known(
+        KnownDifference(
             api,
             r".*",
             ANYTHING,
@@ -227,10 +227,10 @@ KNOWN: Final[tuple[Known, ...]] = (
         )
         for api in ("AlterUserScramCredentials", "DescribeUserScramCredentials")
     ),
-    Known("IncrementalAlterConfigs", r".*\[\]\.error_code", -1, {17, 40}, _MIXED),
-    Known("ListOffsets", r".*\[\]\.error_code", 35, 3, _MIXED),
+    KnownDifference("IncrementalAlterConfigs", r".*\[\]\.error_code", -1, {17, 40}, _MIXED),
+    KnownDifference("ListOffsets", r".*\[\]\.error_code", 35, 3, _MIXED),
     *(
-        Known(
+        KnownDifference(
             api,
             r"(results|responses)\[\](\..*)?",
             ANYTHING,
@@ -240,7 +240,7 @@ KNOWN: Final[tuple[Known, ...]] = (
         )
         for api in ("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs")
     ),
-    Known(
+    KnownDifference(
         "DescribeClientQuotas",
         r"error_code|entries",
         ANYTHING,
@@ -248,7 +248,7 @@ KNOWN: Final[tuple[Known, ...]] = (
         "There are no quotas behind the gateway, whatever the filter is (docs/apis.md).",
     ),
     *(
-        Known(
+        KnownDifference(
             api,
             r"topics\[\]\.topic_authorized_operations",
             3_576,
@@ -257,7 +257,7 @@ KNOWN: Final[tuple[Known, ...]] = (
         )
         for api in ("Metadata", "DescribeTopicPartitions")
     ),
-    Known(
+    KnownDifference(
         "FindCoordinator",
         r".*",
         ANYTHING,
@@ -265,7 +265,7 @@ KNOWN: Final[tuple[Known, ...]] = (
         "Share groups are not served (docs/apis.md).",
         when=lambda request: request.values.get("key_type") == 2,
     ),
-    Known(
+    KnownDifference(
         "OffsetFetch",
         r".*partitions\[\]\.error_code",
         0,

@@ -68,7 +68,7 @@ def frames(random: Random, api: str, version: int, topic_id: UUID) -> tuple[byte
 
 
 @dataclass(slots=True)
-class Sent:
+class ConnectionCounts:
     """The number of connections, of those with a response to every request, and of those that the
     gateway ended."""
 
@@ -85,7 +85,7 @@ class Fuzz:
         self._address = (host, int(port))
         self._random = random
         self._topic_id = topic_id
-        self.sent = Sent()
+        self.sent = ConnectionCounts()
 
     def run(self, cases: Iterable[tuple[str, int]], times: int) -> None:
         """Send so many frames of each API and version, each on two connections."""
@@ -132,7 +132,7 @@ class Fuzz:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Resources:
     """A gateway's resources: file descriptors and KiB of its workers, and open connections."""
 
     descriptors: int
@@ -140,10 +140,10 @@ class Held:
     connections: float
 
 
-def held(gateway: GatewayProcess) -> Held:
+def resources(gateway: GatewayProcess) -> Resources:
     """The gateway's resources now."""
     workers = processes.workers(gateway)
-    return Held(
+    return Resources(
         sum(worker.num_fds() for worker in workers),
         sum(worker.memory_info().rss for worker in workers) // 1024,
         sum(_values(gateway.metrics(), "kafka_gateway_open_connections")),
@@ -156,10 +156,12 @@ def internal_errors(gateway: GatewayProcess) -> float:
     return sum(_values(gateway.metrics(), name))
 
 
-def await_held(gateway: GatewayProcess, enough: Callable[[Held], bool], what: str) -> Held:
+def await_held(
+    gateway: GatewayProcess, enough: Callable[[Resources], bool], what: str
+) -> Resources:
     """Wait until a gateway holds no more than that. Raises DeadlineError."""
-    wait_until(lambda: enough(held(gateway)), what, 60)
-    return held(gateway)
+    wait_until(lambda: enough(resources(gateway)), what, 60)
+    return resources(gateway)
 
 
 def _values(metrics: str, name: str) -> list[float]:

@@ -55,7 +55,7 @@ class Failure:
     bursts: list[Burst]
     count: int = 1
 
-    def told(self) -> str:
+    def report(self) -> str:
         """A report of the difference, and how to reproduce it."""
         lines = [
             f"{self.request.api} v{self.request.version}, seed {self.seed}, {self.count} times:"
@@ -77,14 +77,14 @@ class Outcome:
     by_api: Counter[str] = field(default_factory=Counter)
     explained: Counter[str] = field(default_factory=Counter)
     failures: dict[tuple[str, str, str, str], Failure] = field(default_factory=dict)
-    told: Progress | None = None
+    progress: Progress | None = None
 
     def count(self, requests: Sequence[Request]) -> None:
         """Count requests that were compared."""
         self.requests += len(requests)
         self.by_api.update(request.api for request in requests)
-        if self.told is not None:
-            self.told.detail = f"{self.requests:,}, {len(self.failures)} differences"
+        if self.progress is not None:
+            self.progress.detail = f"{self.requests:,}, {len(self.failures)} differences"
 
 
 class Lane:
@@ -152,7 +152,7 @@ class Lane:
         failure = Failure(own, leaf, request, bursts[: at + 1])
         self._outcome.failures[key] = failure
         failure.bursts = await self._shrunk(failure)
-        print(failure.told(), file=sys.stderr, flush=True)
+        print(failure.report(), file=sys.stderr, flush=True)
         await self._renew()
 
     async def compare(
@@ -255,6 +255,6 @@ async def fuzz(plain: Address, gateways: Sequence[Address], seed: str, requests:
         return outcome
     with progress(f"asking a Kafka and the gateway {requests:,} requests") as told:
         await asyncio.gather(*(lane.prepare() for lane in lanes))
-        outcome.told = told
+        outcome.progress = told
         await asyncio.gather(*(lane.run(seed, requests) for lane in lanes))
     return outcome

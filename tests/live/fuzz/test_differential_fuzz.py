@@ -78,7 +78,7 @@ def test_random_requests_are_answered_as_by_a_broker(sides: Sides) -> None:
     print(f"{found.requests} requests; differences that are known:")
     for reason, count in found.explained.most_common():
         print(f"{count:8} {reason}")
-    told = "\n\n".join(failure.told() for failure in found.failures.values())
+    told = "\n\n".join(failure.report() for failure in found.failures.values())
     assert not found.failures, f"{len(found.failures)} differences\n{told}"
     if "/" in SEED:
         return  # one sequence that failed before

@@ -16,7 +16,7 @@ import pytest
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
-from tests.live.fuzz.frames import CASES, Fuzz, await_held, held, internal_errors
+from tests.live.fuzz.frames import CASES, Fuzz, await_held, internal_errors, resources
 from tests.live.support.wire import Wire
 
 FRAMES = int(os.environ.get("FUZZ_FRAMES", "10"))
@@ -76,7 +76,7 @@ def test_frames_that_are_almost_right(
         ),
         "connections end, on both sides",
     )
-    assert held(fuzzed).kib <= before.kib + MORE_KIB
+    assert resources(fuzzed).kib <= before.kib + MORE_KIB
     assert internal_errors(fuzzed) == 0
     assert "Traceback" not in fuzzed.log()
     assert "never awaited" not in fuzzed.log()

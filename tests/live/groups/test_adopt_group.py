@@ -18,7 +18,7 @@ from tests.live.support import clients, namespaces
 from tests.live.support.wire import Wire
 
 Names = Callable[[str], str]
-Command = Callable[..., namespaces.Said]
+Command = Callable[..., namespaces.CommandResult]
 Held = dict[tuple[str, int], tuple[int, int, str]]
 
 HOME = "team-a"
@@ -70,7 +70,7 @@ class Application:
         for topic in self.topics:
             namespaces.command(*to, "--adopt", "--topic", topic, "--to-namespace", HOME)
 
-    def adopt(self, *more: str) -> namespaces.Said:
+    def adopt(self, *more: str) -> namespaces.CommandResult:
         """The command, whatever its exit status."""
         words = ["adopt", "--bootstrap-server", self.admin, "--group", self.group, "--home", HOME]
         return namespaces.attempt(*words, *more)

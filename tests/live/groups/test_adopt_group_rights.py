@@ -37,7 +37,7 @@ def test_with_the_rights_of_who_runs_it(
         clients.produce(kafka.bootstrap_servers, topic, ["one", "two"])
         clients.consume(kafka.bootstrap_servers, topic, 1, GROUP)
 
-    def run(user: str, *words: str) -> namespaces.Said:
+    def run(user: str, *words: str) -> namespaces.CommandResult:
         to = ["--bootstrap-server", users]
         login = ["--command-config", str(authorized.command_config(tmp_path, user))]
         return namespaces.attempt(words[0], *to, *login, *words[1:])

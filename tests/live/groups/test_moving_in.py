@@ -115,9 +115,9 @@ def test_the_page(kafka: KafkaCluster, gateway: GatewayProcess, protocol: str) -
     namespaces.command(*to, "--delete", "--namespace", "crm")  # it waits until that is gone
 
 
-def _run(words: list[str]) -> namespaces.Said:
+def _run(words: list[str]) -> namespaces.CommandResult:
     program, *rest = words
     if program == "kafka-gateway":
         return namespaces.attempt(*rest)
     ended = java_tools.server().run(TOOL_SCRIPTS[program], rest)
-    return namespaces.Said(ended.returncode, ended.stdout, ended.stderr)
+    return namespaces.CommandResult(ended.returncode, ended.stdout, ended.stderr)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from tests.live.support import clients
-from tests.live.support.load_line import Client, Facts, Line, Now
+from tests.live.support.load_line import Client, Facts, Line, TopicState
 from tests.live.support.load_process import Load
 
 PARTITIONS = 2
@@ -37,7 +37,7 @@ QUICK: Mapping[str, int] = {
 
 
 @dataclass(slots=True)
-class Sent(Facts):
+class SendOutcomes(Facts):
     """The outcome of the records, by number.
 
     ``unknown`` are those of a commit of which no answer came, or of a crash. ``spanned`` counts
@@ -78,10 +78,10 @@ class Sent(Facts):
         self.lose(sorted(set(range(self.count)) - told))
 
 
-class SendingClient(Client[Sent]):
+class SendingClient(Client[SendOutcomes]):
     """Sends, and counts what becomes of it. ``timeout_ms`` is how long a record is tried for."""
 
-    _line: Line[Sent]
+    _line: Line[SendOutcomes]
 
     def __init__(self, servers: str, who: str, timeout_ms: int) -> None:
         super().__init__(who)
@@ -90,7 +90,7 @@ class SendingClient(Client[Sent]):
         self._seconds = min(2 * timeout_ms / 1_000, clients.SECONDS)
         self._open: set[int] = set()
 
-    def run(self, line: Line[Sent]) -> None:
+    def run(self, line: Line[SendOutcomes]) -> None:
         """Send until the line says to stop."""
         self._line = line
         self._send()
@@ -120,7 +120,7 @@ class SendingClient(Client[Sent]):
             told(number, error)
 
         value = f"{self.who} {number}"
-        self._line.tell(Sent.begin)
+        self._line.tell(SendOutcomes.begin)
         self._open.add(number)
         try:
             producer.produce(name, value, partition=number % PARTITIONS, on_delivery=report)
@@ -155,9 +155,9 @@ class IdempotentClient(SendingClient):
 
     def _told(self, number: int, error: KafkaError | None) -> None:
         if error is None:
-            self._line.tell(Sent.acknowledge, [number])
+            self._line.tell(SendOutcomes.acknowledge, [number])
         else:
-            self._line.tell(Sent.fail, [number])
+            self._line.tell(SendOutcomes.fail, [number])
             self._line.note(error)
 
 
@@ -219,15 +219,15 @@ class TransactionalClient(SendingClient):
             if refused.txn_requires_abort():
                 self._abort(producer, numbers)
             else:
-                self._line.tell(Sent.lose, numbers)
+                self._line.tell(SendOutcomes.lose, numbers)
             return False
         assert not problems, f"committed without {problems}"
-        self._line.tell(Sent.acknowledge, numbers, self._line.now().moves > before)
+        self._line.tell(SendOutcomes.acknowledge, numbers, self._line.now().moves > before)
         return True
 
     def _abort(self, producer: Producer, numbers: list[int]) -> bool:
         """None of the records may ever be read."""
-        self._line.tell(Sent.fail, numbers)
+        self._line.tell(SendOutcomes.fail, numbers)
         return self._attempted(lambda: producer.abort_transaction(self._seconds)) is None
 
     def _attempted(self, act: Callable[[], object]) -> KafkaError | None:
@@ -254,11 +254,11 @@ class TransactionalClient(SendingClient):
                 self._line.note(error.args[0])
 
 
-class Sender(Load[Sent]):
+class Sender(Load[SendOutcomes]):
     """A client that sends."""
 
     @property
-    def sent(self) -> Sent:
+    def sent(self) -> SendOutcomes:
         """The outcome of the client's records."""
         return self.facts
 
@@ -270,7 +270,7 @@ class IdempotentSender(Sender):
         self, servers: str, name: Name, who: str, timeout_ms: int, *, may_crash: bool = False
     ) -> None:
         client = IdempotentClient(servers, who, timeout_ms)
-        super().__init__(client, Sent(), lambda: Now(name()), may_crash=may_crash)
+        super().__init__(client, SendOutcomes(), lambda: TopicState(name()), may_crash=may_crash)
 
 
 class TransactionalSender(Sender):
@@ -287,4 +287,6 @@ class TransactionalSender(Sender):
         may_crash: bool = False,
     ) -> None:
         client = TransactionalClient(servers, who, timeout_ms)
-        super().__init__(client, Sent(), lambda: Now(name(), moves()), may_crash=may_crash)
+        super().__init__(
+            client, SendOutcomes(), lambda: TopicState(name(), moves()), may_crash=may_crash
+        )

@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from tests.live.moves.load import PARTITIONS, QUICK, Name
 from tests.live.support import clients
-from tests.live.support.load_line import Client, Facts, Line, Now
+from tests.live.support.load_line import Client, Facts, Line, TopicState
 from tests.live.support.load_process import Load
 
 _COMMIT_SECONDS = 0.1
@@ -33,7 +33,7 @@ class Start:
 
 
 @dataclass(slots=True)
-class Seen(Facts):
+class ReadRecords(Facts):
     """What a reader has read, in that order, its lives, and the partitions that it has."""
 
     records: Log = field(default_factory=lambda: {at: [] for at in range(PARTITIONS)})
@@ -73,7 +73,7 @@ class Seen(Facts):
         self.assignment = frozenset()
 
 
-class ReadingClient(Client[Seen]):
+class ReadingClient(Client[ReadRecords]):
     """A member of a group that reads committed records and commits them as it goes.
 
     It starts afresh, with the name that holds then, after an error (a lost connection is none).
@@ -83,7 +83,7 @@ class ReadingClient(Client[Seen]):
 
     ASK_SECONDS = 5.0
 
-    _line: Line[Seen]
+    _line: Line[ReadRecords]
 
     def __init__(self, servers: str, who: str, group: str, protocol: str) -> None:
         super().__init__(who)
@@ -91,12 +91,12 @@ class ReadingClient(Client[Seen]):
         self._group = group
         self._protocol = protocol
 
-    def run(self, line: Line[Seen]) -> None:
+    def run(self, line: Line[ReadRecords]) -> None:
         """Read until the line says to stop."""
         self._line = line
         while not line.is_stopping():
             name = line.now().name
-            line.tell(Seen.start, name)
+            line.tell(ReadRecords.start, name)
             client = self._consumer()
             try:
                 client.subscribe([name], on_assign=self._got, on_revoke=self._revoked)
@@ -129,7 +129,7 @@ class ReadingClient(Client[Seen]):
                 error = message.error()
                 if error is not None:
                     raise KafkaException(error)
-                self._line.tell(Seen.take, *parts(message))
+                self._line.tell(ReadRecords.take, *parts(message))
                 uncommitted += 1
             if uncommitted and time.monotonic() >= due:
                 client.commit(asynchronous=False)
@@ -152,7 +152,7 @@ class ReadingClient(Client[Seen]):
         return self._line.now().name != name
 
     def _got(self, client: Consumer, partitions: list[TopicPartition]) -> None:
-        self._line.tell(Seen.assign, frozenset(found.partition for found in partitions))
+        self._line.tell(ReadRecords.assign, frozenset(found.partition for found in partitions))
         try:
             committed = client.committed(partitions, self.ASK_SECONDS)
         except KafkaException as error:  # it must not come out of a callback of confluent-kafka
@@ -160,14 +160,14 @@ class ReadingClient(Client[Seen]):
             return
         for found in committed:
             if found.error is None and found.partition not in self._line.facts.starts[-1].first:
-                self._line.tell(Seen.commit, found.partition, max(found.offset, 0))
+                self._line.tell(ReadRecords.commit, found.partition, max(found.offset, 0))
 
     def _revoked(self, _client: Consumer, partitions: list[TopicPartition]) -> None:
         lost = frozenset(lost.partition for lost in partitions)
-        self._line.tell(Seen.revoke, lost, self._line.is_stopping())
+        self._line.tell(ReadRecords.revoke, lost, self._line.is_stopping())
 
 
-class GroupReader(Load[Seen]):
+class GroupReader(Load[ReadRecords]):
     """A ReadingClient."""
 
     def __init__(
@@ -181,11 +181,11 @@ class GroupReader(Load[Seen]):
         may_crash: bool = False,
     ) -> None:
         client = ReadingClient(servers, who, group, protocol)
-        super().__init__(client, Seen(), lambda: Now(name()), may_crash=may_crash)
+        super().__init__(client, ReadRecords(), lambda: TopicState(name()), may_crash=may_crash)
         self.group = group
 
     @property
-    def seen(self) -> Seen:
+    def seen(self) -> ReadRecords:
         """The records that the reader has read."""
         return self.facts
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from devkit.waiting import wait_until
-from tests.live.moves.load import Sent
+from tests.live.moves.load import SendOutcomes
 from tests.live.support import clients
-from tests.live.support.load_line import Client, Facts, Line, Now
+from tests.live.support.load_line import Client, Facts, Line, TopicState
 from tests.live.support.load_process import Load
 
 
@@ -52,7 +52,7 @@ class Mortal(Client[Lives]):
 
 def _load(*signals: signal.Signals, may_crash: bool = False) -> Load[Lives]:
     names = iter(["first", "second", "third"])
-    return Load(Mortal(signals), Lives(), lambda: Now(next(names)), may_crash=may_crash)
+    return Load(Mortal(signals), Lives(), lambda: TopicState(next(names)), may_crash=may_crash)
 
 
 def test_it_tells_what_it_learns_and_ends_when_it_should() -> None:
@@ -98,7 +98,7 @@ def test_any_other_crash_is_a_failure(signals: list[signal.Signals], may_crash: 
 
 
 def test_one_that_does_not_end_is_ended() -> None:
-    deaf = Load(Mortal([], is_deaf=True), Lives(), lambda: Now("first"))
+    deaf = Load(Mortal([], is_deaf=True), Lives(), lambda: TopicState("first"))
     with deaf:
         wait_until(lambda: deaf.facts.names, "a word of the client", clients.SECONDS)
         with pytest.raises(AssertionError, match="mortal does not end"):
@@ -108,7 +108,7 @@ def test_one_that_does_not_end_is_ended() -> None:
 
 
 def test_what_a_crashed_sender_was_about_to_send_is_unknown() -> None:
-    sent = Sent()
+    sent = SendOutcomes()
     for _ in range(5):
         sent.begin()
     sent.acknowledge([0, 3])

@@ -22,7 +22,7 @@ Names = Callable[[str], str]
 MOVES = 50
 
 
-class Moved:
+class MovingTopic:
     """A topic that goes to and fro between two namespaces. ``count`` is how often it went."""
 
     def __init__(self, servers: str, unique: Names) -> None:
@@ -50,8 +50,8 @@ gateway = own_gateway(workers=2)
 
 
 @pytest.fixture
-def moved(servers: str, kafka: KafkaCluster, unique: Names) -> Moved:
-    topic = Moved(servers, unique)
+def moved(servers: str, kafka: KafkaCluster, unique: Names) -> MovingTopic:
+    topic = MovingTopic(servers, unique)
     clients.await_stored(kafka, topic.flat)
     return topic
 
@@ -62,7 +62,7 @@ def _in_an_hour() -> str:
 
 
 def _members(
-    stack: ExitStack, moved: Moved, name: load.Name, *, may_crash: bool = False
+    stack: ExitStack, moved: MovingTopic, name: load.Name, *, may_crash: bool = False
 ) -> list[load_readers.GroupReader]:
     """Two members of a classic group and one of a KIP-848 group, which have their partitions."""
     old, new = f"{moved.flat}-classic", f"{moved.flat}-consumer"
@@ -86,7 +86,7 @@ def _members(
 
 
 @pytest.mark.alone
-def test_with_an_alias_no_client_notices(moved: Moved, kafka: KafkaCluster) -> None:
+def test_with_an_alias_no_client_notices(moved: MovingTopic, kafka: KafkaCluster) -> None:
     """All go on under the first name, which is the topic's own and its alias in turn."""
     until = _in_an_hour()
     patient = load.PATIENT_MS
@@ -132,7 +132,7 @@ def test_with_an_alias_no_client_notices(moved: Moved, kafka: KafkaCluster) -> N
 
 
 def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
-    moved: Moved, kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]
+    moved: MovingTopic, kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Some take the new name after an error; one keeps to the first, which comes and goes.
 
@@ -186,7 +186,9 @@ def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
     _check_positions(moved, groups)
 
 
-def _check_positions(moved: Moved, groups: Sequence[Sequence[load_readers.GroupReader]]) -> None:
+def _check_positions(
+    moved: MovingTopic, groups: Sequence[Sequence[load_readers.GroupReader]]
+) -> None:
     """Check that a consumer that joins under the topic's present name reads new records alone."""
     clients.produce(moved.servers, moved.name(), ["new"])
     for members in groups:
@@ -195,7 +197,7 @@ def _check_positions(moved: Moved, groups: Sequence[Sequence[load_readers.GroupR
 
 @pytest.mark.parametrize("moves", [True, False], ids=["moved", "two spellings"])
 def test_a_producer_that_uses_two_names_loses_nothing(
-    moved: Moved, kafka: KafkaCluster, moves: bool
+    moved: MovingTopic, kafka: KafkaCluster, moves: bool
 ) -> None:
     """It numbers its batches for each name anew, which the broker would take for repetitions and
     acknowledge without writing them: what is acknowledged is stored all the same."""

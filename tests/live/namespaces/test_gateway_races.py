@@ -143,7 +143,7 @@ def test_a_thousand_changes_leave_nothing_half_made(
             "the end of deletions",
             clients.SECONDS,
         )
-        first, *others = [_Seen.by(wire, roots) for wire in wires]
+        first, *others = [_WorkerState.by(wire, roots) for wire in wires]
     assert time.monotonic() - started < pace.stretched(90)
     assert others == [first] * len(others)
     first.check(tally, inner)
@@ -200,14 +200,14 @@ async def _catalog(kafka: KafkaCluster) -> Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _WorkerState:
     """The state that one worker reports: namespaces with their numbers of topics, and topics."""
 
     namespaces: dict[str, int]
     topics: frozenset[str]
 
     @classmethod
-    def by(cls, wire: Wire, roots: Sequence[str]) -> _Seen:
+    def by(cls, wire: Wire, roots: Sequence[str]) -> _WorkerState:
         """The state of these roots that the worker behind a connection reports."""
         found: dict[str, int] = {}
         paths = [path for path in _children(wire, "") if path in roots]

@@ -13,13 +13,13 @@ from devkit.waiting import wait_until
 from tests.commands import cli_page
 from tests.docs import guide
 from tests.live.support import clients, java_tools, namespaces
-from tests.live.support.namespaces import INHERITED, OWN, Said
+from tests.live.support.namespaces import INHERITED, OWN, CommandResult
 
 Names = Callable[[str], str]
 Stored = Callable[[], set[str]]
 
 
-def _topics(servers: str, *args: str) -> Said:
+def _topics(servers: str, *args: str) -> CommandResult:
     return namespaces.command("topics", "--bootstrap-server", servers, *args)
 
 
@@ -233,7 +233,7 @@ def test_a_broker_is_told_from_a_gateway(kafka: KafkaCluster) -> None:
         assert f"{broker} is a Kafka broker, not a gateway; give the address of a list" in said.err
 
 
-def _check(words: Sequence[str], said: Said, status: int, shown: Sequence[str]) -> None:
+def _check(words: Sequence[str], said: CommandResult, status: int, shown: Sequence[str]) -> None:
     """The exit status, and that these lines are printed, in their order."""
     assert said.status == status, f"{words}\n{said.out}\n{said.err}"
     printed = said.out + said.err
@@ -244,8 +244,8 @@ def _check(words: Sequence[str], said: Said, status: int, shown: Sequence[str]) 
         at = found + len(line)
 
 
-def _run(program: str, words: list[str]) -> Said:
+def _run(program: str, words: list[str]) -> CommandResult:
     if program == "kafka-gateway":
         return namespaces.attempt(*words)
     ended = java_tools.server().run(java.TOOL_SCRIPTS[program], words)
-    return Said(ended.returncode, ended.stdout, ended.stderr)
+    return CommandResult(ended.returncode, ended.stdout, ended.stderr)

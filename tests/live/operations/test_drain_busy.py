@@ -58,7 +58,7 @@ class Pipelining(threading.Thread):
         self.ended = True
 
 
-class Coming(threading.Thread):
+class ArrivingClients(threading.Thread):
     """Clients that come one after the other and stay, until there are enough, or nobody lets them
     in."""
 
@@ -113,7 +113,7 @@ def test_clients_that_come_at_the_last_moment(kafka: KafkaCluster) -> None:
             GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES, overrides=DRAIN)
         )
         servers = gateway.bootstrap_servers("colon")
-        coming = [Coming(servers, stack) for _ in range(3)]
+        coming = [ArrivingClients(servers, stack) for _ in range(3)]
         for client in coming:
             client.start()
         wait_until(lambda: sum(one.came for one in coming) > 100, "clients", AT_ONCE)

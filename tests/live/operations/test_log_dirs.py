@@ -56,7 +56,7 @@ def served(brokers: KafkaCluster) -> Iterator[GatewayProcess]:
         yield process
 
 
-def told(servers: str, *args: str) -> str:
+def described_log_dirs(servers: str, *args: str) -> str:
     """The JSON that kafka-log-dirs prints."""
     return java_tools.run(java.LOG_DIRS, servers, "--describe", *args).stdout
 
@@ -87,8 +87,8 @@ def of_topic(found: Sizes, flat: str, shown: str) -> Sizes:
 def test_kafka_log_dirs_under_a_home(
     served: GatewayProcess, brokers: KafkaCluster, disks: tuple[Path, ...]
 ) -> None:
-    printed = told(served.bootstrap_servers("home"))
-    expected = of_topic(sizes(told(brokers.bootstrap_servers)), FLAT, "orders")
+    printed = described_log_dirs(served.bootstrap_servers("home"))
+    expected = of_topic(sizes(described_log_dirs(brokers.bootstrap_servers)), FLAT, "orders")
     found = sizes(printed)
     assert found == expected
     assert sum(len(each) for each in found.values()) == PARTITIONS
@@ -99,12 +99,14 @@ def test_kafka_log_dirs_under_a_home(
 
 
 def test_kafka_log_dirs_of_one_topic(served: GatewayProcess, brokers: KafkaCluster) -> None:
-    found = sizes(told(served.bootstrap_servers("colon"), "--topic-list", OTHER))
-    assert found == of_topic(sizes(told(brokers.bootstrap_servers)), OTHER_FLAT, OTHER)
+    found = sizes(described_log_dirs(served.bootstrap_servers("colon"), "--topic-list", OTHER))
+    assert found == of_topic(
+        sizes(described_log_dirs(brokers.bootstrap_servers)), OTHER_FLAT, OTHER
+    )
 
 
 def test_kafka_log_dirs_of_everything(served: GatewayProcess, disks: tuple[Path, ...]) -> None:
-    printed = told(served.bootstrap_servers("colon"))
+    printed = described_log_dirs(served.bootstrap_servers("colon"))
     topics = {name.rpartition("-")[0] for each in sizes(printed).values() for name in each}
     assert topics == {ORDERS, OTHER}, "and neither the catalog nor Kafka's own"
     assert str(disks[0].parent) not in printed

@@ -69,12 +69,12 @@ def comparable(answer: Any, names: Mapping[uuid.UUID, str]) -> Any:
             elif dataclasses.is_dataclass(value):
                 found[field.name] = comparable(value, names)
             elif field.name in _KEPT or field.name.endswith(_KEPT_ENDS):
-                found[field.name] = _told(value, names)
+                found[field.name] = _comparable_value(value, names)
         return found
     return answer
 
 
-def _told(value: Any, names: Mapping[uuid.UUID, str]) -> Any:
+def _comparable_value(value: Any, names: Mapping[uuid.UUID, str]) -> Any:
     if isinstance(value, uuid.UUID):
         return names.get(value, "no id" if value == NO_ID else "unknown id")
     return value if isinstance(value, str | None) else int(value)

@@ -79,7 +79,7 @@ class Twins:
         expected = self.pair.readdressed(answers[0])
         expected = expected.replace(self._named("a").encode(), self._named("b").encode())
         assert answers[1] == expected, (
-            f"{name} v{version}\n{told(name, version, answers[1], expected)}"
+            f"{name} v{version}\n{both_responses(name, version, answers[1], expected)}"
         )
 
     def await_stored(self, gone: bool = False) -> None:
@@ -169,7 +169,7 @@ def response(name: str, version: int, answer: bytes) -> Any:
     return messages.parse(f"{name}Response", version, answer)
 
 
-def told(name: str, version: int, answer: bytes, expected: bytes) -> str:
+def both_responses(name: str, version: int, answer: bytes, expected: bytes) -> str:
     """Both answers, to be read."""
     return (
         f"{response(name, version, answer)}\nbut the broker:\n{response(name, version, expected)}"

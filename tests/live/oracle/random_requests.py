@@ -25,7 +25,7 @@ REQUESTS: Final = {**TOPIC_REQUESTS, **GROUP_REQUESTS, **ACL_REQUESTS}
 """API to version to what may be asked."""
 
 
-class Asked(NamedTuple):
+class SentRequest(NamedTuple):
     """A request, and the user and host that send it."""
 
     user: str
@@ -35,12 +35,12 @@ class Asked(NamedTuple):
 
 def asked_together(
     versions: Mapping[str, Sequence[int]], count: int
-) -> st.SearchStrategy[tuple[Asked, ...]]:
+) -> st.SearchStrategy[tuple[SentRequest, ...]]:
     """Tuples of so many requests, evenly of all these APIs and versions, each of any user."""
     pairs = [(name, version) for name, found in versions.items() for version in found]
     random.Random(len(pairs)).shuffle(pairs)
 
-    def beginning_at(start: int) -> st.SearchStrategy[tuple[Asked, ...]]:
+    def beginning_at(start: int) -> st.SearchStrategy[tuple[SentRequest, ...]]:
         chosen = (pairs[(start + place) % len(pairs)] for place in range(count))
         return st.tuples(*(_asked(name, version) for name, version in chosen))
 
@@ -48,6 +48,6 @@ def asked_together(
 
 
 @cache
-def _asked(name: str, version: int) -> st.SearchStrategy[Asked]:
+def _asked(name: str, version: int) -> st.SearchStrategy[SentRequest]:
     request = REQUESTS[name](version).map(lambda values: Request(name, version, values))
-    return st.builds(Asked, st.sampled_from(USERS), st.sampled_from(HOSTS), request)
+    return st.builds(SentRequest, st.sampled_from(USERS), st.sampled_from(HOSTS), request)

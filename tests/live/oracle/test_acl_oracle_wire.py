@@ -24,7 +24,7 @@ from gateway.apis.table import APIS
 from tests.live.oracle.acl_sets import acl_sets, entries, patterns
 from tests.live.oracle.acl_sides import Side
 from tests.live.oracle.case_counts import CASES, SECONDS, oracle_settings
-from tests.live.oracle.random_requests import REQUESTS, Asked, asked_together
+from tests.live.oracle.random_requests import REQUESTS, SentRequest, asked_together
 from tests.live.support import authorized, namespaces
 
 TOGETHER = 40
@@ -56,12 +56,12 @@ class Pair(NamedTuple):
             side.set_acls(acls)
             side.forget_groups()
 
-    def difference(self, asked: Asked) -> str:
+    def difference(self, asked: SentRequest) -> str:
         """The difference of the two responses; empty if there is none."""
         expected, got = self.kafka.answer(*asked), self.gateway.answer(*asked)
         return "" if got == expected else f"gateway: {got}\nbroker:  {expected}"
 
-    def fewest(self, acls: Sequence[AclBinding], asked: Asked) -> Sequence[AclBinding]:
+    def fewest(self, acls: Sequence[AclBinding], asked: SentRequest) -> Sequence[AclBinding]:
         """The fewest of these ACLs with which the responses still differ."""
         for acl in acls:
             fewer = [each for each in acls if each != acl]
@@ -112,14 +112,14 @@ def ask(pair: Pair, versions: dict[str, list[int]], cases: int) -> Counter[tuple
 
     @oracle_settings(-(-cases // TOGETHER))
     @given(_acl_sets(), asked_together(versions, TOGETHER))
-    def check(acls: tuple[AclBinding, ...], together: tuple[Asked, ...]) -> None:
+    def check(acls: tuple[AclBinding, ...], together: tuple[SentRequest, ...]) -> None:
         if found:
             return
         pair.decide_by(acls)
         for asked in together:
             difference = pair.difference(asked)
             if difference:
-                found.append(_told(asked, difference, pair.fewest(acls, asked)))
+                found.append(_report(asked, difference, pair.fewest(acls, asked)))
                 return
             seen[asked.request.api, asked.request.version] += 1
 
@@ -156,7 +156,7 @@ def _acl_sets() -> st.SearchStrategy[tuple[AclBinding, ...]]:
     return acl_sets(acls)
 
 
-def _told(asked: Asked, difference: str, acls: Sequence[AclBinding]) -> str:
+def _report(asked: SentRequest, difference: str, acls: Sequence[AclBinding]) -> str:
     """A difference, to be read, and to be repeated."""
     request = asked.request
     rules = "".join(f"\n  {acl}" for acl in acls)

@@ -116,7 +116,9 @@ def test_reads_are_answered_as_by_the_broker(pair: Pair, name: str, values: Valu
     for version in versions:
         body = comparison.request_body(name, version, values, ids)
         answer, expected = pair.answers(name, version, body)
-        assert answer == expected, f"v{version}\n{comparison.told(name, version, answer, expected)}"
+        assert answer == expected, (
+            f"v{version}\n{comparison.both_responses(name, version, answer, expected)}"
+        )
 
 
 def test_a_topic_by_its_id(pair: Pair) -> None:
@@ -127,7 +129,9 @@ def test_a_topic_by_its_id(pair: Pair) -> None:
             values = {"topics": [{"topic_id": named, "name": None}]}
             body = comparison.request_body("Metadata", version, values, ids)
             answer, expected = pair.answers("Metadata", version, body)
-            assert answer == expected, comparison.told("Metadata", version, answer, expected)
+            assert answer == expected, comparison.both_responses(
+                "Metadata", version, answer, expected
+            )
 
 
 def test_all_topics_but_kafka_s_own(pair: Pair) -> None:
@@ -142,7 +146,7 @@ def test_all_topics_but_kafka_s_own(pair: Pair) -> None:
         assert {"orders", "team-a..orders", "__consumer_offsets"} <= {*names}
         kept = tuple(topic for topic in listed.topics if not topic.name.startswith("__"))
         expected = messages.write(replace(listed, topics=kept))
-        told = comparison.told("Metadata", version, answer, expected)
+        told = comparison.both_responses("Metadata", version, answer, expected)
         assert comparison.in_order(version, answer) == comparison.in_order(version, expected), (
             f"v{version}\n{told}"
         )

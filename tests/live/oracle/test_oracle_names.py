@@ -131,9 +131,9 @@ def test_an_illegal_name_is_answered_as_by_the_broker(pair: Pair, api: str, name
         answer, expected = pair.answers(api, version, body)
         if api in TOLD_IN_OUR_WORDS or api == "DescribeTopicPartitions":
             found, wanted = (_codes(api, version, each) for each in (answer, expected))
-            assert found == wanted, comparison.told(api, version, answer, expected)
+            assert found == wanted, comparison.both_responses(api, version, answer, expected)
         else:
-            assert answer == expected, comparison.told(api, version, answer, expected)
+            assert answer == expected, comparison.both_responses(api, version, answer, expected)
 
 
 def test_the_longest_legal_name_is_only_missing(pair: Pair) -> None:
@@ -142,7 +142,7 @@ def test_the_longest_legal_name_is_only_missing(pair: Pair) -> None:
             continue  # they cannot forbid that the topic is made
         body = comparison.request_body("Metadata", version, ASKED["Metadata"](LONGEST_LEGAL), {})
         answer, expected = pair.answers("Metadata", version, body)
-        assert answer == expected, comparison.told("Metadata", version, answer, expected)
+        assert answer == expected, comparison.both_responses("Metadata", version, answer, expected)
         (topic,) = comparison.response("Metadata", version, answer).topics
         assert int(topic.error_code) == clients.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -115,7 +115,7 @@ def compare(
             expected, got = _both(kafka_s, ours, asked, newer)
             seen.update((asked.version, outcome.code) for outcome in expected)
             if got != expected:
-                found.append(_told(asked, got, expected))
+                found.append(_report(asked, got, expected))
 
     check()
     assert not found, found[0]
@@ -256,7 +256,7 @@ def _since_3_9(message: str | None) -> str | None:
     return message
 
 
-def _told(asked: Creation, got: list[Outcome], expected: list[Outcome]) -> str:
+def _report(asked: Creation, got: list[Outcome], expected: list[Outcome]) -> str:
     """A difference, to be read, and to be repeated."""
     lines = [
         f"gateway: {ours}\nbroker:  {kafka_s}"

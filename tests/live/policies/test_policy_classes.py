@@ -75,7 +75,7 @@ class Naming(CreateTopicPolicy):
 '''
 
 
-class Policed:
+class PolicedGateway:
     """A gateway with that class for the namespace team-a."""
 
     def __init__(self, kafka: KafkaCluster, directory: Path) -> None:
@@ -146,10 +146,10 @@ class Policed:
 @pytest.fixture
 def policed(
     kafka: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Policed]:
+) -> Iterator[PolicedGateway]:
     """A gateway with the policy class, whose stop must be clean."""
     importable(tmp_path, monkeypatch)
-    made = Policed(kafka, tmp_path)
+    made = PolicedGateway(kafka, tmp_path)
     with made.gateway:
         yield made
 
@@ -160,7 +160,7 @@ def importable(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
 
 
-def test_what_a_class_says_and_what_it_breaks(policed: Policed, unique: Names) -> None:
+def test_what_a_class_says_and_what_it_breaks(policed: PolicedGateway, unique: Names) -> None:
     stems = ("good", "bad", "broken", "exit", "stuck")
     topics = {stem: f"team-a:{unique(stem)}" for stem in stems}
     other = f"team-b:{unique('bad')}"
@@ -196,7 +196,7 @@ def test_what_a_class_says_and_what_it_breaks(policed: Policed, unique: Names) -
     assert [*policed.create(f"team-a:{unique('good')}").values()] == [(0, "")]
 
 
-def test_a_reload(policed: Policed, unique: Names) -> None:
+def test_a_reload(policed: PolicedGateway, unique: Names) -> None:
     assert policed.journal() == ["configure 1"] * WORKERS
     policed.forbid("worse")
     block = {KEY: CLASS}
@@ -224,7 +224,7 @@ def test_a_reload(policed: Policed, unique: Names) -> None:
 
 
 def test_no_topic_is_lost_or_goes_unjudged_while_policies_are_reloaded(
-    policed: Policed, kafka: KafkaCluster, unique: Names
+    policed: PolicedGateway, kafka: KafkaCluster, unique: Names
 ) -> None:
     stop = threading.Event()
     answers: dict[str, tuple[int, str]] = {}
@@ -254,7 +254,7 @@ def test_no_topic_is_lost_or_goes_unjudged_while_policies_are_reloaded(
 
 
 def test_a_worker_that_dies_comes_back_with_the_newest_policies(
-    policed: Policed, unique: Names
+    policed: PolicedGateway, unique: Names
 ) -> None:
     policed.reload(namespaces={"team-a": {"name_pattern": "good.*"}})
     (policed.gateway.config_path).write_text("not: [valid")
@@ -277,7 +277,7 @@ def test_the_end_closes_policies_and_does_not_wait_for_stuck_ones(
     kafka: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unique: Names
 ) -> None:
     importable(tmp_path, monkeypatch)
-    policed = Policed(kafka, tmp_path)
+    policed = PolicedGateway(kafka, tmp_path)
     with policed.gateway:
         answers = policed.create(f"team-a:{unique('stuck')}")
         assert [code for code, _ in answers.values()] == [POLICY_VIOLATION]

@@ -16,7 +16,7 @@ from typing import Generic, NamedTuple, TypeVar, TypeVarTuple
 from confluent_kafka import KafkaError
 
 
-class Now(NamedTuple):
+class TopicState(NamedTuple):
     """The state that a client may ask for: the topic's name, and how often it was moved."""
 
     name: str
@@ -59,11 +59,11 @@ class Line(Generic[Known]):
         """Tell of an error."""
         self.tell(Facts.note, str(error))
 
-    def now(self) -> Now:
+    def now(self) -> TopicState:
         """The test's present state. Raises EOFError if the test has ended."""
         self._connection.send(None)
         while True:
-            answer: Now | None = self._connection.recv()
+            answer: TopicState | None = self._connection.recv()
             if answer is not None:
                 return answer
             self._stopping = True

@@ -16,7 +16,7 @@ import confluent_kafka
 
 from devkit.paths import PROJECT_ROOT
 from tests.live.support import clients
-from tests.live.support.load_line import Client, Known, Now
+from tests.live.support.load_line import Client, Known, TopicState
 
 STOP_SECONDS = 240.0
 """How long a client may take to finish what it has begun."""
@@ -34,7 +34,7 @@ class Load(Generic[Known]):
         self,
         client: Client[Known],
         facts: Known,
-        now: Callable[[], Now],
+        now: Callable[[], TopicState],
         *,
         may_crash: bool = False,
     ) -> None:

@@ -172,7 +172,7 @@ def source_of(entry: ConfigEntry) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CommandResult:
     """The exit status and the output of a command."""
 
     status: int
@@ -185,7 +185,7 @@ class Said:
         return [line for line in self.out.splitlines() if line.strip()]
 
 
-def attempt(*args: str) -> Said:
+def attempt(*args: str) -> CommandResult:
     """Run ``kafka-gateway``, whatever its exit status, in this process: a Python of its own takes
     a second, of which the command has a twentieth."""
     out, err = io.StringIO(), io.StringIO()
@@ -194,10 +194,10 @@ def attempt(*args: str) -> Said:
             status = cli.main(args)
         except SystemExit as ended:  # argparse: its usage, or what it is asked to print
             status = ended.code if isinstance(ended.code, int) else 1
-    return Said(status, out.getvalue(), err.getvalue())
+    return CommandResult(status, out.getvalue(), err.getvalue())
 
 
-def alone(*args: str, stdin: str = "") -> Said:
+def alone(*args: str, stdin: str = "") -> CommandResult:
     """Run a command in a process of its own."""
     ended = subprocess.run(
         [gateway_command(), *args],
@@ -207,10 +207,10 @@ def alone(*args: str, stdin: str = "") -> Said:
         timeout=clients.SECONDS,
         check=False,
     )
-    return Said(ended.returncode, ended.stdout, ended.stderr)
+    return CommandResult(ended.returncode, ended.stdout, ended.stderr)
 
 
-def command(*args: str) -> Said:
+def command(*args: str) -> CommandResult:
     """Run ``kafka-gateway``, which must end with 0 and complain of nothing."""
     said = attempt(*args)
     assert said.status == 0, f"{args}\n{said.out}\n{said.err}"
