@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from confluent_kafka import (
+    Consumer,
     ConsumerGroupTopicPartitions,
     Producer,
     TopicPartition,
@@ -92,13 +93,20 @@ def test_a_consumer_sees_a_topic_created_later(colon: str, unique: Names) -> Non
     group, stem = unique("readers"), unique("late")
     with clients.consumer(colon, group, topic_metadata_refresh_interval_ms=300) as client:
         client.subscribe([f"^team-a:{stem}-.*"])
-        client.poll(0.1)
+        wait_until(lambda: _has_no_topic(client), "a listing without the topic", clients.SECONDS)
         clients.create(colon, f"team-a:{stem}-1", f"team-b:{stem}-1")
         clients.produce(colon, f"team-b:{stem}-1", ["foreign"])
         clients.produce(colon, f"team-a:{stem}-1", ["own"])
         record = clients.take(client, 1)[0]
         assert (record.topic(), record.value()) == (f"team-a:{stem}-1", b"own")
         assert client.poll(0.5) is None
+
+
+def _has_no_topic(client: Consumer) -> bool:
+    """Whether a consumer reports now that no topic matches its subscription, which it does once."""
+    message = client.poll(0.1)
+    error = None if message is None else message.error()
+    return error is not None and error.code() == clients.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_create_list_describe_delete(colon: str, kafka: KafkaCluster, unique: Names) -> None:
