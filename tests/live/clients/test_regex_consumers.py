@@ -7,16 +7,14 @@ nothing of namespaces: the KIP's surprise. ``list_subtree: false`` takes it away
 
 from __future__ import annotations
 
-import contextlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer
 
-from devkit import java
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
@@ -68,8 +66,8 @@ def test_java_pattern(
     """Also with ``exclude.internal.topics=false``, which subscribes to the namespaces as well."""
     expected = scene.seen_at(listener)
     more = "internal" if internal else "topics"
-    args = [gateway.bootstrap_servers(listener), unique("app"), f"{scene.stem}.*"]
-    with _consumer("PatternConsumer", args, len(expected), tmp_path / "out", more) as running:
+    subscription = (gateway.bootstrap_servers(listener), unique("app"), f"{scene.stem}.*")
+    with java_tools.regex_consumer(*subscription, len(expected), tmp_path / "out", more) as running:
         _assert_gets(running, expected)
 
 
@@ -79,8 +77,8 @@ def test_java_regex_of_the_new_protocol(
 ) -> None:
     """KIP-848: the server evaluates it; here that is the gateway, over what it would list."""
     expected = scene.seen_at(listener)
-    args = [gateway.bootstrap_servers(listener), unique("app"), f"{scene.stem}.*"]
-    with _consumer("RegexConsumer", args, len(expected), tmp_path / "out") as running:
+    subscription = (gateway.bootstrap_servers(listener), unique("app"), f"{scene.stem}.*")
+    with java_tools.regex_consumer(*subscription, len(expected), tmp_path / "out") as running:
         _assert_gets(running, expected)
 
 
@@ -173,17 +171,6 @@ def test_a_namespace_that_comes_later_surprises_at_first(
         clients.produce(admin, plain, ["next"])
         assert clients.values(clients.take(confined, 1)) == ["next"]
         assert {part.topic for part in confined.assignment()} == {plain}
-
-
-@contextlib.contextmanager
-def _consumer(
-    program: str, args: list[str], count: int, log_path: Path, *more: str
-) -> Iterator[RunningConsumer]:
-    """A Java consumer that ends after ``count`` records or 60 s."""
-    classes = java.compile_java(java_tools.SOURCES / f"{program}.java")
-    started = [*args, str(count), "60", *more]
-    with java.start_java(program, started, log_path, classes=classes) as process:
-        yield RunningConsumer(process)
 
 
 def _assert_gets(running: RunningConsumer, expected: set[str]) -> None:

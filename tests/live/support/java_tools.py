@@ -143,10 +143,11 @@ class RunningConsumer:
 
 @contextlib.contextmanager
 def regex_consumer(
-    servers: str, group: str, regex: str, count: int, log_path: Path
+    servers: str, group: str, regex: str, count: int, log_path: Path, *classic: str
 ) -> Iterator[RunningConsumer]:
-    """Start RegexConsumer.java, which ends after ``count`` records; its output in ``log_path``."""
+    """Start RegexConsumer.java, which ends after ``count`` records or 90 s; its output in
+    ``log_path``. ``classic`` asks for the classic protocol: ``topics``, or ``internal`` as well."""
     classes = java.compile_java(SOURCES / "RegexConsumer.java")
-    args = [servers, group, regex, str(count), "90"]
+    args = [servers, group, regex, str(count), "90", *classic]
     with java.start_java("RegexConsumer", args, log_path, classes=classes) as process:
         yield RunningConsumer(process)

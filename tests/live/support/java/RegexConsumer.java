@@ -2,6 +2,7 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRebalanceListener;
@@ -12,12 +13,14 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
 /**
- * A consumer of the protocol of KIP-848 that subscribes to a regex, which the server evaluates.
+ * A consumer that subscribes to a regex: by the protocol of KIP-848, where the server evaluates it,
+ * or by the classic one, where the consumer does, over the topics that the server lists.
  *
  * <p>Arguments: bootstrap servers, group, regex, number of records to end after, seconds to end
- * after. Prints a JSON object a line: {"event": "assigned", "topic": ...} for each partition that it
- * is given, "revoked" for each taken away, and {"event": "record", "topic": ..., "value": ...}. It
- * exits with 0 after the records, with 1 after the seconds.
+ * after, and for the classic protocol whether internal topics count as well ("internal") or not
+ * ("topics"). Prints a JSON object a line: {"event": "assigned", "topic": ...} for each partition
+ * that it is given, "revoked" for each taken away, and {"event": "record", "topic": ..., "value":
+ * ...}. It exits with 0 after the records, with 1 after the seconds.
  */
 public final class RegexConsumer {
     private static final Duration POLL = Duration.ofMillis(200);
@@ -28,8 +31,13 @@ public final class RegexConsumer {
         int wanted = Integer.parseInt(args[3]);
         long end = System.nanoTime() + Duration.ofSeconds(Long.parseLong(args[4])).toNanos();
         int seen = 0;
-        try (Consumer<String, String> consumer = consumer(args[0], args[1])) {
-            consumer.subscribe(new SubscriptionPattern(args[2]), new Printer());
+        String listed = args.length > 5 ? args[5] : null;
+        try (Consumer<String, String> consumer = consumer(args[0], args[1], listed)) {
+            if (listed == null) {
+                consumer.subscribe(new SubscriptionPattern(args[2]), new Printer());
+            } else {
+                consumer.subscribe(Pattern.compile(args[2]), new Printer());
+            }
             while (seen < wanted && System.nanoTime() < end) {
                 for (ConsumerRecord<String, String> record : consumer.poll(POLL)) {
                     print("record", record.topic(), ", \"value\": \"" + record.value() + "\"");
@@ -57,11 +65,17 @@ public final class RegexConsumer {
         System.out.flush();
     }
 
-    private static Consumer<String, String> consumer(String servers, String group) {
+    private static Consumer<String, String> consumer(String servers, String group, String listed) {
         Map<String, Object> settings = new HashMap<>();
         settings.put(ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, servers);
         settings.put(ConsumerConfig.GROUP_ID_CONFIG, group);
-        settings.put(ConsumerConfig.GROUP_PROTOCOL_CONFIG, "consumer");
+        if (listed == null) {
+            settings.put(ConsumerConfig.GROUP_PROTOCOL_CONFIG, "consumer");
+        } else {
+            settings.put(ConsumerConfig.GROUP_PROTOCOL_CONFIG, "classic");
+            settings.put(ConsumerConfig.EXCLUDE_INTERNAL_TOPICS_CONFIG, !listed.equals("internal"));
+            settings.put(ConsumerConfig.METADATA_MAX_AGE_CONFIG, 500);
+        }
         settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
         settings.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, StringDeserializer.class);
         settings.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, StringDeserializer.class);
