@@ -20,6 +20,10 @@ PAGE ?= report.html
 KILLS ?= 10
 FRAMES ?= 200
 TRIES ?= 200
+# Where tests of these marks are: each process of pytest collects what it is given, and to collect
+# all tests takes 20 s.
+LIVE := tests/live tests/devkit tests/bench
+SPARK := tests/spark
 
 .DEFAULT_GOAL := help
 .PHONY: help demo report test check format unit jobs soak live oracle fuzz fuzz-frames planted \
@@ -48,33 +52,34 @@ format: $(STAMP)  ## Format the code and fix what the linter can fix.
 	$(BIN)/ruff format .
 
 unit: $(STAMP)  ## Tests that need no Kafka.
-	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not live and not spark"
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not live and not spark" --ignore=tests/live
 
 # Two at a time, each with a Spark that its tests share: planning takes one processor.
 jobs: $(SPARK_STAMP)  ## Tests of the Spark jobs; they need Java 17 or 21.
-	$(PYTEST) -v -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not live"
+	$(PYTEST) -v -n 2 --dist loadfile --no-loadscope-reorder -m spark $(SPARK)
 
 soak: $(SPARK_STAMP)  ## Kill spark.ingest while files are being written (KILLS=10: how often).
 	INGEST_KILLS=$(KILLS) $(PYTEST) -v tests/spark/test_ingest_kill.py
 
 # Three at a time on two processors: a test waits for brokers and clients half of its time. A file is
-# one process's. Those with narrow bounds on time, and Spark's, come behind, one by one.
+# one process's. Those with narrow bounds on time come behind, one by one.
 live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
-	$(PYTEST) -v -n 3 --dist loadfile --no-loadscope-reorder -m "live and not alone"
-	$(PYTEST) -v -m "live and alone"
+	@$(BIN)/python -m devkit.class_archive
+	$(PYTEST) -v -n 3 --dist loadfile --no-loadscope-reorder -m "live and not alone" $(LIVE)
+	$(PYTEST) -v -m "live and alone" $(LIVE)
 
 oracle: $(STAMP)  ## Ask a Kafka and the gateway the same, at random (CASES=100000: how often).
-	ORACLE_CASES=$(CASES) $(PYTEST) -v tests/live/test_acl_oracle_decisions.py \
-		tests/live/test_acl_oracle_wire.py tests/live/test_policy_oracle.py
+	ORACLE_CASES=$(CASES) $(PYTEST) -v tests/live/oracle/test_acl_oracle_decisions.py \
+		tests/live/oracle/test_acl_oracle_wire.py tests/live/oracle/test_policy_oracle.py
 
 fuzz-frames: $(STAMP)  ## Send a gateway frames that are almost right (FRAMES=200: of each API and version).
-	FUZZ_FRAMES=$(FRAMES) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/test_fuzz_frames.py
+	FUZZ_FRAMES=$(FRAMES) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/fuzz/test_fuzz_frames.py
 
 fuzz: $(STAMP)  ## Ask a Kafka and the gateway any API at random (REQUESTS=1000000, SEED=...).
-	FUZZ_REQUESTS=$(REQUESTS) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/test_differential_fuzz.py
+	FUZZ_REQUESTS=$(REQUESTS) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/fuzz/test_differential_fuzz.py
 
 planted: $(STAMP)  ## Try to plant topics in new namespaces (TRIES=200: how often, each way).
-	PLANTED_TRIES=$(TRIES) $(PYTEST) -v tests/live/test_planted_topics.py
+	PLANTED_TRIES=$(TRIES) $(PYTEST) -v tests/live/namespaces/test_planted_topics.py
 
 compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
 	@$(BIN)/python -m devkit.compiled

@@ -45,7 +45,7 @@ def team(number: int) -> str:
 
 
 def resource_acls(count: int = ACLS, principals: int = PRINCIPALS) -> list[ResourceAcls]:
-    """All of them, by pattern."""
+    """Every ACL of the population, by resource pattern."""
     found: dict[ResourcePattern, set[AclEntry]] = {}
     for pattern, entry in islice(_every(count, principals), count):
         found.setdefault(pattern, set()).add(entry)
@@ -61,7 +61,7 @@ def _every(count: int, principals: int) -> Iterator[tuple[ResourcePattern, AclEn
 
 
 def _common() -> Iterator[tuple[ResourcePattern, AclEntry]]:
-    """Of every user; and the gates of namespaces."""
+    """The ACLs that every user has, and those that open namespaces."""
     for size in range(1, len(LONG_NAME) + 1):
         yield _acl(_TOPIC, _PREFIXED, LONG_NAME[:size], ANY_USER, Operation.DESCRIBE)
     for number in range(TEAMS):

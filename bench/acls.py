@@ -76,7 +76,7 @@ def populated(acls: Sequence[ResourceAcls]) -> Snapshot:
 
 
 def decisions(snapshot: Snapshot, users: Sequence[str]) -> Iterator[CatalogRow]:
-    """What it takes to tell whether something is allowed; ``users`` are of the population."""
+    """The cost of an authorization decision; ``users`` are the population's."""
     asked = seeing(snapshot)
     name = f"{team(0)}events-0".encode()
     access = AuthorizedAccess(View(ViewSettings("bench"), snapshot), principal(0), HOST, asked)
@@ -94,7 +94,7 @@ def decisions(snapshot: Snapshot, users: Sequence[str]) -> Iterator[CatalogRow]:
         return asked.authorize(user, HOST, Operation.WRITE, topic)
 
     def denied(user: str) -> object:
-        """With the rule in words, as the client's error and the audit log need it."""
+        """A denial with its rule in words, as the client's error and the audit log need it."""
         topic = resource(_TOPIC, f"service-{numbers[user]}-{'y' * 25}")
         return asked.authorize(user, HOST, Operation.DELETE, topic).rule
 
@@ -122,7 +122,7 @@ def decisions(snapshot: Snapshot, users: Sequence[str]) -> Iterator[CatalogRow]:
 
 
 def changes(snapshot: Snapshot) -> Iterator[CatalogRow]:
-    """What a worker's event loop is held up by."""
+    """The time for which an ACL change occupies a worker's event loop."""
     asked = StandardAuthorizer()
     built = _timed(partial(asked.see, snapshot))[1]
     rounds = []
@@ -182,7 +182,7 @@ def _for_each(decide: Decision, users: Sequence[str]) -> None:
 
 
 def _timed(act: Callable[[], Value]) -> tuple[Value, float]:
-    """What it gives, and the milliseconds of CPU time that it took."""
+    """The result of a call, and the CPU time that it took in milliseconds."""
     started = time.thread_time()
     value = act()
     return value, (time.thread_time() - started) * 1e3

@@ -24,7 +24,7 @@ _ANY_ERROR = ErrorCode.unknown_server_error
 
 
 def error_code_offsets(request: bytes, response: bytes) -> list[int]:
-    """Where in the response frame its error codes stand; every one of them must be 0.
+    """The offsets of the error codes in a response frame; each of them must be 0.
 
     Raises AnswerError if one is not. Records are left out of what is looked at: in a response
     with several partitions, the offsets after the first partition's records hold only for

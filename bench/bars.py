@@ -23,7 +23,7 @@ RSS_GIB: Final = 10.0
 
 
 class Relation(Enum):
-    """How a metric is compared with the same metric of another target in the same round."""
+    """The comparison of a metric with the same metric of another target in the same round."""
 
     TIMES_HAPROXY = "x HAProxy"
     OVER_DIRECT = "us over direct"
@@ -58,10 +58,10 @@ _BARS: Final[Mapping[tuple[str, str, str], Bar]] = {
 
 
 def relation_of(load: str, metric: str) -> Relation | None:
-    """What the metric is compared with; None for what is only shown."""
+    """The comparison for a metric; None for a metric that is only shown."""
     return _RELATIONS.get((load, metric))
 
 
 def bar_of(load: str, target: str, metric: str) -> Bar | None:
-    """What the target is to reach; None for peers, and for what gates nothing."""
+    """The bar for a target; None for peers, and for metrics without one."""
     return _BARS.get((load, target, metric))

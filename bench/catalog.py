@@ -52,7 +52,7 @@ def populated(spaces: int = NAMESPACES, count: int = TOPICS) -> Snapshot:
 
 
 def look_ups(snapshot: Snapshot) -> Iterator[CatalogRow]:
-    """What it takes to tell one name by another."""
+    """The cost of a look-up of one name by another."""
     view = View(_SETTINGS, snapshot)
     spelled = [str(entry.name).encode() for entry in snapshot.topics.values()]
     flat = [name.encode() for name in snapshot.topics]
@@ -67,7 +67,7 @@ def look_ups(snapshot: Snapshot) -> Iterator[CatalogRow]:
 
 
 def changes(snapshot: Snapshot) -> Iterator[CatalogRow]:
-    """What a change of one topic takes a worker's event loop."""
+    """The time that a change of one topic takes in a worker's event loop."""
     index = TopicIndex()
     index.replace((flat.encode(), None) for flat in snapshot.topics)
     listings = Listings()
@@ -107,7 +107,7 @@ def _once(look_up: Callable[[bytes], object], names: Sequence[bytes]) -> float:
 
 
 def _timed(act: Callable[[], Value]) -> tuple[Value, float]:
-    """What it gives, and the milliseconds that it took."""
+    """The result of a call, and the milliseconds that it took."""
     started = time.perf_counter()
     value = act()
     return value, (time.perf_counter() - started) * 1e3

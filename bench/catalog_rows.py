@@ -22,7 +22,7 @@ class CatalogRow:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the bar is reached; None if there is none."""
+        """Whether the figure reaches its bar; None without a bar."""
         return None if self.bar is None else self.value <= self.bar
 
 

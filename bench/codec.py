@@ -118,7 +118,7 @@ def _spans(sample: Sample) -> list[Span]:
 
 
 def nanoseconds(function: Callable[[], object]) -> float:
-    """What one call takes: the best of several runs, since all that disturbs only adds."""
+    """The duration of one call: the best of several runs, since disturbances only add to it."""
     start = time.perf_counter()
     function()
     first = time.perf_counter() - start

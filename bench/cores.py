@@ -38,7 +38,7 @@ class Cores:
 
 @contextlib.contextmanager
 def running_on(cores: frozenset[int]) -> Iterator[None]:
-    """This thread, and every process that it starts meanwhile, runs on ``cores`` only."""
+    """Keep this thread, and every process that it starts meanwhile, on ``cores``."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:

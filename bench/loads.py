@@ -39,7 +39,7 @@ class Load(ABC):
     @property
     @abstractmethod
     def kept_apart(self) -> bool:
-        """Whether the proxies run on a core of their own meanwhile (``bench.cores``)."""
+        """Whether the proxies run on a core of their own during this load (``bench.cores``)."""
 
     @abstractmethod
     def run(self, subject: Subject, share: float = 1.0) -> Report:
@@ -47,7 +47,7 @@ class Load(ABC):
 
     @abstractmethod
     def measures(self, report: Report, cpu: float) -> Measures:
-        """What the report and the proxy's CPU seconds say."""
+        """The metrics that follow from the report and the proxy's CPU seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Bulk(Load):
         return True
 
     def run(self, subject: Subject, share: float = 1.0) -> Report:
-        """As many requests as make up the volume."""
+        """Send as many requests as make up the volume."""
         prepared = subject.requests[self.request]
         size = max(prepared.request_size, prepared.response_size)
         return generators.replay(
@@ -130,7 +130,7 @@ class Paced(Load):
         return False
 
     def run(self, subject: Subject, share: float = 1.0) -> Report:
-        """The same rate for a share of the time."""
+        """Send at the same rate for a share of the time."""
         prepared = subject.requests[self.request]
         return generators.paced(
             subject.leader_port,

@@ -37,7 +37,7 @@ class Provenance:
 
 
 def provenance() -> Provenance:
-    """Of this working tree on this machine."""
+    """The commit of this working tree, and the machine."""
     return Provenance(
         date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         commit=_commit(),

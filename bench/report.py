@@ -78,12 +78,12 @@ def codec_table(rows: Sequence[CodecRow]) -> str:
 
 
 def unit_of(load: str, metric: str) -> str | None:
-    """What the table calls a metric; None if it does not show it."""
+    """The unit of a metric in the table; None if the table does not show it."""
     return _UNITS.get((load, metric), _UNITS.get(("", metric)))
 
 
 def verdict(row: Row) -> str:
-    """Whether the bar is reached, and by how much of it."""
+    """A sentence: whether the bar is reached, and by how much of it."""
     if row.bar is None or row.judged is None:
         return ""
     margin = abs(row.judged - row.bar.limit) / row.bar.limit

@@ -51,7 +51,7 @@ class Row:
 
     @property
     def judged(self) -> float | None:
-        """What is compared with the bar."""
+        """The value that is compared with the bar."""
         if self.bar is None:
             return None
         if not self.bar.relative:
@@ -60,7 +60,7 @@ class Row:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the bar is reached; None if there is none, or nothing to compare with."""
+        """Whether the row reaches its bar; None without a bar or a value to compare with."""
         if self.bar is None or self.judged is None:
             return None
         return self.judged <= self.bar.limit

@@ -51,13 +51,13 @@ class Skewed:
 
     @property
     def ratio(self) -> float:
-        """How many times the median the slowest task took."""
+        """The duration of the slowest task as a multiple of the median."""
         return self.slowest / self.median if self.median else float("inf")
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one table's jobs took; ``jobs`` in seconds, sizes in MiB."""
+    """The figures of one table's jobs; ``jobs`` in seconds, sizes in MiB."""
 
     millions: float
     make_seconds: float
@@ -69,7 +69,7 @@ class Run:
 
     @property
     def seconds_per_million(self) -> float:
-        """Of all jobs together."""
+        """The seconds per million records of all jobs together."""
         return sum(self.jobs.values()) / self.millions
 
 
@@ -126,7 +126,7 @@ class Line:
 
     @property
     def passed(self) -> bool | None:
-        """Whether the bar is reached; None if there is none."""
+        """Whether the figure reaches its bar; None without a bar."""
         return None if self.bar is None else self.value <= self.bar
 
 
@@ -186,7 +186,7 @@ def _measured(millions: float, say: Callable[[str], None]) -> Run:
 
 
 def _process(*arguments: str) -> Any:
-    """What a process of its own prints last. Raises BenchError."""
+    """The last line that a process prints. Raises BenchError."""
     command = [sys.executable, "-m", "bench.spark_run", *arguments]
     ended = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
     if ended.returncode:

@@ -78,7 +78,7 @@ def _kind(number: Column) -> Column:
 
 
 def _names() -> dict[str, Column]:
-    """Who and where: low numbers come often."""
+    """Names of clients and topics; low numbers come often."""
     place = F.floor(_NAMESPACES * F.pow("u_place", 3)).cast("int")
     team = F.concat(F.lit("org:team-"), place.cast("string"))
     elsewhere = (
@@ -105,7 +105,7 @@ def _names() -> dict[str, Column]:
 
 
 def _counts() -> dict[str, Column]:
-    """What one record counts: from one request to a hundred."""
+    """The counts of one flow record: from one request to a hundred."""
     return {
         "n": (1 + F.floor(100 * F.pow("u_size", 3))).cast("long"),
         "bits": (7 + F.floor(9 * F.pow("u_slow", 2))).cast("int"),

@@ -86,7 +86,7 @@ def measure(spark: SparkSession, directory: str) -> dict[str, Any]:
 
 
 def _rows(records: DataFrame) -> DataFrame:
-    """With the columns that a table's files have besides."""
+    """Flow records with the columns that a table's files have besides."""
     day = F.to_date(F.timestamp_millis("time_ms"))
     columns = {"late": F.lit(False), "date": day}
     for field in row_schema().fields:

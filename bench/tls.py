@@ -82,7 +82,7 @@ def _greet(context: ssl.SSLContext, port: int, greeting: bytes) -> None:
 
 
 def tls_loads(bulk_gib: float) -> tuple[Load, ...]:
-    """Those of which the CPU time counts: latency would be the converter's as well."""
+    """The loads whose CPU time counts: latency would include the converter's."""
     counted = {*BULK, *PIPELINED}
     wire = (load for load in loads(bulk_gib) if load.name in counted)
     return (*wire, Handshakes(HANDSHAKES, "", _HANDSHAKES))

@@ -58,7 +58,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was measured, and of what."""
+    """The measurements of a run, and their targets."""
 
     samples: Samples
     titles: dict[str, str]

@@ -50,7 +50,8 @@ class KafkaCluster:
     settings. ``quick_start`` gives up half of Java's top speed for a quicker start: the bench
     turns it off. ``security`` adds listeners with TLS or SASL, users and an authorizer; its
     absence means PLAINTEXT for all. ``jar_set`` is another Kafka's, ``classes`` what is before it
-    on the class path. Not thread-safe; nothing here needs an event loop.
+    on the class path, ``archive_classes`` where a broker writes its class data when it ends. Not
+    thread-safe; nothing here needs an event loop.
     """
 
     def __init__(
@@ -63,11 +64,12 @@ class KafkaCluster:
         quick_start: bool = True,
         jar_set: str = "kafka",
         classes: Path | None = None,
+        archive_classes: Path | None = None,
     ) -> None:
         self._first_ids = range(1, nodes + 1)
         self._overrides = dict(overrides or {})
         self._security = security
-        self._program = BrokerProgram(jar_set, classes, heap, quick_start)
+        self._program = BrokerProgram(jar_set, classes, heap, quick_start, archive_classes)
         self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         self._directory: Path | None = None
         self._plans: dict[int, NodePlan] = {}

@@ -26,21 +26,21 @@ class NodePlan:
 
     @property
     def address(self) -> str:
-        """Where clients reach it without proving anything."""
+        """``host:port`` of the listener PLAINTEXT."""
         return f"{HOST}:{self.port}"
 
     def address_of(self, protocol: str) -> str:
-        """Where clients reach it that speak ``protocol``."""
+        """``host:port`` of the listener for a security protocol."""
         return self.address if protocol == "PLAINTEXT" else f"{HOST}:{self.secure_ports[protocol]}"
 
     @property
     def properties_path(self) -> Path:
-        """Its configuration file."""
+        """The broker's configuration file."""
         return self.directory / "server.properties"
 
     @property
     def log_path(self) -> Path:
-        """What it prints."""
+        """The file that the broker's output goes to."""
         return self.directory / "server.log"
 
 

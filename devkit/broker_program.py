@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from devkit.class_archive import archive_options
 from devkit.java import fetch_java, java_command
 from devkit.maven import ENDPOINTS
 
@@ -21,12 +22,14 @@ _QUICK_START_OPTIONS = ("-XX:TieredStopAtLevel=1",)
 @dataclass(frozen=True, slots=True)
 class BrokerProgram:
     """A broker's program. ``jar_set`` is a lock file of devkit/jars; ``classes`` a directory with
-    classes of one's own that go before it, such as policies."""
+    classes of one's own that go before it, such as policies; ``archive_classes`` is where it writes
+    its class data when it ends."""
 
     jar_set: str = "kafka"
     classes: Path | None = None
     heap: str = "512m"
     quick_start: bool = True
+    archive_classes: Path | None = None
 
     @property
     def version(self) -> str:
@@ -45,7 +48,11 @@ class BrokerProgram:
 
     def serve_command(self, properties_path: Path) -> list[str]:
         """The command that runs a broker."""
-        quick = _QUICK_START_OPTIONS if self.quick_start else ()
+        quick: tuple[str, ...] = _QUICK_START_OPTIONS if self.quick_start else ()
+        if self.archive_classes is not None:
+            quick += (f"-XX:ArchiveClassesAtExit={self.archive_classes}",)
+        elif self.classes is None:  # with them the class path is not the archive's
+            quick += archive_options(self.jar_set)
         return java_command(
             "kafka.Kafka",
             [str(properties_path)],

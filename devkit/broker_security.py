@@ -75,7 +75,7 @@ class BrokerSecurity:
         return settings
 
     def format_arguments(self) -> list[str]:
-        """What the storage tool needs to know the SCRAM users from the start."""
+        """The storage tool's arguments that create the SCRAM users when a node is formatted."""
         return [
             f"--add-scram={mechanism}=[name={name},password={password}]"
             for name, password in self.scram_users.items()

@@ -207,7 +207,7 @@ async def open_browser(directory: Path) -> AsyncIterator[Browser]:
 
 
 async def _port(process: ManagedProcess, file: Path) -> int:
-    """Where the browser listens, which it writes into its profile."""
+    """The port that the browser listens on, read from its profile."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_SECONDS):
             while process.running:

@@ -25,7 +25,7 @@ from devkit.gateway_process import GatewayError, GatewayProcess
 from devkit.java import JavaError, write_tool_scripts
 from devkit.maven import MavenError
 from devkit.paths import PROJECT_ROOT, cache_dir
-from devkit.tour import Sight, TourError
+from devkit.tour import ConsumedTopic, TourError
 from devkit.waiting import DeadlineError
 
 NAMESPACES = ("team-a", "org:apache:kafka")
@@ -47,7 +47,7 @@ _EXPECTED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredTopic:
     """One topic: its logical name, the broker's name, the values written to it."""
 
     logical: str
@@ -113,15 +113,17 @@ def _show_tour(kafka: KafkaCluster, gateway: GatewayProcess) -> None:
     _table(("listener", "topics", "groups"), _listings(kafka, gateway))
 
 
-def _write(kafka: KafkaCluster, gateway: GatewayProcess, logical: str) -> Stored:
+def _write(kafka: KafkaCluster, gateway: GatewayProcess, logical: str) -> StoredTopic:
     servers = gateway.bootstrap_servers(COLON.name)
     flat = tour.new_topic(kafka.topics, lambda: tour.create_topic(servers, logical))
     values = tuple(f"{logical} {number}" for number in (1, 2))
     tour.produce(servers, logical, values)
-    return Stored(logical, flat, values)
+    return StoredTopic(logical, flat, values)
 
 
-def _read(gateway: GatewayProcess, listener: Listener, topic: str, stored: Stored) -> Sight:
+def _read(
+    gateway: GatewayProcess, listener: Listener, topic: str, stored: StoredTopic
+) -> ConsumedTopic:
     servers = gateway.bootstrap_servers(listener.name)
     sight = tour.consume(listener.name, servers, topic, len(stored.values))
     if sight.values != stored.values:

@@ -136,19 +136,19 @@ class GatewayProcess:
 
     @property
     def plan(self) -> GatewayPlan:
-        """Its configuration and addresses."""
+        """The gateway's configuration and addresses."""
         assert self._plan is not None, "the gateway was not started"
         return self._plan
 
     @property
     def process(self) -> ManagedProcess:
-        """Its process: the supervisor, whose children are the workers."""
+        """The supervisor's process, whose children are the workers."""
         assert self._process is not None, "the gateway does not run"
         return self._process
 
     @property
     def traffic_log_directory(self) -> Path:
-        """Where it writes its flow records."""
+        """The directory that the gateway writes flow records to."""
         assert self._directory is not None, "the gateway does not run"
         return self._directory / "traffic"
 
@@ -168,12 +168,12 @@ class GatewayProcess:
         wait_until(lambda: self.log().count(text) >= count, f"{text!r} in the log", _LOG_SECONDS)
 
     def metrics(self) -> str:
-        """What /metrics answers now."""
+        """The current response of /metrics."""
         return self.get("/metrics")[1]
 
     def fresh_metrics(self) -> str:
-        """What /metrics answers when each worker has reported after this call: all is in it that
-        was counted before. Raises DeadlineError."""
+        """The response of /metrics once each worker has reported after this call: it has all
+        that was counted before. Raises DeadlineError."""
         since = time.monotonic()
 
         def fresh() -> str:
@@ -224,7 +224,7 @@ class GatewayProcess:
 
     @property
     def config_path(self) -> Path:
-        """Its configuration file."""
+        """The gateway's configuration file."""
         assert self._directory is not None, "the gateway was not started"
         return self._directory / "gateway.yaml"
 

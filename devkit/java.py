@@ -60,7 +60,7 @@ class JavaError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class JavaResult:
-    """How a Java program ended."""
+    """The exit status and the output of a Java program."""
 
     returncode: int
     stdout: str

@@ -89,12 +89,12 @@ class Jar:
 
     @property
     def path(self) -> Path:
-        """Where the archive lies, or will, in the layout of a Maven repository."""
+        """The path of the archive, which may not exist yet, in the layout of a Maven repository."""
         folder = _repository() / self.group.replace(".", "/") / self.artifact / self.version
         return folder / f"{self.artifact}-{self.version}.jar"
 
     def is_here(self) -> bool:
-        """Whether the archive is there with the right hash."""
+        """Whether the archive exists and has the hash of the lock file."""
         return self.path.is_file() and _sha256(self.path) == self.sha256
 
 

@@ -40,7 +40,7 @@ class TrafficError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """Who writes how many records to a topic, with which acks, and who reads them."""
+    """A producer and a consumer of one topic: the number of records, and the producer's acks."""
 
     topic: str
     partitions: int

@@ -55,7 +55,7 @@ def _make(path: Path, links: list[Path]) -> None:
 
 
 def _links(name: str, pin: str) -> list[Path]:
-    """What a package has put side by side into site-packages."""
+    """The entries of site-packages that a package installed there."""
     try:
         found = distribution(name)
     except PackageNotFoundError:

@@ -38,14 +38,14 @@ class SparkClusterError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """Where a master is: the URL for ``--master``, and the port of its page."""
+    """A master's addresses: the URL for ``--master``, and the port of its page."""
 
     master: str
     page_port: int
 
     @classmethod
     def of_log(cls, text: str) -> Addresses | None:
-        """What the master's log says; None if it has not said all of it yet."""
+        """The addresses in the master's log; None until all of them are there."""
         master, page = _MASTER_AT.search(text), _PAGE_AT.search(text)
         return cls(master[1], int(page[1])) if master and page else None
 
@@ -166,7 +166,7 @@ class SparkCluster:
         return self._at
 
     def _state(self) -> dict[str, Any]:
-        """What the master's page says, as JSON."""
+        """The state that the master's page shows, as JSON."""
         connection = http.client.HTTPConnection(_HOST, self._addresses().page_port, timeout=30)
         try:
             connection.request("GET", "/json/")
@@ -177,7 +177,7 @@ class SparkCluster:
 
 
 def spark_home() -> Path:
-    """Where pyspark is, which has all of Spark in it. Raises SparkClusterError."""
+    """The directory of pyspark, which contains all of Spark. Raises SparkClusterError."""
     found = importlib.util.find_spec("pyspark")
     if found is None or not found.submodule_search_locations:
         raise SparkClusterError("pyspark is not installed: run 'make spark'")
@@ -200,7 +200,7 @@ def environment(directory: Path) -> Mapping[str, str]:
 
 
 def _text_of(process: ManagedProcess) -> str:
-    """What a process has said. Raises SparkClusterError if it has ended."""
+    """The output of a process so far. Raises SparkClusterError if it has ended."""
     if not process.running:
         raise SparkClusterError(f"{process.name} ended by itself\n{process.tail()}")
     return process.log_path.read_text(errors="replace")

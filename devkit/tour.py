@@ -24,8 +24,8 @@ class TourError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
-    """What one client consumed: the topic as it named it, and the values."""
+class ConsumedTopic:
+    """The topic that one client consumed, by the client's name for it, and the values."""
 
     listener: str
     topic: str
@@ -83,7 +83,7 @@ def produce(servers: str, topic: str, values: Sequence[str]) -> None:
         raise TourError(f"producing to {topic}: {left} unacknowledged, errors: {problems}")
 
 
-def consume(listener: str, servers: str, topic: str, count: int) -> Sight:
+def consume(listener: str, servers: str, topic: str, count: int) -> ConsumedTopic:
     """Consume and commit ``count`` records of ``topic`` as the group ``LISTENER-app``."""
     consumer = Consumer(
         {
@@ -107,7 +107,7 @@ def consume(listener: str, servers: str, topic: str, count: int) -> Sight:
         consumer.commit(asynchronous=False)
     finally:
         consumer.close()
-    return Sight(listener, topic, tuple(values))
+    return ConsumedTopic(listener, topic, tuple(values))
 
 
 def _client(servers: str) -> dict[str, str | int | float | bool]:

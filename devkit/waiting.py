@@ -37,7 +37,7 @@ def wait_until(
 
 
 class Progress:
-    """What a long step says of itself; ``detail`` is shown with the seconds gone by."""
+    """The state of a long step; ``detail`` is shown with the seconds gone by."""
 
     def __init__(self, title: str) -> None:
         self.title = title

@@ -6,7 +6,7 @@ from bench.targets.target import Target, port_of
 
 
 class Direct(Target):
-    """What latencies are compared with."""
+    """The broker without a proxy, which latencies are compared with."""
 
     name = "direct"
     title = "direct"

@@ -73,7 +73,7 @@ class Encrypted(Target):
 
     @property
     def port(self) -> int:
-        """Where plain text is taken for the target's bootstrap port."""
+        """The port that accepts plain text for the target's bootstrap port."""
         return self._plain[self._inner.port]
 
     @property
@@ -86,12 +86,12 @@ class Encrypted(Target):
         return self._inner.processes()
 
     def helpers(self) -> list[int]:
-        """What stands before it."""
+        """The converter processes in front of the target."""
         assert self._converter is not None
         return [self._converter.command_pid]
 
     def leader_port(self, advertised: int) -> int:
-        """Where plain text is taken for that port."""
+        """The port that accepts plain text for the leader's port."""
         return self._plain[self._inner.leader_port(advertised)]
 
 

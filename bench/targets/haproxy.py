@@ -61,7 +61,7 @@ class HAProxy(Target):
 
     @property
     def port(self) -> int:
-        """Its only port."""
+        """HAProxy's only port."""
         return self._port
 
     def processes(self) -> list[int]:
@@ -70,7 +70,7 @@ class HAProxy(Target):
         return [self._process.command_pid]
 
     def leader_port(self, advertised: int) -> int:
-        """Its own port: it does not change what brokers say of themselves."""
+        """HAProxy's own port: it does not rewrite the addresses in responses."""
         return self._port
 
 

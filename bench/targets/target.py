@@ -62,7 +62,7 @@ class Target(ABC):
         return [self.port]
 
     def topic(self, stem: str) -> str:
-        """How a client of this target spells a topic of its own."""
+        """The name by which a client of this target asks for a topic."""
         return f"{self.name}-{stem}"
 
     def leader_port(self, advertised: int) -> int:

@@ -17,7 +17,7 @@ from bench.wire import TARGETS, Outcome, Plan
 
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test writes into the tree."""
+    """Keep results of the tests out of the tree."""
     monkeypatch.setattr(report, "LATEST", tmp_path / "results" / "latest.json")
     monkeypatch.setattr(report, "RECORD", tmp_path / "RESULTS.md")
     monkeypatch.setattr(bench, "compile_generator", lambda _: None)

@@ -11,7 +11,7 @@ from bench.spark_jobs import GROWTH, Run, Skewed, rows, run_of
 
 
 def measured(*stages: tuple[float, float], seconds: float = 10.0) -> dict[str, Any]:
-    """What a process prints of one job; a stage is its median and its slowest task."""
+    """The line that a process prints for one job; a stage is its median and its slowest task."""
     found = [{"tasks": 8, "median": median, "slowest": slowest} for median, slowest in stages]
     job = {"seconds": seconds, "stages": found}
     return {"jobs": {"usage": job}, "heap_mib": 900.0, "rss_mib": 1_500.0}

@@ -1,5 +1,5 @@
 """gateway.commands.groups.adopt: the command line, what is said, and where it is asked. Real groups
-are carried in tests/live/test_adopt_group.py."""
+are carried in tests/live/groups/test_adopt_group.py."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """devkit.broker_program: which Kafka a broker is. What is started so is in test_broker, and what a
-policy on the class path does in tests/live/test_policy_oracle.py."""
+policy on the class path does in tests/live/oracle/test_policy_oracle.py."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def _no_java(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is fetched: a set of archives is one of its name."""
     monkeypatch.setattr(java, "find_java", lambda: "java")
     monkeypatch.setattr(java, "jars", lambda name: (Path(f"{name}.jar"),))
+    monkeypatch.setattr(broker_program, "archive_options", lambda jar_set: ("-archive",))
 
 
 def test_a_version_is_told_by_the_set_s_archives() -> None:
@@ -39,6 +40,15 @@ def test_java_s_options() -> None:
     assert slow[-2:] == ["kafka.Kafka", "server.properties"]
     quick = BrokerProgram().serve_command(Path("server.properties"))
     assert {*quick} - {*slow} == {"-Xmx512m", "-XX:TieredStopAtLevel=1"}
+
+
+def test_the_class_archive_fits_kafka_s_own_class_path(tmp_path: Path) -> None:
+    properties = Path("server.properties")
+    assert "-archive" in BrokerProgram().serve_command(properties)
+    assert "-archive" not in BrokerProgram(classes=tmp_path).serve_command(properties)
+    writing = BrokerProgram(archive_classes=tmp_path / "new.jsa").serve_command(properties)
+    assert f"-XX:ArchiveClassesAtExit={tmp_path / 'new.jsa'}" in writing
+    assert "-archive" not in writing
 
 
 def test_what_it_needs_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:

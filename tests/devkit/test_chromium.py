@@ -44,7 +44,7 @@ class Registry:
             program.chmod(0o755)
 
     def offer(self, content: bytes) -> None:
-        """One more archive, for the next time that npm asks."""
+        """Serve one more archive to the next request of npm."""
         (self.archives / str(len(list(self.archives.iterdir())))).write_bytes(content)
 
     @property

@@ -14,7 +14,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayError, GatewayProcess
 from devkit.ports import free_port, free_ports
-from tests.live.wire import Wire
+from tests.live.support.wire import Wire
 
 pytestmark = pytest.mark.live
 

@@ -15,7 +15,7 @@ LOCK = PROJECT_ROOT / "requirements" / "runtime.txt"
 
 
 def ask(program: str) -> str:
-    """What a program prints that runs there, with the project's sources."""
+    """The output of a program that runs in the environment, with the project's sources."""
     command = [str(runtime_python()), "-P", "-c", program]
     environment = {"PYTHONPATH": str(PROJECT_ROOT)}
     return subprocess.run(

@@ -66,7 +66,7 @@ class Moves:
 
 @dataclass(frozen=True, slots=True)
 class InitProducerId:
-    """What an idempotent producer begins with."""
+    """The first request of an idempotent producer."""
 
 
 Action = Does | AddsAcls | Moves | InitProducerId

@@ -24,7 +24,7 @@ def rows(page: str, kip: str) -> list[tuple[str, list[str]]]:
 
 
 def missing(cells: list[str]) -> str:
-    """What a row lacks; empty: it has its three cells, and its test is there."""
+    """The fault of a row; empty if it has its three cells and its test exists."""
     if len(cells) != 3 or not all(cells):
         return f"three cells: {cells}"
     path, colons, name = markdown.code(cells[2]).partition("::")

@@ -38,7 +38,7 @@ def table(text: str, first_column: str) -> list[list[str]]:
 
 
 def code(cell: str) -> str:
-    """What stands in backticks, where the cell holds one code span and nothing else."""
+    """The text in backticks of a cell that holds one code span and nothing else."""
     match = _SPAN.fullmatch(cell)
     assert match is not None, f"{cell!r} is not one code span"
     return match[1]

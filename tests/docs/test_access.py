@@ -1,6 +1,6 @@
 """docs/access.md: its truth table against the authorizer, row by row.
 
-``tests/live/test_access_table.py`` asks a gateway the same with real clients.
+``tests/live/access/test_access_table.py`` asks a gateway the same with real clients.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROWS = access_table.rows()
 
 
 def access_of(row: Row) -> Access:
-    """What a row's user may do, by its ACLs."""
+    """The operations that a row's ACLs allow its user."""
     authorizer = StandardAuthorizer()
     configs = {
         "super.users": (f"User:{access_table.SUPER_USER}",),

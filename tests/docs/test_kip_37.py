@@ -60,8 +60,8 @@ def test_access_rules_are_served() -> None:
 
 
 def test_every_command_of_the_guide_is_run() -> None:
-    """tests/live/test_namespaces_cli.py::test_the_guide runs what guide.steps() finds: here is
-    that it finds everything that reads as a command."""
+    """``guide.steps()`` finds everything that reads as a command: what it finds is run by
+    tests/live/namespaces/test_namespaces_cli.py::test_the_guide."""
     steps = guide.steps()
     assert {step.words[0] for step in steps} >= {"kafka-gateway", "kafka-topics", "kafka-configs"}
     assert {step.words[0] for step in steps} <= guide.PROGRAMS
@@ -72,7 +72,7 @@ def test_every_command_of_the_guide_is_run() -> None:
     lines = [*markdown.spans(GUIDE), *(line for text in others for line in text.splitlines())]
     programs = tuple(f"{program} " for program in guide.PROGRAMS)
     assert [line for line in lines if line.lstrip().startswith(programs)] == []
-    live = "tests/live/test_namespaces_cli.py"
+    live = "tests/live/namespaces/test_namespaces_cli.py"
     assert "test_the_guide" in kip_rows.functions(live)
     assert "guide.steps()" in markdown.read(live)
 

@@ -105,7 +105,7 @@ CALLS = {"close", "revoke", "_revoke", "refused", "_fail"}
 
 
 def close_reasons() -> set[str]:
-    """What connections are ended for, up to the colon."""
+    """The reasons for which connections are closed, up to the colon."""
     # Those that go through variables.
     found: set[str] = {
         USER_IS_GONE,
@@ -159,7 +159,7 @@ def test_every_rule() -> None:
 
 
 def log_formats() -> Mapping[str, Path]:
-    """What is logged, with ``…`` for every value."""
+    """Every format of a log line, with ``…`` for every value."""
     found = {}
     for path in GATEWAY.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

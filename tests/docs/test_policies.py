@@ -146,7 +146,7 @@ DECLARED: Mapping[str, tuple[Policies, RequestMetadata]] = {
 
 
 class Usage:
-    """So many topics and partitions, wherever they are counted."""
+    """A usage of so many topics and partitions, whatever namespace is counted."""
 
     def __init__(self, there: int) -> None:
         self.there = there

@@ -36,7 +36,7 @@ def step(block: str) -> tuple[list[str], int, str]:
 
 @pytest.fixture
 def policies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policies:
-    """Those of the example, which ``gateway.yaml`` holds."""
+    """The policies of the example, which ``gateway.yaml`` holds."""
     monkeypatch.chdir(tmp_path)
     (example,) = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
     path = config_samples.write(tmp_path)

@@ -7,14 +7,15 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
-from tests.live.sasl import SecuredGateway
-from tests.live.secured_brokers import SecuredBrokers
+from tests.live.support.sasl import SecuredGateway
+from tests.live.support.secured_brokers import SecuredBrokers
 
 # The namespaces that the gateway of the live tests is seeded with.
 NAMESPACES = ("team-a", "team-b", "org:apache:kafka")
@@ -68,58 +69,44 @@ def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
 
 @pytest.fixture(scope="session")
 def secured(kafka: KafkaCluster) -> Iterator[SecuredGateway]:
-    """One whose listeners ask clients who they are (SASL)."""
+    """The session's gateway whose clients log in (SASL)."""
     with SecuredGateway(kafka.bootstrap_servers) as process:
         yield process
 
 
 @pytest.fixture(scope="session")
 def secured_brokers() -> Iterator[SecuredBrokers]:
-    """A Kafka that asks the gateway, and clients, who they are."""
+    """A broker to which the gateway, and clients, log in."""
     with SecuredBrokers() as brokers:
         yield brokers
 
 
-@pytest.fixture(scope="session")
-def colon(gateway: GatewayProcess) -> str:
-    """The address where every namespace is seen, in colon names."""
-    return gateway.bootstrap_servers("colon")
+# -- addresses: of the gateway above, or of the one that a file has in its place ----------------
 
 
-@pytest.fixture(scope="session")
-def home_a(gateway: GatewayProcess) -> str:
-    """The address where team-a is home."""
-    return gateway.bootstrap_servers("home-a")
+@pytest.fixture(scope="module")
+def servers(gateway: GatewayProcess) -> str:
+    """The address of the first listener, which may be the only one."""
+    return next(iter(gateway.plan.bootstrap_servers.values()))
 
 
-@pytest.fixture(scope="session")
-def home_b(gateway: GatewayProcess) -> str:
-    """The address where team-b is home."""
-    return gateway.bootstrap_servers("home-b")
+def _address(listener: str, about: str) -> Any:
+    @pytest.fixture(scope="module")
+    def bootstrap_servers(gateway: GatewayProcess) -> str:
+        return gateway.bootstrap_servers(listener)
+
+    bootstrap_servers.__doc__ = f"The address of listener {listener}: {about}."
+    return bootstrap_servers
 
 
-@pytest.fixture(scope="session")
-def legal(gateway: GatewayProcess) -> str:
-    """The address where every namespace is seen, in the legal spelling."""
-    return gateway.bootstrap_servers("legal")
-
-
-@pytest.fixture(scope="session")
-def admin(gateway: GatewayProcess) -> str:
-    """The address where namespaces are listed beside topics, in colon names."""
-    return gateway.bootstrap_servers("admin")
-
-
-@pytest.fixture(scope="session")
-def admin_legal(gateway: GatewayProcess) -> str:
-    """The address where namespaces are listed beside topics, in the legal spelling."""
-    return gateway.bootstrap_servers("admin-legal")
-
-
-@pytest.fixture(scope="session")
-def narrow(gateway: GatewayProcess) -> str:
-    """The address where topics in namespaces are reached, but not listed."""
-    return gateway.bootstrap_servers("narrow")
+colon = _address("colon", "every namespace, names with colons")
+home_a = _address("home-a", "team-a is home")
+home_b = _address("home-b", "team-b is home")
+legal = _address("legal", "every namespace, names in the legal spelling")
+admin = _address("admin", "namespaces are listed beside topics, names with colons")
+admin_legal = _address("admin-legal", "the same in the legal spelling")
+narrow = _address("narrow", "topics in namespaces are reached, but not listed")
+users = _address("users", "users log in")
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """Subjects, and what javax.security.auth.x500.X500Principal.getName() makes of each.
 
-tests/live/test_tls_oracle.py asks Java for every one of them.
+tests/live/authentication/test_tls_oracle.py asks Java for every one of them.
 """
 
 from __future__ import annotations

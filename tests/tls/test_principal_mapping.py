@@ -1,4 +1,6 @@
-"""gateway.tls.principal_mapping: rules for names. tests/live/test_tls_oracle.py asks Kafka."""
+"""gateway.tls.principal_mapping: rules for names.
+
+tests/live/authentication/test_tls_oracle.py compares them with Kafka's."""
 
 from __future__ import annotations
 

@@ -1,0 +1,46 @@
+"""The class data of a broker, archived for its later starts (JEP 350), which take a third less.
+
+``python -m devkit.class_archive`` makes the archive, if there is none for this Java and this Kafka.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from devkit.java import find_java
+from devkit.maven import jars
+from devkit.paths import cache_dir
+
+
+def class_archive(jar_set: str) -> Path:
+    """The path of the archive for this Java and this Kafka's jars; it may not exist yet."""
+    java = Path(find_java()).resolve()
+    parts = [str(java), str(java.stat().st_mtime_ns), *map(str, jars(jar_set))]
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    return cache_dir() / "class-archives" / f"{jar_set}-{digest}.jsa"
+
+
+def archive_options(jar_set: str) -> tuple[str, ...]:
+    """The options with which a Java uses the archive; none if there is no archive."""
+    path = class_archive(jar_set)
+    return (f"-XX:SharedArchiveFile={path}", "-Xlog:cds=off") if path.is_file() else ()
+
+
+def main() -> None:
+    """Run a broker that writes the archive when it ends."""
+    from devkit.broker import KafkaCluster  # which asks for the options
+
+    path = class_archive("kafka")
+    if path.is_file():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".unfinished")
+    with KafkaCluster(archive_classes=unfinished) as cluster:
+        cluster.stop_broker(1)
+    if unfinished.is_file():  # a Java without class data sharing writes none
+        unfinished.rename(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Answers as trees that can be compared: what differs between two clusters by nature is told by
+symbols (the first session that was given, the id of topic ``a``), and lists are in one order."""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+from tests.live.fuzz.values import assignment, subscription
+
+MISSING: Final = "(missing)"
+
+_LEFT_OUT: Final = frozenset(
+    {
+        "throttle_time",  # no quotas here
+        "error_message",  # the sentences are the gateway's own where it decides
+        "api_keys",  # ApiVersions tells what the gateway serves, which is less (docs/apis.md)
+        "supported_features",
+        "finalized_features",
+        "finalized_features_epoch",
+        "zk_migration_ready",
+        "log_dir",  # directories are numbered, and under a home disks are not told (docs/apis.md)
+        "total_bytes",
+        "usable_bytes",
+    }
+)
+_NAMED: Final = frozenset(
+    {"name", "topic", "topic_name", "resource_name", "subscribed_topic_names", "key"}
+)
+_EMBEDDED: Final = frozenset({"metadata", "assignment", "member_metadata", "member_assignment"})
+_MEMBERS: Final = frozenset({"member_id", "leader"})
+_IDENTITY: Final = (
+    "name",
+    "topic",
+    "topic_id",
+    "topic_name",
+    "group_id",
+    "key",
+    "resource_type",
+    "resource_name",
+    "config_name",
+    "member_id",
+    "partition_index",
+    "partition",
+    "index",
+    "node_id",
+    "user",
+)
+"""What tells the items of a list apart."""
+
+
+class Symbols:
+    """The names and ids that one side has for what both have, in one sequence of requests.
+
+    ``prefix`` stands before the names of topics on this side. ``address`` is its broker's.
+    """
+
+    def __init__(self, prefix: str, address: str, lane: str) -> None:
+        self.prefix = prefix
+        self.address = address
+        self.lane = lane
+        self.topic_ids: dict[uuid.UUID, str] = {}
+        self.sessions: list[int] = []
+        self.producers: list[int] = []
+        self.members: list[str] = []
+
+    def name(self, shown: str) -> str:
+        """A name of a topic without what is this side's."""
+        return shown.removeprefix(self.prefix) if self.prefix else shown
+
+    def id_of(self, name: str) -> uuid.UUID | None:
+        """The newest topic id of a name."""
+        return next((i for i, n in reversed(self.topic_ids.items()) if n == name), None)
+
+    def tree(self, entity: Any) -> Any:
+        """An answer to be compared."""
+        if not dataclasses.is_dataclass(entity):
+            return self._value("", entity)
+        found: dict[str, Any] = {}
+        created = getattr(entity, "topic_id", None)
+        name = getattr(entity, "name", None)
+        if created is not None and name and created not in self.topic_ids:
+            self.topic_ids[created] = self.name(name)
+        for field in dataclasses.fields(entity):
+            if field.name not in _LEFT_OUT:
+                found[field.name] = self._value(field.name, getattr(entity, field.name))
+        if "host" in found and "port" in found:
+            here = f"{found.pop('host')}:{found['port']}" == self.address
+            found["port"] = "the broker's" if here else found["port"]
+        return found
+
+    def _value(self, name: str, value: Any) -> Any:
+        if isinstance(value, tuple):
+            items = [self._value(name, item) for item in value if not self._is_foreign(item)]
+            return _joined(sorted(items, key=_identity))
+        if dataclasses.is_dataclass(value):
+            return self.tree(value)
+        if isinstance(value, IntEnum):
+            return int(value)
+        if isinstance(value, uuid.UUID):
+            return self.topic_ids.get(value, str(value))
+        if isinstance(value, str):
+            return self._text(name, value)
+        if name == "session_id":
+            return _symbol("session", self.sessions, value) if value else 0
+        if name == "producer_id":
+            return _symbol("producer", self.producers, value) if value >= 0 else value
+        if name in _EMBEDDED and isinstance(value, bytes):
+            return self._without_prefix(value)
+        return value
+
+    def _text(self, name: str, value: str) -> str:
+        if name in _NAMED:
+            return self.name(value)
+        if name in _MEMBERS and value and _is_made(value):
+            return _symbol("member", self.members, value)
+        return "(the cluster's)" if name == "cluster_id" else value
+
+    def _without_prefix(self, data: bytes) -> bytes:
+        for name in ("a", "b"):
+            own = f"{self.lane}-{name}"
+            for made in (subscription, assignment):
+                if data == made(self.prefix + own):
+                    return made(own)
+        return data
+
+    def _is_foreign(self, item: Any) -> bool:
+        """Whether an item is another lane's, which runs at the same time, or Kafka's own."""
+        if not dataclasses.is_dataclass(item):
+            return False
+        name = getattr(item, "name", None) or getattr(item, "group_id", None)
+        if not isinstance(name, str):
+            return False
+        own = name.removeprefix(self.prefix).startswith(f"{self.lane}-")
+        return name.startswith("__") or ("lane" in name and not own)
+
+
+def _joined(items: list[Any]) -> list[Any]:
+    """A broker answers a Fetch with a topic's errors apart from its records."""
+    joined: list[Any] = []
+    for item in items:
+        last: Any = joined[-1] if joined else None
+        if _has_partitions(item) and _has_partitions(last) and _identity(item) == _identity(last):
+            both = [*last["partitions"], *item["partitions"]]
+            last["partitions"] = sorted(both, key=_identity)
+        else:
+            joined.append(item)
+    return joined
+
+
+def _has_partitions(item: Any) -> bool:
+    return isinstance(item, dict) and "partitions" in item
+
+
+def _is_made(member_id: str) -> bool:
+    """Whether a broker made a member's id: it ends in a uuid, or is one of Kafka's own form."""
+    return len(member_id) >= 22
+
+
+def _symbol(kind: str, known: list[Any], value: Any) -> str:
+    if value not in known:
+        known.append(value)
+    return f"{kind} {known.index(value)}"
+
+
+def _identity(item: Any) -> str:
+    if isinstance(item, Mapping):
+        return repr([item[key] for key in _IDENTITY if key in item])
+    return repr(item)
+
+
+class Leaf(NamedTuple):
+    """One place in which two answers differ; ``path`` has no positions in it."""
+
+    path: str
+    expected: Any
+    got: Any
+
+
+def differences(expected: Any, got: Any, path: str = "") -> Iterator[Leaf]:
+    """Every place in which two trees differ."""
+    if isinstance(expected, dict) and isinstance(got, dict):
+        for key in sorted(expected.keys() | got.keys(), key=lambda key: (key != "error_code", key)):
+            below = f"{path}.{key}" if path else key
+            yield from differences(expected.get(key, MISSING), got.get(key, MISSING), below)
+    elif isinstance(expected, list) and isinstance(got, list):
+        yield from _in_lists(expected, got, path)
+    elif expected != got:
+        yield Leaf(path, expected, got)
+
+
+def _in_lists(expected: list[Any], got: list[Any], path: str) -> Iterator[Leaf]:
+    rest = [*got]
+    for item in expected:
+        identity = _identity(item)
+        found = next((other for other in rest if _identity(other) == identity), None)
+        if found is None:
+            yield Leaf(f"{path}[]", item, MISSING)
+            continue
+        rest.remove(found)
+        yield from differences(item, found, f"{path}[]")
+    for item in rest:
+        yield Leaf(f"{path}[]", MISSING, item)

@@ -1,0 +1,280 @@
+"""THE table of what the gateway answers differently from a plain broker, and why it does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tests.live.fuzz.answers import MISSING, Leaf
+from tests.live.fuzz.requests import Request
+from tests.live.fuzz.values import Ref
+
+ANYTHING: Final = "(anything)"
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDifference:
+    """One known difference: in answers of ``api``, at ``path`` (a regular expression), of these two
+    values; ``when`` looks at the request."""
+
+    api: str
+    path: str
+    expected: Any
+    got: Any
+    why: str
+    when: Callable[[Request], bool] = lambda request: True
+
+    def explains(self, request: Request, leaf: Leaf) -> bool:
+        """Whether this entry explains a difference that was found."""
+        return (
+            request.api == self.api
+            and re.fullmatch(self.path, leaf.path) is not None
+            and _is(leaf.expected, self.expected)
+            and _is(leaf.got, self.got)
+            and self.when(request)
+        )
+
+
+def _is(value: Any, wanted: Any) -> bool:
+    if wanted is ANYTHING:
+        return True
+    return any(value == one for one in wanted) if isinstance(wanted, set) else bool(value == wanted)
+
+
+def _names_a_foreign_session(request: Request) -> bool:
+    foreign = request.values.get("session_id") == Ref("foreign_session")
+    return foreign and request.values["session_epoch"] not in (0, -1)
+
+
+def _is_refused(request: Request) -> bool:
+    values = request.values
+    return any(map(_refused, (*values["topics"], *values.get("forgotten_topics_data", ()))))
+
+
+def _refused(topic: dict[str, Any]) -> bool:
+    named = topic["topic_id"] if "topic_id" in topic else topic["topic"]
+    return named is None or not isinstance(named, Ref)
+
+
+_OPERATIONS: Final = range(4)
+"""SET, DELETE, APPEND and SUBTRACT (AlterConfigOp.OpType)."""
+
+
+def _has_an_unknown_operation(request: Request) -> bool:
+    configs = (one for resource in request.values["resources"] for one in resource["configs"])
+    return any(one["config_operation"] not in _OPERATIONS for one in configs)
+
+
+_IDS: Final = (
+    "group_id",
+    "groups",
+    "group_ids",
+    "key",
+    "coordinator_keys",
+    "transactional_id",
+    "v3_and_below_transactional_id",
+)
+
+
+def _has_an_empty_id(request: Request) -> bool:
+    for field in _IDS:
+        value = request.values.get(field)
+        items = value if isinstance(value, list) else [value]
+        if any(item == "" or (isinstance(item, dict) and not item["group_id"]) for item in items):
+            return True
+    return False
+
+
+def _poses_as_replica(request: Request) -> bool:
+    values = request.values
+    state = values.get("replica_state") or {}
+    return {values.get("replica_id", -1), state.get("replica_id", -1)} != {-1}
+
+
+def _has_other_resources(request: Request) -> bool:
+    return any(resource["resource_type"] != 2 for resource in request.values["resources"])
+
+
+_NOT_DONE: Final = {3, 17, -1}
+"""How the gateway refuses a name that no topic can have, and how a broker fails at the rest."""
+
+_MIXED: Final = (
+    "A broker rejects the whole request for something else; a name that the gateway refuses does "
+    "not get there, and keeps its own error."
+)
+_ONLY_TOPICS: Final = "Only the configs of topics are served (docs/apis.md)."
+
+_WITHOUT_A_SESSION: Final = {
+    "A broker serves a session to whoever names its id, the gateway to whom it was given.": (
+        _names_a_foreign_session
+    ),
+    "With a refused topic there is no session: it would forget the topic without a word.": (
+        _is_refused
+    ),
+}
+
+KNOWN: Final[tuple[KnownDifference, ...]] = (
+    *(
+        KnownDifference("Fetch", path, ANYTHING, got, why, when=when)
+        for why, when in _WITHOUT_A_SESSION.items()
+        for path, got in (("error_code", 70), ("session_id", 0), (r"responses\[\]", MISSING))
+    ),
+    KnownDifference(
+        "Fetch",
+        r".*",
+        ANYTHING,
+        ANYTHING,
+        "A fetch as a replica is rejected: it would move the high watermark.",
+        when=_poses_as_replica,
+    ),
+    KnownDifference(
+        "DescribeTopicPartitions",
+        r"topics\[\]",
+        MISSING,
+        ANYTHING,
+        "Names that are refused stand on every page, whatever its limit is.",
+        when=lambda request: (
+            request.values["response_partition_limit"] < 2_000
+            or request.values["cursor"] is not None
+        ),
+    ),
+    *(
+        KnownDifference(api, r".*\[\]\.error_code", 42, _NOT_DONE, _MIXED)
+        for api in ("IncrementalAlterConfigs", "AlterConfigs", "DescribeTopicPartitions")
+    ),
+    KnownDifference(
+        "DescribeConfigs",
+        r"results\[\]\.configs\[\]",
+        MISSING,
+        ANYTHING,
+        "A topic's namespace and producer guarantee stand among its configs (docs/namespaces.md).",
+    ),
+    KnownDifference("IncrementalAlterConfigs", r".*\[\]\.error_code", 40, 17, _MIXED),
+    KnownDifference(
+        "IncrementalAlterConfigs",
+        r"responses\[\]\.error_code",
+        -1,
+        ANYTHING,
+        "A broker fails at all resources for one operation that it does not know.",
+        _has_an_unknown_operation,
+    ),
+    KnownDifference(
+        "DescribeTopicPartitions",
+        r"topics\[\]\.error_code",
+        -1,
+        17,
+        "A broker fails at an empty name (UNKNOWN_SERVER_ERROR).",
+    ),
+    KnownDifference(
+        "AddPartitionsToTxn",
+        r".*\.partition_error_code",
+        3,
+        55,
+        "Where nothing is attempted a broker tells missing partitions, the gateway missing topics.",
+    ),
+    KnownDifference(
+        "ConsumerGroupHeartbeat",
+        r"error_code",
+        ANYTHING,
+        {110, 112, 128},
+        "A regular expression is evaluated here, and so judged first (docs/apis.md).",
+        when=lambda request: request.values.get("subscribed_topic_regex") is not None,
+    ),
+    KnownDifference(
+        "ConsumerGroupHeartbeat",
+        r".*",
+        ANYTHING,
+        ANYTHING,
+        "A member that the gateway has not heard of may have an expression there: it joins again.",
+        when=lambda request: request.version >= 1 and request.values["member_epoch"] > 0,
+    ),
+    *(
+        KnownDifference(
+            api,
+            r".*",
+            ANYTHING,
+            ANYTHING,
+            "Under a home an empty id is the home's prefix alone, which names nothing.",
+            when=_has_an_empty_id,
+        )
+        for api in (
+            "AddOffsetsToTxn",
+            "AddPartitionsToTxn",
+            "ConsumerGroupDescribe",
+            "ConsumerGroupHeartbeat",
+            "DescribeGroups",
+            "EndTxn",
+            "FindCoordinator",
+            "Heartbeat",
+            "InitProducerId",
+            "JoinGroup",
+            "LeaveGroup",
+            "OffsetDelete",
+            "OffsetFetch",
+            "SyncGroup",
+            "TxnOffsetCommit",
+        )
+    ),
+    *(
+        KnownDifference(
+            api,
+            r".*",
+            ANYTHING,
+            31,
+            "Users are the catalog's, and under a home out of reach (docs/apis.md).",
+        )
+        for api in ("AlterUserScramCredentials", "DescribeUserScramCredentials")
+    ),
+    KnownDifference("IncrementalAlterConfigs", r".*\[\]\.error_code", -1, {17, 40}, _MIXED),
+    KnownDifference("ListOffsets", r".*\[\]\.error_code", 35, 3, _MIXED),
+    *(
+        KnownDifference(
+            api,
+            r"(results|responses)\[\](\..*)?",
+            ANYTHING,
+            ANYTHING,
+            _ONLY_TOPICS,
+            when=_has_other_resources,
+        )
+        for api in ("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs")
+    ),
+    KnownDifference(
+        "DescribeClientQuotas",
+        r"error_code|entries",
+        ANYTHING,
+        ANYTHING,
+        "There are no quotas behind the gateway, whatever the filter is (docs/apis.md).",
+    ),
+    *(
+        KnownDifference(
+            api,
+            r"topics\[\]\.topic_authorized_operations",
+            3_576,
+            -2_147_483_648,
+            "What may be done with a name that is refused is not told.",
+        )
+        for api in ("Metadata", "DescribeTopicPartitions")
+    ),
+    KnownDifference(
+        "FindCoordinator",
+        r".*",
+        ANYTHING,
+        ANYTHING,
+        "Share groups are not served (docs/apis.md).",
+        when=lambda request: request.values.get("key_type") == 2,
+    ),
+    KnownDifference(
+        "OffsetFetch",
+        r".*partitions\[\]\.error_code",
+        0,
+        3,
+        "A broker answers offset -1 of any name; here one that no topic can have is unknown.",
+    ),
+)
+
+
+def why(request: Request, leaf: Leaf) -> str | None:
+    """Why the gateway differs here; None: it should not."""
+    return next((known.why for known in KNOWN if known.explains(request, leaf)), None)

@@ -1,0 +1,89 @@
+"""Whatever clients send, a gateway holds afterwards what it held before, and has found no defect.
+
+``FUZZ_FRAMES`` is how many frames of each API and version are sent (``make fuzz-frames``),
+``FUZZ_SEED`` what they are chosen by.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayProcess
+from tests.live.fuzz.frames import CASES, Fuzz, await_held, internal_errors, resources
+from tests.live.support.wire import Wire
+
+FRAMES = int(os.environ.get("FUZZ_FRAMES", "10"))
+SEED = int(os.environ.get("FUZZ_SEED", "1"))
+
+MORE_DESCRIPTORS = 4
+"""The gateway's own connections to brokers, which it opens when it needs them and keeps."""
+
+MORE_KIB = 64 * 1024
+
+
+@pytest.fixture(scope="module")
+def fuzzed(
+    kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
+    """A gateway of their own for them."""
+    password = tmp_path_factory.mktemp("users") / "alice"
+    password.write_text("wonderland\n")
+    asks = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl": {"mechanisms": ["PLAIN"], "users": {"alice": {"file": str(password)}}},
+    }
+    listeners = [
+        Listener("home", "team-a is home", home="team-a"),
+        Listener("login", "asks everybody", security=asks),
+    ]
+    with GatewayProcess(kafka.bootstrap_servers, listeners, ["team-a"]) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def topic_id(fuzzed: GatewayProcess) -> UUID:
+    """The id of the one topic."""
+    made = {"name": "fuzz", "num_partitions": 1, "replication_factor": 1}
+    with Wire(fuzzed.bootstrap_servers("home")) as wire:
+        (answer,) = wire.ask("CreateTopics", 4, topics=[made]).topics
+        assert not answer.error_code
+        (topic,) = wire.ask("Metadata", 12, topics=[{"name": "fuzz"}]).topics
+    assert isinstance(topic.topic_id, UUID)
+    return topic.topic_id
+
+
+@pytest.mark.timeout(3_600)
+@pytest.mark.parametrize(("listener", "times"), [("home", FRAMES), ("login", 1 + FRAMES // 5)])
+def test_frames_that_are_almost_right(
+    fuzzed: GatewayProcess, topic_id: UUID, listener: str, times: int
+) -> None:
+    """Of clients that are in, and of those who have not logged in."""
+    fuzz = Fuzz(fuzzed.bootstrap_servers(listener), Random(SEED), topic_id)
+    fuzz.run(CASES, 1)  # what is made once, and kept, is there now
+    before = await_held(fuzzed, lambda now: not now.connections, "connections end")
+    fuzz.run(CASES, times)
+    await_held(
+        fuzzed,
+        lambda now: (
+            not now.connections and now.descriptors <= before.descriptors + MORE_DESCRIPTORS
+        ),
+        "connections end, on both sides",
+    )
+    assert resources(fuzzed).kib <= before.kib + MORE_KIB
+    assert internal_errors(fuzzed) == 0
+    assert "Traceback" not in fuzzed.log()
+    assert "never awaited" not in fuzzed.log()
+    assert fuzz.sent.connections == 2 * (1 + times) * len(CASES)
+    assert fuzz.sent.ended > len(CASES)
+    # Before a login next to nothing has an answer, and what comes behind it even less.
+    assert listener == "login" or fuzz.sent.answered > len(CASES)
+    with Wire(fuzzed.bootstrap_servers(listener)) as wire:
+        assert wire.ask("ApiVersions", 0).api_keys, "it serves on"
+    assert fuzzed.get("/readyz")[0] == 200

@@ -1,0 +1,297 @@
+"""Two gateways of three workers each change the same namespaces at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import psutil
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
+from gateway.catalog.replicated import ReplicatedCatalog
+from gateway.catalog.snapshot import Snapshot
+from tests.live.support import clients, namespaces, processes
+from tests.live.support.fixtures import several_gateways
+from tests.live.support.wire import Wire
+from tests.pace import Pace
+
+Names = Callable[[str], str]
+
+WORKERS = 3
+CLIENTS = 40
+CHANGES = 25
+"""Of each client: 1,000 in all."""
+
+PAUSE = 0.4
+"""Seconds between two changes of a client, on average."""
+
+NONE = 0
+TOPIC = 2
+"""A resource type of DescribeConfigs (KIP-133)."""
+
+TIMEOUT = timedelta(seconds=60)
+
+# What each kind of change may be answered besides "done", with so many at the same names.
+ALLOWED = {
+    "create namespace": {namespaces.TOPIC_ALREADY_EXISTS, namespaces.INVALID_TOPIC_EXCEPTION},
+    "create topic": {namespaces.TOPIC_ALREADY_EXISTS, namespaces.INVALID_TOPIC_EXCEPTION},
+    "delete topic": {clients.UNKNOWN_TOPIC_OR_PARTITION},
+    "delete namespace": {clients.UNKNOWN_TOPIC_OR_PARTITION, namespaces.INVALID_REQUEST},
+}
+
+
+@dataclass(slots=True)
+class Tally:
+    """The responses, by request and by name."""
+
+    answers: list[tuple[str, str, int]] = field(default_factory=list)
+
+    def done(self, what: str, name: str) -> int:
+        """The number of successful requests of this kind for a name."""
+        return self.answers.count((what, name, NONE))
+
+    def codes(self, what: str) -> set[int]:
+        """The error codes of a kind of request."""
+        return {code for asked, _, code in self.answers if asked == what}
+
+
+gateways = several_gateways("race-one", "race-two", workers=WORKERS)
+"""They know of each other through the catalog alone."""
+
+
+def _create(wire: Wire, name: str) -> int:
+    topic = {"name": name, "num_partitions": 1, "replication_factor": 1}
+    (answer,) = wire.ask("CreateTopics", 5, topics=[topic], timeout=TIMEOUT).topics
+    return int(answer.error_code)
+
+
+def _delete(wire: Wire, *names: str) -> list[tuple[str, int]]:
+    answer = wire.ask("DeleteTopics", 5, topic_names=list(names), timeout=TIMEOUT)
+    return [(str(one.name), int(one.error_code)) for one in answer.responses]
+
+
+def _at_once(
+    gateways: Sequence[GatewayProcess], count: int, act: Callable[[Wire, int], None]
+) -> None:
+    """Run ``act`` with a connection of its own in each of ``count`` threads, the gateways in
+    turn. Raises what one of them raises."""
+
+    def run(number: int) -> None:
+        servers = gateways[number % len(gateways)].bootstrap_servers("colon")
+        with Wire(servers) as wire:
+            act(wire, number)
+
+    with ThreadPoolExecutor(count) as pool:
+        for future in [pool.submit(run, number) for number in range(count)]:
+            future.result()
+
+
+def test_a_contested_name_is_won_by_one(
+    gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names
+) -> None:
+    """Everyone creates the same namespace at the same moment, then the same topic in it."""
+    contestants, rounds = 12, 6
+    spaces = [f"{unique('contest')}:inner:" for _ in range(rounds)]
+    names = [name for space in spaces for name in (space, f"{space}orders")]
+    codes: dict[str, list[int]] = {name: [] for name in names}
+    together = threading.Barrier(contestants, timeout=clients.SECONDS)
+
+    def contest(wire: Wire, _: int) -> None:
+        for name in names:
+            together.wait()
+            codes[name].append(_create(wire, name))
+
+    _at_once(gateways, contestants, contest)
+    lost = [namespaces.TOPIC_ALREADY_EXISTS] * (contestants - 1)
+    assert {name: sorted(found) for name, found in codes.items()} == {
+        name: [NONE, *lost] for name in names
+    }
+    clients.await_stored(kafka, *(namespaces.flat(name) for name in names[1::2]))
+
+
+def test_a_thousand_changes_leave_nothing_half_made(
+    gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names, pace: Pace
+) -> None:
+    """Creates and deletes of the same few names by all: the six workers agree in the end, with
+    the broker, too, and with what was answered."""
+    roots = [unique("race") for _ in range(4)]
+    inner = {root: [f"{root}:{tier}" for tier in ("a", "b", "c")] for root in roots}
+    tally = Tally()
+    started = time.monotonic()
+    _at_once(gateways, CLIENTS, lambda wire, number: _changes(wire, number, inner, tally))
+    assert len(tally.answers) >= CLIENTS * CHANGES
+    for what, allowed in ALLOWED.items():
+        assert NONE in tally.codes(what), f"no {what} was done"
+        assert tally.codes(what) <= {NONE, *allowed}, what
+
+    with ExitStack() as stack:
+        wires = [stack.enter_context(wire) for gateway in gateways for wire in _one_each(gateway)]
+        assert len(wires) == len(gateways) * WORKERS
+        wait_until(
+            lambda: not any(_deleting(wire, roots) for wire in wires),
+            "the end of deletions",
+            clients.SECONDS,
+        )
+        first, *others = [_WorkerState.by(wire, roots) for wire in wires]
+    assert time.monotonic() - started < pace.stretched(90)
+    assert others == [first] * len(others)
+    first.check(tally, inner)
+    snapshot = asyncio.run(_catalog(kafka))
+    assert snapshot.deleting == frozenset()
+    assert first.namespaces.keys() == {
+        path for path in snapshot.namespaces if path.partition(":")[0] in roots
+    }
+    held = [entry for entry in snapshot.topics.values() if entry.flat.startswith(tuple(roots))]
+    assert {str(entry.name) for entry in held} <= first.topics
+    assert not [entry for entry in held if entry.creating or entry.apply]
+    wait_until(
+        lambda: {t for t in kafka.topics() if t.startswith(tuple(roots))} == first.flat(),
+        "the broker to list what the gateways list",
+        clients.SECONDS,
+    )
+
+
+def _changes(wire: Wire, number: int, inner: dict[str, list[str]], tally: Tally) -> None:
+    """The changes of one client, the same each time."""
+    draw = random.Random(number)
+    for _ in range(CHANGES):
+        # A name is free again some seconds after it was deleted: not all of this is to be before.
+        time.sleep(draw.uniform(0, 2 * PAUSE))
+        root = draw.choice(list(inner))
+        tier = draw.choice(inner[root])
+        topic = f"{draw.choice([root, tier])}:{draw.choice('xyz')}"
+        match draw.choices(("namespace", "topic", "end", "recursive", "plain"), (6, 9, 5, 1, 1))[0]:
+            case "namespace":
+                tally.answers.append(("create namespace", tier, _create(wire, f"{tier}:")))
+            case "topic":
+                tally.answers.append(("create topic", topic, _create(wire, topic)))
+            case "end":
+                ((_, code),) = _delete(wire, topic)
+                tally.answers.append(("delete topic", topic, code))
+            case kind:
+                asked = [root, *inner[root]] if kind == "recursive" else [draw.choice([root, tier])]
+                for name, code in _delete(wire, *(f"{path}:" for path in asked)):
+                    tally.answers.append(("delete namespace", name.removesuffix(":"), code))
+
+
+async def _catalog(kafka: KafkaCluster) -> Snapshot:
+    """The catalog as a process reads it that starts now."""
+    host, _, port = kafka.bootstrap_servers.rpartition(":")
+    catalog = ReplicatedCatalog([(host, int(port))])
+    await catalog.start(read_only=True)
+    try:
+        return catalog.snapshot
+    finally:
+        await catalog.stop()
+
+
+# -- what each worker says ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _WorkerState:
+    """The state that one worker reports: namespaces with their numbers of topics, and topics."""
+
+    namespaces: dict[str, int]
+    topics: frozenset[str]
+
+    @classmethod
+    def by(cls, wire: Wire, roots: Sequence[str]) -> _WorkerState:
+        """The state of these roots that the worker behind a connection reports."""
+        found: dict[str, int] = {}
+        paths = [path for path in _children(wire, "") if path in roots]
+        while paths:
+            path = paths.pop()
+            configs = _configs(wire, f"{path}:")
+            assert configs is not None, f"{path} is listed, and is not there"
+            found[path] = int(configs["gateway.topics"])
+            paths += _children(wire, path)
+        prefixes = tuple(f"{root}:" for root in roots)
+        listed = {str(topic.name) for topic in wire.ask("Metadata", 8, topics=None).topics}
+        return cls(found, frozenset(name for name in listed if name.startswith(prefixes)))
+
+    def flat(self) -> set[str]:
+        """The prefix of the flat names of a namespace's topics."""
+        return {namespaces.flat(name) for name in self.topics}
+
+    def check(self, tally: Tally, inner: dict[str, list[str]]) -> None:
+        """Nothing is half-made, and what is there is what was answered."""
+        held = Counter(name.rpartition(":")[0] for name in self.topics)
+        assert held == {path: count for path, count in self.namespaces.items() if count}
+        for path in self.namespaces:
+            above = path.rpartition(":")[0]
+            assert not above or above in self.namespaces, f"{path} has lost {above}"
+        for tier in (tier for tiers in inner.values() for tier in tiers):
+            made, ended = tally.done("create namespace", tier), tally.done("delete namespace", tier)
+            assert made - ended == (tier in self.namespaces), (tier, made, ended)
+        for name in self.topics:
+            assert tally.done("create topic", name) > tally.done("delete topic", name), name
+
+
+def _configs(wire: Wire, name: str) -> dict[str, Any] | None:
+    """The configs of a namespace; None if there is none of that name."""
+    resource = {"resource_type": TOPIC, "resource_name": name, "configuration_keys": None}
+    (answer,) = wire.ask("DescribeConfigs", 4, resources=[resource]).results
+    if int(answer.error_code) == clients.UNKNOWN_TOPIC_OR_PARTITION:
+        return None
+    assert int(answer.error_code) == NONE, answer
+    return {str(config.name): config.value for config in answer.configs}
+
+
+def _children(wire: Wire, path: str) -> list[str]:
+    configs = _configs(wire, f"{path}:")
+    return [name for name in str((configs or {})["gateway.namespaces"] or "").split(",") if name]
+
+
+def _deleting(wire: Wire, roots: Sequence[str]) -> bool:
+    """Whether any namespace is still being deleted."""
+    paths = list(roots)
+    while paths:
+        path = paths.pop()
+        configs = _configs(wire, f"{path}:")
+        if configs is None:
+            continue
+        if "gateway.deleting" in configs:
+            return True
+        paths += [name for name in str(configs["gateway.namespaces"] or "").split(",") if name]
+    return False
+
+
+def _one_each(gateway: GatewayProcess) -> list[Wire]:
+    """A connection to each worker; the kernel spreads them, so more are made than are kept."""
+    found: dict[int, Wire] = {}
+    spare: list[Wire] = []
+    servers = gateway.bootstrap_servers("colon")
+
+    def all_found() -> bool:
+        wire = Wire(servers)
+        wire.ask("Metadata", 8, topics=[])
+        pid = _worker_of(gateway, wire)
+        if found.setdefault(pid, wire) is not wire:
+            spare.append(wire)
+        return len(found) == WORKERS
+
+    wait_until(all_found, "a connection to each worker", clients.SECONDS, poll=0)
+    for wire in spare:
+        wire.close()
+    return list(found.values())
+
+
+def _worker_of(gateway: GatewayProcess, wire: Wire) -> int:
+    port = int(wire.local_address.rpartition(":")[2])
+    for worker in processes.workers(gateway):
+        for connection in worker.net_connections("tcp"):
+            if connection.status == psutil.CONN_ESTABLISHED and connection.raddr.port == port:
+                return worker.pid
+    raise AssertionError(f"no worker has the connection from port {port}")

@@ -1,0 +1,251 @@
+"""The life of a namespace by ``kafka-gateway topics`` and ``configs``, KIP-37's own flags; and
+every command of docs/namespaces.md, and of docs/cli.md, as it stands there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from devkit import java
+from devkit.broker import KafkaCluster
+from devkit.waiting import wait_until
+from tests.commands import cli_page
+from tests.docs import guide
+from tests.live.support import clients, java_tools, namespaces
+from tests.live.support.namespaces import INHERITED, OWN, CommandResult
+
+Names = Callable[[str], str]
+Stored = Callable[[], set[str]]
+
+
+def _topics(servers: str, *args: str) -> CommandResult:
+    return namespaces.command("topics", "--bootstrap-server", servers, *args)
+
+
+def _refused(servers: str, *args: str) -> str:
+    """The error text of ``kafka-gateway topics``, which fails."""
+    said = namespaces.attempt("topics", "--bootstrap-server", servers, *args)
+    assert said.status == 1, f"{args}\n{said}"
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    return said.err
+
+
+def test_create_list_describe(
+    admin: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
+) -> None:
+    root, topic = unique("org"), unique("orders")
+    deepest = f"{root}:apache:kafka"
+    before = topics_on_broker()
+    made = _topics(admin, "--create", "--namespace", deepest)
+    assert made.lines == [f"Created namespace {deepest}."]
+    assert topics_on_broker() == before
+    create = ["--create", "--namespace", deepest, "--topic", topic, "--partitions", "2"]
+    _topics(admin, *create, "--config", "retention.ms=3600000")
+    clients.await_stored(kafka, f"{root}.apache.kafka..{topic}")
+    stored = clients.admin(kafka.bootstrap_servers).list_topics(timeout=clients.SECONDS)
+    assert len(stored.topics[f"{root}.apache.kafka..{topic}"].partitions) == 2
+
+    tiers = [f"{root}:apache:", f"{deepest}:"]
+    assert _topics(admin, "--list", "--namespace", root).lines == tiers
+    assert _topics(admin, "--list", "--namespace", deepest).lines == [f"{deepest}:{topic}"]
+    everything = _topics(admin, "--list", "--namespace", root, "--recursive").lines
+    assert everything == [*tiers, f"{deepest}:{topic}"]
+    described = _topics(admin, "--describe", "--namespace", f"{root}:apache").out
+    assert f"Namespace: {root}:apache\tTopics: 0\tNamespaces: {deepest}\n" in described
+    described = _topics(admin, "--describe", "--namespace", deepest, "--topic", topic).out
+    for part in (f"{deepest}:{topic}", "PartitionCount: 2", "retention.ms=3600000"):
+        assert part in described
+    assert ".." not in described
+
+
+def test_it_speaks_json(admin: str, kafka: KafkaCluster, unique: Names) -> None:
+    root, topic = unique("org"), unique("orders")
+    inside = f"{root}:a"
+
+    def told(*args: str) -> Any:
+        return json.loads(_topics(admin, *args, "--json").out)
+
+    made = told("--create", "--namespace", inside)
+    assert (made["namespace"], made["created"]) == (inside, True)
+    namespaces.create_topic(admin, kafka, f"{inside}:{topic}", {"retention.ms": "3600000"})
+    assert told("--list", "--namespace", root)["namespaces"] == [inside]
+    listed = told("--list", "--namespace", inside)["topics"]
+    assert listed == [{"name": f"{inside}:{topic}", "namespace": inside, "topic": topic}]
+    (described,) = told("--describe", "--namespace", inside, "--topic", topic)["topics"]
+    assert (described["name"], len(described["partitions"])) == (f"{inside}:{topic}", 1)
+    configs = {one["name"]: one["value"] for one in described["configs"]}
+    assert configs["retention.ms"] == "3600000"
+    moved = told("--move", "--from-namespace", inside, "--to-namespace", root)
+    assert (moved["moved"], moved["failed"]) == (1, 0)
+    deleted = told("--delete", "--namespace", root, "--recursive")
+    assert (deleted["state"], deleted["namespaces"]) == ("deleted", [root, inside])
+
+
+def test_without_a_namespace_it_is_the_default_one(
+    admin: str, kafka: KafkaCluster, unique: Names
+) -> None:
+    topic = unique("plain")
+    _topics(admin, "--create", "--topic", topic)
+    clients.await_stored(kafka, topic)
+    assert topic in _topics(admin, "--list").lines
+    assert f"Topic: {topic}" in _topics(admin, "--describe", "--topic", topic).out
+    _topics(admin, "--delete", "--topic", topic)
+    clients.await_gone(kafka, topic)
+
+
+def test_delete(admin: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names) -> None:
+    """The topics alone; refused, naming them, with namespaces below; all with ``--recursive``."""
+    root, topic = unique("org"), unique("orders")
+    namespaces.create(admin, f"{root}:a:deep:", f"{root}:b:")
+    for tier in (root, f"{root}:a:deep", f"{root}:b"):
+        namespaces.create_topic(admin, kafka, f"{tier}:{topic}")
+    said = _refused(admin, "--delete", "--namespace", root)
+    assert f"{root}:a" in said
+    assert f"{root}:b" in said
+    assert f"{root}..{topic}" in topics_on_broker()
+    _topics(admin, "--delete", "--namespace", f"{root}:b")
+    clients.await_gone(kafka, f"{root}.b..{topic}")
+    _topics(admin, "--delete", "--namespace", root, "--recursive")
+    clients.await_gone(kafka, f"{root}..{topic}", f"{root}.a.deep..{topic}")
+    namespaces.await_free(admin, f"{root}:")
+    assert "does not exist" in _refused(admin, "--delete", "--namespace", f"{root}:a")
+
+
+def test_move(
+    admin: str, colon: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
+) -> None:
+    """One topic, then all that is left in the namespace."""
+    source, target = unique("from"), unique("to")
+    topics = [unique("orders") for _ in range(3)]
+    namespaces.create(admin, f"{source}:", f"{target}:")
+    for topic in topics:
+        namespaces.create_topic(colon, kafka, f"{source}:{topic}")
+        clients.produce(colon, f"{source}:{topic}", [f"of {topic}"])
+    before = topics_on_broker()
+    move = ["--move", "--from-namespace", source, "--to-namespace"]
+    _topics(admin, *move, target, "--topic", topics[0])
+    found = {name for name in clients.listed(colon) if name.startswith((source, target))}
+    assert found == {f"{target}:{topics[0]}", *(f"{source}:{topic}" for topic in topics[1:])}
+    _topics(admin, *move, target)
+    found = {name for name in clients.listed(colon) if name.startswith((source, target))}
+    assert found == {f"{target}:{topic}" for topic in topics}
+    assert topics_on_broker() == before
+    for topic in topics:
+        read = clients.consume(colon, f"{target}:{topic}", 1, unique("readers"))
+        assert read == [f"of {topic}"]
+    missing = f"{target}:nowhere"
+    back = ["--move", "--from-namespace", target, "--to-namespace", missing, "--topic", topics[0]]
+    assert f"namespace '{missing}' does not exist" in _refused(admin, *back)
+
+
+def test_configs(admin: str, colon: str, kafka: KafkaCluster, unique: Names) -> None:
+    root, topic = unique("org"), unique("orders")
+    namespaces.create(admin, f"{root}:")
+    namespaces.create_topic(colon, kafka, f"{root}:{topic}")
+    configs = ["configs", "--bootstrap-server", admin]
+    of_namespace = ["--namespace", root]
+    of_topic = [*of_namespace, "--topic", topic]
+    add = ["--add-config", "retention.ms=3600000,segment.ms=600000"]
+    namespaces.command(*configs, "--alter", *of_namespace, *add)
+    assert namespaces.describe(colon, f"{root}:{topic}")["retention.ms"] == ("3600000", INHERITED)
+    namespaces.command(*configs, "--alter", *of_topic, "--add-config", "retention.ms=1800000")
+    assert namespaces.describe(colon, f"{root}:{topic}")["retention.ms"] == ("1800000", OWN)
+    assert "retention.ms=3600000" in namespaces.command(*configs, "--describe", *of_namespace).out
+    described = namespaces.command(*configs, "--describe", *of_topic).out
+    assert "retention.ms=1800000" in described
+    namespaces.command(*configs, "--alter", *of_topic, "--delete-config", "retention.ms")
+    namespaces.command(*configs, "--alter", *of_namespace, "--delete-config", "segment.ms")
+    described = json.loads(namespaces.command(*configs, "--describe", *of_topic, "--json").out)
+    assert "3600000" in json.dumps(described)
+    refused = namespaces.attempt(
+        *configs, "--alter", *of_namespace, "--add-config", "retention.ms=soon"
+    )
+    assert refused.status == 1
+    assert "retention.ms" in refused.err
+
+    def on_broker() -> tuple[str, int]:
+        return namespaces.value_on_broker(kafka, f"{root}..{topic}", "retention.ms")
+
+    wait_until(lambda: on_broker() == ("3600000", OWN), "the namespace's value", clients.SECONDS)
+
+
+def test_how_it_ends(admin: str, unique: Names) -> None:
+    """0: done; 1: it was refused; 2: the command line; 69: nobody answers."""
+    create = ["topics", "--bootstrap-server", admin, "--create", "--namespace", unique("org")]
+    for status, run in ((0, namespaces.alone), (1, namespaces.alone), (1, namespaces.attempt)):
+        said = run(*create)
+        assert (said.status, bool(said.out)) == (status, not status)
+    assert "already exists" in said.err
+    nowhere = f"{unique('org')}:none"
+    refused = _refused(admin, "--create", "--namespace", nowhere, "--topic", "orders")
+    assert "InvalidNamespaceException" in refused
+    unclear = namespaces.alone(*create, "--list")
+    assert (unclear.status, unclear.out) == (2, "")
+    assert unclear == namespaces.attempt(*create, "--list")
+    nobody = namespaces.alone("topics", "--bootstrap-server", "127.0.0.1:1", "--list")
+    assert nobody.status == 69
+    assert "127.0.0.1:1" in nobody.err
+    assert "Traceback" not in nobody.err
+
+
+# -- the pages --------------------------------------------------------------------------------
+
+
+def test_the_guide(admin: str, admin_legal: str, kafka: KafkaCluster) -> None:
+    """Every command of docs/namespaces.md, top to bottom, prints what the page shows of it."""
+    addresses = {guide.ADMIN: admin, guide.ADMIN_LEGAL: admin_legal}
+    for step in guide.steps():
+        words = [addresses.get(word, word) for word in step.words[1:]]
+        said = _run(step.words[0], words)
+        _check(words, said, step.status, step.shown)
+    # What the page leaves behind, so that it can be followed again.
+    assert {name for name in kafka.topics() if name.startswith("crm.")} >= {"crm.calls"}
+    namespaces.delete(kafka.bootstrap_servers, "crm.calls")
+    for namespace in ("crm", "shop"):
+        namespaces.await_free(admin, f"{namespace}:")
+        namespaces.delete(admin, f"{namespace}:")
+
+
+def test_the_page_of_the_command_line(admin: str, kafka: KafkaCluster) -> None:
+    """The same of docs/cli.md, as far as it asks a gateway."""
+    for step in cli_page.steps("topics", "configs"):
+        words = [admin if word == cli_page.ADDRESS else word for word in step.words]
+        shown = step.output.replace(cli_page.ADDRESS, admin).splitlines()
+        _check(words, namespaces.attempt(*words), step.status, shown)
+    # What it leaves behind, as above.
+    namespaces.delete(kafka.bootstrap_servers, "sales.events")
+    _topics(admin, "--delete", "--namespace", "sales")
+
+
+def test_a_broker_is_told_from_a_gateway(kafka: KafkaCluster) -> None:
+    broker = kafka.bootstrap_servers
+    for words in (
+        ["--create", "--namespace", "org"],
+        ["--create", "--topic", "org:a"],
+        ["--delete", "--topic", "org:a"],
+        ["--describe", "--topic", "org:a"],
+        ["--list", "--namespace", ""],
+    ):
+        said = namespaces.attempt("topics", "--bootstrap-server", broker, *words)
+        assert (said.status, said.out) == (69, ""), words
+        assert f"{broker} is a Kafka broker, not a gateway; give the address of a list" in said.err
+
+
+def _check(words: Sequence[str], said: CommandResult, status: int, shown: Sequence[str]) -> None:
+    """The exit status, and that these lines are printed, in their order."""
+    assert said.status == status, f"{words}\n{said.out}\n{said.err}"
+    printed = said.out + said.err
+    at = 0
+    for line in shown:
+        found = printed.find(line, at)
+        assert found >= 0, f"{words}\nshould print {line!r}, and prints\n{printed}"
+        at = found + len(line)
+
+
+def _run(program: str, words: list[str]) -> CommandResult:
+    if program == "kafka-gateway":
+        return namespaces.attempt(*words)
+    ended = java_tools.server().run(java.TOOL_SCRIPTS[program], words)
+    return CommandResult(ended.returncode, ended.stdout, ended.stderr)

@@ -1,0 +1,41 @@
+"""A cluster that was away: what the gateway asks of it by itself works again afterwards."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.cimpl import NewTopic
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
+from tests.live.support import clients
+
+
+def test_namespaces_and_their_topics_are_made_after_a_restart() -> None:
+    """Whatever connections the gateway keeps for its own questions have ended meanwhile."""
+    listeners = (Listener("colon", "all"),)
+    with (
+        KafkaCluster() as kafka,
+        GatewayProcess(kafka.bootstrap_servers, listeners, ["team-a"]) as process,
+    ):
+        servers = process.bootstrap_servers("colon")
+        clients.create(servers, "team-a:before")
+        kafka.restart_broker(1)
+        wait_until(lambda: process.get("/readyz")[0] == 200, "200 from /readyz", clients.SECONDS)
+        for name in ("team-a:after", "team-b:", "team-b:after"):
+            wait_until(partial(_is_created, servers, name), name, clients.SECONDS)
+        clients.await_stored(kafka, "team-a..before", "team-a..after", "team-b..after")
+
+
+def _is_created(servers: str, name: str) -> bool:
+    """Whether a topic was created; a retriable error, or an earlier success, is no failure."""
+    error = clients.admin(servers).create_topics([NewTopic(name, 1)])[name].exception(30)
+    if error is None:
+        return True
+    assert isinstance(error, KafkaException)
+    code = error.args[0].code()
+    assert code in (KafkaError.REQUEST_TIMED_OUT, KafkaError.TOPIC_ALREADY_EXISTS), error
+    return bool(code == KafkaError.TOPIC_ALREADY_EXISTS)

@@ -1,0 +1,86 @@
+"""What two answers to one request have to have in common: who was allowed what.
+
+Offsets, records, addresses and sentences are the business of other tests.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import uuid
+from collections.abc import Mapping
+from typing import Any, Final
+
+_KEPT: Final = {
+    # what is named
+    "name",
+    "topic",
+    "topic_id",
+    "index",
+    "partition",
+    "partition_index",
+    "group_id",
+    "group_state",
+    "key",
+    "member_id",
+    "resource_type",
+    "resource_name",
+    "topic_config_error_code",
+    "num_partitions",
+    # ACLs
+    "pattern_type",
+    "principal",
+    "host",
+    "operation",
+    "permission_type",
+}
+_KEPT_ENDS: Final = ("error_code", "authorized_operations")
+_LEFT_OUT: Final = {
+    # Who is allowed what does not decide about these.
+    "api_keys",
+    "supported_features",
+    "finalized_features",
+    "brokers",
+    "coordinator_addresses",
+    "synonyms",
+    "records",
+    # The gateway leaves out what may not be described, a broker does not (docs/access.md).
+    "subscribed_topic_names",
+}
+
+_ORDERED: Final = {"CreateAclsResponse", "DeleteAclsResponse"}
+
+NO_ID: Final = uuid.UUID(int=0)
+
+
+def comparable(answer: Any, names: Mapping[uuid.UUID, str]) -> Any:
+    """An answer without what may differ; ``names`` are the topics' by their ids on that side.
+
+    Lists are in no order, since neither a broker nor the gateway promises one, but for those
+    whose items go by the request's order.
+    """
+    if dataclasses.is_dataclass(answer):
+        found = {}
+        for field in dataclasses.fields(answer):
+            value = getattr(answer, field.name)
+            if isinstance(value, tuple) and field.name not in _LEFT_OUT:
+                parts = [comparable(part, names) for part in value if not _is_internal(part)]
+                is_ordered = type(answer).__name__ in _ORDERED
+                found[field.name] = parts if is_ordered else sorted(parts, key=repr)
+            elif dataclasses.is_dataclass(value):
+                found[field.name] = comparable(value, names)
+            elif field.name in _KEPT or field.name.endswith(_KEPT_ENDS):
+                found[field.name] = _comparable_value(value, names)
+        return found
+    return answer
+
+
+def _comparable_value(value: Any, names: Mapping[uuid.UUID, str]) -> Any:
+    if isinstance(value, uuid.UUID):
+        return names.get(value, "no id" if value == NO_ID else "unknown id")
+    return value if isinstance(value, str | None) else int(value)
+
+
+def _is_internal(part: object) -> bool:
+    """Kafka's own topics, and the gateway's, are hidden from everyone (docs/names.md)."""
+    name = getattr(part, "name", None)
+    return isinstance(name, str) and name.startswith("__")

@@ -1,0 +1,217 @@
+"""What the live tests of namespaces do again and again, by confluent-kafka and by the CLI."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.cimpl import NewTopic
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_process import gateway_command
+from devkit.waiting import wait_until
+from gateway import cli
+from tests.live.support import clients
+
+Names = Callable[[str], str]
+
+OWN = 1
+"""DYNAMIC_TOPIC_CONFIG: set on the topic, or the namespace, itself."""
+INHERITED = 3
+"""DYNAMIC_DEFAULT_BROKER_CONFIG: from a namespace."""
+DEFAULT = 5
+"""DEFAULT_CONFIG: of Kafka, or told by the gateway and not to be set."""
+
+INVALID_TOPIC_EXCEPTION = 17
+TOPIC_ALREADY_EXISTS = 36
+INVALID_CONFIG = 40
+INVALID_REQUEST = 42
+
+
+def flat(logical: str) -> str:
+    """The flat name of a topic of plain tiers: ``a:b:orders`` is ``a.b..orders``."""
+    namespace, _, topic = logical.rpartition(":")
+    return f"{namespace.replace(':', '.')}..{topic}" if namespace else topic
+
+
+def namespace_like(brokers: str) -> dict[str, Any]:
+    """Overrides with which a gateway accepts names like ``x..y`` outside of namespaces, as Kafka
+    does."""
+    cluster = {"name": "main", "bootstrap_servers": brokers.split(","), "node_ids": ["1-8"]}
+    return {"clusters": [{**cluster, "allow_namespace_like_topics": True}]}
+
+
+def creation(
+    servers: str, name: str, configs: Mapping[str, str] | None = None, *, validate: bool = False
+) -> Future[None]:
+    """Ask for a topic of one partition, or a namespace (``name`` ends in ``:``)."""
+    topic = NewTopic(name, 1, 1, config=dict(configs or {}))
+    return clients.admin(servers).create_topics([topic], validate_only=validate)[name]
+
+
+def create(servers: str, *names: str, configs: Mapping[str, str] | None = None) -> None:
+    """Create topics and namespaces, one after the other."""
+    for name in names:
+        creation(servers, name, configs).result(clients.SECONDS)
+
+
+def create_topic(
+    servers: str, kafka: KafkaCluster, name: str, configs: Mapping[str, str] | None = None
+) -> None:
+    """Create a topic under its natural flat name, and wait until the broker lists it."""
+    create(servers, name, configs=configs)
+    clients.await_stored(kafka, flat(name))
+
+
+def deletion(servers: str, *names: str) -> dict[str, Future[None]]:
+    """Ask, in one request, for the end of topics and namespaces."""
+    return clients.admin(servers).delete_topics(list(names), operation_timeout=clients.SECONDS)
+
+
+def delete(servers: str, *names: str) -> None:
+    """Delete topics and namespaces in one request."""
+    clients.done(deletion(servers, *names))
+
+
+def alteration(
+    servers: str,
+    name: str,
+    put: Mapping[str, str] | None = None,
+    *,
+    drop: Sequence[str] = (),
+    validate: bool = False,
+) -> Future[object]:
+    """Ask to set some configs of a topic or namespace and delete others (KIP-339)."""
+    resource = ConfigResource(ResourceType.TOPIC, name)
+    for key, value in (put or {}).items():
+        entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+        resource.add_incremental_config(entry)
+    for key in drop:
+        entry = ConfigEntry(key, "", incremental_operation=AlterConfigOpType.DELETE)
+        resource.add_incremental_config(entry)
+    asked = clients.admin(servers).incremental_alter_configs([resource], validate_only=validate)
+    ((_, future),) = asked.items()
+    return future
+
+
+def alter(
+    servers: str, name: str, put: Mapping[str, str] | None = None, *, drop: Sequence[str] = ()
+) -> None:
+    """Set some configs of a topic or namespace and delete others."""
+    alteration(servers, name, put, drop=drop).result(clients.SECONDS)
+
+
+def description(servers: str, name: str) -> Future[dict[str, ConfigEntry]]:
+    """Ask for the configs of a topic or namespace."""
+    resource = ConfigResource(ResourceType.TOPIC, name)
+    ((found, future),) = clients.admin(servers).describe_configs([resource]).items()
+    assert found.name == name
+    return future
+
+
+def describe(servers: str, name: str) -> dict[str, tuple[str, int]]:
+    """The configs of a topic or namespace: key to value and source."""
+    entries = description(servers, name).result(clients.SECONDS)
+    return {key: (entry.value or "", source_of(entry)) for key, entry in entries.items()}
+
+
+def value_on_broker(kafka: KafkaCluster, topic: str, key: str) -> tuple[str, int]:
+    """A config of a topic by its flat name, as the broker itself tells it, with its source."""
+    return describe(kafka.bootstrap_servers, topic)[key]
+
+
+def refusal(future: Future[Any]) -> tuple[int, str]:
+    """The code and the text of the error that an admin call ends with."""
+    error = future.exception(clients.SECONDS)
+    assert isinstance(error, KafkaException), f"no Kafka error but {error!r}"
+    return error.args[0].code(), error.args[0].str()
+
+
+def await_free(servers: str, namespace: str) -> None:
+    """Create a namespace that is being deleted as soon as that is done."""
+
+    def created() -> bool:
+        future = creation(servers, namespace)
+        if future.exception(clients.SECONDS) is None:
+            return True
+        code, text = refusal(future)
+        assert (code, "is being deleted" in text) == (INVALID_TOPIC_EXCEPTION, True), text
+        return False
+
+    wait_until(created, f"the end of {namespace}", clients.SECONDS, poll=0.2)
+
+
+@contextlib.contextmanager
+def made_at_the_broker(kafka: KafkaCluster, *topics: str) -> Iterator[None]:
+    """Topics that existed before anyone spoke of namespaces; what is left of them is deleted.
+
+    They would be in the way of no other test, but a listing of everything is shorter so.
+    """
+    clients.create(kafka.bootstrap_servers, *topics)
+    clients.await_stored(kafka, *topics)
+    yield
+    left = sorted(kafka.topics() & {*topics})
+    if left:
+        delete(kafka.bootstrap_servers, *left)
+
+
+def source_of(entry: ConfigEntry) -> int:
+    """confluent-kafka tells a source as a number or as an enum, depending on where."""
+    source = entry.source
+    return source if isinstance(source, int) else int(getattr(source, "value"))  # noqa: B009
+
+
+# -- the command line -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """The exit status and the output of a command."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines of the standard output that are not empty."""
+        return [line for line in self.out.splitlines() if line.strip()]
+
+
+def attempt(*args: str) -> CommandResult:
+    """Run ``kafka-gateway``, whatever its exit status, in this process: a Python of its own takes
+    a second, of which the command has a twentieth."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = cli.main(args)
+        except SystemExit as ended:  # argparse: its usage, or what it is asked to print
+            status = ended.code if isinstance(ended.code, int) else 1
+    return CommandResult(status, out.getvalue(), err.getvalue())
+
+
+def alone(*args: str, stdin: str = "") -> CommandResult:
+    """Run a command in a process of its own."""
+    ended = subprocess.run(
+        [gateway_command(), *args],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=clients.SECONDS,
+        check=False,
+    )
+    return CommandResult(ended.returncode, ended.stdout, ended.stderr)
+
+
+def command(*args: str) -> CommandResult:
+    """Run ``kafka-gateway``, which must end with 0 and complain of nothing."""
+    said = attempt(*args)
+    assert said.status == 0, f"{args}\n{said.out}\n{said.err}"
+    return said
