@@ -9,7 +9,8 @@ from typing import Final
 import gateway.apis
 from gateway.apis import generic
 from gateway.apis.records import fetch, produce
-from gateway.exchanges.exchange import APIS, Plan
+from gateway.exchanges.api import APIS
+from gateway.exchanges.exchange import Plan
 
 __all__ = ["APIS", "PLANS", "any_plan", "plan_of", "prepare"]
 

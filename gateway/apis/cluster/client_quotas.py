@@ -7,7 +7,7 @@ from typing import Final
 from gateway.acl_model import Operation
 from gateway.apis.own_changes import answered_by
 from gateway.changes.base.batch import Answered
-from gateway.exchanges.exchange import Api, declare
+from gateway.exchanges.api import Api, declare
 from gateway.rules.declaration import Do
 from gateway.views.access import Access
 from protocol import messages

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from gateway.apis import generic
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
-from gateway.exchanges.exchange import Api, Exchange, declare
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.authorized_operations import NOT_ASKED
 from gateway.rules.declaration import DESCRIBE, Do, ItemShape, Needs, ToldOperations

@@ -8,7 +8,8 @@ from gateway.apis import generic
 from gateway.apis.counting import note_denials
 from gateway.apis.groups.subscriptions import remember_spelling
 from gateway.decision import Denied
-from gateway.exchanges.exchange import Api, Exchange, Kept, Outcome, Refresh, declare
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange, Kept, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial

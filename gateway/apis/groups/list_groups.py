@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from gateway.apis import generic
 from gateway.apis.counting import count_errors
-from gateway.exchanges.exchange import Api, Exchange, declare
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do
 from gateway.rules.restore import ResponseRenamer

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from gateway.apis import generic
-from gateway.exchanges.exchange import Api, Exchange, declare
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.apis.groups.subscriptions import PROTOCOL_TYPE, member_request, member_response
-from gateway.exchanges.exchange import Api, Exchange, Outcome, declare
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import READ, Do, Needs
 from gateway.rules.rename import CONSUMER

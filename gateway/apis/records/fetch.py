@@ -16,16 +16,8 @@ from gateway.apis.counting import count_errors, note_denials
 from gateway.apis.records.fetch_sessions import SESSION_ERRORS, outside_a_session, without_session
 from gateway.decision import Denied
 from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND, UNKNOWN_TOPIC_OR_PARTITION
-from gateway.exchanges.exchange import (
-    Answer,
-    Api,
-    Exchange,
-    Forward,
-    Kept,
-    Outcome,
-    Unanswerable,
-    declare,
-)
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Kept, Outcome, Unanswerable
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
 from gateway.exchanges.state import ConnectionState

@@ -19,7 +19,8 @@ from gateway.auth.exchange import (
 )
 from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
-from gateway.exchanges.exchange import Answer, Api, Exchange, Outcome, Unanswerable, Work, declare
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Unanswerable, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do
 from protocol.errors import ProtocolError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.apis.own_changes import answered_by
-from gateway.exchanges.exchange import Api, declare
+from gateway.exchanges.api import Api, declare
 from gateway.rules.declaration import Do
 
 DESCRIBE_USER_SCRAM_CREDENTIALS = declare(

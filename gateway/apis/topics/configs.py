@@ -16,7 +16,8 @@ from gateway.apis.own_changes import (
 from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
-from gateway.exchanges.exchange import Answer, Api, Exchange, Forward, Outcome, Refresh, declare
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.access import TOPIC_RESOURCE, check_resource
 from gateway.rules.declaration import Do, ItemShape

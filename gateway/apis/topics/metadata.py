@@ -14,7 +14,8 @@ from gateway.apis.counting import count_topics
 from gateway.apis.topics import auto_creation, namespace_listing
 from gateway.apis.topics import metadata_messages as metadata
 from gateway.decision import Denied
-from gateway.exchanges.exchange import Api, Exchange, Outcome, Refresh, declare
+from gateway.exchanges.api import Api, declare
+from gateway.exchanges.exchange import Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape

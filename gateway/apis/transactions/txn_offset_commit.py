@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.exchanges.exchange import Api, declare
+from gateway.exchanges.api import Api, declare
 from gateway.rules.declaration import BY_PARTITION_INDEX, READ, WRITE, Do, Needs, TopicShape
 
 API = declare(
