@@ -1,11 +1,11 @@
-"""An API with its handlers, one request on its way to the broker and back, and its outcomes."""
+"""One request on its way to the broker and back, and the outcomes of its handlers."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final
+from typing import Any
 
 from gateway.exchanges.formats import Format
 from gateway.exchanges.framing import Buffer
@@ -239,28 +239,3 @@ RequestHandler = Callable[[ConnectionState, Exchange, bytes, int, int], Outcome]
 ResponseHandler = Callable[[ConnectionState, Exchange, bytes, int, int], list[Edit] | bytes | None]
 """The same for a response: edits of the buffer, or the whole new body (logical names). None: the
 response is to a request of the gateway's own, and the client gets nothing."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Api(Declaration):
-    """One API as ``gateway.apis`` declares it; ``gateway.apis.generic`` handles it where it has no
-    handler of its own."""
-
-    request: RequestHandler | None = None
-    response: ResponseHandler | None = None
-
-
-APIS: Final[dict[int, Api]] = {}
-"""Every API that the gateway serves, by key; ``gateway.apis`` fills it.
-
-Any other is not advertised in ApiVersions and is answered UNSUPPORTED_VERSION, or the connection is
-closed where Kafka has no answer for it.
-"""
-
-
-def declare(api: Api) -> Api:
-    """Serve this API. Raises ValueError if it is declared already."""
-    if api.key in APIS:
-        raise ValueError(f"{api.name} is declared twice")
-    APIS[api.key] = api
-    return api

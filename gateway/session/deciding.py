@@ -6,14 +6,7 @@ from functools import partial
 from typing import Final
 
 from gateway.apis.generic import TrailingBytes
-from gateway.exchanges.exchange import (
-    Answer,
-    Exchange,
-    Forward,
-    Outcome,
-    Unanswerable,
-    Work,
-)
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable, Work
 from gateway.exchanges.framing import LONG, Buffer, pieces_of
 from gateway.exchanges.state import ConnectionState
 from gateway.slices import Slices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.apis.table import APIS
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules.declaration import Do
 from protocol.schema import API_NAMES
 from tests.docs import markdown

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from gateway.apis.table import APIS
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules.declaration import TOPIC_ID, Topics, TopicShape
 from protocol import messages
 from protocol.messages import element_class, has_field, make

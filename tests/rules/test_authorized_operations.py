@@ -13,7 +13,7 @@ from gateway.acl_model import CLUSTER, Operation
 from gateway.apis.table import APIS
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.names import LogicalName
 from gateway.rules import authorized_operations
 from gateway.rules.authorized_operations import NOT_ASKED

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.apis.table import APIS
 from gateway.decision import Denied
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules.item_lists import ConfigResource, merge_items, refuse_all_items, split_items
 from protocol import messages
 from protocol.messages import element_class, has_field, make

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gateway.apis.table import APIS
-from gateway.exchanges.exchange import Api, declare
+from gateway.exchanges.api import Api, declare
 from gateway.rules.declaration import TOPIC_ID, Do, ItemShape, Needs, Topics, TopicShape
 from protocol import messages
 from protocol.messages import element_class, has_field

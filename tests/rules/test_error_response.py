@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from gateway.apis.table import APIS
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules.declaration import Do
 from gateway.rules.partial import error_response
 from protocol import messages

@@ -11,7 +11,7 @@ import pytest
 
 from gateway.apis.table import APIS
 from gateway.decision import Denied
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules.item_lists import (
     KeptItems,
     RequestedItem,

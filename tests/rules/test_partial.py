@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules import partial
 from protocol import messages
 from protocol.errors import ProtocolError

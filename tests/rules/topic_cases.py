@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from gateway.decision import Denied
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules.declaration import TopicShape
 from protocol import messages
 from tests.rules.samples import (

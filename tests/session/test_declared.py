@@ -9,7 +9,7 @@ import pytest
 
 from gateway.acl_model import Operation
 from gateway.apis.table import APIS, PLANS
-from gateway.exchanges.exchange import Api, declare
+from gateway.exchanges.api import Api, declare
 from gateway.rules import api_versions
 from gateway.rules.declaration import Do, Needs, Topics, TopicShape
 from protocol import messages
