@@ -17,7 +17,8 @@ from gateway.apis import generic
 from gateway.apis.counting import PRODUCE
 from gateway.apis.records import fetch, produce, produce_rejections
 from gateway.error_codes import UNSUPPORTED_VERSION
-from gateway.exchanges.exchange import APIS, Api, Exchange, Plan, declare
+from gateway.exchanges.api import APIS, Api, declare
+from gateway.exchanges.exchange import Exchange, Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.api_versions import unsupported_version
 from protocol import messages

@@ -27,7 +27,7 @@ from gateway.acls.standard import StandardAuthorizer
 from gateway.apis.table import APIS
 from gateway.apis.topics.metadata_messages import FORBIDS_AUTO_CREATION
 from gateway.config.policies import PolicySettings
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.policies.tree import Policies
 from protocol import messages
 from tests.changes.acl_requests import entities, held

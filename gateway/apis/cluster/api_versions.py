@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.error_codes import UNSUPPORTED_VERSION
-from gateway.exchanges.exchange import APIS, Api, Exchange, Outcome
+from gateway.exchanges.api import APIS, Api
+from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import api_versions
 from gateway.rules.declaration import Do

@@ -13,7 +13,8 @@ from typing import Any
 from gateway.apis import generic
 from gateway.decision import Denied
 from gateway.error_codes import MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE
-from gateway.exchanges.exchange import Api, Exchange, Outcome
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do, ToldOperations
 from gateway.rules.restore import hidden_nodes

@@ -15,7 +15,8 @@ from typing import Any, Final
 from gateway.apis import generic
 from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
-from gateway.exchanges.exchange import Api, Exchange, Forward, Kept, Outcome, Refresh
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Forward, Kept, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import DESCRIBE, Do
 from gateway.rules.rename import Refusals

@@ -11,7 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gateway.apis import generic
-from gateway.exchanges.exchange import Api, Exchange, Kept, Outcome
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Kept, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import READ, Do, Needs
 from gateway.rules.rename import CONSUMER

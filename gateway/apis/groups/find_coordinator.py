@@ -14,7 +14,8 @@ from typing import Any
 from gateway.apis import generic
 from gateway.decision import Denied
 from gateway.error_codes import COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST
-from gateway.exchanges.exchange import Api, Exchange, Outcome
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import DESCRIBE, Do, ItemShape, Needs
 from gateway.rules.restore import hidden_nodes

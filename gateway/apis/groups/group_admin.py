@@ -18,7 +18,8 @@ from gateway.apis import generic
 from gateway.apis.counting import count_errors
 from gateway.apis.groups.classic_members import GROUP_ID
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
-from gateway.exchanges.exchange import Api, Exchange
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.authorized_operations import NOT_ASKED
 from gateway.rules.declaration import DELETE, DESCRIBE, Do, ItemShape, Needs, ToldOperations

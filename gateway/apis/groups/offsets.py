@@ -13,7 +13,8 @@ from types import MappingProxyType
 
 from gateway.apis import generic
 from gateway.apis.counting import TOPIC_ID
-from gateway.exchanges.exchange import Api, Exchange
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import (
     BY_PARTITION_INDEX,

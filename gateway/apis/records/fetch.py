@@ -24,15 +24,8 @@ from gateway.error_codes import (
     INVALID_FETCH_SESSION_EPOCH,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from gateway.exchanges.exchange import (
-    Answer,
-    Api,
-    Exchange,
-    Forward,
-    Kept,
-    Outcome,
-    Unanswerable,
-)
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Kept, Outcome, Unanswerable
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
 from gateway.exchanges.state import ConnectionState

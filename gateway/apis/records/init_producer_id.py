@@ -18,7 +18,8 @@ from gateway.acl_model import Operation, ResourceType
 from gateway.apis import generic
 from gateway.apis.counting import ERROR_CODE, note_denials
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from gateway.exchanges.exchange import Api, Exchange, Outcome
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do, Needs
 from gateway.rules.rename import Refusals

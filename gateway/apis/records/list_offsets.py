@@ -3,7 +3,7 @@ each partition."""
 
 from __future__ import annotations
 
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules.declaration import BY_PARTITION_INDEX, DESCRIBE, Do, Needs, TopicShape
 
 API = Api(

@@ -5,7 +5,7 @@ Topic names are rewritten and need DESCRIBE, or CLUSTER_ACTION on the cluster in
 
 from __future__ import annotations
 
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules.declaration import CLUSTER_ACTION, DESCRIBE, Do, Needs, Topics, TopicShape
 
 _TOPICS = Topics("topics", name="topic", partitions="partitions", index="partition")

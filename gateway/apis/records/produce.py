@@ -21,7 +21,8 @@ from gateway.apis.records.produce_rejections import transactional_denial
 from gateway.apis.records.producer_guarantee import ACKS_ALL, count_request
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from gateway.exchanges.exchange import Api, Exchange, Outcome, Plan
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Outcome, Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import REQUIRE_IDEMPOTENCE
 from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape

@@ -15,7 +15,7 @@ from typing import Final
 from gateway.acl_model import Operation
 from gateway.apis.own_changes import Change, answered_by
 from gateway.changes.base.context import Answered
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.exchanges.worker_state import Changes
 from gateway.rules.declaration import Do
 from gateway.views.access import Access

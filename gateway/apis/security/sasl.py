@@ -14,7 +14,8 @@ from typing import Final
 from gateway.auth.exchange import AUTHENTICATE, HANDSHAKE, handshake_answer, illegal_state, parse
 from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
-from gateway.exchanges.exchange import Answer, Api, Exchange, Outcome, Unanswerable, Work
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Unanswerable, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do
 

@@ -17,7 +17,8 @@ from gateway.apis.own_changes import VIRTUAL, change, concerns_namespaces, name_
 from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
-from gateway.exchanges.exchange import Answer, Api, Exchange, Forward, Outcome, Refresh
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.access import TOPIC_RESOURCE, check_resource
 from gateway.rules.declaration import Do, ItemShape

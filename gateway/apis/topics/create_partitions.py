@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from gateway.apis import generic
 from gateway.apis.own_changes import change
-from gateway.exchanges.exchange import Api, Exchange, Outcome
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import ALTER, Do, Needs, Topics, TopicShape
 

@@ -34,7 +34,8 @@ from gateway.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from gateway.exchanges.exchange import Answer, Api, Exchange, Kept, Outcome, Refresh
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Answer, Exchange, Kept, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, may_be_captured
 from gateway.rules.access import check_creation

@@ -23,7 +23,8 @@ from gateway.apis.topics.namespace_listing import ENDS
 from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_ID
-from gateway.exchanges.exchange import Answer, Api, Exchange, Outcome, Refresh
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do, Topics, TopicShape
 from gateway.views.access import DESCRIBE

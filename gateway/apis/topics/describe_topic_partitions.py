@@ -19,7 +19,8 @@ from gateway.apis.topics import namespace_listing
 from gateway.apis.topics.metadata import learn_ids
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
-from gateway.exchanges.exchange import Answer, Api, Exchange, Outcome, Refresh
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.names import flat_prefix
 from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape

@@ -5,7 +5,7 @@ Topic names are rewritten and need READ; denied topics get an error for each par
 
 from __future__ import annotations
 
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules.declaration import BY_PARTITION_INDEX, READ, Do, Needs, Topics, TopicShape
 
 API = Api(

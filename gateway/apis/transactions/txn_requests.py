@@ -8,7 +8,7 @@ topic. One denied topic of AddPartitionsToTxn means that none is added (OPERATIO
 
 from __future__ import annotations
 
-from gateway.exchanges.exchange import Api
+from gateway.exchanges.api import Api
 from gateway.rules.declaration import BY_PARTITION_INDEX, READ, WRITE, Do, Needs, Topics, TopicShape
 
 ADD_PARTITIONS_TO_TXN = Api(

@@ -8,8 +8,9 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from gateway.catalog.entities import Namespace
-from gateway.catalog.records import Headers, Record, encode
-from gateway.catalog.signatures import Place, SigningKey
+from gateway.catalog.log.records import Headers, Record, encode
+from gateway.catalog.log.signatures import Place, SigningKey
+from gateway.catalog.log.topics import CATALOG_TOPIC
 from tests.live.support import clients
 
 

@@ -14,9 +14,9 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from gateway.catalog.catalog_topic import CATALOG_TOPIC
-from gateway.catalog.records import Record
-from gateway.catalog.signatures import SigningKey
+from gateway.catalog.log.records import Record
+from gateway.catalog.log.signatures import SigningKey
+from gateway.catalog.log.topics import CATALOG_TOPIC
 from tests.live.catalog.junk_records import Foreigner, forged
 from tests.live.catalog.test_catalog import set_configs
 from tests.live.support import clients, namespaces, sasl

@@ -15,8 +15,8 @@ from confluent_kafka.cimpl import NewTopic
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from gateway.catalog.catalog_topic import CATALOG_TOPIC
-from gateway.catalog.catalog_topic import CONFIGS as CATALOG_CONFIGS
+from gateway.catalog.log.topics import CATALOG_TOPIC
+from gateway.catalog.log.topics import CONFIGS as CATALOG_CONFIGS
 from tests.live.operations import audited
 from tests.live.operations.audited import ADMIN, ALICE, AUDIT_TOPIC
 from tests.live.operations.test_metrics import Scrape
