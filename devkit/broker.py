@@ -118,13 +118,13 @@ class KafkaCluster:
 
     def stop_broker(self, node_id: int) -> None:
         """Stop a broker as an operator does: it hands its leaderships over, then ends."""
-        self._refuse_controller(node_id)
+        self._reject_controller(node_id)
         with progress(f"stopping broker {node_id}"):
             self._processes.pop(node_id).terminate(seconds=_STOP_SECONDS)
 
     def kill_broker(self, node_id: int) -> None:
         """End a broker with no warning, as ``kill -9`` does."""
-        self._refuse_controller(node_id)
+        self._reject_controller(node_id)
         self._processes.pop(node_id).kill()
 
     def restart_broker(self, node_id: int) -> None:
@@ -136,7 +136,7 @@ class KafkaCluster:
             self._launch(self._plans[node_id])
             self._await_node(self._plans[node_id])
 
-    def _refuse_controller(self, node_id: int) -> None:
+    def _reject_controller(self, node_id: int) -> None:
         if node_id == _CONTROLLER_ID and len(self._plans) > 1:
             raise ValueError(f"node {node_id} is the only controller: the others need it")
 

@@ -50,7 +50,7 @@ _FLAGS: Final = (
 
 
 class BrowserError(Exception):
-    """The browser did not start or refused a command, or a script in a page threw."""
+    """The browser did not start or rejected a command, or a script in a page threw."""
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class Page:
         return base64.b64decode(answer["data"])
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """A command of the DevTools protocol. Raises BrowserError if it is refused."""
+        """A command of the DevTools protocol. Raises BrowserError if it is rejected."""
         number = next(self._ids)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": number, "method": method, "params": parameters})

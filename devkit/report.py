@@ -102,8 +102,8 @@ def make_traffic(log: Path) -> None:
         ) as gateway,
     ):
         servers = gateway.bootstrap_servers(COLON.name)
-        refused = _create(servers, NewTopic(REFUSED, 12))
-        if not refused:
+        rejected = _create(servers, NewTopic(REFUSED, 12))
+        if not rejected:
             raise TrafficError(f"{REFUSED} was made: its policy is missing")
         for team in TEAMS:
             with progress(f"{team.producer} writes to {team.topic}"):

@@ -236,7 +236,7 @@ def weak_labels(key: str) -> tuple[str, str]:
 class Denial:
     """One item of a request rejected by a rule: an event of its own, never aggregated.
 
-    ``resource`` is what the client asked for, as it spelled it. Of what ACLs refuse, ``operation``
+    ``resource`` is what the client asked for, as it spelled it. Of what ACLs reject, ``operation``
     and ``named`` (``TOPIC org:orders``) say what was to be done with what, in logical names, and
     ``because`` by which ACL, or for want of one; elsewhere they are empty. ``namespace`` is what
     the resource would be in (empty: the default one), None for what is in none.

@@ -66,7 +66,7 @@ class NodeIdRanges:
 
 def _parse_range(text: str | int) -> tuple[int, int]:
     match = _RANGE.fullmatch(str(text))
-    # A longer number is beyond every node id, and Python refuses to read 5,000 digits.
+    # A longer number is beyond every node id, and Python rejects to read 5,000 digits.
     if match is None or len(str(text)) > 64:
         raise ValueError(f"node_ids {str(text)[:64]!r} is not a node id or a range such as 1-3")
     first = int(match[1])

@@ -6,7 +6,7 @@ addition, and has no code at all for kinds that are not wanted. What makes it sa
 
 - the position is compared with the end before anything is sliced or emitted, after every element
   of an array, and at the end of the function;
-- an array's count is refused at once if so many elements, at their smallest, do not fit;
+- an array's count is rejected at once if so many elements, at their smallest, do not fit;
 - reading past the buffer raises IndexError or struct.error, which the function turns into
   TruncatedError; bytes of a following frame may be looked at, but nothing comes of it.
 """

@@ -92,7 +92,7 @@ class Source:
             self._ahead = 0
 
     def check(self, distance: int = 0) -> None:
-        """Refuse a position, or one ``distance`` bytes further, that is past the end."""
+        """Reject a position, or one ``distance`` bytes further, that is past the end."""
         if distance or not self._checked:
             self.line(f"if {self.at(distance)} > {self.end}:")
             self.line("    raise TruncatedError(EARLY)")

@@ -11,7 +11,7 @@ from gateway.exchanges.exchange import Exchange, Part
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Denial, Flow
 from gateway.names import DELIMITER
-from gateway.rules.rename import Refusals
+from gateway.rules.rename import Rejections
 from protocol.entities import Kind
 from protocol.pausing import eased, paced
 from protocol.records import batch_facts, is_older_format
@@ -35,11 +35,11 @@ MAX_COUNTED_TOPICS: Final = 100
 """Topics of one request that are counted each on its own flow."""
 
 
-def note_denials(state: ConnectionState, exchange: Exchange, refusals: Refusals) -> None:
+def note_denials(state: ConnectionState, exchange: Exchange, rejections: Rejections) -> None:
     """Report denials: a count on the flow and an event for the traffic log each time, and a line in
     the log for the first of a connection, since clients repeat denied requests."""
     plan = exchange.plan
-    for items in (refusals.topics, refusals.ids):
+    for items in (rejections.topics, rejections.ids):
         for resource, denied in paced(items.items()):
             flow = state.flow(plan.api_key, plan.version, b"")  # it may be another after a pause
             flow.errors[denied.code] = flow.errors.get(denied.code, 0) + 1

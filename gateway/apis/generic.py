@@ -30,7 +30,7 @@ from gateway.rules.declaration import PLACEHOLDER
 from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.item_lists import Key
 from gateway.rules.partial import error_response
-from gateway.rules.rename import Refusals, RequestRenamer
+from gateway.rules.rename import Rejections, RequestRenamer
 from gateway.rules.restore import ResponseRenamer, endpoint_edits
 from gateway.rules.topic_entries import NO_ALIASES
 from protocol.entities import Kind
@@ -71,8 +71,8 @@ def request(
     count_topics(state, exchange)
     if exchange.plan.tells_operations:
         tell_allowed_operations(state, exchange, buf[start:end])
-    if renamer.refusals is not None:
-        return reject(state, exchange, buf[start:end], renamer.refusals)
+    if renamer.rejections is not None:
+        return reject(state, exchange, buf[start:end], renamer.rejections)
     return renamer.edits
 
 
@@ -191,27 +191,29 @@ def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
     return renamer
 
 
-def reject(state: ConnectionState, exchange: Exchange, body: bytes, refusals: Refusals) -> Outcome:
+def reject(
+    state: ConnectionState, exchange: Exchange, body: bytes, rejections: Rejections
+) -> Outcome:
     """Forward a request without its denied items, whose errors the response gets; first refresh the
     topics or the catalog where that could change the decision."""
-    again = look_again(exchange, refusals)
+    again = look_again(exchange, rejections)
     if again is not None:
         return again
-    note_denials(state, exchange, refusals)
+    note_denials(state, exchange, rejections)
     plan = exchange.plan
-    if refusals.ids:
+    if rejections.ids:
         if plan.api.item_shape(plan.version) is None:
-            return answer_error(exchange, body, next(iter(refusals.ids.values())))
-        left = without_items(exchange, body, refusals.ids)
+            return answer_error(exchange, body, next(iter(rejections.ids.values())))
+        left = without_items(exchange, body, rejections.ids)
         if isinstance(left, Answer):
             return left
         return redecide(state, exchange, left, plan.on_request)
     shape = plan.api.topic_shape(plan.version)
     if shape is not None and shape.all_or_nothing:
-        _reject_missing(state, exchange, refusals)
-    if refusals.aliases and state.view.has_topic_ids:
-        exchange.then(lambda answer: _ids_of_aliases(state, plan, answer, refusals.aliases))
-    left = without_topics(exchange, body, refusals.topics, refusals.aliases)
+        _reject_missing(state, exchange, rejections)
+    if rejections.aliases and state.view.has_topic_ids:
+        exchange.then(lambda answer: _ids_of_aliases(state, plan, answer, rejections.aliases))
+    left = without_topics(exchange, body, rejections.topics, rejections.aliases)
     return left if isinstance(left, Answer) else forward_renamed(state, exchange, left)
 
 
@@ -250,14 +252,14 @@ def _left(
     return left
 
 
-def _reject_missing(state: ConnectionState, exchange: Exchange, refusals: Refusals) -> None:
+def _reject_missing(state: ConnectionState, exchange: Exchange, rejections: Rejections) -> None:
     """Reject the topics that do not exist, since nothing will be forwarded that the broker could
     reject them in (KafkaApis: AddPartitionsToTxn)."""
     for flat, spelled in (exchange.spelled or {}).items():
         if not state.worker.cluster.index.exists(flat):
             text = spelled.decode(errors="replace")
             missing = Denied(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{text}' does not exist.", "names")
-            refusals.topics.setdefault(spelled, missing)
+            rejections.topics.setdefault(spelled, missing)
 
 
 def _ids_of_aliases(
@@ -285,13 +287,13 @@ def require_open(state: ConnectionState) -> None:
         raise Unanswerable("the catalog is out of date, so topics cannot be listed")
 
 
-def look_again(exchange: Exchange, refusals: Refusals) -> Refresh | None:
+def look_again(exchange: Exchange, rejections: Rejections) -> Refresh | None:
     """What to refresh, once for each request, before a rejection as unknown is final."""
     if exchange.refreshed:
         return None
-    if refusals.unknown_ids:
+    if rejections.unknown_ids:
         return Refresh.TOPICS
-    if any(denied.rule == NAMESPACE_RULE for denied in refusals.topics.values()):
+    if any(denied.rule == NAMESPACE_RULE for denied in rejections.topics.values()):
         return Refresh.CATALOG
     return None
 
@@ -304,7 +306,7 @@ def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> 
     if exchange.plan.key == _METADATA_V0:
         spans = [span for span in spans if span[3] != _NO_TOPIC_AT_ALL]
     renamer.add(spans)
-    if renamer.refusals is not None:
+    if renamer.rejections is not None:
         raise ProtocolError(f"{exchange.plan.name}: a denied item was left in the request")
     return Forward(exchange.plan, splice(body, 0, len(body), renamer.edits))
 

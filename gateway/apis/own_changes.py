@@ -20,7 +20,7 @@ from gateway.exchanges.exchange import Answer, Exchange, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import Changes
 from gateway.names import DELIMITER, InvalidName
-from gateway.rules.rename import Refusals
+from gateway.rules.rename import Rejections
 from gateway.views.access import Access
 from protocol.pausing import eased, paced
 from protocol.walkers import Span
@@ -64,19 +64,19 @@ def without_denied(
     """A request without topics and namespaces that ACLs deny: see ``generic.without_topics``."""
     if not forbidden:
         return body
-    note_denials(state, exchange, Refusals(topics=forbidden))
+    note_denials(state, exchange, Rejections(topics=forbidden))
     return generic.without_topics(exchange, body, forbidden)
 
 
-def name_refusals(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
+def name_rejections(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
     """The names that denote neither a topic in this view nor a namespace."""
-    refused: dict[bytes, Denied] = {}
+    rejected: dict[bytes, Denied] = {}
     for kind, _, _, value in eased(spans):
         if kind == TOPIC_NAME and value:
             found = state.view.resolve(value)
             if isinstance(found, Denied) and not value.endswith(DELIMITER.encode()):
-                refused[value] = found
-    return refused
+                rejected[value] = found
+    return rejected
 
 
 def change(
@@ -84,7 +84,7 @@ def change(
     exchange: Exchange,
     change: Change,
     body: bytes,
-    refused: dict[bytes, Denied],
+    rejected: dict[bytes, Denied],
 ) -> Work:
     """Carry out a request by ``change``, which gives the response. Its errors are counted as a
     broker's. The names that a rule ``refused`` are reported as denials if the response still has
@@ -97,9 +97,9 @@ def change(
         answer = answered.body
         spans = generic.response_spans(plan, answer, 0, len(answer))
         codes = Counter(span[3] for span in eased(spans) if span[0] == ERROR_CODE)
-        denied = {name: why for name, why in paced(refused.items()) if why.code in codes}
+        denied = {name: why for name, why in paced(rejected.items()) if why.code in codes}
         denied |= {name.encode(): why for name, why in paced(answered.denied.items())}
-        note_denials(state, exchange, Refusals(topics=denied))
+        note_denials(state, exchange, Rejections(topics=denied))
         codes -= Counter(why.code for why in paced(denied.values()))  # counted with the denials
         count_errors(exchange, list(codes.elements()))
         return answer

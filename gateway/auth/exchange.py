@@ -122,7 +122,7 @@ def authenticate_answer(version: int, token: bytes, lifetime_ms: int) -> bytes:
     return _answer(AUTHENTICATE, version, auth_bytes=token, session_lifetime=lifetime)
 
 
-def authenticate_refusal(version: int, mechanism: str, failure: AuthenticationFailed) -> bytes:
+def authenticate_rejection(version: int, mechanism: str, failure: AuthenticationFailed) -> bytes:
     """The error response to a token. It does not reveal which users there are."""
     message = failure.message or "the credentials are not valid"
     text = f"Authentication with {mechanism} failed: {message}."

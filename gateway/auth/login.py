@@ -20,7 +20,7 @@ from gateway.auth.exchange import (
     CannotTell,
     Exchange,
     authenticate_answer,
-    authenticate_refusal,
+    authenticate_rejection,
     handshake_answer,
     parse,
     request_body,
@@ -147,7 +147,7 @@ class Login:
             outcome = exchange.step(token)
         except AuthenticationFailed as failure:
             self.user = exchange.user
-            self._refuse(request, failure)
+            self._reject(request, failure)
             return
         except CannotTell as reason:
             self._fail(Failure(str(reason)))
@@ -174,11 +174,11 @@ class Login:
         self._state = State.OVER
         self.identity = identity
 
-    def _refuse(self, request: Request | None, failure: AuthenticationFailed) -> None:
+    def _reject(self, request: Request | None, failure: AuthenticationFailed) -> None:
         response = b""
         if request is not None:
-            refusal = authenticate_refusal(request.version, self.mechanism, failure)
-            response = request.reply(refusal)
+            rejection = authenticate_rejection(request.version, self.mechanism, failure)
+            response = request.reply(rejection)
         self._fail(Failure(failure.reason, response))
 
     def _fail(self, failure: Failure) -> None:
@@ -244,7 +244,7 @@ class Login:
         try:
             self.software = api_versions.client_software(version, body)
         except api_versions.InvalidClientSoftware:
-            self.to_client.append(request.reply(api_versions.refused(version, INVALID_REQUEST)))
+            self.to_client.append(request.reply(api_versions.rejected(version, INVALID_REQUEST)))
             return
         self.to_client.append(request.reply(self._versions(version)))
         self._state = State.HANDSHAKE

@@ -176,7 +176,7 @@ class PassThroughLogin(Login):
             claim.sent(token)
             forwarded = self._through.token_request(token)
         except AuthenticationFailed as failure:
-            self._refuse(request, failure)
+            self._reject(request, failure)
             return
         finally:
             self.user = claim.user
@@ -201,10 +201,10 @@ class PassThroughLogin(Login):
         except NotOffered as failure:
             assert request is not None
             version = request.version
-            refusal = handshake_answer(version, failure.names, UNSUPPORTED_SASL_MECHANISM)
-            self._fail(Failure(failure.reason, request.reply(refusal)))
+            rejection = handshake_answer(version, failure.names, UNSUPPORTED_SASL_MECHANISM)
+            self._fail(Failure(failure.reason, request.reply(rejection)))
         except AuthenticationFailed as failure:
-            self._refuse(request if name != HANDSHAKE else None, failure)
+            self._reject(request if name != HANDSHAKE else None, failure)
         else:
             self._go_on()
 

@@ -10,7 +10,7 @@ from gateway.auth.exchange import (
     AuthenticationFailed,
     CannotTell,
     authenticate_answer,
-    authenticate_refusal,
+    authenticate_rejection,
     handshake_answer,
     principal_of,
 )
@@ -77,7 +77,7 @@ class Reauthentication(_Attempt):
                 self.identity, lifetime = self._accepts.session(proved)
         except AuthenticationFailed as failure:
             self.failed = failure.reason
-            return authenticate_refusal(version, self.mechanism, failure)
+            return authenticate_rejection(version, self.mechanism, failure)
         except CannotTell as reason:
             self.failed = str(reason)
             return b""
@@ -122,7 +122,7 @@ class PassThroughReauthentication(_Attempt):
             session = self._through.granted_session(answer, self._claim, self.mechanism)
         except AuthenticationFailed as failure:
             self.failed = failure.reason
-            return authenticate_refusal(version, self.mechanism, failure)
+            return authenticate_rejection(version, self.mechanism, failure)
         if session is not None:
             self.identity, lifetime = session
         return authenticate_answer(version, answer.auth_bytes, lifetime)

@@ -236,10 +236,10 @@ class BrokerConnection:
         version = message_versions(name)[-1]
         while True:
             body = await self.exchange(name, version, _api_versions_request(version))
-            refused = int.from_bytes(body[:2], "big") == _UNSUPPORTED_VERSION
-            response = self._parse_api_versions(0 if refused else version, body)
+            rejected = int.from_bytes(body[:2], "big") == _UNSUPPORTED_VERSION
+            response = self._parse_api_versions(0 if rejected else version, body)
             ranges = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
-            if not refused:
+            if not rejected:
                 break
             # Kafka before 2.4 does not even say what versions of ApiVersions it knows.
             _, highest = ranges.get(api_key_of(name), (0, 0))
@@ -269,7 +269,7 @@ def _api_versions_request(version: int) -> Any:
 
 def _software_version() -> str:
     try:
-        # Kafka refuses any other character than letters, digits, "-" and "." (KIP-511).
+        # Kafka rejects any other character than letters, digits, "-" and "." (KIP-511).
         return importlib.metadata.version(CLIENT_ID).replace("+", "-")
     except importlib.metadata.PackageNotFoundError:  # run from a source tree
         return "unknown"

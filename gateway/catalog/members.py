@@ -20,20 +20,20 @@ from gateway.catalog.source import Decide
 from gateway.names import check_namespace, parents
 
 
-class FormatRefused(Exception):
+class FormatRejected(Exception):
     """The catalog is not kept in that format; the text says who is in the way."""
 
 
 def register(gateway_id: str, software: str, reads: int = FORMAT) -> Decide:
     """This gateway takes part, and reads formats up to ``reads``; nothing to write if known.
 
-    Raises FormatRefused when the catalog is kept in a newer format.
+    Raises FormatRejected when the catalog is kept in a newer format.
     """
     gateway = Gateway(gateway_id, reads, software)
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
         if snapshot.format > reads:
-            raise FormatRefused(
+            raise FormatRejected(
                 f"the catalog has format {snapshot.format} and this gateway reads formats up to"
                 f" {reads}: upgrade this gateway"
             )
@@ -54,21 +54,21 @@ def forget(gateway_id: str) -> Decide:
 def raise_format(level: int) -> Decide:
     """Keep the catalog in format ``level`` from now on; nothing to write if it is already.
 
-    Raises FormatRefused, naming the gateways that cannot read it. There is no way back.
+    Raises FormatRejected, naming the gateways that cannot read it. There is no way back.
     """
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
         if level > FORMAT:
-            raise FormatRefused(f"this gateway reads formats up to {FORMAT}, not {level}")
+            raise FormatRejected(f"this gateway reads formats up to {FORMAT}, not {level}")
         if level < snapshot.format:
-            raise FormatRefused(f"the catalog has format {snapshot.format}, which stays")
+            raise FormatRejected(f"the catalog has format {snapshot.format}, which stays")
         older = sorted(
             f"'{gateway.gateway_id}' ({gateway.software}, format {gateway.format})"
             for gateway in snapshot.gateways.values()
             if gateway.format < level
         )
         if older:
-            raise FormatRefused(
+            raise FormatRejected(
                 f"the catalog cannot have format {level} while there are gateways that cannot"
                 f" read it: {', '.join(older)}; upgrade them, or forget those that are gone"
             )

@@ -100,7 +100,7 @@ class ReplicatedCatalog:
             self._mender.start()
 
     async def stop(self) -> None:
-        """End what is being written, refuse the rest, stop reading. The snapshot stays."""
+        """End what is being written, reject the rest, stop reading. The snapshot stays."""
         await self._mender.stop()
         await self._writer.stop()
         await self._reader.stop()

@@ -136,7 +136,7 @@ class Cluster:
     def any_broker(self) -> tuple[int, str, int]:
         """(node id, host, port) of each broker in turn, for connections that may go to any.
 
-        Brokers that lately refused a connection are left out while there are others. Raises
+        Brokers that lately rejected a connection are left out while there are others. Raises
         ClusterUnreachable if no broker is known.
         """
         if not self.brokers:
@@ -220,7 +220,7 @@ class Cluster:
         self._set_brokers(listing.brokers)
 
     def _check(self, listing: Listing) -> None:
-        """Refuses what cannot be this cluster, or is a broker that knows nothing yet."""
+        """Rejects what cannot be this cluster, or is a broker that knows nothing yet."""
         if not listing.brokers:
             raise BrokerError("lists no brokers")
         if self.cluster_id is not None and listing.cluster_id != self.cluster_id:

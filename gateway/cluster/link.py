@@ -13,7 +13,7 @@ from gateway.cluster.listing import Address
 
 log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
-# How long an address that refused a connection is left out where there are others.
+# How long an address that rejected a connection is left out where there are others.
 _AVOID_SECONDS = 5.0
 
 

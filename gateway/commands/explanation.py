@@ -41,7 +41,7 @@ class Explained:
     namespace: str = ""
     missing: str | None = None
     deleting: str | None = None
-    refusal: str | None = None
+    rejection: str | None = None
     flat: str | None = None
     exists: bool = False
     topic_id: str | None = None
@@ -59,7 +59,7 @@ class Explained:
     def rows(self) -> list[tuple[str, str]]:
         """The explanation for people, a row for each fact."""
         if self.kind is None:
-            return [("is", f"no name here: {self.refusal}")]
+            return [("is", f"no name here: {self.rejection}")]
         rows = [("is", self.kind), ("logical name", self.logical)]
         if self.namespace:
             rows.append(("namespace", f"{self.namespace} ({self._namespace_state()})"))
@@ -73,8 +73,8 @@ class Explained:
             rows.append(("topic id", f"{self.topic_id}{' (virtual)' if virtual else ''}"))
         for alias in self._aliases():
             rows.append(("alias", f"{alias.name} until {time_text(alias.until)}"))
-        if self.refusal is not None:
-            rows.append(("clients are told", self.refusal))
+        if self.rejection is not None:
+            rows.append(("clients are told", self.rejection))
         return rows
 
     def as_json(self) -> dict[str, object]:
@@ -85,7 +85,7 @@ class Explained:
             "namespace": None if self.kind is None else self.namespace,
             "missing_tier": self.missing,
             "deleting_tier": self.deleting,
-            "refusal": self.refusal,
+            "refusal": self.rejection,
             "flat_name": self.flat,
             "exists": self.exists,
             "topic_id": self.topic_id,
@@ -117,7 +117,7 @@ async def explain_name(
         name = LogicalName(path, "") if path is not None else view.parse(spelled)
         flat = snapshot.flat_of(name) if path is None else None
     except InvalidName as error:
-        return Explained(None, refusal=str(error))
+        return Explained(None, rejection=str(error))
     missing = snapshot.missing_tier(name.namespace)
     explained = Explained(
         "namespace",
@@ -141,7 +141,7 @@ async def explain_name(
         exists=False,
     )
     if isinstance(resolved, Denied):
-        return replace(explained, refusal=resolved.message, configs=())
+        return replace(explained, rejection=resolved.message, configs=())
     wire = b"" if flat is None else flat.encode()
     if flat is None or not index.exists(wire):
         return explained

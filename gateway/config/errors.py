@@ -17,7 +17,7 @@ ANY_NAME: Final = "*"
 """In the keys of a model: a name that people choose, such as that of a namespace."""
 
 _MAX_SHOWN = 60
-_OF_A_NAME = "[key]"  # what pydantic puts behind a name that is refused itself
+_OF_A_NAME = "[key]"  # what pydantic puts behind a name that is rejected itself
 
 
 class Problem(NamedTuple):
@@ -29,7 +29,7 @@ class Problem(NamedTuple):
 
 
 class ConfigError(Exception):
-    """A file that is refused. Its text has a line for each problem, in the file's order."""
+    """A file that is rejected. Its text has a line for each problem, in the file's order."""
 
     def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
         self.path = path
@@ -71,7 +71,7 @@ def _written(key: Key) -> Key:
 def _follows(details: ErrorDetails) -> bool:
     """Whether it only follows from another problem, which is told anyway.
 
-    A default may depend on a value that was refused, and a list count only what was not refused.
+    A default may depend on a value that was rejected, and a list count only what was not rejected.
     """
     kind = details["type"]
     return kind == "default_factory_not_called" or (kind == "too_short" and bool(details["input"]))

@@ -32,7 +32,7 @@ UNLIMITED = -1
 
 MAX_NAME_PATTERN = 1_000
 MAX_COMPILED_BYTES = 1 << 20
-"""A compiled ``name_pattern`` that would take more is refused."""
+"""A compiled ``name_pattern`` that would take more is rejected."""
 
 _NAMESPACE_PATTERN = "^[a-zA-Z0-9.-]+(:[a-zA-Z0-9.-]+)*$"
 

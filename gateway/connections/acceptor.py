@@ -167,14 +167,14 @@ class Acceptor:
         *,
         take: Callable[[socket.socket, object], None],
         make_room: Callable[[], object],
-        refused: Callable[[str, str, Exception | None], None],
+        rejected: Callable[[str, str, Exception | None], None],
     ) -> None:
         self._listening = listening
         self._quota = quota
         self._delays = delays
         self._take = take
         self._make_room = make_room
-        self._refused = refused
+        self._rejected = rejected
         self._loop = asyncio.get_running_loop()
         self._reading = False
         self._retry: asyncio.TimerHandle | None = None
@@ -225,7 +225,7 @@ class Acceptor:
         host = host_text(peer)
         if not self._quota.take(host):
             accepted.close()
-            self._refused(address_text(peer), f"{TOO_MANY_OF_ONE}: this address has as many", None)
+            self._rejected(address_text(peer), f"{TOO_MANY_OF_ONE}: this address has as many", None)
             return True
         counted = CountedSocket(accepted, self._quota, host)
         counted.setblocking(False)
@@ -233,7 +233,7 @@ class Acceptor:
             self._take(counted, peer)
         except Exception as error:  # noqa: BLE001 - see ``closing``
             counted.close()
-            self._refused(address_text(peer), internal_error(error), error)
+            self._rejected(address_text(peer), internal_error(error), error)
         return True
 
     def _pause(self, seconds: float | None = None) -> None:

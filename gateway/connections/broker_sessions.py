@@ -28,7 +28,7 @@ SWEEP_SECONDS: Final = 1.0
 """How often :meth:`BrokerSessions.sweep` is called."""
 
 SHORTEST_SECONDS: Final = 1.1
-"""Seconds between two logins on one connection: brokers refuse another within one second."""
+"""Seconds between two logins on one connection: brokers reject another within one second."""
 
 
 async def open_broker(

@@ -105,7 +105,7 @@ class Clients:
             config.listeners,
             ranges,
             self.admission.accept,
-            refused=self._refused,
+            rejected=self._rejected,
             limits=config.unauthenticated,
             unauthenticated=self.logins.unauthenticated,
             make_room=self._make_room,
@@ -200,7 +200,7 @@ class Clients:
         if not self.logins.unauthenticated[listener].make_room():
             self._silent.make_room(listener)
 
-    def _refused(
+    def _rejected(
         self, listener: Listener, address: str, reason: str, error: Exception | None
     ) -> None:
         """A client was not let in; it never was a connection."""

@@ -100,7 +100,7 @@ class Connection(BaseConnection):
             if self.closing:
                 self._close_if_drained()
         except ProtocolError as error:
-            self._refuse(error)
+            self._reject(error)
         except Exception as error:  # noqa: BLE001 - see ``closing``
             self.fail(error)
 
@@ -159,7 +159,7 @@ class Connection(BaseConnection):
             if self.closing:
                 self._close_if_drained()
         except ProtocolError as error:
-            self._refuse(error, client=False)
+            self._reject(error, client=False)
         except Exception as error:  # noqa: BLE001 - see ``closing``
             self.fail(error)
 
@@ -241,7 +241,7 @@ class Connection(BaseConnection):
             self._hub.closed(self)
 
     @guarded
-    def _refuse(self, error: ProtocolError, *, client: bool = True) -> None:
+    def _reject(self, error: ProtocolError, *, client: bool = True) -> None:
         if not isinstance(error, Unanswerable):
             reason = "client sent what is not Kafka" if client else "broker sent what is not Kafka"
             self.close(f"{reason}: {error}")
@@ -295,7 +295,7 @@ class Connection(BaseConnection):
                 self.session.restored()
                 self._flush()
         except ProtocolError as error:
-            self._refuse(error, client=False)
+            self._reject(error, client=False)
         self._restoring = None
         self._balance()
         self._close_if_drained()
@@ -312,7 +312,7 @@ class Connection(BaseConnection):
         if isinstance(failed, BrokerError):
             self.close(f"no broker connection: {failed}")
         elif isinstance(failed, ProtocolError):
-            self._refuse(failed)
+            self._reject(failed)
         elif failed is not None:
             self.close("a change failed", error=failed)
         if self._transport is None:
@@ -320,7 +320,7 @@ class Connection(BaseConnection):
         try:
             self.session.resume(body)
         except ProtocolError as error:
-            self._refuse(error)
+            self._reject(error)
             return
         self._flush()
         self._balance()

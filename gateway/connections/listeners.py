@@ -38,7 +38,7 @@ Accept = Callable[[Listener, ListenerAddresses, int | None], asyncio.Protocol]
 
 With TLS it is called after the handshake."""
 
-Refused = Callable[[Listener, str, str, Exception | None], None]
+Rejected = Callable[[Listener, str, str, Exception | None], None]
 """(listener, the client's ``host:port``, why it is not let in, the gateway's defect that was the
 cause)."""
 
@@ -55,7 +55,7 @@ class Listeners:
         ranges: NodeIdRanges,
         accept: Accept,
         *,
-        refused: Refused,
+        rejected: Rejected,
         limits: Unauthenticated,
         unauthenticated: Mapping[str, UnauthenticatedClients],
         make_room: MakeRoom,
@@ -64,7 +64,7 @@ class Listeners:
         self._listeners = listeners
         self._ranges = ranges
         self._accept = accept
-        self._refused = refused
+        self._rejected = rejected
         self._limits = limits
         self._unauthenticated = unauthenticated
         self._make_room = make_room
@@ -110,7 +110,7 @@ class Listeners:
             tls = _tls_of(listener, listener.tls, addresses)
             self._tls.append(tls)
             unauthenticated = self._unauthenticated[listener.name]
-            self._gates[listener.name] = _Gate(listener, unauthenticated, self._refused)
+            self._gates[listener.name] = _Gate(listener, unauthenticated, self._rejected)
         await self._bind(listener, tls, listener.port, None, addresses)
         for port, node_id in addresses.ports().items():
             await self._bind(listener, tls, port, node_id, addresses)
@@ -143,7 +143,7 @@ class Listeners:
                 self._delays[listener.name],
                 take=take,
                 make_room=partial(self._make_room, listener.name),
-                refused=partial(self._refused, listener),
+                rejected=partial(self._rejected, listener),
             )
             self._acceptors.append(acceptor)
             acceptor.start()
@@ -181,11 +181,11 @@ class _Gate:
     """The TLS handshakes of one listener."""
 
     def __init__(
-        self, listener: Listener, unauthenticated: UnauthenticatedClients, refused: Refused
+        self, listener: Listener, unauthenticated: UnauthenticatedClients, rejected: Rejected
     ) -> None:
         self._listener = listener
         self._unauthenticated = unauthenticated
-        self._refused = refused
+        self._rejected = rejected
         self.handshakes: set[Handshake] = set()
 
     def enter(self, handshake: Handshake) -> None:
@@ -199,11 +199,11 @@ class _Gate:
         self.handshakes.discard(handshake)
         self._unauthenticated.leave(handshake)
 
-    def refused(self, address: str, reason: str) -> None:
-        self._refused(self._listener, address, reason, None)
+    def rejected(self, address: str, reason: str) -> None:
+        self._rejected(self._listener, address, reason, None)
 
     def failed(self, address: str, error: Exception) -> None:
-        self._refused(self._listener, address, internal_error(error), error)
+        self._rejected(self._listener, address, internal_error(error), error)
 
     def abort(self) -> None:
         for handshake in list(self.handshakes):

@@ -157,7 +157,7 @@ class LoginConnection(BaseConnection):
             )
 
     def _fail_late(self) -> None:
-        """As Kafka does, the refusal comes a little later, so that guessing takes time."""
+        """As Kafka does, the rejection comes a little later, so that guessing takes time."""
         assert self._transport is not None
         self._transport.pause_reading()
         self._hub.login_failed(self)

@@ -300,6 +300,6 @@ def _settable(rules: ConfigRules, configs: Mapping[str, str]) -> Iterator[Findin
         if others:
             only = f"only {listed(rules.allowed)}" if rules.allowed else "no config"
             yield "configs.allowed", f"sets {listed(others)}, and {only} may be set here"
-    refused = sorted(set(configs).intersection(rules.forbidden))
-    if refused:
-        yield "configs.forbidden", f"sets {listed(refused)}, which may not be set here"
+    rejected = sorted(set(configs).intersection(rules.forbidden))
+    if rejected:
+        yield "configs.forbidden", f"sets {listed(rejected)}, which may not be set here"

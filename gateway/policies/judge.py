@@ -178,7 +178,7 @@ class Judge:
             if len(self._events) >= MAX_EVENTS:
                 self._dropped += 1
                 continue
-            outcome = "near" if one.near else "refused" if one.refuses else "warned"
+            outcome = "near" if one.near else "refused" if one.rejects else "warned"
             what = one.rule, one.source, one.mode, outcome, one.message, one.value, one.limit
             self._events.append(PolicyEvent(principal, namespace, topic, *what))
 

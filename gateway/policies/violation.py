@@ -33,14 +33,14 @@ class Violation:
     near: bool = False
 
     @property
-    def refuses(self) -> bool:
+    def rejects(self) -> bool:
         """Whether the topic is rejected because of it."""
         return self.mode == "enforce" and not self.near
 
 
 def enforced(found: Iterable[Violation]) -> list[Violation]:
     """The violations that reject a topic; the others only warn, or are near misses."""
-    return [one for one in found if one.refuses]
+    return [one for one in found if one.rejects]
 
 
 def violation(

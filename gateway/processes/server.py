@@ -93,7 +93,7 @@ class Server:
         """Learn the cluster, read the catalog to its end, then bind every port.
 
         Raises OSError with the address that cannot be bound, or the cluster's own error when no
-        broker answers; CatalogUnavailable, CatalogTopicError, UnreadableCatalog and FormatRefused
+        broker answers; CatalogUnavailable, CatalogTopicError, UnreadableCatalog and FormatRejected
         when the catalog cannot be used; SinkError when there is no place for audit events;
         CredentialsError when what logins are checked with cannot be read; PolicyError when a
         policy cannot be made or configured.

@@ -121,9 +121,9 @@ class Supervisor:
     async def _bind(self) -> None:
         claims = port_claims(Parts.of(self._config))
         # The metrics port is bound for good below, which shows as much.
-        refused = probe(claim for claim in claims if claim.key[0] == "listeners")
-        if refused:
-            raise StartError("\n".join(problem.text for problem in refused))
+        rejected = probe(claim for claim in claims if claim.key[0] == "listeners")
+        if rejected:
+            raise StartError("\n".join(problem.text for problem in rejected))
         metrics = self._config.metrics
         try:
             await self._http.start(metrics.host, metrics.port)

@@ -72,7 +72,7 @@ def before_login(version: int, served: Any, decided: Mapping[int, Declaration]) 
     return made(_RESPONSE, version, values)
 
 
-def refused(version: int, error_code: int) -> bytes:
+def rejected(version: int, error_code: int) -> bytes:
     """The response to an ApiVersions request that is not valid."""
     return made(_RESPONSE, version, {"error_code": error_code})
 

@@ -106,14 +106,14 @@ class TopicShape:
     """Where topics stand in one API's messages, in its versions ``first`` to ``last`` (all).
 
     ``error_code`` is the field of a response's partition (or topic) that holds the error and
-    ``error_values`` what stands beside it. ``codes`` changes the code of a refusal to what this
-    API answers in its place. ``all_or_nothing``: one refused topic means that nothing is done.
-    ``one_spelling``: a topic's second spelling is refused, not answered with a copy.
+    ``error_values`` what stands beside it. ``codes`` changes the code of a rejection to what this
+    API answers in its place. ``all_or_nothing``: one rejected topic means that nothing is done.
+    ``one_spelling``: a topic's second spelling is rejected, not answered with a copy.
     ``always_asked``: the response holds more than topics (brokers, an error of the group), so the
     request is sent even when no topic is left in it; ``asked_for_none`` makes that request, where
     it is not one with an empty array. ``error_of_all``: an error of the whole response (or group)
     stands for all its topics. ``adjusted`` is a request that lost topics, without what only made
-    sense with them: it is given the request, whether a name is refused, and the first spelling of
+    sense with them: it is given the request, whether a name is rejected, and the first spelling of
     a name. ``prepared`` is a response as it is before errors are merged, ``merged`` as it is after.
     """
 
@@ -201,7 +201,7 @@ class Declaration:
     of_others: bool = False
     beside_error: Mapping[str, object] = field(default_factory=dict)
     items_too: Callable[[int, int], bool] = field(default=lambda version, code: False)
-    refusal: Callable[[int, bytes, int], bytes | None] = field(default=lambda *_: None)
+    rejection: Callable[[int, bytes, int], bytes | None] = field(default=lambda *_: None)
     lowest: Callable[[int], int] | None = None
     small_request: int = 1 * KIB
     small_response: int = 2 * KIB

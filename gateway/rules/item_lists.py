@@ -87,7 +87,7 @@ def split_items(
     return ItemSplit(messages.write(replace(request, **{shape.asked: tuple(left)})), kept)
 
 
-def refuse_all_items(api: Declaration, version: int, body: bytes, why: Denied) -> bytes:
+def reject_all_items(api: Declaration, version: int, body: bytes, why: Denied) -> bytes:
     """The response that answers every item of a request with ``why``. Raises as ``split_items``."""
     shape = _shape(api, version)
     request = messages.parse(f"{api.name}Request", version, body)

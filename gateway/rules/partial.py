@@ -14,7 +14,7 @@ from typing import Any
 from gateway.decision import Denied
 from gateway.rules import item_lists
 from gateway.rules.declaration import TOPIC_ID, Declaration, TopicShape
-from gateway.rules.topic_entries import NO_ALIASES, Refusal, RequestedTopic, divide, merge_topics
+from gateway.rules.topic_entries import NO_ALIASES, Rejection, RequestedTopic, divide, merge_topics
 from protocol import messages
 from protocol.messages import changed, element_class, has_field, make
 from protocol.pausing import paced
@@ -67,16 +67,16 @@ def split(
     differently is INVALID_REQUEST for the second. Raises ProtocolError when the body cannot be
     read and LookupError for an API whose requests name no topics.
     """
-    return _split(api, version, body, Refusal(_shape(api, version), denied, aliases))
+    return _split(api, version, body, Rejection(_shape(api, version), denied, aliases))
 
 
-def refuse_all(api: Declaration, version: int, body: bytes, why: Denied) -> bytes:
+def reject_all(api: Declaration, version: int, body: bytes, why: Denied) -> bytes:
     """The response that answers every topic of a request with ``why``; ``b""`` if it has none.
 
     Raises as ``split`` does.
     """
-    refusal = Refusal(_shape(api, version), everything=why)
-    return merge(_split(api, version, body, refusal).kept, None)
+    rejection = Rejection(_shape(api, version), everything=why)
+    return merge(_split(api, version, body, rejection).kept, None)
 
 
 def merge(kept: KeptTopics, body: bytes | None) -> bytes:
@@ -118,14 +118,14 @@ def error_response(
     with acks=0, which has no response. Raises ProtocolError when the request cannot be read, or
     its version is unknown.
     """
-    refusal = api.refusal(version, request_body, code)
-    if refusal is not None:
-        return refusal
+    rejection = api.rejection(version, request_body, code)
+    if rejection is not None:
+        return rejection
     why = Denied(code, message or "", "error_response")
     response_class = messages.message_class(f"{api.name}Response", version)
     on_top = has_field(response_class, "error_code")
     if not on_top or api.items_too(version, code):
-        body = _refuse_items(api, version, request_body, why)
+        body = _reject_items(api, version, request_body, why)
         if not on_top or not body:
             return body
         response = messages.parse(f"{api.name}Response", version, body)
@@ -154,10 +154,10 @@ def drop(api: Declaration, version: int, body: bytes, hidden: Collection[bytes])
     return messages.write(response)
 
 
-def _refuse_items(api: Declaration, version: int, request_body: bytes, why: Denied) -> bytes:
+def _reject_items(api: Declaration, version: int, request_body: bytes, why: Denied) -> bytes:
     if api.item_shape(version) is not None:
-        return item_lists.refuse_all_items(api, version, request_body, why)
-    return refuse_all(api, version, request_body, why)
+        return item_lists.reject_all_items(api, version, request_body, why)
+    return reject_all(api, version, request_body, why)
 
 
 def _shape(api: Declaration, version: int) -> TopicShape:
@@ -167,22 +167,22 @@ def _shape(api: Declaration, version: int) -> TopicShape:
     return shape
 
 
-def _split(api: Declaration, version: int, body: bytes, refusal: Refusal) -> Split:
-    shape = refusal.shape
+def _split(api: Declaration, version: int, body: bytes, rejection: Rejection) -> Split:
+    shape = rejection.shape
     request = messages.parse(f"{api.name}Request", version, body)
     groups = shape.request.groups
     if groups is None:
-        request, asked = _split_list(request, None, refusal)
+        request, asked = _split_list(request, None, rejection)
         lists: tuple[TopicList, ...] = (asked,)
         nothing_left = getattr(request, shape.request.array) == ()
     else:
-        divided = [_split_list(g, g.group_id, refusal) for g in getattr(request, groups)]
+        divided = [_split_list(g, g.group_id, rejection) for g in getattr(request, groups)]
         request = replace(request, **{groups: tuple(group for group, _ in divided)})
         lists = tuple(asked for _, asked in divided)
         nothing_left = all(getattr(g, shape.request.array) == () for g, _ in divided)
     kept = KeptTopics(api, shape, version, lists, getattr(request, "acks", None) != ACKS_NONE)
     if shape.adjusted is not None:
-        request = shape.adjusted(request, refusal.has, refusal.first_spelling)
+        request = shape.adjusted(request, rejection.has, rejection.first_spelling)
     if not nothing_left:
         return Split(messages.write(request), kept)
     if not shape.always_asked:
@@ -193,12 +193,12 @@ def _split(api: Declaration, version: int, body: bytes, refusal: Refusal) -> Spl
     return Split(left, kept)
 
 
-def _split_list(holder: Any, group: str | None, refusal: Refusal) -> tuple[Any, TopicList]:
-    array = refusal.shape.request.array
+def _split_list(holder: Any, group: str | None, rejection: Rejection) -> tuple[Any, TopicList]:
+    array = rejection.shape.request.array
     entries = getattr(holder, array)
     if entries is None:
         return holder, TopicList(group, None)
-    left, asked = divide(entries, refusal)
+    left, asked = divide(entries, rejection)
     return replace(holder, **{array: left}), TopicList(group, asked)
 
 

@@ -49,7 +49,7 @@ which moves the high watermark, is rejected instead."""
 
 
 @dataclass(slots=True)
-class Refusals:
+class Rejections:
     """The items of one request that may not be forwarded as they are.
 
     ``topics`` maps raw names (or 16 id bytes), ``ids`` raw group and transactional ids to why.
@@ -78,7 +78,7 @@ class RequestRenamer:
         "_on_topic",
         "_view",
         "edits",
-        "refusals",
+        "rejections",
         "spelled",
         "spelled_ids",
     )
@@ -102,7 +102,7 @@ class RequestRenamer:
         self.spelled = spelled
         self.spelled_ids: dict[bytes, bytes] = {}
         self.edits: list[Edit] = []
-        self.refusals: Refusals | None = None
+        self.rejections: Rejections | None = None
 
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
         """Decide each span, in order; a rejected one makes no edit.
@@ -133,18 +133,18 @@ class RequestRenamer:
         self._id(start, stop, value, found)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
-        # Java's client puts an empty name beside a topic id; a broker refuses one standing alone.
+        # Java's client puts an empty name beside a topic id; a broker rejects one standing alone.
         if not value:
             return
         found = self._access.topic(self._on_topic, value)
         if isinstance(found, Denied):
             why = found.for_description() if self._needs.tells_illegal else found
-            self._refused().topics[value] = why
+            self._rejected().topics[value] = why
             return
         flat = found.flat
         first = self.spelled.setdefault(flat, value)
         if first != value:
-            self._refused().aliases[value] = first
+            self._rejected().aliases[value] = first
         elif flat != value:
             new = found.flat_compact if self._flexible else found.flat_legacy
             self.edits.append((start, stop, new))
@@ -155,26 +155,26 @@ class RequestRenamer:
         view, index = self._view, self._index
         flat = view.flat_of_id(value, index)
         if flat is None:
-            refused = self._refused()
+            rejected = self._rejected()
             heard_of = index.name_of(value) is not None
-            refused.unknown_ids |= not heard_of
+            rejected.unknown_ids |= not heard_of
             rule = "access" if heard_of else "topic_id"
-            refused.topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", rule)
+            rejected.topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", rule)
             return
         denied = self._access.flat(self._on_topic, flat)
         if denied is not None:
-            self._refused().topics[value] = denied
+            self._rejected().topics[value] = denied
             return
         own = view.id_to_broker(value, index) if view.has_topic_ids else value
         if self.spelled_ids.setdefault(own, value) != value:
             why = "The topic is already in this request, under another topic id."
-            self._refused().topics[value] = Denied(INVALID_REQUEST, why, "spelling")
+            self._rejected().topics[value] = Denied(INVALID_REQUEST, why, "spelling")
         elif own != value:
             self.edits.append((start, stop, own))
 
     def _id(self, start: int, stop: int, value: bytes, found: bytes | Denied) -> None:
         if isinstance(found, Denied):
-            self._refused().ids.setdefault(value, found)
+            self._rejected().ids.setdefault(value, found)
         elif found != value:
             self.edits.append((start, stop, wire_string(found, self._flexible)))
 
@@ -200,10 +200,10 @@ class RequestRenamer:
         self.spelled[found.flat] = name
         return found.flat
 
-    def _refused(self) -> Refusals:
-        if self.refusals is None:
-            self.refusals = Refusals()
-        return self.refusals
+    def _rejected(self) -> Rejections:
+        if self.rejections is None:
+            self.rejections = Rejections()
+        return self.rejections
 
 
 def wire_string(value: bytes, flexible: bool) -> bytes:

@@ -47,12 +47,12 @@ class RequestedTopic:
     partitions: tuple[int, ...]
     denied: Denied | None = None
     forwarded: str | None = None
-    refused: Mapping[int, Denied] = field(default_factory=dict)
+    rejected: Mapping[int, Denied] = field(default_factory=dict)
     shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class Rejection:
     """The rejected topics of a request: ``everything`` for one reason, or the names and ids in
     ``denied``.
 
@@ -65,7 +65,7 @@ class Refusal:
     everything: Denied | None = None
 
     def of(self, name: str | None, topic_id: UUID | None) -> Denied | None:
-        """Why the topic is refused, with the code that this API gives for it; None if it is not."""
+        """Why the topic is rejected, with this API's code for it; None if it is not."""
         pause_point()
         if self.everything is not None:
             return self.everything
@@ -82,7 +82,7 @@ class Refusal:
         return second_spelling(name, first) if first != name and self.shape.one_spelling else None
 
     def has(self, name: str) -> bool:
-        """Whether the topic of this name is refused."""
+        """Whether the topic of this name is rejected."""
         return self.of(name, None) is not None
 
     def first_spelling(self, name: str) -> str:
@@ -98,15 +98,15 @@ def second_spelling(name: str, first: str) -> Denied:
 
 
 def divide(
-    entries: Sequence[Any], refusal: Refusal
+    entries: Sequence[Any], rejection: Rejection
 ) -> tuple[tuple[Any, ...], tuple[RequestedTopic, ...]]:
     """Divide the topic entries of a request: those to forward, and how each topic is answered.
 
     A second spelling is forwarded as a part of the first one's entry.
     """
-    topics = refusal.shape.request
-    requested = [_requested(entry, topics, refusal) for entry in entries]
-    if refusal.shape.all_or_nothing and any(topic.denied for topic in requested):
+    topics = rejection.shape.request
+    requested = [_requested(entry, topics, rejection) for entry in entries]
+    if rejection.shape.all_or_nothing and any(topic.denied for topic in requested):
         requested = [
             replace(topic, denied=topic.denied or NOT_ATTEMPTED) for topic in paced(requested)
         ]
@@ -120,7 +120,7 @@ def divide(
     for at, (topic, entry) in paced(enumerate(zip(requested, entries, strict=True))):
         if topic.denied is not None or topic.name is None or at in forwarded:
             continue
-        spelling = refusal.first_spelling(topic.name)
+        spelling = rejection.first_spelling(topic.name)
         entry = _renamed(entry, topics, spelling)
         first = first_at.setdefault(spelling, at)
         conflict = second_spelling(topic.name, spelling)
@@ -131,7 +131,7 @@ def divide(
     return tuple(forwarded[at] for at in sorted(forwarded)), tuple(requested)
 
 
-def _requested(entry: Any, topics: Topics, refusal: Refusal) -> RequestedTopic:
+def _requested(entry: Any, topics: Topics, rejection: Rejection) -> RequestedTopic:
     name: str | None = getattr(entry, topics.name, None) if topics.name else entry
     topic_id: UUID | None = getattr(entry, TOPIC_ID, None)
     if topic_id is not None:
@@ -140,8 +140,8 @@ def _requested(entry: Any, topics: Topics, refusal: Refusal) -> RequestedTopic:
         name,
         topic_id,
         tuple(_by_index(entry, topics)),
-        denied=refusal.of(name, topic_id),
-        forwarded=None if name is None else refusal.first_spelling(name),
+        denied=rejection.of(name, topic_id),
+        forwarded=None if name is None else rejection.first_spelling(name),
     )
 
 
@@ -155,7 +155,7 @@ def _joined(
     if topics.partitions is None:
         return first, topic if first == second else replace(topic, denied=conflict)
     there, more = _by_index(first, topics), _by_index(second, topics)
-    refused = {
+    rejected = {
         index: conflict
         for index, partition in more.items()
         if there.get(index, partition) != partition
@@ -163,7 +163,7 @@ def _joined(
     union = tuple((there | more | there).values())
     return (
         replace(first, **{topics.partitions: union}),
-        replace(topic, refused=refused, shared=True),
+        replace(topic, rejected=rejected, shared=True),
     )
 
 
@@ -271,9 +271,10 @@ def _entry_of_spelling(
         partition
         for partition in paced(getattr(entry, topics.partitions))
         if getattr(partition, topics.index) in topic.partitions
-        and getattr(partition, topics.index) not in topic.refused
+        and getattr(partition, topics.index) not in topic.rejected
     ]
     wanted += [
-        _error_partition(shape, partition_class, index, why) for index, why in topic.refused.items()
+        _error_partition(shape, partition_class, index, why)
+        for index, why in topic.rejected.items()
     ]
     return replace(entry, **{topics.partitions: tuple(wanted)})

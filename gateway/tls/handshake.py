@@ -55,7 +55,7 @@ class Gate(Protocol):
     def enter(self, handshake: Handshake) -> None: ...
     def spoke(self, handshake: Handshake) -> None: ...
     def leave(self, handshake: Handshake) -> None: ...
-    def refused(self, address: str, reason: str) -> None: ...
+    def rejected(self, address: str, reason: str) -> None: ...
     def failed(self, address: str, error: Exception) -> None: ...
 
 
@@ -107,7 +107,7 @@ class Handshake(asyncio.Protocol):
             following.connection_made(encrypted)
         except NoPrincipal as error:
             encrypted.abort()
-            self._gate.refused(self._address, f"{NO_PRINCIPAL}: {error}")
+            self._gate.rejected(self._address, f"{NO_PRINCIPAL}: {error}")
         except Exception as error:  # noqa: BLE001 - no defect may leave a socket behind
             encrypted.abort()
             self._gate.failed(self._address, error)
@@ -165,7 +165,7 @@ class Handshake(asyncio.Protocol):
     def _fail(self, reason: str) -> None:
         if not self._done:
             self._done = True
-            self._gate.refused(self._address, reason)
+            self._gate.rejected(self._address, reason)
 
 
 async def _receive(loop: asyncio.AbstractEventLoop, accepted: socket.socket) -> bytes:

@@ -6,7 +6,7 @@ compare all three. A field is never renamed, and its type and meaning never chan
 change gets a new name and a new :data:`SCHEMA_VERSION`.
 
 A ``flow`` record sums up what one client did with one topic through one API in one window. A
-``denial`` record is one item of one request that a rule refused, a ``policy`` record what policies
+``denial`` record is one item of one request that a rule rejected, a ``policy`` record what policies
 had against a topic, or allowed near a limit: each is an event of its own. An ``acl`` record says
 that an ACL was needed.
 """

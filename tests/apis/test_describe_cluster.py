@@ -29,16 +29,16 @@ def parsed(version: int, body: bytes) -> Any:
 
 @pytest.mark.parametrize("version", range(3))
 def test_brokers_may_be_asked_for(version: int) -> None:
-    assert describe_cluster.refusal(version, request(version, 1)) is None
+    assert describe_cluster.rejection(version, request(version, 1)) is None
 
 
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize(("endpoint_type", "code"), [(2, 114), (0, 115), (9, 115)])
 def test_anything_else_may_not(version: int, endpoint_type: int, code: int) -> None:
-    refusal = describe_cluster.refusal(version, request(version, endpoint_type))
-    assert refusal is not None
-    assert refusal.code == code
-    assert refusal.message
+    rejection = describe_cluster.rejection(version, request(version, endpoint_type))
+    assert rejection is not None
+    assert rejection.code == code
+    assert rejection.message
 
 
 @pytest.mark.parametrize("version", range(3))

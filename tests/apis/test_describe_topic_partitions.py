@@ -66,7 +66,7 @@ def response(*topics: tuple[str, range], cursor: tuple[str, int] | None = None) 
 
 
 def place(name: str) -> str | None:
-    """Names in these tests are in the broker's order; one that begins with ! is refused."""
+    """Names in these tests are in the broker's order; one that begins with ! is rejected."""
     return None if name.startswith("!") else name.removesuffix("'")
 
 

@@ -94,7 +94,7 @@ async def test_a_topic_that_is_there_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("policy", ["compact", "compact,delete"])
-async def test_a_compacted_topic_is_refused(policy: str) -> None:
+async def test_a_compacted_topic_is_rejected(policy: str) -> None:
     with pytest.raises(TopicUnusable, match=rf"cleanup.policy={policy} and must have exactly 'del"):
         await ensure_topic(FakeAdmin(partitions=1, policy=policy), TOPIC, -1)
 
@@ -108,7 +108,7 @@ async def test_a_compacted_topic_is_refused(policy: str) -> None:
         FakeAdmin(metadata_code=NOT_AUTHORIZED),
     ],
 )
-async def test_what_the_cluster_refuses_is_told(admin: FakeAdmin) -> None:
+async def test_what_the_cluster_rejects_is_told(admin: FakeAdmin) -> None:
     with pytest.raises(TopicUnusable, match=f"audit.topic '{TOPIC}' cannot be used: [A-Z_]+"):
         await ensure_topic(admin, TOPIC, -1)
 

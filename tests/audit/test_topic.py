@@ -55,13 +55,13 @@ class Topic:
     def __init__(self, max_queued: int = 1_000) -> None:
         self.partitions = FakePartitions()
         self.prepared = 0
-        self.refusal: Exception | None = None
+        self.rejection: Exception | None = None
         self.sink = audit_topic(samples.SOURCE, self.partitions, max_queued, self.prepare)
 
     async def prepare(self) -> None:
         self.prepared += 1
-        if self.refusal is not None:
-            raise self.refusal
+        if self.rejection is not None:
+            raise self.rejection
 
     def put(self, count: int, start: int = 0) -> None:
         for number in range(start, start + count):
@@ -203,14 +203,15 @@ async def test_a_topic_that_was_deleted_is_made_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "refusal", [TopicUnusable("it cannot be made"), ClusterUnreachable("main", "it cannot be made")]
+    "rejection",
+    [TopicUnusable("it cannot be made"), ClusterUnreachable("main", "it cannot be made")],
 )
 async def test_a_topic_that_cannot_be_made_again_is_told(
-    refusal: Exception, caplog: pytest.LogCaptureFixture
+    rejection: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
     topic = Topic()
     await topic.sink.start()
-    topic.refusal = refusal
+    topic.rejection = rejection
     topic.partitions.problems = [TopicMissing("the topic is not there") for _ in range(3)]
     topic.put(1)
     await eventually(lambda: topic.partitions.messages, "the event")
@@ -240,7 +241,7 @@ async def test_a_defect_does_not_end_the_writing(caplog: pytest.LogCaptureFixtur
 
 async def test_a_topic_that_cannot_be_used_is_told_at_the_start() -> None:
     topic = Topic()
-    topic.refusal = TopicUnusable("it cannot be used")
+    topic.rejection = TopicUnusable("it cannot be used")
     with pytest.raises(SinkError, match="it cannot be used"):
         await topic.sink.start()
     await topic.sink.stop(5)

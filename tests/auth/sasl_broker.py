@@ -121,16 +121,16 @@ class SaslBroker:
         self._step += 1
         if self._mechanism == "PLAIN":
             _, user, password = token.decode().split("\0")
-            return self._done(user) if self.users.get(user) == password else _refused()
+            return self._done(user) if self.users.get(user) == password else _rejected()
         if self._mechanism == "OAUTHBEARER":
             if token == b"\x01":
-                return _refused()
+                return _rejected()
             bad = b".bad" in token
             return Outcome(b'{"status":"invalid_token"}') if bad else self._done(token.decode())
         try:
             return self._scram_outcome(token.decode())
         except ScramException:
-            return _refused()
+            return _rejected()
 
     def _scram_outcome(self, token: str) -> Outcome:
         if self._step == 1:
@@ -151,5 +151,5 @@ class SaslBroker:
         return Outcome(challenge, lifetime_ms=self.lifetime_ms)
 
 
-def _refused() -> Outcome:
+def _rejected() -> Outcome:
     return Outcome(error=58, message=REFUSED)

@@ -117,12 +117,12 @@ def test_bytes_are_bounded_in_one_frame() -> None:
 
 @pytest.mark.parametrize("piece", [1, 100, 10_000])
 def test_bytes_are_bounded_in_all(piece: int) -> None:
-    """Of ApiVersions requests that are refused any number would be legal."""
-    refused = request("ApiVersions", 3, client_software_name="-", client_software_version="1")
+    """Of ApiVersions requests that are rejected any number would be legal."""
+    rejected = request("ApiVersions", 3, client_software_name="-", client_software_version="1")
     made, sent = login(), 0
     with pytest.raises(ProtocolError, match="more than 4096 bytes during login"):
         for start in range(0, 2 * MAX_BYTES, piece):
-            made.data((refused * 1_000)[start : start + piece])
+            made.data((rejected * 1_000)[start : start + piece])
             sent = start + piece
-    assert sent <= MAX_BYTES + len(refused) + piece
+    assert sent <= MAX_BYTES + len(rejected) + piece
     assert made.failed is None

@@ -11,7 +11,7 @@ from gateway.auth.exchange import (
     HANDSHAKE,
     AuthenticationFailed,
     authenticate_answer,
-    authenticate_refusal,
+    authenticate_rejection,
     handshake_answer,
     illegal_state,
     parse,
@@ -50,7 +50,7 @@ def test_tokens(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_refusals(version: int) -> None:
+def test_rejections(version: int) -> None:
     for failure, text in (
         (
             AuthenticationFailed("there is no such user"),
@@ -61,7 +61,7 @@ def test_refusals(version: int) -> None:
             "Authentication with PLAIN failed: the token has expired.",
         ),
     ):
-        body = authenticate_refusal(version, "PLAIN", failure)
+        body = authenticate_rejection(version, "PLAIN", failure)
         told = messages.parse("SaslAuthenticateResponse", version, body)
         assert (int(told.error_code), told.error_message) == (58, text)
 

@@ -58,7 +58,7 @@ def test_right(token: bytes) -> None:
         ),
     ],
 )
-def test_a_bad_token_is_challenged_and_then_refused(token: bytes, reason: str) -> None:
+def test_a_bad_token_is_challenged_and_then_rejected(token: bytes, reason: str) -> None:
     exchange = begun()
     assert exchange.step(token) == CHALLENGE
     assert exchange.identity is None
@@ -111,13 +111,13 @@ def test_malformed(token: bytes) -> None:
     assert exchange.identity is None
 
 
-def test_what_cannot_be_told_is_no_refusal() -> None:
+def test_what_cannot_be_told_is_no_rejection() -> None:
     with pytest.raises(CannotTell):
         begun().step(b"n,,\x01auth=Bearer unknown\x01\x01")
 
 
 @given(token=st.one_of(st.binary(), st.from_regex(rb"n,(a=[^,]*)?,(\x01[a-z]*=[^\x01]*)*\x01*")))
-def test_garbage_is_refused(token: bytes) -> None:
+def test_garbage_is_rejected(token: bytes) -> None:
     exchange = begun()
     try:
         outcome = exchange.step(token)

@@ -140,8 +140,8 @@ def test_a_token_that_the_broker_challenges() -> None:
     challenge = client.token(bearer(jwt({"sub": "alice"}, signature="bad")))
     assert (int(challenge.error_code), challenge.auth_bytes) == (0, b'{"status":"invalid_token"}')
     assert client.login.identity is None
-    refusal = client.token(b"\x01")
-    assert int(refusal.error_code) == 58
+    rejection = client.token(b"\x01")
+    assert int(rejection.error_code) == 58
     assert client.login.identity is None
 
 

@@ -34,7 +34,7 @@ def users(secret: Path, monkeypatch: pytest.MonkeyPatch) -> PlainUsers:
 
 
 def why(users: PlainUsers, token: bytes) -> str:
-    """The reason for which a token is refused."""
+    """The reason for which a token is rejected."""
     exchange = PlainExchange(users)
     with pytest.raises(AuthenticationFailed) as failed:
         exchange.step(token)
@@ -86,7 +86,7 @@ def test_nothing_is_told_that_says_which_users_there_are(users: PlainUsers) -> N
 
 
 @given(token=st.binary(max_size=100))
-def test_garbage_is_refused(token: bytes) -> None:
+def test_garbage_is_rejected(token: bytes) -> None:
     nobody = PlainUsers({}, KEY)
     nobody.load()
     with pytest.raises(AuthenticationFailed):

@@ -59,7 +59,7 @@ def test_in_two_tokens() -> None:
         ),
     ],
 )
-def test_refused(mechanism: str, token: bytes, reason: str, told: str) -> None:
+def test_rejected(mechanism: str, token: bytes, reason: str, told: str) -> None:
     reauth = begun(mechanism=mechanism)
     answer = step(reauth, token)
     assert (int(answer.error_code), answer.error_message) == (58, told)

@@ -171,7 +171,7 @@ def test_malformed_last_tokens(last: bytes) -> None:
     assert why(begun(nonce="server"), FIRST, last).message == ""
 
 
-def test_delegation_tokens_are_refused_with_a_word() -> None:
+def test_delegation_tokens_are_rejected_with_a_word() -> None:
     failure = why(begun(), b"n,,n=alice,r=client,tokenauth=true")
     assert failure.reason == failure.message == "delegation tokens are not served"
 
@@ -187,7 +187,7 @@ def test_delegation_tokens_are_refused_with_a_word() -> None:
         max_size=4,
     )
 )
-def test_garbage_is_refused(tokens: list[bytes]) -> None:
+def test_garbage_is_rejected(tokens: list[bytes]) -> None:
     exchange = begun()
     for token in tokens:
         try:

@@ -281,5 +281,5 @@ def test_no_token_lasts_for_ever(end: int) -> None:
         ),
     )
 )
-def test_garbage_is_refused(text: str) -> None:
+def test_garbage_is_rejected(text: str) -> None:
     assert why(text).message == ""

@@ -32,7 +32,7 @@ def test_an_archive_that_is_here_is_not_fetched(tmp_path: Path, cached: Path) ->
     assert archives(lock) == [cached]
 
 
-def test_another_hash_is_refused_and_the_archive_removed(tmp_path: Path, cached: Path) -> None:
+def test_another_hash_is_rejected_and_the_archive_removed(tmp_path: Path, cached: Path) -> None:
     with pytest.raises(ArchiveError, match="the lock file says 00"):
         archives(_lock(tmp_path, "00"))
     assert not cached.exists()

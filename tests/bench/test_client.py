@@ -68,7 +68,7 @@ def test_a_topic_is_created_with_its_settings(code: ErrorCode) -> None:
     assert [(config.name, config.value) for config in topic.configs] == [("retention.ms", "-1")]
 
 
-def test_a_topic_that_is_refused_is_an_error() -> None:
+def test_a_topic_that_is_rejected_is_an_error() -> None:
     answer = _created(ErrorCode.invalid_topic_exception)
     with (
         scripted_server(answer) as served,

@@ -149,7 +149,7 @@ def test_idle_says_why_it_is_not_ready(request_file: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\0\0\0\x04abcd", b"\0\0\0\xffabcdefgh", _REQUEST * 2])
-def test_what_is_no_single_request_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_what_is_no_single_request_is_rejected(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "request"
     path.write_bytes(content)
     with pytest.raises(GeneratorError, match=r"no request frame|exactly one request"):

@@ -103,7 +103,7 @@ async def test_an_older_broker_is_asked_again_in_its_version(
     connection.close()
 
 
-async def test_a_broker_that_refuses_what_it_offers_is_an_error(broker: ScriptedBroker) -> None:
+async def test_a_broker_that_rejects_what_it_offers_is_an_error(broker: ScriptedBroker) -> None:
     broker.api_versions[API_VERSIONS] = (9, 12)
     with pytest.raises(BrokerError, match="refuses ApiVersionsRequest v4 and offers v12"):
         await connect(broker)
@@ -138,7 +138,7 @@ async def test_no_common_version_is_an_error(broker: ScriptedBroker) -> None:
     connection.close()
 
 
-async def test_a_refused_connection_is_an_error_that_says_so() -> None:
+async def test_a_rejected_connection_is_an_error_that_says_so() -> None:
     with socket.socket() as unused:
         unused.bind((HOST, 0))
         with pytest.raises(BrokerError, match="cannot connect: Connection refused"):

@@ -51,15 +51,15 @@ async def test_records_stand_in_a_chain() -> None:
     assert first != second
 
 
-async def test_refusals_and_nothing_leave_no_record() -> None:
+async def test_rejections_and_nothing_leave_no_record() -> None:
     batch = Batch(Snapshot(version=4), "before", 0)
-    refused, empty = waiting(lambda _: [Namespace(str(1 // 0))]), waiting(lambda _: [])
-    batch.decide(refused)
+    rejected, empty = waiting(lambda _: [Namespace(str(1 // 0))]), waiting(lambda _: [])
+    batch.decide(rejected)
     batch.decide(empty)
     assert batch.records == []
-    assert not refused.in_transaction
+    assert not rejected.in_transaction
     batch.settle(batch.draft)
-    assert isinstance(refused.answer.exception(), ZeroDivisionError)
+    assert isinstance(rejected.answer.exception(), ZeroDivisionError)
     assert await empty.answer is batch.draft
 
 
@@ -91,8 +91,8 @@ async def test_what_the_format_of_the_catalog_has_no_room_for_is_not_written(
         lambda _: [Namespace("a")],
     ):
         batch.decide(waiting(decide))
-    assert next(str(error) for _, error in batch.refusals).endswith(
+    assert next(str(error) for _, error in batch.rejections).endswith(
         "newer format of the catalog than 1"
     )
-    assert len(batch.refusals) == 1
+    assert len(batch.rejections) == 1
     assert set(batch.draft.namespaces) == {"a"}

@@ -138,17 +138,17 @@ async def test_brokers_may_hear_of_it_later() -> None:
 
 
 @pytest.mark.parametrize("policy", ["delete", "compact,delete", "delete,compact", ""])
-async def test_any_other_cleanup_policy_is_refused(policy: str) -> None:
+async def test_any_other_cleanup_policy_is_rejected(policy: str) -> None:
     with pytest.raises(CatalogTopicError, match="must have exactly 'compact'"):
         await ensure_topic(FakeAdmin(partitions=1, policy=policy), TOPIC)
 
 
-async def test_more_than_one_partition_is_refused() -> None:
+async def test_more_than_one_partition_is_rejected() -> None:
     with pytest.raises(CatalogTopicError, match="has 3 partitions and must have exactly 1"):
         await ensure_topic(FakeAdmin(partitions=3), TOPIC)
 
 
-async def test_what_the_broker_refuses_is_told() -> None:
+async def test_what_the_broker_rejects_is_told() -> None:
     with pytest.raises(CatalogTopicError, match=r"cannot be made: INVALID_REPL.*says the broker"):
         await ensure_topic(FakeAdmin(create_code=BAD_REPLICATION), TOPIC)
 

@@ -97,7 +97,7 @@ def write(log: Log, live: Live, made: Sequence[Change]) -> None:
     live.read()
     batch = Batch(live.replay.snapshot, live.replay.decision, log.end, live.keys)
     batch.decide(Waiting(lambda _: made, None, 0.0))  # type: ignore[arg-type]
-    assert not batch.refusals
+    assert not batch.rejections
     log.append(batch.records, transaction=True)
     live.read()
 

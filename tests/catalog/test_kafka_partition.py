@@ -133,7 +133,7 @@ async def test_an_offset_that_is_not_there(scripted: Scripted, partition: KafkaP
         await partition.fetch(5, 0.5)
 
 
-async def test_a_refusal_makes_it_look_for_the_leader(
+async def test_a_rejection_makes_it_look_for_the_leader(
     scripted: Scripted, partition: KafkaPartition
 ) -> None:
     scripted.partition = fetched(b"", -1, error_code=ErrorCode(NOT_LEADER))
@@ -163,7 +163,7 @@ async def test_an_answer_for_something_else(scripted: Scripted, partition: Kafka
         await partition.end()
 
 
-async def test_a_batch_that_the_library_refuses_stops_nothing(
+async def test_a_batch_that_the_library_rejects_stops_nothing(
     scripted: Scripted, partition: KafkaPartition
 ) -> None:
     """The name of a header is any bytes to a broker."""

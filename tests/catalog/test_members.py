@@ -16,7 +16,7 @@ from gateway.catalog.entities import (
     Seeds,
 )
 from gateway.catalog.log.records import FORMAT
-from gateway.catalog.members import FormatRefused, forget, raise_format, register, seed
+from gateway.catalog.members import FormatRejected, forget, raise_format, register, seed
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import InvalidName
 
@@ -38,9 +38,9 @@ def test_an_upgraded_gateway_registers_anew() -> None:
     assert register("gw-1", "0.2")(snapshot) == [Gateway("gw-1", FORMAT, "0.2")]
 
 
-def test_a_gateway_that_cannot_read_the_catalog_is_refused() -> None:
+def test_a_gateway_that_cannot_read_the_catalog_is_rejected() -> None:
     snapshot = Snapshot().apply([CatalogFormat(2)], 1)
-    with pytest.raises(FormatRefused, match="format 2 and this gateway reads formats up to 1"):
+    with pytest.raises(FormatRejected, match="format 2 and this gateway reads formats up to 1"):
         register("gw-1", "0.1", reads=1)(snapshot)
 
 
@@ -55,10 +55,10 @@ def test_the_format_waits_for_every_gateway(monkeypatch: pytest.MonkeyPatch) -> 
     snapshot = Snapshot().apply(
         [Gateway("new", 2, "0.2"), Gateway("old-b", 1, "0.1"), Gateway("old-a", 1, "0.1")], 3
     )
-    with pytest.raises(FormatRefused) as refused:
+    with pytest.raises(FormatRejected) as rejected:
         raise_format(2)(snapshot)
-    assert "'old-a' (0.1, format 1), 'old-b' (0.1, format 1)" in str(refused.value)
-    assert "'new'" not in str(refused.value)
+    assert "'old-a' (0.1, format 1), 'old-b' (0.1, format 1)" in str(rejected.value)
+    assert "'new'" not in str(rejected.value)
     upgraded = snapshot.apply([Gateway("old-a", 2, "0.2"), Removal(("gateway", "old-b"))], 5)
     assert raise_format(2)(upgraded) == [CatalogFormat(2)]
     assert raise_format(2)(after(upgraded, [CatalogFormat(2)])) == []
@@ -66,12 +66,12 @@ def test_the_format_waits_for_every_gateway(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_format_is_not_lowered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(members, "FORMAT", 2)
-    with pytest.raises(FormatRefused, match="which stays"):
+    with pytest.raises(FormatRejected, match="which stays"):
         raise_format(1)(Snapshot().apply([CatalogFormat(2)], 1))
 
 
 def test_the_format_is_not_raised_above_what_this_gateway_reads() -> None:
-    with pytest.raises(FormatRefused, match=f"up to {FORMAT}"):
+    with pytest.raises(FormatRejected, match=f"up to {FORMAT}"):
         raise_format(FORMAT + 1)(Snapshot())
 
 
@@ -108,6 +108,6 @@ def test_a_seed_under_a_namespace_that_is_being_deleted_is_left_for_later() -> N
     assert seed(["org:apache", "a"])(snapshot) == [Namespace("a"), Seeds(frozenset({"a"}))]
 
 
-def test_a_malformed_seed_is_refused_at_once() -> None:
+def test_a_malformed_seed_is_rejected_at_once() -> None:
     with pytest.raises(InvalidName):
         seed(["a_b"])

@@ -1,4 +1,4 @@
-"""Entities to records and back, and what is refused."""
+"""Entities to records and back, and what is rejected."""
 
 from __future__ import annotations
 
@@ -134,13 +134,13 @@ def test_an_unknown_kind_says_what_to_upgrade(value: bytes | None) -> None:
 @pytest.mark.parametrize(
     "value", [b"nonsense", b"[]", b"\xff", b'{"quota": 1}', b"[" * 100_000, b"1" * 5_000]
 )
-def test_what_makes_no_sense_is_refused(value: bytes) -> None:
+def test_what_makes_no_sense_is_rejected(value: bytes) -> None:
     record = Record(b"namespace/a", value, encode(Namespace("a"), PLACE).headers)
     with pytest.raises(Junk, match=r"makes no sense"):
         decode(record)
 
 
-def test_a_removal_of_what_is_no_pattern_is_refused() -> None:
+def test_a_removal_of_what_is_no_pattern_is_rejected() -> None:
     record = Record(b"acl/SOMETHING:LITERAL:x", None, encode(Namespace("a"), PLACE).headers)
     with pytest.raises(Junk, match=r"makes no sense"):
         decode(record)
@@ -160,12 +160,12 @@ def test_a_removal_of_what_is_no_pattern_is_refused() -> None:
         [("seq", b"1"), ("last", b"1"), ("decision", b"d"), ("after", b""), ("at", None)],
     ],
 )
-def test_a_record_without_its_place_is_refused(headers: list[tuple[str, bytes | None]]) -> None:
+def test_a_record_without_its_place_is_rejected(headers: list[tuple[str, bytes | None]]) -> None:
     with pytest.raises(Junk, match="its headers say no place"):
         decode(Record(b"namespace/a", b"{}", headers))
 
 
 @pytest.mark.parametrize("key", [None, b"\xff", b""])
-def test_a_record_without_a_readable_key_is_refused(key: bytes | None) -> None:
+def test_a_record_without_a_readable_key_is_rejected(key: bytes | None) -> None:
     with pytest.raises(Junk):
         decode(Record(key, b"{}", encode(Namespace("a"), PLACE).headers))

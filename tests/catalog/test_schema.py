@@ -1,4 +1,4 @@
-"""gateway.catalog.schema.table: entities as JSON objects, and what is refused."""
+"""gateway.catalog.schema.table: entities as JSON objects, and what is rejected."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ SCRAM = {"iterations": 4096, "salt": "01", "stored_key": "02", "server_key": "03
         ("seeds/x", {"namespaces": []}),
     ],
 )
-def test_what_makes_no_sense_is_refused(key: str, value: dict[str, Any]) -> None:
+def test_what_makes_no_sense_is_rejected(key: str, value: dict[str, Any]) -> None:
     kind, _, identity = key.partition("/")
     with pytest.raises((ValueError, TypeError, KeyError, AttributeError)):
         KINDS[kind].of_record(identity, value)

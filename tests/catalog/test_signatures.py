@@ -95,7 +95,7 @@ def test_the_first_key_is_for_signing_and_all_are_for_verifying(tmp_path: Path) 
         (f"k/1 {ONE}\n", "line 1 of .* is no key"),
     ],
 )
-def test_a_file_that_is_refused(tmp_path: Path, content: str, told: str) -> None:
+def test_a_file_that_is_rejected(tmp_path: Path, content: str, told: str) -> None:
     path = tmp_path / "keys"
     path.write_text(content)
     with pytest.raises(KeyFileError, match=told) as raised:

@@ -130,7 +130,7 @@ async def test_racing_writers_never_both_win() -> None:
             assert one.reader.snapshot == members[0].reader.snapshot
 
 
-async def test_a_refusal_that_rests_on_an_unwritten_change_is_decided_anew() -> None:
+async def test_a_rejection_that_rests_on_an_unwritten_change_is_decided_anew() -> None:
     log = FakeLog()
     async with member(log) as one, member(log) as other:
 
@@ -260,7 +260,7 @@ async def test_a_long_decision_lets_others_go_on(monkeypatch: pytest.MonkeyPatch
 
 
 @skipping
-async def test_what_cannot_be_written_in_time_is_refused_with_nothing_changed() -> None:
+async def test_what_cannot_be_written_in_time_is_rejected_with_nothing_changed() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:
         log.down = True
@@ -302,7 +302,7 @@ async def test_an_unreadable_catalog_is_not_written() -> None:
 # -- the end ---------------------------------------------------------------------------------------
 
 
-async def test_stop_ends_what_is_under_way_and_refuses_the_rest() -> None:
+async def test_stop_ends_what_is_under_way_and_rejects_the_rest() -> None:
     log = FakeLog()
     begun, go_on = asyncio.Event(), asyncio.Event()
 
@@ -327,7 +327,7 @@ async def test_stop_ends_what_is_under_way_and_refuses_the_rest() -> None:
             await one.writer.change(create("c"))
 
 
-async def test_a_writer_that_was_not_started_refuses() -> None:
+async def test_a_writer_that_was_not_started_rejects() -> None:
     log = FakeLog()
     reader = Reader(FakePartition(log), max_staleness=30.0)
     with pytest.raises(CatalogUnavailable, match="this gateway does not write it"):

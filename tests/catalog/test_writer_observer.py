@@ -66,7 +66,7 @@ async def test_only_the_process_that_wrote_tells() -> None:
     assert (told.paths, other.paths) == (["a"], ["b"])
 
 
-async def test_refusals_and_nothing_are_not_told() -> None:
+async def test_rejections_and_nothing_are_not_told() -> None:
     log, told = FakeLog(), Told()
     async with member(log, observer=told) as one:
         await one.writer.change(create("a"))

@@ -11,7 +11,7 @@ from gateway.catalog.schema.yaml_values import BadValue, Value, parse, read_file
 from gateway.config.errors import ConfigError, key_text
 
 
-def refused(read: Callable[[], object]) -> str:
+def rejected(read: Callable[[], object]) -> str:
     with pytest.raises(BadValue) as caught:
         read()
     problem = caught.value.problem
@@ -34,17 +34,17 @@ def test_scalars() -> None:
 
 @pytest.mark.parametrize("text", ["1", "1.5", "yes", "null", "~", "2026-12-01", "[a]", "{a: b}"])
 def test_what_is_no_text(text: str) -> None:
-    assert refused(one(text).text) == "1 k: must be text; put it in quotes"
+    assert rejected(one(text).text) == "1 k: must be text; put it in quotes"
 
 
 @pytest.mark.parametrize("text", ["1.5", "0x1F", "1_000", "'1'", "yes"])
 def test_what_is_no_number(text: str) -> None:
-    assert refused(one(text).number).startswith("1 k: must be a whole number")
+    assert rejected(one(text).number).startswith("1 k: must be a whole number")
 
 
 @pytest.mark.parametrize("text", ["yes", "on", "1", "'true'", "[true]"])
 def test_what_is_no_flag(text: str) -> None:
-    assert refused(one(text).flag).startswith("1 k: must be true or false")
+    assert rejected(one(text).flag).startswith("1 k: must be true or false")
 
 
 def test_lists_and_mappings() -> None:
@@ -53,28 +53,28 @@ def test_lists_and_mappings() -> None:
     assert [item.number() for item in fields["b"].items()] == [1, 2]
     assert list(fields["c"].items()) == []
     assert fields["c"].fields() == {}
-    assert refused(lambda: list(fields["b"].entries())).startswith("2 a.b: must hold keys")
-    assert refused(lambda: list(value.items())).startswith("1 : must be a list")
-    assert refused(lambda: one("[1]").plain()).startswith("1 k: must be one value")
+    assert rejected(lambda: list(fields["b"].entries())).startswith("2 a.b: must hold keys")
+    assert rejected(lambda: list(value.items())).startswith("1 : must be a list")
+    assert rejected(lambda: one("[1]").plain()).startswith("1 k: must be one value")
     (item,) = list(one("[x]").items())
-    assert refused(item.number) == "1 k[0]: must be a whole number; write it without quotes"
+    assert rejected(item.number) == "1 k[0]: must be a whole number; write it without quotes"
 
 
 def test_keys() -> None:
-    assert refused(lambda: parse("a: 1\na: 2").fields("a")) == (
+    assert rejected(lambda: parse("a: 1\na: 2").fields("a")) == (
         "2 a: is there a second time; keep one of the two"
     )
-    assert refused(lambda: parse("1: 2").fields()) == (
+    assert rejected(lambda: parse("1: 2").fields()) == (
         "1 : has a key that is no text; put it in quotes"
     )
-    assert refused(lambda: parse("zzz: 2").fields("a", "b")) == (
+    assert rejected(lambda: parse("zzz: 2").fields("a", "b")) == (
         "1 zzz: unknown key 'zzz'; the keys are a, b"
     )
 
 
 @pytest.mark.parametrize("text", ["a: [", "a: b: c", "\x00", "&a [*a, *b]", "--- a\n--- b"])
 def test_what_is_no_yaml(text: str) -> None:
-    assert "is not YAML" in refused(lambda: parse(text))
+    assert "is not YAML" in rejected(lambda: parse(text))
 
 
 def test_files(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ Step = Callable[[str], Awaitable[None]]
 """Called at every step with its name; it may do something in between, or raise (a crash)."""
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """An error of one item: its code and the broker's message."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -73,7 +73,7 @@ class FakeBroker(FakePartitions):
     ``step`` is awaited before and after every request that changes something
     (``"ask CreateTopicsRequest"``, ``"asked CreateTopicsRequest"``). ``down`` makes it
     unreachable. ``newest`` lowers the newest version that it serves of a request. ``asked`` holds
-    what it was asked: the request's name and its entity. ``refusals`` are the topics that it does
+    what it was asked: the request's name and its entity. ``rejections`` are the topics that it does
     not delete, with error code and message.
     """
 
@@ -82,7 +82,7 @@ class FakeBroker(FakePartitions):
     down: bool = False
     newest: dict[str, int] = field(default_factory=dict)
     asked: list[tuple[str, Any]] = field(default_factory=list)
-    refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
+    rejections: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def make(self, *names: str, **configs: str) -> None:
         """Topics as somebody else makes them; ``retention_ms="1"`` is ``retention.ms``."""
@@ -122,22 +122,22 @@ class FakeBroker(FakePartitions):
             values |= {"replication_factor": -1}
             try:
                 if counts[topic.name] > 1:
-                    raise Refused(42, "Duplicate topic name.")
+                    raise Rejected(42, "Duplicate topic name.")
                 values |= self._create(topic, request.validate_only, topic_class)
-            except Refused as refused:
-                values |= {"error_code": refused.code, "error_message": refused.message}
+            except Rejected as rejected:
+                values |= {"error_code": rejected.code, "error_message": rejected.message}
                 values |= {"configs": ()}
             results.append(make(topic_class, values))
         return make(cls, {"topics": tuple(results)})
 
     def _create(self, topic: Any, validate_only: bool, cls: type) -> dict[str, object]:
         if topic.name in self.topics:
-            raise Refused(36, f"Topic '{topic.name}' already exists.")
+            raise Rejected(36, f"Topic '{topic.name}' already exists.")
         self._check_name(topic.name)
         if topic.num_partitions == 0 or topic.num_partitions < -1:
-            raise Refused(37, "Number of partitions was set to an invalid non-positive value.")
+            raise Rejected(37, "Number of partitions was set to an invalid non-positive value.")
         if topic.replication_factor not in (-1, 1) and not topic.assignments:
-            raise Refused(38, "Unable to replicate the partition 1 times: only 1 broker.")
+            raise Rejected(38, "Unable to replicate the partition 1 times: only 1 broker.")
         configs: dict[str, str] = {}
         for config in topic.configs:
             configs |= _checked(config.name, config.value)
@@ -160,12 +160,12 @@ class FakeBroker(FakePartitions):
         try:
             check_topic(name)
         except InvalidName as error:
-            raise Refused(17, str(error)) from None
+            raise Rejected(17, str(error)) from None
         if len(name) > MAX_FLAT_LENGTH:
-            raise Refused(17, "Topic name is too long")
+            raise Rejected(17, "Topic name is too long")
         for other in self.topics:
             if fold(other) == fold(name):
-                raise Refused(17, f"Topic '{name}' collides with existing topic: {other}")
+                raise Rejected(17, f"Topic '{name}' collides with existing topic: {other}")
 
     # -- DeleteTopics ---------------------------------------------------------------------------
 
@@ -183,8 +183,8 @@ class FakeBroker(FakePartitions):
             }
             if known is None:
                 values |= {"error_code": 100, "error_message": "This server has no such id."}
-            elif known in self.refusals:
-                code, text = self.refusals[known]
+            elif known in self.rejections:
+                code, text = self.rejections[known]
                 values |= {"error_code": code, "error_message": text}
             elif known not in self.topics:
                 text = "This server does not host this topic-partition."
@@ -225,15 +225,15 @@ class FakeBroker(FakePartitions):
             values |= {"resource_name": resource.resource_name}
             try:
                 self._alter(resource, request.validate_only)
-            except Refused as refused:
-                values |= {"error_code": refused.code, "error_message": refused.message}
+            except Rejected as rejected:
+                values |= {"error_code": rejected.code, "error_message": rejected.message}
             results.append(make(result_class, values))
         return make(cls, {"responses": tuple(results)})
 
     def _alter(self, resource: Any, validate_only: bool) -> None:
         topic = self.topics.get(resource.resource_name)
         if topic is None:
-            raise Refused(3, "This server does not host this topic-partition.")
+            raise Rejected(3, "This server does not host this topic-partition.")
         configs = dict(topic.configs)
         for config in resource.configs:
             key, value = config.name, config.value
@@ -260,16 +260,16 @@ def _deletions(request: Any) -> Iterator[tuple[str | None, bytes | None]]:
 
 def _checked(key: str, value: str | None) -> dict[str, str]:
     if key not in DEFAULTS:
-        raise Refused(40, f"Unknown topic config name: {key}")
+        raise Rejected(40, f"Unknown topic config name: {key}")
     if value is None:
-        raise Refused(40, f"Null value not supported for topic configs: {key}")
+        raise Rejected(40, f"Null value not supported for topic configs: {key}")
     words = _WORDS.get(key)
     if words is not None:
         fits = set(value.split(",")) <= words if key in _LISTS else value in words
     else:
         fits = value.lstrip("-").isdigit()
     if not fits:
-        raise Refused(40, f"Invalid value {value} for configuration {key}")
+        raise Rejected(40, f"Invalid value {value} for configuration {key}")
     return {key: value}
 
 

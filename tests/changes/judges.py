@@ -12,17 +12,17 @@ from gateway.policies.violation import Violation
 
 
 class Asked:
-    """What asks a class, in place of threads: it keeps what it was asked, and refuses topics that
+    """What asks a class, in place of threads: it keeps what it was asked, and rejects topics that
     have ``refused`` in their name."""
 
-    def __init__(self, refused: str = "refused") -> None:
+    def __init__(self, rejected: str = "refused") -> None:
         self.asked: list[RequestMetadata] = []
-        self._refused = refused
+        self._rejected = rejected
 
     async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
         self.asked.append(metadata)
         try:
-            if self._refused in metadata.topic:
+            if self._rejected in metadata.topic:
                 raise PolicyViolation(f"{metadata.topic} is refused.")
         except PolicyViolation as error:
             return Violation("create.topic.policy", str(error), placed.source, placed.block.mode)

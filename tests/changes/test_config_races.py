@@ -163,7 +163,7 @@ async def test_into_a_namespace_that_is_marked_for_deletion() -> None:
     async def mark(gateway: FakeGateway) -> None:
         world.log.append([replace(world.snapshot.namespaces["team"], deleting=1)])
 
-    refused = done = 0
+    rejected = done = 0
     for number in range(NONE_LEFT):
         world = new_world()
         gateway = world.gateway()
@@ -181,7 +181,7 @@ async def test_into_a_namespace_that_is_marked_for_deletion() -> None:
             break
         entry = world.snapshot.topics.get("orders")
         if code:
-            refused += 1
+            rejected += 1
             assert code == 17
             assert message is not None
             assert message.startswith("InvalidNamespaceException: namespace 'team' is being")
@@ -189,7 +189,7 @@ async def test_into_a_namespace_that_is_marked_for_deletion() -> None:
         else:
             done += 1  # it is deleted with the namespace, as what was in it before
             assert entry is not None
-    assert refused
+    assert rejected
     assert done
 
 

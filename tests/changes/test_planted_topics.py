@@ -1,5 +1,5 @@
 """A topic of the default namespace and the namespace that its name reads as, created at the same
-moment: one of the two is refused, whatever comes between which two steps."""
+moment: one of the two is rejected, whatever comes between which two steps."""
 
 from __future__ import annotations
 
@@ -102,9 +102,9 @@ async def test_it_stands_in_the_way_until_every_listing_has_it() -> None:
     for task in job.tasks(world.snapshot):
         await job.run(task)
     assert not world.snapshot.topics
-    (refused,) = await create(gateway, "org:")
-    assert refused.code != 0
-    assert f"'{PLANTED}'" in refused.message
+    (rejected,) = await create(gateway, "org:")
+    assert rejected.code != 0
+    assert f"'{PLANTED}'" in rejected.message
 
 
 async def test_a_new_topic_is_adopted_like_an_old_one() -> None:

@@ -107,7 +107,7 @@ LIMITED = {"max_topics": 5}
     ],
 )
 def test_pass_through_without_authorization(policies: dict[str, Any], told: list[str]) -> None:
-    """What brokers would refuse a client they do not refuse the gateway."""
+    """What brokers would reject a client they do not reject the gateway."""
     settings = PolicySettings.model_validate(policies)
     open_one = config(**PASS_THROUGH).model_copy(update={"policies": settings})
     assert found(open_one) == told

@@ -68,7 +68,7 @@ class ScriptedBroker:
         self.requests: list[Request] = []
         self.api_versions = {API_VERSIONS: (0, 4), METADATA: (0, 13)}
         self.api_versions_error = 0
-        self.tells_api_versions = True  # when refusing; Kafka before 2.4 does not
+        self.tells_api_versions = True  # when rejecting; Kafka before 2.4 does not
         self.connections = 0
         self._seen = asyncio.Condition()
         self._faults: defaultdict[int, deque[Fault]] = defaultdict(deque)
@@ -162,8 +162,8 @@ class ScriptedBroker:
     def _api_versions(self, version: int) -> bytes:
         known = self.api_versions
         low, high = known[API_VERSIONS]
-        refused = not low <= version <= high
-        if refused:
+        rejected = not low <= version <= high
+        if rejected:
             version = 0
             known = {API_VERSIONS: (low, high)} if self.tells_api_versions else {}
         response = messages.message_class("ApiVersionsResponse", version)
@@ -171,7 +171,7 @@ class ScriptedBroker:
         return messages.write(
             messages.build(
                 response,
-                error_code=ErrorCode(35 if refused else self.api_versions_error),
+                error_code=ErrorCode(35 if rejected else self.api_versions_error),
                 api_keys=tuple(
                     messages.build(key, api_key=api_key, min_version=lowest, max_version=highest)
                     for api_key, (lowest, highest) in known.items()

@@ -136,7 +136,7 @@ async def test_comes_back_by_itself_and_logs_one_line_for_each_change(
     assert len([line for line in lines if "answers again" in line]) == 1
 
 
-async def test_another_cluster_at_the_same_address_is_refused(
+async def test_another_cluster_at_the_same_address_is_rejected(
     brokers: list[ScriptedBroker], state: ClusterState
 ) -> None:
     async with started(brokers[0]) as cluster:
@@ -181,7 +181,7 @@ async def test_any_broker_is_each_in_turn(brokers: list[ScriptedBroker]) -> None
     assert turns == [(b.node_id, HOST, b.port) for b in brokers] * 2
 
 
-async def test_any_broker_leaves_out_who_lately_refused(brokers: list[ScriptedBroker]) -> None:
+async def test_any_broker_leaves_out_who_lately_rejected(brokers: list[ScriptedBroker]) -> None:
     async with started(brokers[0]) as cluster:
         cluster.report_connect_failure(2)
         assert {cluster.any_broker()[0] for _ in range(6)} == {1, 3}

@@ -12,16 +12,16 @@ pytestmark = pytest.mark.asyncio
 
 
 class Question:
-    """Answers with the broker's port, unless told to refuse that broker; notes who was asked."""
+    """Answers with the broker's port, unless told to reject that broker; notes who was asked."""
 
-    def __init__(self, *refuse: ScriptedBroker) -> None:
-        self.refuse = {broker.port for broker in refuse}
+    def __init__(self, *reject: ScriptedBroker) -> None:
+        self.reject = {broker.port for broker in reject}
         self.asked: list[int] = []
 
     async def __call__(self, connection: BrokerConnection) -> int:
         port: int = connection.peer[1]
         self.asked.append(port)
-        if port in self.refuse:
+        if port in self.reject:
             raise BrokerError("will not do")
         return port
 

@@ -49,7 +49,7 @@ def test_keeps_a_topic_that_only_lacks_a_leader() -> None:
     assert len(listing.topics) == 2
 
 
-def test_what_is_no_metadata_is_refused() -> None:
+def test_what_is_no_metadata_is_rejected() -> None:
     body = metadata_response(13, STATE, controller_id=1)
     for broken in (body[:-1], body + b"\x00", b"", b"\xff" * 40):
         with pytest.raises(ProtocolError):

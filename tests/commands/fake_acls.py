@@ -23,12 +23,12 @@ from tests.commands.fake_gateway import FakeGateway
 
 class FakeAcls(FakeGateway):
     """``acls`` are texts like ``ALLOW READ User:bob TOPIC:LITERAL:x``. What is asked next of an API
-    is refused as ``refusing`` says: code and message."""
+    is rejected as ``refusing`` says: code and message."""
 
     def __init__(self, *acls: str) -> None:
         super().__init__()
         self.acls = set(map(acl, acls))
-        self.refusing: dict[str, tuple[int, str]] = {}
+        self.rejecting: dict[str, tuple[int, str]] = {}
 
     @property
     def texts(self) -> set[str]:
@@ -48,7 +48,7 @@ class FakeAcls(FakeGateway):
         result = element_class(response, "results")
         results = []
         for one in request.creations:
-            error = self.refusing.get(one.resource_name) or self.refusing.get("CreateAcls")
+            error = self.rejecting.get(one.resource_name) or self.rejecting.get("CreateAcls")
             if error is None:
                 pattern = ResourcePattern(
                     ResourceType(one.resource_type),
@@ -60,7 +60,7 @@ class FakeAcls(FakeGateway):
         return {"results": tuple(results)}
 
     def _describe_acls(self, request: Any, response: type) -> dict[str, object]:
-        if error := self.refusing.get("DescribeAcls"):
+        if error := self.rejecting.get("DescribeAcls"):
             return _error(error)
         resource = element_class(response, "resources")
         entry = element_class(resource, "acls")
@@ -77,7 +77,7 @@ class FakeAcls(FakeGateway):
         results = []
         gone: set[AclBinding] = set()
         for one in request.filters:
-            error = self.refusing.get("DeleteAcls")
+            error = self.rejecting.get("DeleteAcls")
             found = [] if error else self._meant(one)
             gone.update(found)
             matches = tuple(make(match, {**_pattern(each), **_fields(each)}) for each in found)

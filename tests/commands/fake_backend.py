@@ -56,7 +56,7 @@ class FakeCatalog:
 
 class FakeCluster:
     """Topics by stored name, with the configs that the broker tells of: (value, source). Configs
-    of the value ``soon`` are refused, and ``a=1`` together with ``b=1``."""
+    of the value ``soon`` are rejected, and ``a=1`` together with ``b=1``."""
 
     def __init__(self, topics: Mapping[str, Mapping[str, tuple[str, int]]]) -> None:
         self.topics = topics

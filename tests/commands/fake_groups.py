@@ -22,7 +22,7 @@ class FakeGroups(FakeGateway):
         self.offsets: dict[str, dict[Partition, Position]] = {}
         self.states: dict[str, str] = {}
         self.codes: dict[str, deque[int]] = {}
-        self.refused: dict[Partition, int] = {}
+        self.rejected: dict[Partition, int] = {}
         self.unstable: set[Partition] = set()
         self.operations: int | None = None  # what DescribeCluster tells; None: it is not served
         self.committed: Callable[[], None] = lambda: None
@@ -103,7 +103,7 @@ class FakeGroups(FakeGateway):
             partitions = []
             for one in asked.partitions:
                 key = Partition(asked.name, one.partition_index)
-                code = every or self.refused.get(key, 0)
+                code = every or self.rejected.get(key, 0)
                 if not code:
                     held[key] = Position(
                         one.committed_offset, one.committed_leader_epoch, one.committed_metadata

@@ -1,5 +1,5 @@
 """Namespaces and topics in memory, as a gateway's admin requests create, describe, change, move
-and delete them. What it should refuse, tests tell it."""
+and delete them. What it should reject, tests tell it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Topic:
 
 
 class FakeNamespaces:
-    """``refusals`` answer the next items of an API, in their order, instead of the model.
+    """``rejections`` answer the next items of an API, in their order, instead of the model.
     ``listed`` are names that are listed in place of its own. ``polls`` is how often a deleted
     namespace is still seen. ``policies`` is what ``gateway.policies`` says, by namespace."""
 
@@ -46,7 +46,7 @@ class FakeNamespaces:
         self.listed: list[str] = []
         self.captured: list[str] = []
         self.policies: dict[str, str] = {}
-        self.refusals: defaultdict[str, deque[Result]] = defaultdict(deque)
+        self.rejections: defaultdict[str, deque[Result]] = defaultdict(deque)
         for namespace in namespaces:
             self.namespaces |= {tier: {} for tier in parents(namespace)}
 
@@ -72,8 +72,8 @@ class FakeNamespaces:
             "Metadata": self._metadata,
         }
 
-    def _refusal(self, api: str) -> Result | None:
-        return self.refusals[api].popleft() if self.refusals[api] else None
+    def _rejection(self, api: str) -> Result | None:
+        return self.rejections[api].popleft() if self.rejections[api] else None
 
     def _parse(self, spelled: str) -> LogicalName:
         bare = spelled.removeprefix(":")
@@ -97,7 +97,7 @@ class FakeNamespaces:
         result = element_class(response, "topics")
         results = []
         for topic in request.topics:
-            code, message = self._refusal("CreateTopics") or self._create_one(
+            code, message = self._rejection("CreateTopics") or self._create_one(
                 topic, validate_only=request.validate_only
             )
             values = {"name": topic.name, "error_code": code, "error_message": message or None}
@@ -133,7 +133,7 @@ class FakeNamespaces:
         result = element_class(response, "responses")
         results = []
         for name in names:
-            code, message = self._refusal("DeleteTopics") or self._delete_one(name, names)
+            code, message = self._rejection("DeleteTopics") or self._delete_one(name, names)
             values = {"name": name, "error_code": code, "error_message": message or None}
             results.append(make(result, values))
         return {"responses": tuple(results)}
@@ -170,7 +170,7 @@ class FakeNamespaces:
         results = []
         for resource in request.resources:
             spelled, keys = resource.resource_name, resource.configuration_keys
-            code, message = self._refusal("DescribeConfigs") or DONE
+            code, message = self._rejection("DescribeConfigs") or DONE
             found = None if code else self._configs_of(spelled)
             if found is None and not code:
                 code, message = 3, f"'{spelled}' does not exist."
@@ -230,7 +230,7 @@ class FakeNamespaces:
         result = element_class(response, "responses")
         results = []
         for resource in request.resources:
-            code, message = self._refusal("IncrementalAlterConfigs") or self._alter_one(
+            code, message = self._rejection("IncrementalAlterConfigs") or self._alter_one(
                 resource, validate_only=request.validate_only
             )
             values = {
@@ -303,9 +303,9 @@ class FakeNamespaces:
 
     def _named(self, cls: type, spelled: str) -> Any:
         name = self._parse(spelled)
-        refusal = self._refusal("Metadata") or (DONE if name in self.topics else (3, ""))
-        if refusal[0]:
-            return make(cls, {"name": spelled, "error_code": refusal[0]})
+        rejection = self._rejection("Metadata") or (DONE if name in self.topics else (3, ""))
+        if rejection[0]:
+            return make(cls, {"name": spelled, "error_code": rejection[0]})
         return self._topic(cls, spelled, name)
 
     def _topic(self, cls: type, spelled: str, name: LogicalName) -> Any:

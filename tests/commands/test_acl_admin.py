@@ -68,7 +68,7 @@ async def test_a_lost_connection_and_an_error_that_passes() -> None:
         gateway.faults["CreateAcls"] += [drop_before, drop_after]
         (outcome,) = await create_acls(asking, [acl(TEXTS[0])])
         assert outcome.code == 0
-        gateway.refusing["DescribeAcls"] = (7, "Later.")
+        gateway.rejecting["DescribeAcls"] = (7, "Later.")
         gateway.before["DescribeAcls"] = lambda: None
         asking.client.timeout = 0.3
         found, outcome = await describe_acls(asking, [AclFilter()])

@@ -132,9 +132,9 @@ async def test_granting_idempotent_write_is_warned_of(flags: tuple[str, ...]) ->
         assert (await acls(gateway, "--add", *deny)).err == ""
 
 
-async def test_some_of_it_refused() -> None:
+async def test_some_of_it_rejected() -> None:
     async with FakeAcls() as gateway:
-        gateway.refusing["bad"] = (31, "You may not.")
+        gateway.rejecting["bad"] = (31, "You may not.")
         said = await acls(gateway, "--add", *BOB, "--topic", "good", "--topic", "bad")
         assert said.status == 1
         assert said.lines[0] == "Added 1 ACL."
@@ -148,9 +148,9 @@ async def test_some_of_it_refused() -> None:
         assert said.json["failed"][0]["error"] == "CLUSTER_AUTHORIZATION_FAILED"
 
 
-async def test_many_refused() -> None:
+async def test_many_rejected() -> None:
     async with FakeAcls() as gateway:
-        gateway.refusing["CreateAcls"] = (54, "No Authorizer is configured.")
+        gateway.rejecting["CreateAcls"] = (54, "No Authorizer is configured.")
         names = [word for n in range(30) for word in ("--topic", f"t{n:02}")]
         said = await acls(gateway, "--add", *BOB, *names)
         lines = said.err.splitlines()
@@ -161,9 +161,9 @@ async def test_many_refused() -> None:
         assert lines[20] == "kafka-gateway: 10 more were refused"
 
 
-async def test_listing_and_removing_refused() -> None:
+async def test_listing_and_removing_rejected() -> None:
     async with FakeAcls(READ_X) as gateway:
-        gateway.refusing["DescribeAcls"] = gateway.refusing["DeleteAcls"] = (31, "You may not.")
+        gateway.rejecting["DescribeAcls"] = gateway.rejecting["DeleteAcls"] = (31, "You may not.")
         said = await acls(gateway, "--list")
         assert (said.status, said.out) == (1, "")
         assert said.err == (
@@ -179,7 +179,7 @@ async def test_listing_and_removing_refused() -> None:
 async def test_a_broker_is_not_taken_for_a_gateway() -> None:
     async with FakeAcls() as broker:
         invalid = "it contains one or more characters other than ASCII alphanumerics"
-        broker.refusals["DescribeConfigs"] += [(17, invalid)] * 3
+        broker.rejections["DescribeConfigs"] += [(17, invalid)] * 3
         for flags in (["--add", *BOB, "--topic", "x"], ["--list"], ["--remove", "--topic", "x"]):
             said = await acls(broker, *flags)
             assert said.status == exit_codes.UNAVAILABLE

@@ -90,6 +90,6 @@ async def test_an_answer_that_leaves_something_out() -> None:
     async with gateway, admin_at(gateway, 25) as admin:
         (known, unknown) = await admin.delete(["org:a", "org:a"])
         assert known.code == unknown.code  # one name, one result
-        gateway.refusals["DeleteTopics"].append((-1, "Hm."))
+        gateway.rejections["DeleteTopics"].append((-1, "Hm."))
         (outcome,) = await admin.delete(["org:b"])
         assert (outcome.error, outcome.message) == ("UNKNOWN_SERVER_ERROR", "Hm.")

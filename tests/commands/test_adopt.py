@@ -119,7 +119,7 @@ async def test_the_namespace_must_be_there() -> None:
 
 async def test_a_failure_on_the_way() -> None:
     async with FakeGateway("team-a").add("team-a.a", "team-a.b") as gateway:
-        gateway.refusals["IncrementalAlterConfigs"].append((36, "Taken."))
+        gateway.rejections["IncrementalAlterConfigs"].append((36, "Taken."))
         said = await topics(gateway, *BY_PREFIX, "--yes", "--json")
         assert said.status == 1
         assert (said.json["adopted"], said.json["failed"]) == (1, 1)
@@ -145,9 +145,9 @@ async def test_release(words: list[str]) -> None:
         )
 
 
-async def test_release_as_json_and_refused() -> None:
+async def test_release_as_json_and_rejected() -> None:
     async with FakeGateway("org").add("org:a") as gateway:
-        gateway.refusals["IncrementalAlterConfigs"].append((42, "Its plain name is taken."))
+        gateway.rejections["IncrementalAlterConfigs"].append((42, "Its plain name is taken."))
         said = await topics(gateway, "--release", "--topic", "org:a")
         assert (said.status, said.out) == (1, "")
         assert said.err == (

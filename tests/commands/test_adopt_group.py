@@ -20,7 +20,7 @@ def holding() -> FakeGroups:
     return gateway
 
 
-def refused(said: Said, text: str) -> bool:
+def rejected(said: Said, text: str) -> bool:
     return said.status == 1 and text in said.err
 
 
@@ -98,15 +98,15 @@ async def test_what_cannot_be_meant(words: tuple[str, ...], told: str) -> None:
 async def test_a_home_that_is_not_there() -> None:
     async with holding() as gateway:
         said = await adopt(gateway, "--group", "app", "--home", "none")
-        assert refused(said, "namespace 'none' does not exist; create it first")
+        assert rejected(said, "namespace 'none' does not exist; create it first")
 
 
 async def test_where_a_home_is_in_force() -> None:
-    """What begins at the root is refused there, or is something else."""
+    """What begins at the root is rejected there, or is something else."""
     async with holding() as gateway:
-        gateway.refusals["DescribeConfigs"].append((17, "':crm' is outside namespace 'crm'."))
+        gateway.rejections["DescribeConfigs"].append((17, "':crm' is outside namespace 'crm'."))
         said = await adopt(gateway, *TO_CRM)
-        assert refused(said, "a home is in force at this address")
+        assert rejected(said, "a home is in force at this address")
         assert gateway.asked("OffsetFetch") == []
 
 

@@ -37,8 +37,8 @@ def entry(version: int, **values: object) -> Any:
 
 
 def test_outcomes() -> None:
-    refused = entry(7, error_code=44, error_message="No.")
-    assert outcome_of(answer(None), "org:a", refused) == Outcome(
+    rejected = entry(7, error_code=44, error_message="No.")
+    assert outcome_of(answer(None), "org:a", rejected) == Outcome(
         "org:a", 44, "POLICY_VIOLATION", "No."
     )
     assert outcome_of(answer(None, repeated=True), "org:a", entry(7)).repeated
@@ -61,7 +61,7 @@ def test_what_was_made(version: int) -> None:
         assert made.configs == (Config("retention.ms", "1", 1, False, False),)
 
 
-def test_a_namespace_and_what_is_refused_have_no_partitions() -> None:
+def test_a_namespace_and_what_is_rejected_have_no_partitions() -> None:
     for told in (entry(7, num_partitions=0), entry(7, num_partitions=-1), None):
         made = created_of(DONE, told)
         assert (made.partitions, made.replication_factor, made.configs) == (None, None, ())

@@ -93,7 +93,7 @@ async def test_an_older_gateway() -> None:
 
 async def test_who_may_not_know() -> None:
     async with asking("org") as (gateway, admin):
-        gateway.refusals["DescribeConfigs"].append((29, "Not allowed."))
+        gateway.rejections["DescribeConfigs"].append((29, "Not allowed."))
         applied = await of_topic(admin, Name("org", "orders"))
         assert (applied.rows, applied.why) == (
             None,
@@ -112,10 +112,10 @@ async def test_a_newer_gateway() -> None:
 
 
 async def test_why_nobody_says_is_told_once() -> None:
-    """A refusal for something else says enough."""
+    """A rejection for something else says enough."""
     async with asking("org") as (gateway, _):
-        gateway.refusals["CreateTopics"] += [(17, "No."), (44, "No.")]
-        gateway.refusals["DescribeConfigs"] += [(17, "No."), (29, "No.")]
+        gateway.rejections["CreateTopics"] += [(17, "No."), (44, "No.")]
+        gateway.rejections["DescribeConfigs"] += [(17, "No."), (29, "No.")]
         words = (*VALIDATE, "--topic", "org:orders")
         assert "which policies" not in (await topics(gateway, *words)).err
         assert "which policies" in (await topics(gateway, *words)).err

@@ -1,4 +1,4 @@
-"""gateway.commands.groups.carriage: what is refused, and that nothing is half done in silence."""
+"""gateway.commands.groups.carriage: what is rejected, and that nothing is half done in silence."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def holding() -> FakeGroups:
     return gateway
 
 
-def refused(said: Said, text: str) -> bool:
+def rejected(said: Said, text: str) -> bool:
     return said.status == 1 and text in said.err
 
 
@@ -32,7 +32,7 @@ async def test_members(group: str, more: tuple[str, ...]) -> None:
         gateway.offsets["crm..app"] = {A: Position(1, 0, "")}
         gateway.states[group] = "Reconciling"
         said = await adopt(gateway, *TO_CRM, *more)
-        assert refused(said, f"group '{group}' has active members (state Reconciling); stop all")
+        assert rejected(said, f"group '{group}' has active members (state Reconciling); stop all")
         assert "crm:a  0 " in said.out
         said = await adopt(gateway, *TO_CRM, *more, "--json")
         assert said.json["refused"].startswith("nothing was carried: group")
@@ -43,7 +43,7 @@ async def test_members(group: str, more: tuple[str, ...]) -> None:
 async def test_nothing_to_carry() -> None:
     async with FakeGroups("crm") as gateway:
         said = await adopt(gateway, *TO_CRM)
-        assert refused(said, "group 'app' has no committed offsets")
+        assert rejected(said, "group 'app' has no committed offsets")
 
 
 @pytest.mark.parametrize("spelling", ["colon", "legal"])
@@ -54,7 +54,7 @@ async def test_topics_outside_of_the_home(spelling: str) -> None:
     async with FakeGroups("crm:deep", "other", spelling=spelling) as gateway:
         gateway.offsets["app"] = {Partition(name, 0): Position(1, 0, "") for name in names}
         said = await adopt(gateway, *TO_CRM)
-        assert refused(said, f"home 'crm' does not reach: {', '.join(sorted(names[:2]))}; adopt")
+        assert rejected(said, f"home 'crm' does not reach: {', '.join(sorted(names[:2]))}; adopt")
         assert "kafka-gateway adopt --group app --home crm --force" in said.err
         assert (await adopt(gateway, *TO_CRM, "--force")).status == 0
         assert gateway.offsets["crm..app"] == gateway.offsets["app"]
@@ -65,7 +65,7 @@ async def test_what_the_target_has() -> None:
     async with holding() as gateway:
         gateway.offsets["crm..app"] = dict(mine)
         said = await adopt(gateway, *TO_CRM)
-        assert refused(said, "group 'crm..app' has other offsets: crm:a-0, crm:b-0; if nobody")
+        assert rejected(said, "group 'crm..app' has other offsets: crm:a-0, crm:b-0; if nobody")
         assert gateway.offsets["crm..app"] == mine
         said = await adopt(gateway, *TO_CRM, "--force")
         assert (said.status, gateway.offsets["crm..app"]) == (0, {**mine, **HELD})
@@ -74,12 +74,12 @@ async def test_what_the_target_has() -> None:
 
 async def test_not_all_was_taken() -> None:
     async with holding() as gateway:
-        gateway.refused[B] = 29
+        gateway.rejected[B] = 29
         said = await adopt(gateway, *TO_CRM)
-        assert refused(said, "not all was carried: 1 offset of 2 of group 'app' were refused")
+        assert rejected(said, "not all was carried: 1 offset of 2 of group 'app' were refused")
         assert "crm:a-1 (TOPIC_AUTHORIZATION_FAILED)" in said.err
         assert gateway.offsets["crm..app"] == {A: HELD[A]}
-        gateway.refused.clear()
+        gateway.rejected.clear()
         assert (await adopt(gateway, *TO_CRM)).status == 0
         assert gateway.offsets["crm..app"] == HELD
 
@@ -110,5 +110,5 @@ async def test_what_happens_meanwhile_is_told(
     async with holding() as gateway:
         gateway.committed = lambda: happens(gateway)
         said = await adopt(gateway, *TO_CRM)
-        assert refused(said, told)
+        assert rejected(said, told)
         assert said.out == ""

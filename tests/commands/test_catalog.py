@@ -209,7 +209,7 @@ async def test_a_change_in_between_is_noticed(
     )
 
 
-async def test_files_that_are_refused(
+async def test_files_that_are_rejected(
     monkeypatch: pytest.MonkeyPatch, config: str, tmp_path: Path
 ) -> None:
     backend = use(monkeypatch, Snapshot())
@@ -303,7 +303,7 @@ async def test_an_older_gateway_is_in_the_way_of_an_upgrade(
     assert "'old' (0.0.1, format 0)" in said.err
 
 
-async def test_a_refused_configuration(tmp_path: Path) -> None:
+async def test_a_rejected_configuration(tmp_path: Path) -> None:
     path = config_samples.write(tmp_path, worker=1)
     said = await catalog("status", str(path))
     assert (said.status, said.out) == (78, "")

@@ -27,7 +27,7 @@ async def create(gateway: FakeGateway, timeout: float = 120) -> Any:
 
 async def test_errors_that_pass_are_waited_out() -> None:
     async with FakeGateway() as gateway:
-        gateway.refusals["CreateTopics"] += [(7, "Later."), (41, "Not I.")]
+        gateway.rejections["CreateTopics"] += [(7, "Later."), (41, "Not I.")]
         outcome = await create(gateway)
         assert (outcome.code, outcome.repeated) == (0, True)
         assert len(gateway.asked("CreateTopics")) == 3
@@ -35,7 +35,7 @@ async def test_errors_that_pass_are_waited_out() -> None:
 
 async def test_errors_that_stay_are_not() -> None:
     async with FakeGateway() as gateway:
-        gateway.refusals["CreateTopics"].append((44, "Against the rules."))
+        gateway.rejections["CreateTopics"].append((44, "Against the rules."))
         outcome = await create(gateway)
         assert (outcome.code, outcome.error) == (44, "POLICY_VIOLATION")
         assert (outcome.message, outcome.repeated) == ("Against the rules.", False)
@@ -43,7 +43,7 @@ async def test_errors_that_stay_are_not() -> None:
 
 async def test_the_last_answer_counts_when_time_is_up() -> None:
     async with FakeGateway() as gateway:
-        gateway.refusals["CreateTopics"] += [(7, "Later.")] * 100
+        gateway.rejections["CreateTopics"] += [(7, "Later.")] * 100
         outcome = await create(gateway, timeout=0.4)
         assert (outcome.code, outcome.message) == (7, "Later.")
         assert 2 <= len(gateway.asked("CreateTopics")) < 10
@@ -71,7 +71,7 @@ async def test_a_connection_that_is_lost_until_time_is_up() -> None:
 
 async def test_an_answer_that_was_there_before_the_connection_was_lost_counts() -> None:
     async with FakeGateway() as gateway:
-        gateway.refusals["CreateTopics"] += [(7, "Later.")]
+        gateway.rejections["CreateTopics"] += [(7, "Later.")]
         task = asyncio.create_task(create(gateway, timeout=0.5))
         while not gateway.asked("CreateTopics"):
             await asyncio.sleep(0.001)

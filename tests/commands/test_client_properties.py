@@ -28,7 +28,7 @@ def settings(tmp_path: Path, text: str) -> ClusterSecurity:
     return client_properties._settings(path)
 
 
-def refused(tmp_path: Path, text: str) -> str:
+def rejected(tmp_path: Path, text: str) -> str:
     with pytest.raises(UsageError) as caught:
         settings(tmp_path, text)
     assert "secret" not in str(caught.value)
@@ -164,7 +164,7 @@ def test_what_is_no_security_is_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_done(tmp_path: Path, text: str, reason: str) -> None:
-    assert reason in refused(tmp_path, text)
+    assert reason in rejected(tmp_path, text)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -191,11 +191,11 @@ def test_errors_name_the_properties(tmp_path: Path, reason: str, told: str) -> N
     assert ClientSecurity(path).with_properties(reason).replace(str(path), "FILE") == told
 
 
-async def test_a_login_that_is_refused_ends_the_command(tmp_path: Path) -> None:
+async def test_a_login_that_is_rejected_ends_the_command(tmp_path: Path) -> None:
     path = tmp_path / "login.properties"
     path.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n{PLAIN}")
 
-    class Refusing(FakeGateway):
+    class Rejecting(FakeGateway):
         def handlers(self) -> Any:
             return {
                 **super().handlers(),
@@ -203,7 +203,7 @@ async def test_a_login_that_is_refused_ends_the_command(tmp_path: Path) -> None:
                 "SaslAuthenticate": lambda *_: {"error_code": 58, "error_message": "No."},
             }
 
-    async with Refusing() as gateway:
+    async with Rejecting() as gateway:
         at = ("--bootstrap-server", gateway.address, "--command-config", str(path))
         said = await command("topics", *at, "--list")
         assert (said.status, said.out) == (1, "")

@@ -87,7 +87,7 @@ async def test_validate_only() -> None:
         assert gateway.namespaces == {"org": {}}
 
 
-async def test_refusals() -> None:
+async def test_rejections() -> None:
     async with FakeGateway("org") as gateway:
         add = ["--alter", "--namespace", "org", "--add-config", "retention.ms=soon"]
         said = await configs(gateway, *add)
@@ -168,7 +168,7 @@ async def test_a_config_that_is_not_set_is_not_deleted(what: list[str]) -> None:
 
 async def test_what_does_not_exist() -> None:
     async with FakeGateway("org") as gateway:
-        gateway.refusals["DescribeConfigs"].append((3, ""))
+        gateway.rejections["DescribeConfigs"].append((3, ""))
         said = await configs(gateway, "--describe", "--topic", "nope")
         assert said.err == (
             "kafka-gateway: topic 'nope' was not described: it does not exist "
@@ -183,7 +183,7 @@ async def test_what_does_not_exist() -> None:
 
 async def test_an_unknown_key() -> None:
     async with FakeGateway("org") as gateway:
-        gateway.refusals["IncrementalAlterConfigs"].append((40, "Unknown topic config name: a"))
+        gateway.rejections["IncrementalAlterConfigs"].append((40, "Unknown topic config name: a"))
         said = await configs(gateway, "--alter", "--namespace", "org", "--add-config", "a=1")
         assert said.err == (
             "kafka-gateway: namespace 'org' was not altered: Unknown topic config name: a "

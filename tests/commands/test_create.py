@@ -137,10 +137,10 @@ async def test_what_would_be_made_and_what_applies() -> None:
         assert gateway.topics == {}
 
 
-async def test_what_applies_is_told_with_a_refusal() -> None:
+async def test_what_applies_is_told_with_a_rejection() -> None:
     async with FakeGateway("org") as gateway:
         gateway.policies["org"] = POLICIES
-        gateway.refusals["CreateTopics"] += [REFUSED, REFUSED, REFUSED]
+        gateway.rejections["CreateTopics"] += [REFUSED, REFUSED, REFUSED]
         words = ["--topic", "orders", "--namespace", "org", "--partitions", "64"]
         said = await topics(gateway, *VALIDATE, *words)
         assert (said.status, said.lines) == (1, TABLE)

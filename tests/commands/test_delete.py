@@ -103,9 +103,9 @@ async def test_one_that_appears_without_recursive_is_warned_of() -> None:
         assert "warning: Namespace 'org' holds namespaces: org:late;" in said.err
 
 
-async def test_a_refusal_is_told_as_it_is() -> None:
+async def test_a_rejection_is_told_as_it_is() -> None:
     async with FakeGateway("org") as gateway:
-        gateway.refusals["DeleteTopics"].append((42, "Never on a Friday."))
+        gateway.rejections["DeleteTopics"].append((42, "Never on a Friday."))
         said = await topics(gateway, "--delete", "--namespace", "org", "--recursive")
         assert said.status == 1
         assert said.err == (

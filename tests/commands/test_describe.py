@@ -106,16 +106,16 @@ async def test_what_does_not_exist() -> None:
         assert (said.status, said.json) == (0, {"namespace": "no", "state": "absent"})
 
 
-async def test_a_refusal_is_told() -> None:
+async def test_a_rejection_is_told() -> None:
     async with FakeGateway("org").add("org:orders") as gateway:
-        gateway.refusals["Metadata"].append((29, ""))
+        gateway.rejections["Metadata"].append((29, ""))
         said = await topics(gateway, "--describe", "--topic", "org:orders")
         assert said.err == (
             "kafka-gateway: topic 'org:orders' was not described: the gateway gives no reason "
             "[TOPIC_AUTHORIZATION_FAILED]; ask whoever manages the topic's permissions\n"
         )
         for words in (["--topic", "org:orders"], ["--namespace", "org"]):
-            gateway.refusals["DescribeConfigs"].append((29, "No."))
+            gateway.rejections["DescribeConfigs"].append((29, "No."))
             said = await topics(gateway, "--describe", *words)
             assert said.status == 1
             assert "was not described: No. [TOPIC_AUTHORIZATION_FAILED]" in said.err

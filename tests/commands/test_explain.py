@@ -316,7 +316,7 @@ async def test_an_unknown_listener(config: str) -> None:
     )
 
 
-async def test_a_broker_that_refuses(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_broker_that_rejects(config: str, monkeypatch: pytest.MonkeyPatch) -> None:
     backend = FakeBackend(CATALOG, TOPICS)
     backend.cluster.error = 29
     backend.take_place(monkeypatch)

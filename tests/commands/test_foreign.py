@@ -30,16 +30,16 @@ def test_what_a_broker_says(name: str, code: int, message: str, may_be: bool) ->
     assert may_be_a_brokers(Outcome(name, code, "", message)) is may_be
 
 
-async def asked_of_a_broker(api: str, refusal: tuple[int, str], *words: str) -> tuple[Said, str]:
+async def asked_of_a_broker(api: str, rejection: tuple[int, str], *words: str) -> tuple[Said, str]:
     async with FakeGateway() as broker:
-        broker.refusals[api].append(refusal)
-        broker.refusals["DescribeConfigs"].append((17, INVALID))
+        broker.rejections[api].append(rejection)
+        broker.rejections["DescribeConfigs"].append((17, INVALID))
         ask = configs if words[0] == "--alter" else topics
         return await ask(broker, *words), broker.address
 
 
 @pytest.mark.parametrize(
-    ("api", "refusal", "words"),
+    ("api", "rejection", "words"),
     [
         ("CreateTopics", (17, INVALID), ["--create", "--namespace", "org"]),
         ("CreateTopics", (17, INVALID), ["--create", "--topic", "org:a", "--if-not-exists"]),
@@ -49,10 +49,10 @@ async def asked_of_a_broker(api: str, refusal: tuple[int, str], *words: str) -> 
     ],
 )
 async def test_a_broker_is_told_from_a_gateway(
-    api: str, refusal: tuple[int, str], words: list[str]
+    api: str, rejection: tuple[int, str], words: list[str]
 ) -> None:
     more = ["--add-config", "a=1"] if words[0] == "--alter" else []
-    said, address = await asked_of_a_broker(api, refusal, *words, *more)
+    said, address = await asked_of_a_broker(api, rejection, *words, *more)
     assert (said.status, said.out) == (69, "")
     assert said.err == (
         f"kafka-gateway: {address} is a Kafka broker, not a gateway; give the address of a "
@@ -62,7 +62,7 @@ async def test_a_broker_is_told_from_a_gateway(
 
 async def test_a_gateway_that_says_the_same_is_none() -> None:
     async with FakeGateway("org") as gateway:
-        gateway.refusals["DeleteTopics"].append((3, UNKNOWN))
+        gateway.rejections["DeleteTopics"].append((3, UNKNOWN))
         said = await topics(gateway, "--delete", "--topic", "org:a", "--if-exists")
         assert (said.status, said.out) == (0, "Topic org:a does not exist.\n")
         assert len(gateway.asked("DescribeConfigs")) == 1

@@ -62,7 +62,7 @@ async def test_all_of_a_position_is_committed(version: int) -> None:
 async def test_many_are_committed_in_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(groups_module, "_AT_ONCE", 2)
     gateway = FakeGroups()
-    gateway.refused[A0] = 25
+    gateway.rejected[A0] = 25
     async with asking(gateway) as groups:
         assert await groups.commit("app", HELD) == {A0: "UNKNOWN_MEMBER_ID"}
         assert len(gateway.asked("OffsetCommit")) == 2

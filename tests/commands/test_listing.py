@@ -93,7 +93,7 @@ async def test_an_unknown_namespace(gateway: FakeGateway) -> None:
 
 async def test_an_address_where_nobody_knows_namespaces() -> None:
     async with FakeGateway() as broker:
-        broker.refusals["DescribeConfigs"] += [(17, WORDS), (17, WORDS)]
+        broker.rejections["DescribeConfigs"] += [(17, WORDS), (17, WORDS)]
         said = await topics(broker, "--list", "--namespace", "")
         assert (said.status, said.out) == (69, "")
         assert said.err == (

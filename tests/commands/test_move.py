@@ -147,7 +147,7 @@ async def test_a_move_whose_answer_was_lost_is_found_where_it_went() -> None:
 async def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "INTERVAL", 0.05)
     async with FakeGateway("org", "team-a").add("org:a", "org:b") as gateway:
-        gateway.refusals["IncrementalAlterConfigs"] += [(7, "Later."), (7, "Later.")]
+        gateway.rejections["IncrementalAlterConfigs"] += [(7, "Later."), (7, "Later.")]
         said = await topics(gateway, *MOVE)
         assert said.status == 0
         assert "moving topics: 1 of 2, 'org:a' (" in said.err

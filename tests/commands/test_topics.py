@@ -19,7 +19,7 @@ async def test_help_has_examples_and_exit_statuses() -> None:
             assert f"\n{status:>4}  " in said.out.partition("exit status:")[2]
 
 
-async def test_a_flag_that_would_be_ignored_is_refused() -> None:
+async def test_a_flag_that_would_be_ignored_is_rejected() -> None:
     async with FakeGateway("org") as gateway:
         said = await topics(gateway, "--list", "--partitions", "3")
         assert (said.status, said.out) == (2, "")
@@ -47,7 +47,7 @@ async def test_a_flag_that_would_be_ignored_is_refused() -> None:
         ["--list", "--recurs"],
     ],
 )
-async def test_what_argparse_refuses(words: list[str]) -> None:
+async def test_what_argparse_rejects(words: list[str]) -> None:
     async with FakeGateway() as gateway:
         said = await topics(gateway, *words)
         assert (said.status, said.out) == (exit_codes.USAGE, "")

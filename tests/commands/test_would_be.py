@@ -29,7 +29,7 @@ def test_a_config_without_a_value_and_defaults() -> None:
     ]
 
 
-def test_of_what_is_refused_the_policies_alone() -> None:
+def test_of_what_is_rejected_the_policies_alone() -> None:
     output = validated("topic", "t", REFUSED, Applied("org", (ROW,)), accepted=False)
     assert output.text.splitlines() == [
         "policy      limit  mode  source",
@@ -54,7 +54,7 @@ def test_when_it_is_told_why_nobody_says(created: Created, accepted: bool, told:
     assert output.notes == (("nobody says",) if told else ())
 
 
-def test_json_of_a_refusal() -> None:
+def test_json_of_a_rejection() -> None:
     said = validated("topic", "t", REFUSED, Applied("org", (ROW,), 2), accepted=False).content
     assert (said["created"], said["error"], said["message"]) == (False, "POLICY_VIOLATION", "No.")
     assert (said["partitions"], said["more_policies"]) == (None, 2)

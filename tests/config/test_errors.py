@@ -101,7 +101,7 @@ def test_keys_below_names_that_people_choose() -> None:
     ]
 
 
-def test_a_name_that_is_refused_itself() -> None:
+def test_a_name_that_is_rejected_itself() -> None:
     (problem,) = problems({"named": {"long": {}}})
     assert problem == Problem(("named", "long"), "has over 3 characters; shorten it")
 

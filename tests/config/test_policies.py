@@ -60,7 +60,7 @@ def load(directory: Path, policies: str) -> Config:
     return load_config(path)
 
 
-def refusals(directory: Path, policies: str) -> list[str]:
+def rejections(directory: Path, policies: str) -> list[str]:
     """The lines of the error, counted from the line of ``policies:``, without the file's name."""
     with pytest.raises(ConfigError) as caught:
         load(directory, policies)
@@ -114,7 +114,7 @@ def test_required_is_a_list_or_says_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "refusal"),
+    ("text", "rejection"),
     [
         (
             "everywhere:\n  partition: {max: 3}",
@@ -254,13 +254,13 @@ def test_required_is_a_list_or_says_values(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_refused(tmp_path: Path, text: str, refusal: str) -> None:
-    assert refusals(tmp_path, text) == [refusal]
+def test_rejected(tmp_path: Path, text: str, rejection: str) -> None:
+    assert rejections(tmp_path, text) == [rejection]
 
 
 def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
     text = "everywhere:\n  mode: no\nnamespaces:\n  'a b': {}\n  org:\n    partitions: {max: x}"
-    assert [line.partition(": ")[0] for line in refusals(tmp_path, text)] == ["2", "4", "6"]
+    assert [line.partition(": ")[0] for line in rejections(tmp_path, text)] == ["2", "4", "6"]
 
 
 def test_null_is_as_if_it_was_left_out(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_an_empty_authorization_is_kafka_s_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("block", "refusal"),
+    ("block", "rejection"),
     [
         ({"super.users": ["admin"]}, "super.users[0]: 'admin' is no principal; write it like User"),
         ({"super.users": "User:admin"}, "super.users: must be a list"),
@@ -59,8 +59,8 @@ def test_an_empty_authorization_is_kafka_s_own(tmp_path: Path) -> None:
         ({"authorizer.class.name": ""}, "authorizer.class.name: is empty"),
     ],
 )
-def test_refused_authorization(tmp_path: Path, block: dict[str, Any], refusal: str) -> None:
-    with pytest.raises(ConfigError) as refused:
+def test_rejected_authorization(tmp_path: Path, block: dict[str, Any], rejection: str) -> None:
+    with pytest.raises(ConfigError) as rejected:
         load_config(config_samples.write(tmp_path, authorization=block))
-    (line,) = str(refused.value).splitlines()
-    assert refusal in line
+    (line,) = str(rejected.value).splitlines()
+    assert rejection in line

@@ -15,7 +15,7 @@ from gateway.config.errors import Problem
 from gateway.config.models import Address, Config, parse_address
 from gateway.config.policies import PolicyBlock
 from gateway.config_file.loading import with_lines
-from tests.config_file.written import MINIMAL, load, refusals, refusals_with
+from tests.config_file.written import MINIMAL, load, rejections, rejections_with
 
 EXAMPLES = Path(__file__).parents[2] / "config"
 
@@ -137,7 +137,7 @@ workers: yes
 metrics:
   port: 9192
 """
-    assert refusals(tmp_path, text) == [
+    assert rejections(tmp_path, text) == [
         "2: clusters[0].bootstrap_servers: is missing; add it",
         "3: clusters[0].bootstrap_server: unknown key 'bootstrap_server'; "
         "did you mean 'bootstrap_servers'?",
@@ -154,14 +154,14 @@ metrics:
 
 
 def test_a_file_without_anything_needed(tmp_path: Path) -> None:
-    assert refusals(tmp_path, "workers: 1") == [
+    assert rejections(tmp_path, "workers: 1") == [
         "1: clusters: is missing; add it",
         "1: listeners: is missing; add it",
     ]
 
 
 @pytest.mark.parametrize(
-    ("overrides", "refusal"),
+    ("overrides", "rejection"),
     [
         ({"workers": 0}, "workers: must be at least 1, not 0; raise it"),
         ({"workers": 257}, "workers: must be at most 256, not 257; lower it"),
@@ -230,14 +230,14 @@ def test_a_file_without_anything_needed(tmp_path: Path) -> None:
         ({"zzz": 1}, "zzz: unknown key 'zzz'; the keys here are gateway_id, clusters, namespaces"),
     ],
 )
-def test_refused_values(tmp_path: Path, overrides: dict[str, Any], refusal: str) -> None:
-    (line,) = refusals_with(tmp_path, **overrides)
-    assert line.startswith(refusal)
+def test_rejected_values(tmp_path: Path, overrides: dict[str, Any], rejection: str) -> None:
+    (line,) = rejections_with(tmp_path, **overrides)
+    assert line.startswith(rejection)
     assert "; " in line or line.endswith("?")
 
 
 @pytest.mark.parametrize(
-    ("cluster", "refusal"),
+    ("cluster", "rejection"),
     [
         ({"node_ids": []}, 'clusters[0].node_ids: node_ids names no node id; write it like ["1-3"'),
         ({"node_ids": [True]}, "clusters[0].node_ids[0]: must be text, not true; put it in quotes"),
@@ -247,14 +247,14 @@ def test_refused_values(tmp_path: Path, overrides: dict[str, Any], refusal: str)
         ({"name": "a b"}, "clusters[0].name: 'a b' is no name; use 1 to 64 of"),
     ],
 )
-def test_refused_clusters(tmp_path: Path, cluster: dict[str, Any], refusal: str) -> None:
+def test_rejected_clusters(tmp_path: Path, cluster: dict[str, Any], rejection: str) -> None:
     valid = {"name": "main", "bootstrap_servers": ["b:1"], "node_ids": ["1-3"]}
-    (line,) = refusals_with(tmp_path, clusters=[{**valid, **cluster}])
-    assert line.startswith(refusal)
+    (line,) = rejections_with(tmp_path, clusters=[{**valid, **cluster}])
+    assert line.startswith(rejection)
 
 
-def test_a_port_by_default_depends_on_no_refused_value(tmp_path: Path) -> None:
-    assert refusals_with(tmp_path, listeners=[{"name": "a", "port": "x"}]) == [
+def test_a_port_by_default_depends_on_no_rejected_value(tmp_path: Path) -> None:
+    assert rejections_with(tmp_path, listeners=[{"name": "a", "port": "x"}]) == [
         "listeners[0].port: must be a whole number, not 'x'; write it without quotes"
     ]
 

@@ -10,7 +10,7 @@ import yaml
 
 from gateway.config.models import Config
 from tests.config import config_samples
-from tests.config_file.written import MINIMAL, load, refusals, refusals_with
+from tests.config_file.written import MINIMAL, load, rejections, rejections_with
 from tests.tls.pki import Pki
 
 
@@ -50,7 +50,7 @@ def test_everything_of_tls_can_be_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("listener", "refusal"),
+    ("listener", "rejection"),
     [
         (
             {"security_protocol": "TLS"},
@@ -79,16 +79,16 @@ def test_everything_of_tls_can_be_set(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_refused_keys_of_tls(tmp_path: Path, listener: dict[str, Any], refusal: str) -> None:
+def test_rejected_keys_of_tls(tmp_path: Path, listener: dict[str, Any], rejection: str) -> None:
     values = config_samples.values()
     values["listeners"][0] |= listener
-    (line,) = refusals_with(tmp_path, **values)
-    assert line.startswith(refusal)
+    (line,) = rejections_with(tmp_path, **values)
+    assert line.startswith(rejection)
     assert "sesame" not in line
 
 
 @pytest.mark.parametrize(
-    ("limits", "refusal"),
+    ("limits", "rejection"),
     [
         ({"max.connections": 0}, "listeners[0].max.connections: must be at least 1, not 0"),
         ({"max.connections.per.ip": -1}, "listeners[0].max.connections.per.ip: must be at least 0"),
@@ -102,13 +102,13 @@ def test_refused_keys_of_tls(tmp_path: Path, listener: dict[str, Any], refusal: 
         ),
     ],
 )
-def test_refused_limits_of_connections(
-    tmp_path: Path, limits: dict[str, Any], refusal: str
+def test_rejected_limits_of_connections(
+    tmp_path: Path, limits: dict[str, Any], rejection: str
 ) -> None:
     values = config_samples.values()
     values["listeners"][0] |= limits
-    (line,) = refusals_with(tmp_path, **values)
-    assert line.startswith(refusal)
+    (line,) = rejections_with(tmp_path, **values)
+    assert line.startswith(rejection)
 
 
 def test_everything_of_logins_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,7 @@ unauthenticated:
 
 
 @pytest.mark.parametrize(
-    ("keys", "refusal"),
+    ("keys", "rejection"),
     [
         (
             {"mechanisms": ["GSSAPI"]},
@@ -198,16 +198,16 @@ unauthenticated:
         ),
     ],
 )
-def test_refused_logins(tmp_path: Path, keys: dict[str, Any], refusal: str) -> None:
+def test_rejected_logins(tmp_path: Path, keys: dict[str, Any], rejection: str) -> None:
     values = config_samples.values()
     values["listeners"][0] |= {"security_protocol": "SASL_PLAINTEXT", "sasl": keys}
     text = yaml.safe_dump(values)
-    lines = [line.partition(": ")[2] for line in refusals(tmp_path, text)]
-    assert lines[0].startswith(f"listeners[0].{refusal}")
+    lines = [line.partition(": ")[2] for line in rejections(tmp_path, text)]
+    assert lines[0].startswith(f"listeners[0].{rejection}")
 
 
 @pytest.mark.parametrize(
-    ("overrides", "refusal"),
+    ("overrides", "rejection"),
     [
         ({"principals": {"alice": {"home": "a"}}}, "'alice' is no principal; write it like User:"),
         ({"principals": {"User:a": {}}}, "principals.User:a.home: is missing; add it"),
@@ -215,6 +215,6 @@ def test_refused_logins(tmp_path: Path, keys: dict[str, Any], refusal: str) -> N
         ({"unauthenticated": {"max_bytes": 1}}, "unauthenticated.max_bytes: must be at least 1024"),
     ],
 )
-def test_refused_principals(tmp_path: Path, overrides: dict[str, Any], refusal: str) -> None:
-    (line,) = refusals_with(tmp_path, **overrides)
-    assert refusal in line
+def test_rejected_principals(tmp_path: Path, overrides: dict[str, Any], rejection: str) -> None:
+    (line,) = rejections_with(tmp_path, **overrides)
+    assert rejection in line

@@ -33,7 +33,7 @@ class Files:
         values["listeners"][0] |= listener
         return load_config(config_samples.write(self._directory, **values))
 
-    def refusals(self, **listener: Any) -> list[str]:
+    def rejections(self, **listener: Any) -> list[str]:
         with pytest.raises(ConfigError) as caught:
             self.load(**listener)
         lines = str(caught.value).splitlines()
@@ -57,10 +57,10 @@ def test_tls_that_is_as_it_should_be(files: Files) -> None:
 
 
 def test_tls_without_a_protocol_and_the_other_way_round(files: Files) -> None:
-    assert files.refusals(tls=files.pair) == [
+    assert files.rejections(tls=files.pair) == [
         "tls: means nothing with PLAINTEXT; make security_protocol SSL or SASL_SSL"
     ]
-    assert files.refusals(security_protocol="SSL") == [
+    assert files.rejections(security_protocol="SSL") == [
         "tls: is missing, as security_protocol is SSL; give certificate and key"
     ]
 
@@ -69,36 +69,36 @@ def test_files_are_read(files: Files, tmp_path: Path) -> None:
     missing = tmp_path / "none.pem"
     other = files.pki.ours.client("other")
 
-    def refused(**tls: Any) -> list[str]:
-        return files.refusals(security_protocol="SSL", tls=files.pair | tls)
+    def rejected(**tls: Any) -> list[str]:
+        return files.rejections(security_protocol="SSL", tls=files.pair | tls)
 
-    assert refused(certificate=str(missing)) == [
+    assert rejected(certificate=str(missing)) == [
         f"tls.certificate: '{missing}' cannot be read: no such file or directory; correct it"
     ]
-    assert refused(key=str(other.key)) == [
+    assert rejected(key=str(other.key)) == [
         f"tls.key: '{other.key}' is not the key of the certificate; "
         "give the two that belong together"
     ]
-    assert refused(client_auth="required", client_ca=str(missing)) == [
+    assert rejected(client_auth="required", client_ca=str(missing)) == [
         f"tls.client_ca: '{missing}' cannot be read: no such file or directory; correct it"
     ]
-    assert refused(client_auth="requested") == [
+    assert rejected(client_auth="requested") == [
         "tls.client_ca: is missing; give the authorities of client certificates"
     ]
-    assert refused(key_password={"env": "NOT_SET_ANYWHERE"}) == [
+    assert rejected(key_password={"env": "NOT_SET_ANYWHERE"}) == [
         "tls.key_password: environment variable NOT_SET_ANYWHERE is not set; set it"
     ]
 
 
 def test_what_means_nothing_is_told(files: Files) -> None:
     tls = {"client_ca": str(files.pki.ours.file), "principal_mapping_rules": ["DEFAULT"]}
-    assert files.refusals(security_protocol="SSL", tls=files.pair | tls) == [
+    assert files.rejections(security_protocol="SSL", tls=files.pair | tls) == [
         f"tls.{key}: means nothing while client_auth is none; make that required, or remove it"
         for key in ("client_ca", "principal_mapping_rules")
     ]
     asked = files.pair | tls | {"client_auth": "required"}
     sasl = {"mechanisms": ["SCRAM-SHA-512"]}
-    assert files.refusals(security_protocol="SASL_SSL", tls=asked, sasl=sasl) == [
+    assert files.rejections(security_protocol="SASL_SSL", tls=asked, sasl=sasl) == [
         "tls.principal_mapping_rules: means nothing with SASL_SSL, where principals are SASL's; "
         "remove it"
     ]
@@ -106,7 +106,7 @@ def test_what_means_nothing_is_told(files: Files) -> None:
 
 def test_mapping_rules_are_read(files: Files) -> None:
     asked = files.pair | {"client_auth": "required", "client_ca": str(files.pki.ours.file)}
-    assert files.refusals(
+    assert files.rejections(
         security_protocol="SSL", tls=asked | {"principal_mapping_rules": ["RULE:(/x/"]}
     ) == [
         "tls.principal_mapping_rules: '(' is no regular expression of RE2: missing ): (",
@@ -123,20 +123,20 @@ def test_broker_names(files: Files) -> None:
         "advertised_host": "kafka.example",
     }
     assert files.load(**tls, broker_names=NAMES).listeners[0].broker_names == NAMES
-    assert files.refusals(broker_names=NAMES) == [
+    assert files.rejections(broker_names=NAMES) == [
         "broker_names: needs TLS, in which clients say what name they ask for; "
         "make security_protocol SSL or SASL_SSL"
     ]
-    assert files.refusals(**tls, broker_names="broker.kafka.example") == [
+    assert files.rejections(**tls, broker_names="broker.kafka.example") == [
         "broker_names: 'broker.kafka.example' must hold {node_id} once; "
         "write it like broker-{node_id}"
     ]
     same = tls | {"advertised_host": "broker-3.kafka.example"}
-    assert files.refusals(**same, broker_names=NAMES) == [
+    assert files.rejections(**same, broker_names=NAMES) == [
         "broker_names: 'broker-3.kafka.example' is the name of broker 3 too; "
         "the bootstrap needs its own"
     ]
-    assert files.refusals(**tls, broker_names=NAMES, broker_base_port=9300) == [
+    assert files.rejections(**tls, broker_names=NAMES, broker_base_port=9300) == [
         "broker_base_port: means nothing with broker_names: all brokers are at the bootstrap "
         "port; remove it"
     ]
@@ -148,13 +148,13 @@ def test_too_many_broker_names(files: Files) -> None:
         "tls": files.pair,
         "advertised_host": "kafka.example",
     }
-    assert files.refusals(**tls, broker_names=NAMES, node_ids=("0-65535",)) == [
+    assert files.rejections(**tls, broker_names=NAMES, node_ids=("0-65535",)) == [
         "broker_names: would make 65,536 names; give at most 65,535 node_ids"
     ]
 
 
 def test_with_node_ids_that_make_no_sense_names_are_not_judged(files: Files) -> None:
-    lines = files.refusals(
+    lines = files.rejections(
         security_protocol="SSL", tls=files.pair, broker_names=NAMES, node_ids=("3-1",)
     )
     assert len(lines) == 1

@@ -30,14 +30,14 @@ def load(directory: Path, text: str) -> Config:
     return load_config(path)
 
 
-def refusals(directory: Path, text: str) -> list[str]:
+def rejections(directory: Path, text: str) -> list[str]:
     """The lines of the error, without the file's name."""
     with pytest.raises(ConfigError) as caught:
         load(directory, text)
     return [line.removeprefix(f"{directory / 'g.yaml'}:") for line in str(caught.value).split("\n")]
 
 
-def refusals_with(directory: Path, **overrides: Any) -> list[str]:
-    """The refusals of a valid file with these top-level keys, without their lines."""
+def rejections_with(directory: Path, **overrides: Any) -> list[str]:
+    """The rejections of a valid file with these top-level keys, without their lines."""
     text = yaml.safe_dump(config_samples.values(**overrides))
-    return [line.partition(": ")[2] for line in refusals(directory, text)]
+    return [line.partition(": ")[2] for line in rejections(directory, text)]

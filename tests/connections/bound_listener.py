@@ -55,7 +55,7 @@ class Bound:
     def __init__(self, listener: Listener, **limits: Any) -> None:
         self.listener = listener
         self.accepted: list[Echo] = []
-        self.refused: list[tuple[str, str]] = []
+        self.rejected: list[tuple[str, str]] = []
         self.errors: list[Exception | None] = []
         self.full = 0
         self.counts = Counts()
@@ -68,7 +68,7 @@ class Bound:
             [self.listener],
             RANGES,
             accept,
-            refused=self._refused,
+            rejected=self._rejected,
             limits=Unauthenticated(**limits),
             unauthenticated={self.listener.name: self.unauthenticated},
             make_room=self._make_room,
@@ -79,10 +79,10 @@ class Bound:
         """What was counted since the last call."""
         return list(self.counts.take())
 
-    def _refused(
+    def _rejected(
         self, listener: Listener, address: str, reason: str, error: Exception | None
     ) -> None:
-        self.refused.append((address, reason))
+        self.rejected.append((address, reason))
         self.errors.append(error)
 
     def _make_room(self, name: str) -> None:

@@ -54,7 +54,7 @@ def test_clients_beyond_max_connections_wait(run: Run) -> None:
             await first.close()
             assert await third.reader.readexactly(1) == b"x"
             assert await second.echo(b"y") == b"y"
-            assert bound.refused == []
+            assert bound.rejected == []
             assert bound.counted() == []
             assert bound.listeners.accepting
             for each in (second, third):
@@ -93,7 +93,7 @@ def test_clients_of_one_address_beyond_its_number_are_closed(run: Run) -> None:
             others = [await connect_from("127.0.0.2", bound) for _ in range(3)]
             for each in others:
                 assert await each.echo(b"x") == b"x"
-            ((address, reason),) = bound.refused
+            ((address, reason),) = bound.rejected
             assert (address, reason.partition(":")[0]) == (second.address, TOO_MANY_OF_ONE)
             await first.close()
             await eventually(lambda: bound.accepted[0].lost.is_set(), "the first has left")
@@ -184,7 +184,7 @@ def test_what_takes_a_client_over_fails(run: Run) -> None:
         async with bound:
             client = await bound.connect(None)
             await quietly(client.reader.read())
-            assert bound.refused == [(client.address, "internal error: RuntimeError")]
+            assert bound.rejected == [(client.address, "internal error: RuntimeError")]
             await client.close()
 
     run(test)

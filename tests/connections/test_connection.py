@@ -308,7 +308,7 @@ async def test_only_so_many_wait_for_a_broker() -> None:
 REQUIRED: dict[str, Any] = {"namespaces": {"team-b": {"producer": {"acks": "require"}}}}
 
 
-async def test_what_came_before_a_refusal_that_closes_is_sent() -> None:
+async def test_what_came_before_a_rejection_that_closes_is_sent() -> None:
     """Whether or not both were read at once."""
     pair = Pair(policies=Policies(PolicySettings.model_validate(REQUIRED)))
     connection, server, client = connected(pair)
@@ -318,8 +318,8 @@ async def test_what_came_before_a_refusal_that_closes_is_sent() -> None:
     broker = connection._broker
     assert broker is not None
     first = server.broker.taken()
-    refused = request_frame("Produce", 9, produce({"team-b:orders": [batch(1)]}, acks=0))
-    connection.data_received(fine + refused)
+    rejected = request_frame("Produce", 9, produce({"team-b:orders": [batch(1)]}, acks=0))
+    connection.data_received(fine + rejected)
     assert server.broker.written == first
     (reason,) = server.reasons
     assert reason.startswith("no answer fits: Produce with acks=0 was rejected: ")
@@ -337,12 +337,12 @@ async def test_what_came_before_a_refusal_that_closes_is_sent() -> None:
     )
 
 
-async def test_a_refusal_whose_rest_was_answered_before_the_client_is_gone() -> None:
+async def test_a_rejection_whose_rest_was_answered_before_the_client_is_gone() -> None:
     pair = Pair(policies=Policies(PolicySettings.model_validate(REQUIRED)))
     connection, server, _ = connected(pair)
     fine = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
-    refused = request_frame("Produce", 9, produce({"team-b:orders": [batch(1)]}, acks=0))
-    connection.data_received(fine + refused)
+    rejected = request_frame("Produce", 9, produce({"team-b:orders": [batch(1)]}, acks=0))
+    connection.data_received(fine + rejected)
     await settled()
     assert connection._broker is not None
     connection._broker.data_received(

@@ -98,8 +98,8 @@ def test_brokers_by_their_names(run: Run, pki: Pki) -> None:
             for name in ("b3.gw.localhost", "b1.localhost", "localhost"):
                 with pytest.raises(ssl.SSLError, match="UNRECOGNIZED_NAME"):
                     await bound.connect(pki.client(), name)
-            await eventually(lambda: len(bound.refused) == 3, "all are refused")
-            assert {reason for _, reason in bound.refused} == {
+            await eventually(lambda: len(bound.rejected) == 3, "all are refused")
+            assert {reason for _, reason in bound.rejected} == {
                 "TLS handshake failed: there is no such server name (SNI) here"
             }
             with pytest.raises(OSError):  # there are no other ports
@@ -198,7 +198,7 @@ def test_a_session_is_resumed_under_its_own_name_alone(run: Run, pki: Pki) -> No
             assert not (await connect("b2.gw.localhost", unnamed))[1]
             nodes = [1, 1, 1, 7, None, None, None, None, 2]
             assert [each.node_id for each in bound.accepted] == nodes
-            assert bound.refused == []
+            assert bound.rejected == []
 
     run(test)
 
@@ -215,8 +215,8 @@ def test_a_name_that_is_no_text(
             writer.write(written_hello(b"b1\xff\xfe.gw.localhost"))
             alert = await reader.read()
             assert alert[:1] == b"\x15"
-            await eventually(lambda: bound.refused, "it is refused")
-            ((_, reason),) = bound.refused
+            await eventually(lambda: bound.rejected, "it is refused")
+            ((_, reason),) = bound.rejected
             if named:
                 assert alert[-2:] == b"\x02\x70", "fatal, unrecognized_name"
                 assert reason == "TLS handshake failed: there is no such server name (SNI) here"

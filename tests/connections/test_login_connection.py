@@ -141,7 +141,7 @@ async def test_nothing_comes_behind() -> None:
     assert taken.received == b""
 
 
-async def test_a_refusal_comes_late() -> None:
+async def test_a_rejection_comes_late() -> None:
     client = Arrived(delay=0.05)
     client.connection.data_received(ONE + BAD)
     assert client.transport.paused
@@ -234,7 +234,7 @@ class AskingLogin(Login):
         if data == b"yes":
             self._prove(Identity("User:alice", "ONE"))
         else:
-            self._refuse(None, AuthenticationFailed("the broker said no"))
+            self._reject(None, AuthenticationFailed("the broker said no"))
         self._go_on()
 
 

@@ -91,10 +91,10 @@ def init_producer_id() -> Any:
 
 async def test_a_new_producer(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     cls = messages.message_class("InitProducerIdResponse", 4)
-    refused = make(cls, {"error_code": CLUSTER_AUTHORIZATION_FAILED})
+    rejected = make(cls, {"error_code": CLUSTER_AUTHORIZATION_FAILED})
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            got = await client.ask("InitProducerId", 4, init_producer_id(), refused)
+            got = await client.ask("InitProducerId", 4, init_producer_id(), rejected)
             assert got.error_code == CLUSTER_AUTHORIZATION_FAILED
     (line,) = [message for message in caplog.messages if "IDEMPOTENT_WRITE" in message]
     assert line.startswith("127.0.0.1:5000: the broker denies idempotent producers")
@@ -104,8 +104,8 @@ async def test_a_new_producer(client: Client, caplog: pytest.LogCaptureFixture) 
 @pytest.mark.parametrize("version", [3, 8])
 async def test_every_batch(client: Client, caplog: pytest.LogCaptureFixture, version: int) -> None:
     asked = produce({"team-a:orders": [batch(1, producer_id=5)]}, version)
-    refused = produced({FLAT: [CLUSTER_AUTHORIZATION_FAILED]}, version)
-    got = await client.ask("Produce", version, asked, refused)
+    rejected = produced({FLAT: [CLUSTER_AUTHORIZATION_FAILED]}, version)
+    got = await client.ask("Produce", version, asked, rejected)
     (topic,) = got.responses
     (partition,) = topic.partition_responses
     assert (topic.name, partition.error_code) == ("team-a:orders", CLUSTER_AUTHORIZATION_FAILED)
@@ -123,8 +123,8 @@ async def test_a_client_that_sends_magic_1(client: Client) -> None:
 
 
 async def test_acks_0_that_fails(client: Client) -> None:
-    refused = produced({FLAT: [CLUSTER_AUTHORIZATION_FAILED]}, 8)
-    client.broker.spoil_next(PRODUCE, answering(refused))
+    rejected = produced({FLAT: [CLUSTER_AUTHORIZATION_FAILED]}, 8)
+    client.broker.spoil_next(PRODUCE, answering(rejected))
     asked = produce({"team-a:orders": [batch(1)]}, 8, acks=0)
     client.connection.data_received(request_frame("Produce", 8, asked))
     await client.until(lambda: client.transport.closed)

@@ -82,7 +82,7 @@ def test_a_port_that_was_taken_meanwhile_costs_another_try(
             assert gateway.bootstrap_servers("colon") != f"127.0.0.1:{taken}"
 
 
-def test_a_refused_configuration_shows_what_the_gateway_says() -> None:
+def test_a_rejected_configuration_shows_what_the_gateway_says() -> None:
     overrides = {"no_such_key": 1}
     brokers = f"127.0.0.1:{free_port()}"
     gateway = GatewayProcess(brokers, _LISTENERS, [], overrides=overrides)

@@ -81,7 +81,7 @@ def test_a_broken_download_is_fetched_again() -> None:
     assert _JAR.path.read_bytes() == _CONTENT
 
 
-def test_an_archive_of_another_hash_is_refused_and_not_kept() -> None:
+def test_an_archive_of_another_hash_is_rejected_and_not_kept() -> None:
     repository = _Repository(*[b"something else"] * maven._TRIES)
     with pytest.raises(MavenError, match=r"org\.example:thing:1\.0: .* SHA-256"):
         maven._fetch(repository.context, _JAR)

@@ -26,7 +26,7 @@ GATEWAY = markdown.ROOT / "gateway"
 
 _SUFFIXES = {"counter": "_total", "info": "_info"}
 
-# Rules whose refusals are part of an answer, and never a denial of their own.
+# Rules whose rejections are part of an answer, and never a denial of their own.
 NOT_COUNTED = {
     "all_or_nothing",
     "broker",

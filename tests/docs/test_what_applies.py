@@ -65,7 +65,7 @@ async def test_validate_only(policies: Policies) -> None:
     found = [one for placed in policies.of("org") for one in violations(placed, asked)]
     async with FakeGateway("org") as gateway:
         gateway.policies["org"] = rules_text(applied_rules(policies, "org"))
-        gateway.refusals["CreateTopics"].append((44, " ".join(one.message for one in found)))
+        gateway.rejections["CreateTopics"].append((44, " ".join(one.message for one in found)))
         said = await command(*(gateway.address if one == ADDRESS else one for one in words))
     assert said.status == status
     assert said.out + said.err == f"{output}\n"

@@ -74,5 +74,5 @@ def _filled(length: int, counts: Mapping[str, int]) -> list[int]:
 
 
 def denial(client: FlowSource | None = None, *, resource: str = "nope:x") -> Denial:
-    """A topic that was refused."""
+    """A topic that was rejected."""
     return Denial(client or source(), 3, 12, "namespace", 3, resource, "it does not exist")

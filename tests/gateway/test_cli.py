@@ -29,7 +29,7 @@ def test_check_prints_what_clients_are_told(
     assert err == ""
 
 
-def test_check_of_a_refused_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_of_a_rejected_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = config_samples.write(tmp_path, worker=1, drain_seconds=-1)
     assert cli.main(["check", str(path)]) == exit_codes.CONFIG
     out, err = capsys.readouterr()
@@ -197,7 +197,7 @@ class Gateway:
             self.process.kill()
 
 
-def test_serve_refuses_a_port_in_use_in_one_line(tmp_path: Path) -> None:
+def test_serve_rejects_a_port_in_use_in_one_line(tmp_path: Path) -> None:
     values = config_samples.values()
     port = values["listeners"][0]["port"]
     path = config_samples.write(tmp_path, **values)

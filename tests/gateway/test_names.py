@@ -87,13 +87,13 @@ def test_a_name_that_is_too_long_says_what_is_left_for_the_topic() -> None:
 
 
 @pytest.mark.parametrize("namespace", ["", "a::b", "a:", ":a", "a_b", "a b", "ä"])
-def test_malformed_tiers_are_refused(namespace: str) -> None:
+def test_malformed_tiers_are_rejected(namespace: str) -> None:
     with pytest.raises(InvalidName, match=r"tier|empty|not"):
         encode(LogicalName(namespace or ":", "x"))
 
 
 @pytest.mark.parametrize("topic", ["", ".", "..", "a b", "a/b", "a:b", "ä", "a\n"])
-def test_malformed_topics_are_refused(topic: str) -> None:
+def test_malformed_topics_are_rejected(topic: str) -> None:
     with pytest.raises(InvalidName):
         check_topic(topic)
 

@@ -1,4 +1,4 @@
-"""gateway.node_ids: places in ranges, and ranges that are refused."""
+"""gateway.node_ids: places in ranges, and ranges that are rejected."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def test_spaces_are_allowed() -> None:
         ([7, "7"], "node_ids 7 and 7 overlap"),
     ],
 )
-def test_bad_ranges_are_refused_in_a_sentence(texts: list[str | int], sentence: str) -> None:
-    with pytest.raises(ValueError) as refused:
+def test_bad_ranges_are_rejected_in_a_sentence(texts: list[str | int], sentence: str) -> None:
+    with pytest.raises(ValueError) as rejected:
         NodeIdRanges.parse(texts)
-    assert str(refused.value) == sentence
+    assert str(rejected.value) == sentence
 
 
 @given(st.sets(st.integers(0, 60), min_size=1))

@@ -113,9 +113,9 @@ def test_brokers_outside_are_remembered_up_to_a_limit() -> None:
         ("gw", 65_533, "ports 65533-65536 for node_ids 1-3, 10 are not within 1-65535"),
     ],
 )
-def test_impossible_addresses_are_refused_in_a_sentence(
+def test_impossible_addresses_are_rejected_in_a_sentence(
     host: str, port: int, sentence: str
 ) -> None:
-    with pytest.raises(ValueError) as refused:
+    with pytest.raises(ValueError) as rejected:
         ListenerAddresses(host, port, NodeIdRanges.parse(["1-3", "10"]))
-    assert str(refused.value) == sentence
+    assert str(rejected.value) == sentence

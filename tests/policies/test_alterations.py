@@ -83,7 +83,7 @@ def test_required_configs() -> None:
 
 
 class Class:
-    """Asks a class, which refuses everything, in place of threads."""
+    """Asks a class, which rejects everything, in place of threads."""
 
     async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
         return Violation("create.topic.policy", "No.", placed.source, "enforce")

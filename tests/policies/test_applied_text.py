@@ -65,7 +65,7 @@ def test_no_more_than_a_value_can_hold() -> None:
 
 
 @given(st.text() | st.text('ab =;,()"\\ and3more', max_size=30))
-def test_any_text_is_read_or_refused(line: str) -> None:
+def test_any_text_is_read_or_rejected(line: str) -> None:
     try:
         parsed = parse_rules(line)
     except ValueError:
@@ -88,6 +88,6 @@ def test_any_text_is_read_or_refused(line: str) -> None:
         'a="\\x" (org)',
     ],
 )
-def test_what_is_refused(line: str) -> None:
+def test_what_is_rejected(line: str) -> None:
     with pytest.raises(ValueError, match=r"policy|escape"):
         parse_rules(line)

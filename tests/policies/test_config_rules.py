@@ -155,7 +155,7 @@ def test_what_the_broker_makes_of_it_counts() -> None:
 
 
 @pytest.mark.parametrize("defaults", [None, {}, {"retention.ms": None}, {"segment.ms": "1"}])
-def test_a_value_that_is_not_known_is_refused(defaults: dict[str, str | None] | None) -> None:
+def test_a_value_that_is_not_known_is_rejected(defaults: dict[str, str | None] | None) -> None:
     assert findings(asked(defaults=defaults), retention__ms={"max": 5}) == [
         (
             "retention.ms",

@@ -64,7 +64,7 @@ def test_partitions(partitions: int | None, expected: list[str]) -> None:
     assert found == expected
 
 
-def test_what_is_not_known_is_refused() -> None:
+def test_what_is_not_known_is_rejected() -> None:
     unknown = asked(partitions=None, replication_factor=None)
     assert "an unknown number of partitions, and 1 to 12 are allowed here" in message(
         unknown, partitions={"min": 1, "max": 12}

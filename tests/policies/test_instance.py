@@ -80,7 +80,7 @@ async def test_messages_that_clients_could_not_be_told(
         ("false", "validate() returned bool, and has to return nothing"),
     ],
 )
-async def test_whatever_else_happens_refuses(
+async def test_whatever_else_happens_rejects(
     asked: Asked, caplog: pytest.LogCaptureFixture, does: str, logged: str
 ) -> None:
     assert await asked.why_not(does) == f"The policy of this topic failed {SET_WHERE}."
@@ -91,7 +91,7 @@ async def test_whatever_else_happens_refuses(
     assert await asked.why_not("fine") is None
 
 
-async def test_a_violation_without_a_text_refuses(asked: Asked) -> None:
+async def test_a_violation_without_a_text_rejects(asked: Asked) -> None:
     told = "Request parameters do not satisfy the configured policy."
     assert await asked.why_not("object") == told
     assert await asked.why_not("fine") is None
@@ -132,19 +132,19 @@ async def test_what_only_warns() -> None:
 
 async def test_one_that_cannot_be_configured(monkeypatch: pytest.MonkeyPatch) -> None:
     key = f"{SOURCE}.create.topic.policy.class.name"
-    with pytest.raises(PolicyError) as refused:
+    with pytest.raises(PolicyError) as rejected:
         await Asked().started(**{"raise": "no such table"})
     told = f"{key}: '{OBLIGING}' cannot be configured: ValueError: no such table"
-    assert str(refused.value) == told
-    with pytest.raises(PolicyError) as refused:
+    assert str(rejected.value) == told
+    with pytest.raises(PolicyError) as rejected:
         await Asked(**{"create.topic.policy.class.name": "no.such:Class"}).started()
     told = f"{key}: 'no.such:Class' cannot be loaded: ModuleNotFoundError: No module named 'no'"
-    assert str(refused.value) == told
+    assert str(rejected.value) == told
     monkeypatch.setattr(instances, "START_SECONDS", 0.05)
     slow = Asked()
-    with pytest.raises(PolicyError) as refused:
+    with pytest.raises(PolicyError) as rejected:
         await slow.started(stick="")
-    assert str(refused.value) == f"{key}: '{OBLIGING}' is not configured within 0.05 s"
+    assert str(rejected.value) == f"{key}: '{OBLIGING}' is not configured within 0.05 s"
     Obliging.let_go.set()
     await slow.instance.close(20)
     assert Obliging.made[-1].did == ["configure", "close"], "it came too late"

@@ -11,7 +11,7 @@ import pytest
 from gateway.policies.interface import CreateTopicPolicy, PolicyViolation, RequestMetadata
 
 
-class Refusing(CreateTopicPolicy):
+class Rejecting(CreateTopicPolicy):
     """Has only what a policy has to have."""
 
     def validate(self, request_metadata: RequestMetadata) -> None:
@@ -62,7 +62,7 @@ def test_partitions_however_they_are_asked_for() -> None:
 def test_a_policy_has_to_validate_and_no_more() -> None:
     with pytest.raises(TypeError):
         CreateTopicPolicy()  # type: ignore[abstract]
-    policy = Refusing()
+    policy = Rejecting()
     nothing: Mapping[str, str | None] = {}
     policy.configure(nothing)
     with pytest.raises(PolicyViolation, match="orders: no"):

@@ -19,15 +19,15 @@ CLASS = "create.topic.policy.class.name"
 
 
 class Classes:
-    """Classes that refuse what their blocks' names say; they note who was asked."""
+    """Classes that reject what their blocks' names say; they note who was asked."""
 
-    def __init__(self, refuse: bool = True) -> None:
-        self.refuse = refuse
+    def __init__(self, reject: bool = True) -> None:
+        self.reject = reject
         self.asked: list[tuple[str, str]] = []
 
     async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
         self.asked.append((placed.source, metadata.topic))
-        if not self.refuse:
+        if not self.reject:
             return None
         name = placed.block.class_name
         return Violation("create.topic.policy", f"{name}: no.", placed.source, placed.block.mode)
@@ -104,7 +104,7 @@ async def test_what_a_class_says_is_the_whole_message() -> None:
     denied = await judge.why_not(asked())
     assert denied is not None
     assert denied.message == "acme: no."
-    allowing = Judge(policies(org={CLASS: "acme"}), Classes(refuse=False))
+    allowing = Judge(policies(org={CLASS: "acme"}), Classes(reject=False))
     assert await allowing.why_not(asked()) is None
 
 
@@ -116,7 +116,7 @@ async def test_a_class_may_only_warn() -> None:
     ]
 
 
-async def test_to_warn_refuses_nothing(caplog: pytest.LogCaptureFixture) -> None:
+async def test_to_warn_rejects_nothing(caplog: pytest.LogCaptureFixture) -> None:
     judge = Judge(policies(org={"mode": "warn", "partitions": {"max": 2}}))
     with caplog.at_level(logging.WARNING):
         assert await judge.why_not(asked()) is None
@@ -210,16 +210,16 @@ async def test_violations_and_near_misses_are_events() -> None:
         (one.topic, one.namespace, one.rule, one.source, one.outcome, one.value, one.limit)
         for one in judge.take_events()
     ]
-    refused = ("org:apache:orders", "org:apache", "partitions.max")
+    rejected = ("org:apache:orders", "org:apache", "partitions.max")
     assert found == [
-        (*refused, "policies.namespaces.org", "refused", 3, 2),
-        (*refused, "policies.namespaces.org:apache", "warned", 3, 1),
+        (*rejected, "policies.namespaces.org", "refused", 3, 2),
+        (*rejected, "policies.namespaces.org:apache", "warned", 3, 1),
         ("other:orders", "other", "partitions.max", "policies.namespaces.other", "near", 3, 3),
     ]
     assert judge.take_events() == []
 
 
-async def test_of_a_topic_that_is_refused_no_near_miss_is_told() -> None:
+async def test_of_a_topic_that_is_rejected_no_near_miss_is_told() -> None:
     judge = Judge(policies(org={"partitions": {"max": 3}, "name_pattern": "x"}))
     assert await judge.why_not(asked()) is not None
     (event,) = judge.take_events()

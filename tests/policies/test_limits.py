@@ -88,7 +88,7 @@ def test_the_default_namespace_is_a_tree_of_its_own() -> None:
 
 
 def test_what_does_not_become_more_is_not_asked() -> None:
-    """A limit below what there is refuses no other change."""
+    """A limit below what there is rejects no other change."""
     limit = policies(org={"max_topics": 0, "max_partitions": 0, "max_topics_in_tree": 0})
     assert rules(limit, "org", topics=0, partitions=1) == ["max_partitions"]
     assert rules(limit, "org", topics=0, partitions=0) == []
@@ -155,4 +155,4 @@ def test_limits_that_hold_and_are_nearly_reached() -> None:
     for more, expected in ((79 - there, []), (80 - there, [(80, 100)]), (101 - there, [])):
         found = nearly_over(made, HELD, "org:x", "org", topics=more, partitions=1)
         assert [(one.value, one.limit) for one in found] == expected
-        assert not any(one.refuses for one in found)
+        assert not any(one.rejects for one in found)

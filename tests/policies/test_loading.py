@@ -108,9 +108,9 @@ def test_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_is_no_policy(name: str, told: str) -> None:
-    with pytest.raises(PolicyError) as refused:
+    with pytest.raises(PolicyError) as rejected:
         load_class(name)
-    assert str(refused.value) == told
+    assert str(rejected.value) == told
 
 
 @pytest.mark.parametrize(
@@ -122,6 +122,6 @@ def test_what_is_no_policy(name: str, told: str) -> None:
 )
 def test_a_module_that_fails(modules: Path, module: str, text: str, told: str) -> None:
     (modules / f"{module}.py").write_text(text)
-    with pytest.raises(PolicyError) as refused:
+    with pytest.raises(PolicyError) as rejected:
         load_class(f"{module}:Naming")
-    assert str(refused.value) == f"'{module}:Naming' cannot be loaded: {told}"
+    assert str(rejected.value) == f"'{module}:Naming' cannot be loaded: {told}"

@@ -89,9 +89,9 @@ async def test_only_so_many_wait(stuck: threading.Event) -> None:
     await asyncio.sleep(SOON)  # it has its turn
     asked += [asyncio.ensure_future(thread.ask(stuck.wait, LATE)) for _ in range(2)]
     await asyncio.sleep(0)
-    with pytest.raises(TooSlow) as refused:
+    with pytest.raises(TooSlow) as rejected:
         await thread.ask(stuck.wait, LATE)
-    assert not refused.value.begun
+    assert not rejected.value.begun
     stuck.set()
     assert await asyncio.gather(*asked) == [True] * 3
     await thread.finish(lambda: None, LATE)

@@ -57,7 +57,7 @@ def test_the_example_satisfies_it() -> None:
         ({"everwhere": {}}, "everwhere"),
     ],
 )
-def test_what_it_refuses_the_models_refuse(policies: Any, mistake: str) -> None:
+def test_what_it_rejects_the_models_reject(policies: Any, mistake: str) -> None:
     found = mistakes({"policies": policies}, SCHEMA, SCHEMA)
     assert found
     assert all(one.startswith(f"policies.{mistake}") for one in found)

@@ -191,7 +191,7 @@ TOPICS = st.builds(
 )
 
 
-def refused(blocks: Mapping[str, Mapping[str, Any]], metadata: RequestMetadata) -> set[str]:
+def rejected(blocks: Mapping[str, Mapping[str, Any]], metadata: RequestMetadata) -> set[str]:
     everywhere = blocks.get("everywhere", {})
     named = {path.replace(":", "_"): keys for path, keys in blocks.items() if path != "everywhere"}
     written = policies(everywhere, **named)
@@ -209,7 +209,7 @@ def test_one_more_block_never_allows_more(
     blocks: dict[str, dict[str, Any]], where: str, more: dict[str, Any], metadata: RequestMetadata
 ) -> None:
     without = {path: keys for path, keys in blocks.items() if path != where}
-    assert refused(without, metadata) <= refused({**without, where: more}, metadata)
+    assert rejected(without, metadata) <= rejected({**without, where: more}, metadata)
 
 
 @given(st.dictionaries(st.sampled_from(PATHS), BLOCKS, min_size=1), TOPICS)
@@ -217,4 +217,4 @@ def test_only_blocks_around_a_topic_have_a_say(
     blocks: dict[str, dict[str, Any]], metadata: RequestMetadata
 ) -> None:
     around = {path: keys for path, keys in blocks.items() if path in parents(metadata.namespace)}
-    assert refused(blocks, metadata) == refused(around, metadata)
+    assert rejected(blocks, metadata) == rejected(around, metadata)

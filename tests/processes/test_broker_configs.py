@@ -30,9 +30,9 @@ async def test_the_configs_of_the_broker_that_answers(version: int) -> None:
 async def test_a_broker_that_does_not_tell() -> None:
     told = ToldConfigs(CONFIGS)
     told.error = CLUSTER_AUTHORIZATION_FAILED
-    with pytest.raises(PolicyError) as refused:
+    with pytest.raises(PolicyError) as rejected:
         await broker_configs(told, told)
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         "the broker does not tell its configs (CLUSTER_AUTHORIZATION_FAILED), which policies are"
         " configured with; allow the gateway DescribeConfigs on the cluster"
     )

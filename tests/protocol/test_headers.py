@@ -83,14 +83,14 @@ def test_api_versions_is_read_at_any_version() -> None:
 
 
 @pytest.mark.parametrize("api", [(0, 2), (0, 99), (4, 0), (999, 0), (-1, 0), (0, -1), (18, -1)])
-def test_what_is_not_known_is_refused(api: tuple[int, int]) -> None:
+def test_what_is_not_known_is_rejected(api: tuple[int, int]) -> None:
     api_key, version = api
     header = api_key.to_bytes(2, "big", signed=True) + version.to_bytes(2, "big", signed=True)
     with pytest.raises(ProtocolError):
         read_request_header(header + bytes(7), 0, 11)
 
 
-def test_a_negative_client_id_length_other_than_null_is_refused() -> None:
+def test_a_negative_client_id_length_other_than_null_is_rejected() -> None:
     with pytest.raises(ProtocolError, match="length of -2"):
         read_request_header(b"\0\3\0\0\0\0\0\1\xff\xfe", 0, 10)
 

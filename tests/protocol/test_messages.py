@@ -61,7 +61,7 @@ def test_build_takes_what_is_given() -> None:
     ],
     ids=["error code", "text", "date"],
 )
-def test_values_that_kio_cannot_hold_are_refused(case: Case, body: bytes) -> None:
+def test_values_that_kio_cannot_hold_are_rejected(case: Case, body: bytes) -> None:
     with pytest.raises(ProtocolError, match=f"{case[0]} v{case[1]} cannot be read"):
         messages.parse(*case, body)
 
@@ -73,12 +73,12 @@ def test_a_count_inside_a_tagged_field_is_bounded_before_kio_reads_it() -> None:
         messages.parse("ProduceResponse", 10, body + huge)
 
 
-def test_values_that_do_not_fit_are_refused() -> None:
+def test_values_that_do_not_fit_are_rejected() -> None:
     for values in ({"group_id": "g" * 32768}, {"generation_id": 2**31}, {"group_id": "\ud800"}):
         with pytest.raises(ProtocolError, match="HeartbeatRequest cannot be written"):
             messages.write(build("HeartbeatRequest", 0, **values))
 
 
-def test_unknown_messages_are_refused() -> None:
+def test_unknown_messages_are_rejected() -> None:
     with pytest.raises(ProtocolError, match="HeartbeatRequest has no version 99"):
         messages.parse("HeartbeatRequest", 99, b"")

@@ -33,12 +33,12 @@ def test_uvarint_reads_what_was_written(value: int, before: bytes, after: bytes)
 
 
 @pytest.mark.parametrize("wire", [b"\xff\xff\xff\xff\xff\x01", b"\x80\x80\x80\x80\x80\x00"])
-def test_uvarint_of_more_than_five_bytes_is_refused(wire: bytes) -> None:
+def test_uvarint_of_more_than_five_bytes_is_rejected(wire: bytes) -> None:
     with pytest.raises(ProtocolError, match="longer than five bytes"):
         read_uvarint(wire, 0, len(wire))
 
 
-def test_uvarint_over_int32_is_refused() -> None:
+def test_uvarint_over_int32_is_rejected() -> None:
     assert read_uvarint(b"\xff\xff\xff\xff\x07", 0, 5) == (MAX_INT32, 5)
     with pytest.raises(ProtocolError, match="2147483648 does not fit"):
         read_uvarint(b"\x80\x80\x80\x80\x08", 0, 5)
@@ -69,6 +69,6 @@ def test_null() -> None:
     assert compact_string(None) == b"\x00"
 
 
-def test_a_legacy_string_that_is_too_long_is_refused() -> None:
+def test_a_legacy_string_that_is_too_long_is_rejected() -> None:
     with pytest.raises(ProtocolError, match="32768 bytes does not fit"):
         legacy_string(b"s" * 32768)

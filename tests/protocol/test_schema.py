@@ -82,7 +82,7 @@ def test_structs_arrays_and_tags() -> None:
     assert field("MetadataResponse", 12, "brokers.host").nominal == ""
 
 
-def test_what_does_not_exist_is_refused() -> None:
+def test_what_does_not_exist_is_rejected() -> None:
     for ask in (
         lambda: request_name(4),
         lambda: response_name(-1),

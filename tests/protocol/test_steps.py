@@ -16,7 +16,7 @@ def test_compact_lengths() -> None:
         compact(b"\x80\x01", 0, 1, "name")
 
 
-def test_a_refused_length_says_which() -> None:
+def test_a_rejected_length_says_which() -> None:
     with pytest.raises(ProtocolError, match=r"topics\.name has a length of -3"):
         reject_length(-3, "topics.name")
 

@@ -130,6 +130,6 @@ def test_what_ends_early_is_truncated() -> None:
         b"\0\0\x7f\xff\xff\xff" + bytes(40),
     ],
 )
-def test_nonsense_is_refused(wire: bytes) -> None:
+def test_nonsense_is_rejected(wire: bytes) -> None:
     with pytest.raises(ProtocolError):
         rewrite_subscription(wire, lambda name: name)

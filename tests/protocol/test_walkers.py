@@ -113,7 +113,7 @@ def test_passes_unknown_tagged_fields(
 @pytest.mark.parametrize("name", message_names())
 @PROFILE
 @given(data=st.data(), following=st.sampled_from([b"", b"\x00" * 64, b"\x01" * 64, b"\xff" * 64]))
-def test_refuses_what_ends_early(name: str, data: st.DataObject, following: bytes) -> None:
+def test_rejects_what_ends_early(name: str, data: st.DataObject, following: bytes) -> None:
     case, entity = data.draw(any_case_of[name])
     body = encode(entity)
     kinds = data.draw(st.sampled_from([ALL_KINDS, frozenset({Kind.TOPIC_NAME}), frozenset()]))
@@ -163,7 +163,7 @@ HUGE_COUNTS = {
 
 @pytest.mark.parametrize("case", HUGE_COUNTS, ids=str)
 @pytest.mark.parametrize("kinds", [ALL_KINDS, frozenset()], ids=["all", "none"])
-def test_a_count_that_does_not_fit_is_refused_before_its_elements(
+def test_a_count_that_does_not_fit_is_rejected_before_its_elements(
     case: Case, kinds: frozenset[Kind]
 ) -> None:
     buf = HUGE_COUNTS[case] + bytes(64)
@@ -193,7 +193,9 @@ def test_a_count_that_does_not_fit_is_refused_before_its_elements(
     ],
 )
 @pytest.mark.parametrize("kinds", [ALL_KINDS, frozenset()], ids=["all", "none"])
-def test_nonsense_is_refused(case: Case, body: bytes, problem: str, kinds: frozenset[Kind]) -> None:
+def test_nonsense_is_rejected(
+    case: Case, body: bytes, problem: str, kinds: frozenset[Kind]
+) -> None:
     with pytest.raises(ProtocolError, match=problem):
         walker(*case, kinds)(body, 0, len(body), [])
 
@@ -227,7 +229,7 @@ def test_is_compiled_once() -> None:
     assert walker("ProduceRequest", 9, kinds) is walker("ProduceRequest", 9, kinds)
 
 
-def test_unknown_messages_are_refused() -> None:
+def test_unknown_messages_are_rejected() -> None:
     with pytest.raises(ProtocolError, match="no message NoSuchRequest"):
         walker("NoSuchRequest", 0, ALL_KINDS)
     with pytest.raises(ProtocolError, match="ProduceRequest has no version 99"):
@@ -249,6 +251,6 @@ def test_the_module_prints_the_source() -> None:
     assert printed.returncode == 0
     assert printed.stdout == walker_source("ProduceRequest", 9, frozenset({Kind.TOPIC_NAME}))
     assert run_module("ProduceRequest").returncode == 2
-    refused = run_module("ProduceRequest", "99")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert "has no version 99" in refused.stderr
+    rejected = run_module("ProduceRequest", "99")
+    assert (rejected.returncode, rejected.stdout) == (2, "")
+    assert "has no version 99" in rejected.stderr

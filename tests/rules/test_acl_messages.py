@@ -1,4 +1,4 @@
-"""ACL requests as they are read, and what is refused of them; responses as they are written."""
+"""ACL requests as they are read, and what is rejected of them; responses as they are written."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def named(where: View, kind: ResourceType, how: PatternType, name: str) -> str:
     return f"{found.pattern_type.name} {found.name}"
 
 
-def refused(where: View, kind: ResourceType, name: str, how: PatternType = LITERAL) -> Denied:
+def rejected(where: View, kind: ResourceType, name: str, how: PatternType = LITERAL) -> Denied:
     found = pattern_named(where, kind, how, name)
     assert isinstance(found, Denied)
     return found
@@ -133,7 +133,7 @@ def test_ids_of_a_home(where: View, name: str, meant: str) -> None:
 
 @pytest.mark.parametrize("name", [":org:x", "..org..x", ":*", ":x"])
 def test_outside_of_a_home(name: str) -> None:
-    why = refused(HOME, TOPIC, name)
+    why = rejected(HOME, TOPIC, name)
     assert why.code == 42
     assert "is outside namespace 'team-a', the home here" in why.message
 
@@ -169,20 +169,20 @@ def test_out_of_a_home_that_lets_out(name: str, meant: str) -> None:
     ],
 )
 def test_names_of_no_topic(name: str, text: str) -> None:
-    assert refused(ROOT, TOPIC, name) == Denied(42, text, "names")
+    assert rejected(ROOT, TOPIC, name) == Denied(42, text, "names")
 
 
 def test_ids_that_are_too_long() -> None:
     assert named(ROOT, GROUP, LITERAL, "g" * 32_767)
-    assert "longer than any id" in refused(HOME, GROUP, "g" * 32_767).message
-    assert refused(ROOT, ID, "ä" * 16_384).code == 42
+    assert "longer than any id" in rejected(HOME, GROUP, "g" * 32_767).message
+    assert rejected(ROOT, ID, "ä" * 16_384).code == 42
 
 
 @pytest.mark.parametrize("kind", [CLUSTER, ResourceType.USER, ResourceType.DELEGATION_TOKEN])
 def test_what_is_the_whole_cluster_s(kind: ResourceType) -> None:
     assert named(ROOT, kind, LITERAL, "org..x") == "LITERAL org..x"
     for where in (HOME, OUT):
-        why = refused(where, kind, "org..x")
+        why = rejected(where, kind, "org..x")
         assert (why.code, why.rule) == (31, "access")
         assert home_wildcard(where, kind) is None
     pattern = ResourcePattern(kind, LITERAL, "org..x")

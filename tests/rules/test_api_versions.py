@@ -194,6 +194,6 @@ def test_features_that_begin_at_0_are_for_those_who_know_them(
 
 
 @pytest.mark.parametrize("version", range(5))
-def test_a_refusal(version: int) -> None:
-    answer = messages.parse("ApiVersionsResponse", version, api_versions.refused(version, 42))
+def test_a_rejection(version: int) -> None:
+    answer = messages.parse("ApiVersionsResponse", version, api_versions.rejected(version, 42))
     assert (int(answer.error_code), answer.api_keys) == (42, ())

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.decision import Denied
 from gateway.rules.declaration import TopicShape
-from gateway.rules.topic_entries import Refusal, divide
+from gateway.rules.topic_entries import Rejection, divide
 from protocol import messages
 from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import Asked, ask
@@ -42,23 +42,23 @@ def entries_of(name: str, version: int, *asked: Asked) -> tuple[Any, ...]:
 def test_the_code_fits_the_api_and_the_way_of_naming(
     api: str, version: int, name: str | None, topic_id: UUID | None, code: int
 ) -> None:
-    refusal = Refusal(shape_of(api, version), {b"a:t": DENIED, TOPIC.bytes: DENIED})
-    why = refusal.of(name, topic_id)
+    rejection = Rejection(shape_of(api, version), {b"a:t": DENIED, TOPIC.bytes: DENIED})
+    why = rejection.of(name, topic_id)
     assert why is not None
     assert (why.code, why.message, why.rule) == (code, DENIED.message, DENIED.rule)
 
 
-def test_what_nothing_is_said_of_is_not_refused() -> None:
-    refusal = Refusal(shape_of("DeleteTopics", 6), {b"a:t": DENIED})
-    assert refusal.of("a:u", None) is None
-    assert refusal.of(None, TOPIC) is None
-    assert refusal.of(None, None) is None
+def test_what_nothing_is_said_of_is_not_rejected() -> None:
+    rejection = Rejection(shape_of("DeleteTopics", 6), {b"a:t": DENIED})
+    assert rejection.of("a:u", None) is None
+    assert rejection.of(None, TOPIC) is None
+    assert rejection.of(None, None) is None
 
 
 def test_the_order_of_the_request_stays() -> None:
     shape = shape_of("ListOffsets", 7)
     entries = entries_of("ListOffsets", 7, Asked("c"), Asked("a"), Asked("d"), Asked("b"))
-    left, asked = divide(entries, Refusal(shape, {b"a": DENIED}))
+    left, asked = divide(entries, Rejection(shape, {b"a": DENIED}))
     assert [entry.name for entry in left] == ["c", "d", "b"]
     assert [topic.name for topic in asked] == ["c", "a", "d", "b"]
     assert [topic.denied for topic in asked] == [None, DENIED, None, None]
@@ -73,7 +73,7 @@ def test_three_spellings_make_one_entry() -> None:
         Asked("y", partitions=(2, 3)),
         Asked("z", partitions=(1,)),
     )
-    left, asked = divide(entries, Refusal(shape, aliases={b"x": b"y", b"z": b"y"}))
+    left, asked = divide(entries, Rejection(shape, aliases={b"x": b"y", b"z": b"y"}))
     assert [(entry.name, entry.partition_indexes) for entry in left] == [("y", (2, 3, 1))]
     assert [topic.partitions for topic in asked] == [(2,), (2, 3), (1,)]
     assert [topic.forwarded for topic in asked] == ["y", "y", "y"]
@@ -81,15 +81,15 @@ def test_three_spellings_make_one_entry() -> None:
 
 def test_a_second_spelling_without_the_first_goes_on_under_the_first() -> None:
     shape = shape_of("DeleteTopics", 3)
-    left, (asked,) = divide(("a..t",), Refusal(shape, aliases={b"a..t": b"a:t"}))
+    left, (asked,) = divide(("a..t",), Rejection(shape, aliases={b"a..t": b"a:t"}))
     assert left == ("a:t",)
     assert (asked.name, asked.forwarded, asked.denied) == ("a..t", "a:t", None)
 
 
-def test_one_refused_topic_stops_a_transaction() -> None:
+def test_one_rejected_topic_stops_a_transaction() -> None:
     shape = shape_of("AddPartitionsToTxn", 3)
     entries = entries_of("AddPartitionsToTxn", 3, Asked("a"), Asked("b"))
-    left, asked = divide(entries, Refusal(shape, {b"b": DENIED}))
+    left, asked = divide(entries, Rejection(shape, {b"b": DENIED}))
     assert left == ()
     assert [topic.denied.code for topic in asked if topic.denied] == [55, 3]
 
@@ -99,6 +99,6 @@ def test_an_empty_name_beside_an_id_says_nothing() -> None:
     version = 12
     shape = shape_of("Metadata", version)
     topics = entries_of("Metadata", version, Asked("", TOPIC))
-    forwarded, (asked,) = divide(topics, Refusal(shape, {b"": DENIED}))
+    forwarded, (asked,) = divide(topics, Rejection(shape, {b"": DENIED}))
     assert forwarded == topics
     assert (asked.name, asked.topic_id, asked.denied) == (None, TOPIC, None)

@@ -1,4 +1,4 @@
-"""Config resources: the refused ones are answered here, the others by the broker."""
+"""Config resources: the rejected ones are answered here, the others by the broker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from gateway.apis.table import APIS
 from gateway.decision import Denied
 from gateway.exchanges.api import Api
-from gateway.rules.item_lists import ConfigResource, merge_items, refuse_all_items, split_items
+from gateway.rules.item_lists import ConfigResource, merge_items, reject_all_items, split_items
 from protocol import messages
 from protocol.messages import element_class, has_field, make
 from tests.rules.apis import api_named, items_of
@@ -67,7 +67,7 @@ def answered(api: Api, version: int, body: bytes) -> list[tuple[int, str, int, s
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)
-def test_two_of_three_refused(api: Api, version: int) -> None:
+def test_two_of_three_rejected(api: Api, version: int) -> None:
     resources = [(BROKER, b"1"), (TOPIC, b"1"), (TOPIC, b"a:t")]
     body = ask(api, version, resources, ["k"] * 3)
     denied = {(BROKER, b"1"): DENIED, (TOPIC, b"a:t"): DENIED}
@@ -84,13 +84,13 @@ def test_two_of_three_refused(api: Api, version: int) -> None:
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)
-def test_all_refused(api: Api, version: int) -> None:
+def test_all_rejected(api: Api, version: int) -> None:
     body = ask(api, version, [(TOPIC, b"a:t")], ["k"])
     parts = split_items(api, version, body, {(TOPIC, b"a:t"): DENIED})
     assert parts.body is None
     response = merge_items(parts.kept, None)
     assert answered(api, version, response) == [(TOPIC, "a:t", 29, DENIED.message)]
-    assert response == refuse_all_items(api, version, body, DENIED)
+    assert response == reject_all_items(api, version, body, DENIED)
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)
@@ -110,7 +110,7 @@ def test_a_second_spelling_is_a_copy_where_it_asks_for_the_same(
     ]
 
 
-def test_a_second_spelling_of_a_refused_resource_is_refused() -> None:
+def test_a_second_spelling_of_a_rejected_resource_is_rejected() -> None:
     first, second = (TOPIC, b"a:t"), (TOPIC, b"a..t")
     api = api_named("DescribeConfigs")
     body = ask(api, 4, [first, second], ["k", "k"])

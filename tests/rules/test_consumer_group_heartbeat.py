@@ -169,8 +169,8 @@ def test_what_is_kept_of_members_names_is_bounded() -> None:
         assert isinstance(outcome, Forward)
         worker.on_response(1, outcome.sent, response())
     assert len(worker) == MAX_NAMES_KEPT // MAX_NAMES
-    refused = worker.on_request(1, heartbeat(0, (*names, "one more")), known((), 1))
-    assert isinstance(refused, Denied)
+    rejected = worker.on_request(1, heartbeat(0, (*names, "one more")), known((), 1))
+    assert isinstance(rejected, Denied)
     nothing = worker.on_request(1, heartbeat(0, ("x" * 301, "a:b"), member="x"), known((), 1))
     assert isinstance(nothing, Forward)
     assert nothing.sent is not None
@@ -202,9 +202,9 @@ def test_a_name_that_comes_to_reach_a_topic_is_subscribed_to_then(version: int) 
 
 @pytest.mark.parametrize("regex", ["a:(", "[", r"(a)\1"])
 def test_an_invalid_expression(client: Client, regex: str) -> None:
-    refused = client.beat(0, (), regex)
-    assert refused.code == INVALID_REGULAR_EXPRESSION
-    assert regex in refused.message
+    rejected = client.beat(0, (), regex)
+    assert rejected.code == INVALID_REGULAR_EXPRESSION
+    assert regex in rejected.message
     client.beat(0, (), "a:users")
     assert client.beat(1, (), regex).code == INVALID_REGULAR_EXPRESSION
     client.topics_change("b:orders")
@@ -212,9 +212,9 @@ def test_an_invalid_expression(client: Client, regex: str) -> None:
 
 
 def test_an_unknown_member_is_fenced_once(client: Client) -> None:
-    refused = client.beat(7)
-    assert refused.code == FENCED_MEMBER_EPOCH
-    assert refused.message
+    rejected = client.beat(7)
+    assert rejected.code == FENCED_MEMBER_EPOCH
+    assert rejected.message
     assert client.beat(7) == forwarded(Forward(heartbeat(7), None))
     assert client.beat(7).member_epoch == 7
 

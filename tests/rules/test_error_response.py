@@ -1,4 +1,4 @@
-"""A response that refuses everything can be read in every version, and says nothing but that."""
+"""A response that rejects everything can be read in every version, and says nothing but that."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def request_with_two_items(api: Api, version: int) -> bytes:
     return messages.write(make(request_class, values))
 
 
-def refused(api: Api, version: int, code: int, message: str | None = None) -> Any:
+def rejected(api: Api, version: int, code: int, message: str | None = None) -> Any:
     body = request_with_two_items(api, version)
     answer = error_response(api, version, body, code, message)
     return messages.parse(f"{api.name}Response", version, answer)
@@ -65,7 +65,7 @@ def refused(api: Api, version: int, code: int, message: str | None = None) -> An
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS)
 def test_every_error_code_is_the_given_one(api: Api, version: int) -> None:
-    codes = error_codes(refused(api, version, CLUSTER_AUTHORIZATION_FAILED, "no"))
+    codes = error_codes(rejected(api, version, CLUSTER_AUTHORIZATION_FAILED, "no"))
     expected = set() if (api.name, version) in NO_ERROR_FIELD else {CLUSTER_AUTHORIZATION_FAILED}
     assert set(codes) == expected
 
@@ -73,63 +73,63 @@ def test_every_error_code_is_the_given_one(api: Api, version: int) -> None:
 @pytest.mark.parametrize(("api", "version"), VERSIONS)
 def test_the_message_goes_where_there_is_room(api: Api, version: int) -> None:
     for text in ("no", None):
-        response = refused(api, version, CLUSTER_AUTHORIZATION_FAILED, text)
+        response = rejected(api, version, CLUSTER_AUTHORIZATION_FAILED, text)
         if has_field(type(response), "error_message"):
             assert response.error_message == text
 
 
 def test_items_are_answered_one_by_one_where_there_is_no_other_place() -> None:
-    configs_response = refused(api_named("DescribeConfigs"), 4, 31, "no")
+    configs_response = rejected(api_named("DescribeConfigs"), 4, 31, "no")
     assert [(r.resource_name, r.error_message) for r in configs_response.results] == [
         ("a:t", "no"),
         ("a:u", "no"),
     ]
-    groups = refused(api_named("DescribeGroups"), 6, 31).groups
+    groups = rejected(api_named("DescribeGroups"), 6, 31).groups
     assert [(g.group_id, g.group_state, g.error_message) for g in groups] == [
         ("g", "", None),
         ("h", "", None),
     ]
-    assert [t.name for t in refused(api_named("CreateTopics"), 7, 31).topics] == ["a:t", "a:u"]
-    offsets = refused(api_named("OffsetFetch"), 1, 31).topics[0].partitions[0]
+    assert [t.name for t in rejected(api_named("CreateTopics"), 7, 31).topics] == ["a:t", "a:u"]
+    offsets = rejected(api_named("OffsetFetch"), 1, 31).topics[0].partitions[0]
     assert (offsets.committed_offset, offsets.metadata) == (-1, "")
-    assert refused(api_named("OffsetFetch"), 7, 31).topics == ()
-    assert [g.group_id for g in refused(api_named("OffsetFetch"), 9, 31).groups] == ["g1", "g2"]
+    assert rejected(api_named("OffsetFetch"), 7, 31).topics == ()
+    assert [g.group_id for g in rejected(api_named("OffsetFetch"), 9, 31).groups] == ["g1", "g2"]
 
 
 def test_a_fetch_error_stands_in_the_partitions_for_old_clients() -> None:
     for version, topics in ((6, 2), (12, 2), (13, 0)):
-        response = refused(api_named("Fetch"), version, CLUSTER_AUTHORIZATION_FAILED)
+        response = rejected(api_named("Fetch"), version, CLUSTER_AUTHORIZATION_FAILED)
         assert len(response.responses) == topics
         assert getattr(response, "session_id", 0) == 0
 
 
 def test_a_fetch_session_error_names_no_partition() -> None:
-    response = refused(api_named("Fetch"), 12, FETCH_SESSION_ID_NOT_FOUND)
+    response = rejected(api_named("Fetch"), 12, FETCH_SESSION_ID_NOT_FOUND)
     assert (response.error_code, response.responses) == (FETCH_SESSION_ID_NOT_FOUND, ())
 
 
 def test_nobody_coordinates() -> None:
     for version in range(4):
-        response = refused(api_named("FindCoordinator"), version, NOT_COORDINATOR)
+        response = rejected(api_named("FindCoordinator"), version, NOT_COORDINATOR)
         assert (response.node_id, response.host, response.port) == (-1, "", -1)
     for version in range(4, 7):
-        for found in refused(api_named("FindCoordinator"), version, NOT_COORDINATOR).coordinators:
+        for found in rejected(api_named("FindCoordinator"), version, NOT_COORDINATOR).coordinators:
             assert (found.node_id, found.host, found.port) == (-1, "", -1)
 
 
 def test_nobody_joins() -> None:
     for version in range(10):
-        response = refused(api_named("JoinGroup"), version, NOT_COORDINATOR)
+        response = rejected(api_named("JoinGroup"), version, NOT_COORDINATOR)
         assert (response.generation_id, response.member_id, response.leader) == (-1, "", "")
         assert response.protocol_name == (None if version >= 7 else "")
 
 
 def test_no_producer_id() -> None:
-    response = refused(api_named("InitProducerId"), 4, NOT_COORDINATOR)
+    response = rejected(api_named("InitProducerId"), 4, NOT_COORDINATOR)
     assert (response.producer_id, response.producer_epoch) == (-1, -1)
 
 
-def test_a_refusal_of_all_topics_has_metadatas_own_error() -> None:
+def test_a_rejection_of_all_topics_has_metadatas_own_error() -> None:
     cls = messages.message_class("MetadataRequest", 13)
     body = messages.write(messages.build(cls, topics=None))
     answer = error_response(api_named("Metadata"), 13, body, CLUSTER_AUTHORIZATION_FAILED)
@@ -151,7 +151,7 @@ def test_an_unknown_api_versions_is_answered_in_version_0(version: int) -> None:
     assert (own.api_key, own.min_version, own.max_version) == (18, 0, 4)
 
 
-def test_produce_of_a_version_without_definition_is_refused() -> None:
+def test_produce_of_a_version_without_definition_is_rejected() -> None:
     body = b"\x00\x01" + bytes(4) + b"\x00\x00\x00\x01\x00\x01t" + bytes(4)
     answer = error_response(PRODUCE, 0, body, UNSUPPORTED_VERSION)
     assert answer == b"\x00\x00\x00\x01\x00\x01t" + bytes(4)

@@ -1,4 +1,4 @@
-"""Lists of groups and other items: the refused ones are answered here, the others by the broker.
+"""Lists of groups and other items: the rejected ones are answered here, the others by the broker.
 
 Config resources have more to them: test_config_resources.py.
 """
@@ -16,7 +16,7 @@ from gateway.rules.item_lists import (
     KeptItems,
     RequestedItem,
     merge_items,
-    refuse_all_items,
+    reject_all_items,
     split_items,
 )
 from protocol import messages
@@ -69,7 +69,7 @@ def codes(api: Api, version: int, body: bytes) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)
-def test_two_of_three_refused(api: Api, version: int) -> None:
+def test_two_of_three_rejected(api: Api, version: int) -> None:
     body = ask(api, version, "a", "b", "c")
     parts = split_items(api, version, body, {b"a": DENIED, b"c": DENIED})
     assert parts.body is not None
@@ -79,17 +79,17 @@ def test_two_of_three_refused(api: Api, version: int) -> None:
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)
-def test_all_refused(api: Api, version: int) -> None:
+def test_all_rejected(api: Api, version: int) -> None:
     body = ask(api, version, "a", "b")
     parts = split_items(api, version, body, {b"a": DENIED, b"b": DENIED})
     assert parts.body is None
     response = merge_items(parts.kept, None)
     assert codes(api, version, response) == [("a", 30), ("b", 30)]
-    assert response == refuse_all_items(api, version, body, DENIED)
+    assert response == reject_all_items(api, version, body, DENIED)
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)
-def test_none_refused(api: Api, version: int) -> None:
+def test_none_rejected(api: Api, version: int) -> None:
     body = ask(api, version, "b", "a", "b")
     parts = split_items(api, version, body, {b"c": DENIED})
     assert parts.body == body
@@ -119,7 +119,7 @@ def test_an_api_without_a_list_is_a_lookup_error() -> None:
     with pytest.raises(LookupError):
         split_items(api, 3, b"", {})
     with pytest.raises(LookupError):
-        refuse_all_items(api, 3, b"", DENIED)
+        reject_all_items(api, 3, b"", DENIED)
 
 
 def test_what_nobody_asked_for_comes_last_and_what_is_missing_stays_out() -> None:

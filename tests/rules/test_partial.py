@@ -47,7 +47,7 @@ from tests.rules.topic_cases import (
 
 
 @pytest.mark.parametrize(("api", "version", "asked"), CASES)
-def test_two_of_three_refused(api: Api, version: int, asked: tuple[Asked, ...]) -> None:
+def test_two_of_three_rejected(api: Api, version: int, asked: tuple[Asked, ...]) -> None:
     shape = topics_of(api, version)
     denied = {asked[0].key: NO_TOPIC, asked[2].key: NOT_ALLOWED}
     parts = partial.split(api, version, ask(api, version, asked, acks=-1), denied)
@@ -75,7 +75,7 @@ def test_two_of_three_refused(api: Api, version: int, asked: tuple[Asked, ...]) 
 
 
 @pytest.mark.parametrize(("api", "version", "asked"), CASES)
-def test_all_refused(api: Api, version: int, asked: tuple[Asked, ...]) -> None:
+def test_all_rejected(api: Api, version: int, asked: tuple[Asked, ...]) -> None:
     shape = topics_of(api, version)
     denied = {topic.key: NOT_ALLOWED for topic in asked}
     parts = partial.split(api, version, ask(api, version, asked, acks=1), denied)
@@ -193,13 +193,13 @@ def test_each_topic_is_answered_once(
 ) -> None:
     api, version = case
     shape = topics_of(api, version)
-    refused = chosen.draw(st.sets(st.sampled_from(names)))
+    rejected = chosen.draw(st.sets(st.sampled_from(names)))
     second = chosen.draw(st.sets(st.sampled_from(names)))
     asked = [Asked(name, partitions=(0, 1)) for name in names]
     asked += [Asked(name * 2, partitions=(1, 2)) for name in names if name in second]
     asked = chosen.draw(st.permutations(asked))
     aliases = {(name * 2).encode(): name.encode() for name in second}
-    denied = {name.encode(): NOT_ALLOWED for name in refused}
+    denied = {name.encode(): NOT_ALLOWED for name in rejected}
     body = ask(api, version, asked, acks=1)
     parts = partial.split(api, version, body, denied, aliases)
     served = None if parts.body is None else serve(api, version, parts.body)
@@ -207,11 +207,11 @@ def test_each_topic_is_answered_once(
 
     def code(topic: Asked) -> int:
         assert topic.name is not None
-        if topic.name[0] in refused:
+        if topic.name[0] in rejected:
             return AUTHORIZATION_FAILED
         if shape.one_spelling and len(topic.name) == 2:
             return INVALID_REQUEST
-        return NOT_ATTEMPTED if shape.all_or_nothing and refused else 0
+        return NOT_ATTEMPTED if shape.all_or_nothing and rejected else 0
 
     lists = answered(shape, response)
     assert lists == [[expected(shape, topic, code(topic)) for topic in asked]] * len(lists)
@@ -246,12 +246,12 @@ def test_an_api_without_topics_is_a_lookup_error() -> None:
 
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS)
-def test_refusing_everything_keeps_the_code(api: Api, version: int) -> None:
+def test_rejecting_everything_keeps_the_code(api: Api, version: int) -> None:
     shape = topics_of(api, version)
     by_name, _ = names_topics_by(api, version)
     asked = BY_NAME if by_name else BY_ID
     body = ask(api, version, asked, acks=-1)
-    response = partial.refuse_all(api, version, body, NO_TOPIC)
+    response = partial.reject_all(api, version, body, NO_TOPIC)
     lists = answered(shape, parse_response(api, version, response))
     assert lists == [[expected(shape, topic, UNKNOWN) for topic in asked]] * len(lists)
     assert lists

@@ -34,7 +34,7 @@ from tests.rules.topic_cases import (
 
 
 @pytest.mark.parametrize("name", ["Produce", "Fetch"])
-def test_produce_and_fetch_refuse_a_second_spelling(name: str) -> None:
+def test_produce_and_fetch_reject_a_second_spelling(name: str) -> None:
     api = api_named(name)
     shape = topics_of(api, 9)
     asked = (Asked("a:t"), Asked("a..t"))
@@ -80,7 +80,7 @@ def test_two_spellings_that_create_different_topics() -> None:
     ]
 
 
-def test_an_alias_of_a_refused_topic_is_refused() -> None:
+def test_an_alias_of_a_rejected_topic_is_rejected() -> None:
     api = api_named("ListOffsets")
     shape = topics_of(api, 7)
     asked = (Asked("a:t"), Asked("a..t"))
@@ -154,7 +154,7 @@ def test_all_offsets_are_asked_for_as_before() -> None:
     assert partial.merge(parts.kept, served) == served
 
 
-def test_metadata_is_asked_for_brokers_when_every_topic_is_refused() -> None:
+def test_metadata_is_asked_for_brokers_when_every_topic_is_rejected() -> None:
     api = api_named("Metadata")
     shape = topics_of(api, 9)
     denied = {topic.key: NO_TOPIC for topic in BY_NAME}
@@ -171,7 +171,7 @@ def test_metadata_is_asked_for_brokers_when_every_topic_is_refused() -> None:
     ]
 
 
-def test_a_page_of_partitions_begins_anew_when_its_topic_is_refused() -> None:
+def test_a_page_of_partitions_begins_anew_when_its_topic_is_rejected() -> None:
     api = api_named("DescribeTopicPartitions")
     request = messages.parse("DescribeTopicPartitionsRequest", 0, ask(api, 0, BY_NAME))
     body = messages.write(_with_cursor(request, "a:second"))

@@ -85,7 +85,7 @@ def test_fenced_members_of_another_scope_are_still_known() -> None:
 
 @pytest.mark.parametrize("code", [NOT_COORDINATOR, UNKNOWN_MEMBER_ID])
 @pytest.mark.parametrize("epoch", [0, 7])
-def test_an_invented_member_that_the_broker_refuses_is_not_kept(epoch: int, code: int) -> None:
+def test_an_invented_member_that_the_broker_rejects_is_not_kept(epoch: int, code: int) -> None:
     worker = RegexSubscriptions(max_members=2)
     client = Client(worker)
     client.beat(0, (), "a:.*")
@@ -104,7 +104,7 @@ def test_a_joining_member_is_kept_once_the_broker_has_accepted_it() -> None:
     assert len(worker) == 1
 
 
-def test_a_refused_rejoin_leaves_what_was_accepted(client: Client) -> None:
+def test_a_rejected_rejoin_leaves_what_was_accepted(client: Client) -> None:
     client.beat(0, (), "a:orders.*")
     client.beat(0, (), "b:.*", code=NOT_COORDINATOR)
     client.topics_change("a:orders", "b:orders")

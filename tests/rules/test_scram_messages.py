@@ -123,7 +123,7 @@ def test_deletions() -> None:
         ({"name": "x" * 1025}, 93),
     ],
 )
-def test_what_is_refused(values: dict[str, Any], code: int) -> None:
+def test_what_is_rejected(values: dict[str, Any], code: int) -> None:
     request = asked(upsertion("eve", **values))
     alteration = scram_messages.alter(EMPTY, request)
     assert list(codes(EMPTY, request).values()) == [code]
@@ -183,7 +183,7 @@ def test_no_answer_holds_a_secret() -> None:
             assert repr(secret) not in repr(credential)
 
 
-def test_the_whole_request_refused() -> None:
+def test_the_whole_request_rejected() -> None:
     why = Denied(31, "Not you.", "acl")
     request = asked(upsertion("bob"), upsertion("eve"), delete=(("bob", SHA_256),))
     users = scram_messages.users_of(request)

@@ -1,4 +1,4 @@
-"""Requests for three topics, of which some are refused, of every API that holds topics."""
+"""Requests for three topics, of which some are rejected, of every API that holds topics."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_what_is_still_allowed_goes_on(pair: Pair) -> None:
 
 
 @pytest.mark.parametrize("version", [9, 13])
-def test_the_next_produce_is_refused(pair: Pair, version: int) -> None:
+def test_the_next_produce_is_rejected(pair: Pair, version: int) -> None:
     entity = samples.request("Produce", version, NAME, topic_id(1), acks=-1)
     entity = replace(entity, transactional_id=None)
     assert pair.ask("Produce", version, entity) is not None
@@ -99,7 +99,7 @@ def member(epoch: int) -> Any:
     return make(cls, {"member_id": "m", "member_epoch": epoch})
 
 
-def test_a_member_is_refused_its_group(pair: Pair) -> None:
+def test_a_member_is_rejected_its_group(pair: Pair) -> None:
     assert heartbeat(pair, NAME) is not None
     pair.reply("ConsumerGroupHeartbeat", 1, member(1))
     allow(pair, f"DESCRIBE TOPIC {NAME}")
@@ -107,7 +107,7 @@ def test_a_member_is_refused_its_group(pair: Pair) -> None:
     assert pair.answer("ConsumerGroupHeartbeat", 1).error_code == FORBIDDEN_GROUP
 
 
-def test_a_subscription_is_refused_for_one_topic(pair: Pair) -> None:
+def test_a_subscription_is_rejected_for_one_topic(pair: Pair) -> None:
     assert heartbeat(pair, NAME, "plain") is None
     got = pair.answer("ConsumerGroupHeartbeat", 1)
     assert got.error_code == FORBIDDEN

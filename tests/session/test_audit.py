@@ -1,4 +1,4 @@
-"""Denials on their way to the audit log: one event for each refused item, whatever refused it."""
+"""Denials on their way to the audit log: one event for each rejected item, whatever rejected it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_each_item_of_a_request_is_an_event() -> None:
 
 
 @pytest.mark.parametrize("version", [12, 13])
-def test_what_acls_refuse_is_told_in_logical_names(version: int) -> None:
+def test_what_acls_reject_is_told_in_logical_names(version: int) -> None:
     pair = Pair(home="team-a", topics=[FLAT], authorizer=Allowing([f"DESCRIBE TOPIC {NAME}"]))
     sink = audited(pair)
     asked = {1: [0]} if version > 12 else {"orders": [0]}
@@ -80,7 +80,7 @@ def test_what_the_traffic_log_has_no_room_for_is_an_event_all_the_same(
     assert kept + dropped == len(sink.events) == 6
 
 
-def test_what_a_change_refuses_is_an_event() -> None:
+def test_what_a_change_rejects_is_an_event() -> None:
     pair = Pair()
     sink = audited(pair)
     pair.send(request_frame("CreateTopics", 7, create("nowhere:a", "team-a:c")))

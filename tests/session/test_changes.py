@@ -121,7 +121,7 @@ def test_bytes_behind_a_request_are_not_taken_for_the_next_one() -> None:
     assert "team-a..orders" not in pair.broker.topics
 
 
-def test_what_a_rule_refuses_is_noted_once_and_counted_once() -> None:
+def test_what_a_rule_rejects_is_noted_once_and_counted_once() -> None:
     pair = Pair()
     pair.send(request_frame("CreateTopics", 7, create("nowhere:a", "nowhere:b", "team-a:c")))
     codes = [int(entry.error_code) for entry in _answer(pair, "CreateTopics", 7)]

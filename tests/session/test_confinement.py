@@ -187,7 +187,7 @@ def test_a_request_without_records_has_a_limit_of_its_own() -> None:
         pair.send((OTHER_LIMIT + 1).to_bytes(4, "big") + frame[4:])
 
 
-def test_a_request_that_names_very_much_is_refused() -> None:
+def test_a_request_that_names_very_much_is_rejected() -> None:
     pair = Pair()
     names = [{"name": f"t{number}"} for number in range(100_001)]
     with pytest.raises(ProtocolError, match="names more than"):

@@ -116,7 +116,7 @@ def test_its_names_are_rewritten_and_restored() -> None:
 
 
 @pytest.mark.usefixtures("declared")
-def test_a_topic_of_no_namespace_is_refused_and_the_others_are_served() -> None:
+def test_a_topic_of_no_namespace_is_rejected_and_the_others_are_served() -> None:
     pair = Pair(topics=TOPICS)
     seen = pair.ask(NAME, VERSION, request("nowhere:x", "team-a:orders"))
     assert names_of(seen) == ["team-a..orders"]

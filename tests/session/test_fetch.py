@@ -135,7 +135,7 @@ def test_a_wrong_epoch_with_a_denied_topic_is_no_full_fetch(session_id: int) -> 
         assert pair.answer("Fetch", V).error_code == SESSION_NOT_FOUND
 
 
-def test_a_session_that_was_refused_is_not_ones_own() -> None:
+def test_a_session_that_was_rejected_is_not_ones_own() -> None:
     pair = Pair(topics=[OWN])
     ask(pair, V, {"team-a:orders": [0]}, session_epoch=0)
     reply(pair, V, {}, session_id=0)

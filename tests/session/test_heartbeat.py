@@ -37,7 +37,7 @@ def accept(pair: Pair, epoch: int = 1) -> Any:
     return pair.reply("ConsumerGroupHeartbeat", 1, entity)
 
 
-def refuse(pair: Pair, code: int) -> Any:
+def reject(pair: Pair, code: int) -> Any:
     cls = messages.message_class("ConsumerGroupHeartbeatResponse", 1)
     return pair.reply("ConsumerGroupHeartbeat", 1, make(cls, {"error_code": code}))
 
@@ -74,7 +74,7 @@ def test_a_new_topic_that_matches_is_subscribed_to(joined: Pair) -> None:
 def test_until_the_broker_accepts_it_is_said_again(joined: Pair) -> None:
     joined.facts.index.learn(b"team-a..new", topic_id(9).bytes)
     assert ask(joined, 1).subscribed_topic_names is not None
-    refuse(joined, NOT_COORDINATOR)
+    reject(joined, NOT_COORDINATOR)
     assert ask(joined, 1).subscribed_topic_names == ("team-a..new", "team-a..orders")
 
 
@@ -110,10 +110,10 @@ def test_a_member_that_is_not_known_here_is_fenced_once() -> None:
     assert sent.subscribed_topic_names == ("team-a..orders",)
 
 
-def test_a_join_that_the_broker_refuses_makes_no_member() -> None:
+def test_a_join_that_the_broker_rejects_makes_no_member() -> None:
     pair = Pair(topics=["team-a..orders"])
     ask(pair, 0, "team-a:.*")
-    refuse(pair, NOT_COORDINATOR)
+    reject(pair, NOT_COORDINATOR)
     assert len(pair.worker.regexes) == 0
     ask(pair, 0, "team-a:.*")
     accept(pair)
@@ -128,7 +128,7 @@ def test_a_member_that_another_connection_knows_goes_on(joined: Pair) -> None:
 
 def test_the_broker_ends_the_membership(joined: Pair) -> None:
     ask(joined, 1)
-    assert refuse(joined, UNKNOWN_MEMBER_ID).error_code == UNKNOWN_MEMBER_ID
+    assert reject(joined, UNKNOWN_MEMBER_ID).error_code == UNKNOWN_MEMBER_ID
     assert ask(joined, 1) is None
     assert joined.answer("ConsumerGroupHeartbeat", 1).error_code == FENCED_MEMBER_EPOCH
 

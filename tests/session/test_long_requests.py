@@ -111,7 +111,7 @@ def test_the_longest_requests(api: str, version: int, way: str, items: int) -> N
     assert found.longest < 2 * LONGEST_SECONDS
 
 
-def test_many_topics_that_the_broker_refuses() -> None:
+def test_many_topics_that_the_broker_rejects() -> None:
     """Each with a text in which names are restored."""
     names = [f"team-a:t{number}" for number in range(4_000)]
     for some in (names[:100], names):

@@ -220,7 +220,7 @@ def test_produce_by_the_virtual_id(moved: Pair) -> None:
     assert [topic.topic_id for topic in got.responses] == [VIRTUAL]
 
 
-def test_produce_by_the_brokers_id_is_refused_once_the_topic_has_moved(moved: Pair) -> None:
+def test_produce_by_the_brokers_id_is_rejected_once_the_topic_has_moved(moved: Pair) -> None:
     entity = samples.request("Produce", 13, "team-b:orders", topic_id(1), acks=-1)
     assert moved.ask("Produce", 13, entity) is None
     (topic,) = moved.answer("Produce", 13).responses
@@ -384,7 +384,7 @@ def test_a_topic_that_is_made_again_is_another_one() -> None:
     assert produce(pair, 13, topic_id(9), 7) is not None
 
 
-def test_a_second_name_without_sequence_numbers_beside_a_refused_topic() -> None:
+def test_a_second_name_without_sequence_numbers_beside_a_rejected_topic() -> None:
     pair = Pair(topics=[FLAT], entries=[entry(alias=True)])
     assert produce(pair, 12, "team-a:orders", 7) is not None
     cls = messages.message_class("ProduceRequest", 12)

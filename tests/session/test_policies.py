@@ -83,7 +83,7 @@ def items(one: Pair, api: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("api", [CREATE_PARTITIONS, ALTER, INCREMENTAL])
 @pytest.mark.parametrize(("namespace", "name"), [("", "plain"), ("team-a", "team-a:orders")])
-def test_what_policies_refuse(api: str, namespace: str, name: str) -> None:
+def test_what_policies_reject(api: str, namespace: str, name: str) -> None:
     one = pair(**strict(namespace))
     one.send(frame(api, name, "team-b:x"))
     assert one.to_broker() == b""

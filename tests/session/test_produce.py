@@ -107,14 +107,14 @@ def test_without_acks_nothing_is_expected() -> None:
     assert (flow.acks0, flow.led) == (2, 2)
 
 
-def test_a_refusal_without_acks_ends_the_connection() -> None:
+def test_a_rejection_without_acks_ends_the_connection() -> None:
     pair = Pair()
     with pytest.raises(ProtocolError, match="acks=0"):
         pair.send(request_frame("Produce", 9, produce({"nowhere:x": [b"a"]}, acks=0)))
     assert pair.to_broker() == b""
 
 
-def test_a_refusal_without_acks_looks_at_the_catalog_first() -> None:
+def test_a_rejection_without_acks_looks_at_the_catalog_first() -> None:
     pair = Pair()
     pair.session.client_data(request_frame("Produce", 9, produce({"nowhere:x": [b"a"]}, acks=0)))
     assert pair.session.waiting is Refresh.CATALOG
@@ -122,7 +122,7 @@ def test_a_refusal_without_acks_looks_at_the_catalog_first() -> None:
         pair.resume()
 
 
-def test_a_refused_request_is_collected_and_answered() -> None:
+def test_a_rejected_request_is_collected_and_answered() -> None:
     pair = Pair()
     frame = request_frame("Produce", 9, produce({"nowhere:x": [RECORDS]}))
     pair.send(frame[:500])
@@ -185,7 +185,7 @@ def test_a_batch_whose_header_has_not_come_is_counted_all_the_same() -> None:
     assert flows(pair)[OWN].records == 3
 
 
-def test_a_refused_request_is_counted_once_however_often_it_is_decided() -> None:
+def test_a_rejected_request_is_counted_once_however_often_it_is_decided() -> None:
     pair = Pair()
     entity = produce({"team-a:orders": [batch(3)], "nowhere:x": [batch(1)]})
     pair.send(request_frame("Produce", 9, entity))

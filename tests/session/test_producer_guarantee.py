@@ -1,4 +1,4 @@
-"""Produce requests with less than the strongest guarantee: raised, refused, swallowed, counted."""
+"""Produce requests with less than the strongest guarantee: raised, rejected, swallowed, counted."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ def test_the_response_to_acks_0_is_swallowed_and_others_keep_their_order() -> No
     every = produce({"team-a:orders": [GOOD]})
     made.send(request_frame("Produce", 9, none, 1))
     made.send(request_frame("Produce", 9, every, 2) + request_frame("Produce", 9, none, 3))
-    refused = produce({"nowhere:x": [GOOD]})
-    made.send(request_frame("Produce", 9, refused, 4))
+    rejected = produce({"nowhere:x": [GOOD]})
+    made.send(request_frame("Produce", 9, rejected, 4))
     assert [request.acks for request in sent(made)] == [-1, -1, -1]
     assert not made.session.quiet
     assert made.to_client() == b""
@@ -210,7 +210,7 @@ def test_an_empty_name_with_acks_0_is_swallowed_where_the_rest_is_raised() -> No
     assert made.session.quiet
 
 
-def test_what_is_refused_does_not_name_the_topic_for_what_comes() -> None:
+def test_what_is_rejected_does_not_name_the_topic_for_what_comes() -> None:
     """A producer is held to one name of a topic once it has written under it."""
     made = pair(**NUMBERED)
     assert made.ask("Produce", 9, produce({"team-a:orders": [PLAIN]})) is None
@@ -245,7 +245,7 @@ def test_byte_by_byte() -> None:
     assert made.to_broker() == request_frame("Produce", 9, produce({OWN: [GOOD]}))
 
 
-def test_a_head_that_is_refused_is_collected() -> None:
+def test_a_head_that_is_rejected_is_collected() -> None:
     made = pair(**NUMBERED)
     frame = request_frame("Produce", 9, produce({"team-a:orders": [PLAIN + RECORDS]}))
     made.send(frame[:500])
@@ -258,7 +258,7 @@ def test_a_head_that_is_refused_is_collected() -> None:
 
 
 @pytest.mark.parametrize("magic", [0, 1])
-def test_magic_below_2_is_refused_where_idempotence_is_required(magic: int) -> None:
+def test_magic_below_2_is_rejected_where_idempotence_is_required(magic: int) -> None:
     made = pair(**NUMBERED)
     assert made.ask("Produce", 9, produce({"team-a:orders": [old_batch(magic)]})) is None
     (partition,) = made.answer("Produce", 9).responses[0].partition_responses
@@ -331,11 +331,11 @@ def test_a_broker_that_wants_idempotent_write_of_a_new_producer(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     made = pair()
-    refused = make(messages.message_class("InitProducerIdResponse", 4), {"error_code": 31})
+    rejected = make(messages.message_class("InitProducerIdResponse", 4), {"error_code": 31})
     with caplog.at_level(logging.WARNING):
         for number in (7, 8):
             made.ask("InitProducerId", 4, init_producer_id(), number)
-            got = made.reply("InitProducerId", 4, refused, number)
+            got = made.reply("InitProducerId", 4, rejected, number)
             assert got.error_code == 31
     (line,) = caplog.messages
     assert "grant the gateway's principal there IDEMPOTENT_WRITE" in line

@@ -81,7 +81,7 @@ def test_who_sees_a_topic_by_an_alias_alone_is_not_told_where_it_is() -> None:
         assert "team-b" not in partition.error_message
 
 
-def test_refused_once_however_often_it_is_decided() -> None:
+def test_rejected_once_however_often_it_is_decided() -> None:
     made = pair(**STRICT)
     asked = produce({"team-a:orders": [PLAIN], "nowhere:x": [GOOD]}, acks=1)
     made.session.client_data(request_frame("Produce", 9, asked))

@@ -60,7 +60,7 @@ def test_the_same_again(version: int) -> None:
 @pytest.mark.parametrize(
     ("value", "reason"), [(b"bad", "it was bad"), (b"bob", "it changed the principal")]
 )
-def test_refused(value: bytes, reason: str) -> None:
+def test_rejected(value: bytes, reason: str) -> None:
     pair = authenticated()
     handshake(pair)
     assert int(step(pair, value).error_code) == 58
@@ -121,7 +121,7 @@ def test_requests_behind_a_token_wait_for_its_outcome() -> None:
     assert len(frames(pair.to_client())) == 1
 
 
-def test_requests_behind_a_token_that_is_refused_go_nowhere() -> None:
+def test_requests_behind_a_token_that_is_rejected_go_nowhere() -> None:
     pair = authenticated()
     handshake(pair)
     heartbeat = messages.build(messages.message_class("HeartbeatRequest", 4), group_id="app")

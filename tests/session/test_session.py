@@ -277,7 +277,7 @@ def old_produce(version: int, body: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_produce_before_version_3_is_refused(version: int) -> None:
+def test_produce_before_version_3_is_rejected(version: int) -> None:
     pair = Pair()
     pair.send(old_produce(version, OLD_PRODUCE))
     assert pair.to_broker() == b""

@@ -84,24 +84,24 @@ def test_as_the_renamer_decides(
         with suppress(ProtocolError):
             pair.send(piece)
     sent = pair.to_broker()
-    if expected.refusals is None:
+    if expected.rejections is None:
         start = len(frame) - len(body)
         assert sent == framed(frame[4:start] + splice(body, 0, len(body), expected.edits))
         return
-    refused = expected.refusals.topics.keys() | expected.refusals.aliases.keys()
+    rejected = expected.rejections.topics.keys() | expected.rejections.aliases.keys()
     allowed = expected.spelled_ids if by_id else expected.spelled
-    left = [own for own, asked in allowed.items() if asked not in refused]
+    left = [own for own, asked in allowed.items() if asked not in rejected]
     assert (named(plan, sent[4:]) if sent else []) == left
 
 
 def test_the_cases_are_of_both_kinds() -> None:
-    """Some of what is drawn is let pass, some refused; else the test above shows nothing."""
+    """Some of what is drawn is let pass, some rejected; else the test above shows nothing."""
     plan = plan_of(0, 9)
     assert plan is not None
     found = {
         name: plain(Pair(topics=TOPICS), plan, messages.write(request("Produce", 9, [name], 1)))
         for name in NAMES
     }
-    refused = {name for name, renamer in found.items() if renamer.refusals is not None}
-    assert refused == {"nowhere:x", "bad name", "__kafka_gateway_catalog", "team-a:", "team-a:Ü"}
+    rejected = {name for name, renamer in found.items() if renamer.rejections is not None}
+    assert rejected == {"nowhere:x", "bad name", "__kafka_gateway_catalog", "team-a:", "team-a:Ü"}
     assert Pair(topics=TOPICS).facts.index.name_of(topic_id(9).bytes) is None

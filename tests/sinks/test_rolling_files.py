@@ -254,11 +254,11 @@ def test_compressing_that_fails_keeps_the_plain_file(
     rolling.prepare()
     rolling.write(b"x" * 90 + b"\n")
 
-    def refuse(*_: object) -> None:
+    def reject(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(shutil, "copyfileobj", refuse)
+        patched.setattr(shutil, "copyfileobj", reject)
         rolling.write(b"y" * 90 + b"\n")
     assert names(tmp_path) == ["00000001.jsonl", "00000002.jsonl"]
     assert "traffic log: " in caplog.text

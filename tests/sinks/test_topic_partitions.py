@@ -1,4 +1,4 @@
-"""gateway.sinks.topic_partitions: batches, leaders and refusals, against scripted brokers."""
+"""gateway.sinks.topic_partitions: batches, leaders and rejections, against scripted brokers."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ async def test_a_batch_that_is_too_large_is_halved_until_it_is_one_event() -> No
     assert await made(brokers).write(sent) == (0, 1, sent[1:], "")
 
 
-async def test_a_batch_may_also_be_refused_for_its_segments_size() -> None:
+async def test_a_batch_may_also_be_rejected_for_its_segments_size() -> None:
     brokers = Brokers(1)
     brokers.codes = {0: [BATCH_TOO_LARGE]}
     sent = messages(ALICE)
@@ -162,11 +162,11 @@ async def test_a_batch_may_also_be_refused_for_its_segments_size() -> None:
 
 
 @pytest.mark.parametrize("code", [NOT_LEADER, NOT_AUTHORIZED])
-async def test_a_refusal_leaves_its_partitions_events_and_asks_for_leaders(code: int) -> None:
+async def test_a_rejection_leaves_its_partitions_events_and_asks_for_leaders(code: int) -> None:
     brokers = Brokers(2)
-    refused, other = partition_of(ALICE, 2), partition_of(BOB, 2)
-    assert refused != other
-    brokers.codes = {refused: [code]}
+    rejected, other = partition_of(ALICE, 2), partition_of(BOB, 2)
+    assert rejected != other
+    brokers.codes = {rejected: [code]}
     partitions = made(brokers)
     sent = messages(ALICE, BOB, ALICE)
     done = await partitions.write(sent)

@@ -14,7 +14,7 @@ def no_long_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topic_partitions, "_SETTLE_SECONDS", 0.05)
 
 
-async def test_a_refusal_names_the_key_of_the_configuration() -> None:
+async def test_a_rejection_names_the_key_of_the_configuration() -> None:
     admin = FakeAdmin(metadata_code=NOT_AUTHORIZED)
     with pytest.raises(TopicUnusable, match=f"traffic_log.topic '{TOPIC}' cannot be used: [A-Z_]+"):
         await ensure_topic("traffic_log.topic", "nothing", admin, TOPIC, 1)

@@ -51,7 +51,7 @@ def test_tls_1_2_has_forward_secrecy_and_authenticated_encryption(pki: Pki) -> N
 
 
 @pytest.mark.parametrize("ciphers", ["AES256-SHA", "ECDHE-ECDSA-AES256-SHA", "AES128-GCM-SHA256"])
-def test_weak_ciphers_are_refused(pki: Pki, ciphers: str) -> None:
+def test_weak_ciphers_are_rejected(pki: Pki, ciphers: str) -> None:
     client = pki.client()
     client.maximum_version = ssl.TLSVersion.TLSv1_2
     client.set_ciphers(f"{ciphers}:@SECLEVEL=0")
@@ -59,7 +59,7 @@ def test_weak_ciphers_are_refused(pki: Pki, ciphers: str) -> None:
         Pair(server_context(pki.listener()), client)
 
 
-def test_versions_before_1_2_are_refused(pki: Pki) -> None:
+def test_versions_before_1_2_are_rejected(pki: Pki) -> None:
     client = pki.client()
     client.set_ciphers("ALL:@SECLEVEL=0")
     with pytest.warns(DeprecationWarning):

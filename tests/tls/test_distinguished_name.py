@@ -84,7 +84,7 @@ def test_a_certificate_of_version_1_has_no_version() -> None:
 
 
 @given(st.binary(max_size=80))
-def test_nothing_but_a_name_or_a_refusal(data: bytes) -> None:
+def test_nothing_but_a_name_or_a_rejection(data: bytes) -> None:
     for read in (name_text, subject_name):
         try:
             assert isinstance(read(data), str)

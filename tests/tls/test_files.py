@@ -29,7 +29,7 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path / "pki")
 
 
-def refusal(run: Callable[[], object]) -> TlsError:
+def rejection(run: Callable[[], object]) -> TlsError:
     with pytest.raises(TlsError) as caught:
         run()
     assert PHRASE not in str(caught.value)
@@ -69,15 +69,15 @@ def test_what_stands_beside_certificates_is_no_matter(authority: Authority) -> N
 def test_no_certificate(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "x.pem"
     path.write_bytes(content)
-    error = refusal(lambda: read_certificates("client_ca", path))
+    error = rejection(lambda: read_certificates("client_ca", path))
     assert (error.key, error.reason) == ("client_ca", f"'{path}' {reason}")
 
 
 def test_a_file_that_is_not_there_or_is_a_directory(tmp_path: Path) -> None:
     path = tmp_path / "none.pem"
-    error = refusal(lambda: read_certificates("certificate", path))
+    error = rejection(lambda: read_certificates("certificate", path))
     assert error.reason == f"'{path}' cannot be read: no such file or directory; correct it"
-    error = refusal(lambda: read_private_key("key", tmp_path, None))
+    error = rejection(lambda: read_private_key("key", tmp_path, None))
     assert error.reason == f"'{tmp_path}' cannot be read: is a directory; correct it"
 
 
@@ -86,10 +86,10 @@ def test_a_key_with_and_without_a_password(authority: Authority) -> None:
     read_private_key("key", plain.key, None)
     read_private_key("key", encrypted.key, PHRASE)
     told = [
-        refusal(lambda: read_private_key("key", encrypted.key, None)),
-        refusal(lambda: read_private_key("key", encrypted.key, "wrong")),
-        refusal(lambda: read_private_key("key", plain.key, PHRASE)),
-        refusal(lambda: read_private_key("key", plain.certificate, None)),
+        rejection(lambda: read_private_key("key", encrypted.key, None)),
+        rejection(lambda: read_private_key("key", encrypted.key, "wrong")),
+        rejection(lambda: read_private_key("key", plain.key, PHRASE)),
+        rejection(lambda: read_private_key("key", plain.certificate, None)),
     ]
     assert [error.reason.partition("' ")[2] for error in told] == [
         "is encrypted; give key_password",
@@ -102,7 +102,7 @@ def test_a_key_with_and_without_a_password(authority: Authority) -> None:
 def test_a_mutilated_key(authority: Authority) -> None:
     key = authority.client("a").key
     key.write_bytes(key.read_bytes()[:100])
-    error = refusal(lambda: read_private_key("key", key, None))
+    error = rejection(lambda: read_private_key("key", key, None))
     assert error.reason == f"'{key}' cannot be read; export it again"
 
 
@@ -111,7 +111,7 @@ def test_passwords_come_from_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("KEY_PASSWORD", PHRASE)
     assert read_password("key_password", Secret(env="KEY_PASSWORD")) == PHRASE
     missing = tmp_path / "none"
-    error = refusal(lambda: read_password("key_password", Secret(file=missing)))
+    error = rejection(lambda: read_password("key_password", Secret(file=missing)))
     assert error.key == "key_password"
     assert str(missing) in error.reason
 
@@ -121,12 +121,12 @@ def test_key_and_certificate_belong_together(authority: Authority) -> None:
     (certificate,) = read_certificates("certificate", one.certificate)
     check_pair("key", one.key, read_private_key("key", one.key, None), certificate)
     foreign = read_private_key("key", other.key, None)
-    error = refusal(lambda: check_pair("key", other.key, foreign, certificate))
+    error = rejection(lambda: check_pair("key", other.key, foreign, certificate))
     assert error.reason.endswith(
         "is not the key of the certificate; give the two that belong together"
     )
     kind = rsa.generate_private_key(65537, 2048)
-    assert refusal(lambda: check_pair("key", other.key, kind, certificate)).key == "key"
+    assert rejection(lambda: check_pair("key", other.key, kind, certificate)).key == "key"
 
 
 def test_the_first_of_a_chain_to_expire_counts(authority: Authority) -> None:

@@ -34,7 +34,7 @@ def test_over_tls(run: Run, pki: Pki) -> None:
                 assert await client.echo(b"hello") == b"hello"
                 await client.close()
             assert [each.node_id for each in bound.accepted] == [None, 7]
-            assert bound.refused == []
+            assert bound.rejected == []
             assert len(bound.unauthenticated) == 0
 
     run(test)
@@ -95,8 +95,8 @@ def test_the_client_is_known_when_its_connection_begins(run: Run, pki: Pki) -> N
             bob = await bound.connect(pki.client(pki.ours.client("bob")))
             with pytest.raises((OSError, asyncio.IncompleteReadError)):
                 await bob.echo(b"x")
-            await eventually(lambda: bound.refused, "the client is refused")
-            assert bound.refused == [
+            await eventually(lambda: bound.rejected, "the client is refused")
+            assert bound.rejected == [
                 (bob.address, "no principal: no rule of principal_mapping_rules is for 'CN=bob'")
             ]
             assert len(bound.accepted) == 2
@@ -147,8 +147,8 @@ def test_clients_that_do_not_prove_who_they_are(
             client = await bound.connect(pki.client(shown))
             with pytest.raises(ssl.SSLError, match="ALERT"):  # it is told, not just cut off
                 await client.echo(b"x")
-            await eventually(lambda: bound.refused, "the client is refused")
-            assert bound.refused == [(client.address, f"TLS handshake failed: {reason}")]
+            await eventually(lambda: bound.rejected, "the client is refused")
+            assert bound.rejected == [(client.address, f"TLS handshake failed: {reason}")]
             assert bound.accepted == []
             await client.close()
 
@@ -167,8 +167,8 @@ def test_a_client_that_does_not_believe_the_listener(run: Run, pki: Pki) -> None
 
             with pytest.raises(ssl.SSLCertVerificationError):
                 await asyncio.to_thread(connect)
-            await eventually(lambda: bound.refused, "the client is refused")
-            assert bound.refused[0][1] == "TLS handshake failed: tlsv1 alert unknown ca"
+            await eventually(lambda: bound.rejected, "the client is refused")
+            assert bound.rejected[0][1] == "TLS handshake failed: tlsv1 alert unknown ca"
 
     run(test)
 
@@ -187,8 +187,8 @@ def test_clients_that_speak_no_tls(run: Run, pki: Pki, data: bytes, reason: str)
             client = await bound.connect(None)
             client.writer.write(data)
             await quietly(client.reader.read())
-            await eventually(lambda: bound.refused, "the client is refused")
-            assert bound.refused == [(client.address, f"TLS handshake failed: {reason}")]
+            await eventually(lambda: bound.rejected, "the client is refused")
+            assert bound.rejected == [(client.address, f"TLS handshake failed: {reason}")]
             assert bound.accepted == []
             await client.close()
 
@@ -204,8 +204,8 @@ def test_a_client_that_goes_away(run: Run, pki: Pki, sent: bytes) -> None:
             await eventually(lambda: len(bound.unauthenticated) == 1, "a handshake begins or ends")
             address = client.address
             await client.close()
-            await eventually(lambda: bound.refused, "the client is refused")
-            assert bound.refused == [(address, "TLS handshake failed: the client went away")]
+            await eventually(lambda: bound.rejected, "the client is refused")
+            assert bound.rejected == [(address, "TLS handshake failed: the client went away")]
             await eventually(lambda: not len(bound.unauthenticated), "its place is free")
 
     run(test)
@@ -216,8 +216,8 @@ def test_a_client_that_says_nothing(run: Run, pki: Pki) -> None:
         async with Bound(secure(pki), max_seconds=0.1) as bound:
             client = await bound.connect(None)
             assert await client.reader.read() == b""
-            await eventually(lambda: bound.refused, "the client is refused")
-            assert bound.refused == [(client.address, "TLS handshake failed: it took too long")]
+            await eventually(lambda: bound.rejected, "the client is refused")
+            assert bound.rejected == [(client.address, "TLS handshake failed: it took too long")]
             await client.close()
 
     run(test)
@@ -240,7 +240,7 @@ def test_the_longest_silent_gives_way(run: Run, pki: Pki, speaking: bool) -> Non
             assert await client.echo(b"x") == b"x"
             gone = second if speaking else first
             await quietly(gone.reader.read())
-            assert bound.refused == [
+            assert bound.rejected == [
                 (gone.address, "too many unauthenticated connections: others are waiting")
             ]
             for each in (first, second, client):
@@ -255,7 +255,7 @@ def test_one_address_has_a_share(run: Run, pki: Pki) -> None:
             clients = [await bound.connect(None) for _ in range(3)]
             await quietly(clients[0].reader.read())
             assert len(bound.unauthenticated) == 2
-            assert [address for address, _ in bound.refused] == [clients[0].address]
+            assert [address for address, _ in bound.rejected] == [clients[0].address]
             for each in clients:
                 await each.close()
 
@@ -275,7 +275,7 @@ def test_a_stop_ends_handshakes_and_leaves_connections(run: Run, pki: Pki) -> No
             assert await client.echo(b"y") == b"y"
             with pytest.raises(OSError):
                 await bound.connect(pki.client())
-            assert bound.refused == []
+            assert bound.rejected == []
             await client.close()
             await silent.close()
 
@@ -294,7 +294,7 @@ def test_what_takes_over_fails(run: Run, pki: Pki) -> None:
             client = await bound.connect(pki.client())
             with pytest.raises((OSError, asyncio.IncompleteReadError)):
                 await client.echo(b"x")
-            assert bound.refused == [(client.address, "internal error: RuntimeError")]
+            assert bound.rejected == [(client.address, "internal error: RuntimeError")]
             assert isinstance(bound.errors[0], RuntimeError)
             await client.close()
 

@@ -180,7 +180,7 @@ def test_a_broken_file_changes_nothing_but_the_log(
     assert shown(listener, pki.ours.file) == "CN=mended"
 
 
-def test_what_is_broken_at_start_is_refused(pki: Pki, mounted: Mounted) -> None:
+def test_what_is_broken_at_start_is_rejected(pki: Pki, mounted: Mounted) -> None:
     mounted.key.write_bytes(pki.ours.client("other").key.read_bytes())
     with pytest.raises(TlsError):
         TlsListener("secure", mounted.tls(), None)

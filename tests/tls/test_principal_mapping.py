@@ -128,7 +128,7 @@ def test_a_pattern_that_backtracks_takes_no_longer() -> None:
 
 
 @given(st.text(max_size=40), st.text(max_size=20))
-def test_any_text_is_a_rule_or_refused(rules: str, name: str) -> None:
+def test_any_text_is_a_rule_or_rejected(rules: str, name: str) -> None:
     try:
         mapping = PrincipalMapping([rules, "DEFAULT"])
     except InvalidRules as error:
@@ -145,7 +145,7 @@ def test_any_text_is_a_rule_or_refused(rules: str, name: str) -> None:
     st.text(st.sampled_from("$0123\\a"), max_size=6),
     st.text(st.sampled_from("ab[]&"), max_size=8),
 )
-def test_any_pattern_is_used_or_refused(pattern: str, replacement: str, name: str) -> None:
+def test_any_pattern_is_used_or_rejected(pattern: str, replacement: str, name: str) -> None:
     try:
         mapping = PrincipalMapping([f"RULE:{pattern}/{replacement}/", "DEFAULT"])
     except InvalidRules as error:

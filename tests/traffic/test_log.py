@@ -29,7 +29,7 @@ START = 1_700_000_000.0
 
 
 class MemorySink:
-    """Lines in memory. ``gate`` holds the writer up, ``error`` refuses what comes."""
+    """Lines in memory. ``gate`` holds the writer up, ``error`` rejects what comes."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -231,10 +231,10 @@ def test_files_that_cannot_be_tidied_do_not_stop_the_writer(
 ) -> None:
     sink = MemorySink()
 
-    def refuse() -> None:
+    def reject() -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    sink.tidy = refuse  # type: ignore[method-assign]
+    sink.tidy = reject  # type: ignore[method-assign]
     log = made(sink)
     log.start()
     log.add([], [denial()])

@@ -104,7 +104,7 @@ def test_names_are_namespaces_or_topics_or_nothing() -> None:
     assert alice.topic_resource(b":team-b:x") is None
 
 
-def test_a_name_outside_the_home_is_refused_as_ever() -> None:
+def test_a_name_outside_the_home_is_rejected_as_ever() -> None:
     alice, authorizer = access(home="team-a")
     denied = alice.to_read(b":team-b:x")
     assert isinstance(denied, Denied)

@@ -156,15 +156,15 @@ def test_ids_carry_their_homes_prefix() -> None:
 
 def test_ids_that_may_not_be_used() -> None:
     home, root = view(home="team-a"), view()
-    for refused, code in (
+    for rejected, code in (
         (root.group_to_broker(b"__kafka_gateway_x"), 30),
         (root.transactional_id_to_broker(b"__kafka_gateway_x"), 53),
         (home.group_to_broker(b""), 24),
         (home.transactional_id_to_broker(b""), 42),
         (home.group_to_broker(b"x" * 32_767), 42),
     ):
-        assert isinstance(refused, Denied)
-        assert refused.code == code
+        assert isinstance(rejected, Denied)
+        assert rejected.code == code
     assert root.id_to_client(b"__kafka_gateway_x") is None
 
 

@@ -48,7 +48,7 @@ API = Api(
     "ApiVersions",
     api_versions.OWN_VERSIONS,
     Do.FORWARD,
-    refusal=_unsupported,
+    rejection=_unsupported,
     request=request,
     response=response,
 )

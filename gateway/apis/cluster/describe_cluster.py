@@ -34,7 +34,7 @@ def request(
     generic.request_spans(plan, buf, start, end)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     generic.tell_allowed_operations(state, exchange, buf[start:end])
-    denied = refusal(plan.version, buf[start:end])
+    denied = rejection(plan.version, buf[start:end])
     return [] if denied is None else generic.answer_error(exchange, buf[start:end], denied)
 
 
@@ -51,7 +51,7 @@ def response(
     return generic.restored_body(state, exchange, body)
 
 
-def refusal(version: int, body: bytes) -> Denied | None:
+def rejection(version: int, body: bytes) -> Denied | None:
     """Why a request is rejected that is not for brokers; None for brokers. Raises ProtocolError.
 
     As a broker does (Kafka's AuthHelper): MISMATCHED_ENDPOINT_TYPE for controllers, and

@@ -19,7 +19,7 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Forward, Kept, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import DESCRIBE, Do
-from gateway.rules.rename import Refusals
+from gateway.rules.rename import Rejections
 from gateway.views.access import Access
 from protocol import messages
 from protocol.entities import Kind
@@ -52,7 +52,7 @@ def request(
     generic.request_spans(plan, buf, start, end)
     denied = _denial(state.access)
     if denied is not None:
-        note_denials(state, exchange, Refusals(ids={b"kafka-cluster": denied}))
+        note_denials(state, exchange, Rejections(ids={b"kafka-cluster": denied}))
         exchange.flow = state.flow(plan.api_key, plan.version, b"")
         return generic.answer_error(exchange, body, denied)
     generic.require_open(state)
@@ -63,23 +63,23 @@ def request(
         exchange.flow = state.flow(plan.api_key, plan.version, b"")
         exchange.kept = RequestedTopics(None)
         return []
-    refusals = Refusals()
+    rejections = Rejections()
     left: list[Any] = []
     requested: dict[str, dict[str, frozenset[int]]] = {}
     for topic in paced(asked.topics):
         found = state.view.resolve(topic.topic.encode())
         if isinstance(found, Denied):
-            refusals.topics[topic.topic.encode()] = found
+            rejections.topics[topic.topic.encode()] = found
             continue
         flat = found.flat.decode()
         # A broker accepts a topic that is named twice.
         left.append(replace(topic, topic=flat))
         spellings = requested.setdefault(flat, {})
         spellings[topic.topic] = spellings.get(topic.topic, frozenset()) | {*topic.partitions}
-    again = generic.look_again(exchange, refusals)
+    again = generic.look_again(exchange, rejections)
     if again is not None:
         return again
-    note_denials(state, exchange, refusals)
+    note_denials(state, exchange, rejections)
     exchange.kept = RequestedTopics(requested)
     exchange.spelled = {
         flat.encode(): next(iter(spelled)).encode() for flat, spelled in requested.items()
@@ -141,7 +141,7 @@ def _shown(state: ConnectionState, exchange: Exchange, topics: tuple[Any, ...]) 
                 yield replace(topic, name=spelled, partitions=wanted)
 
 
-def _refusal(version: int, body: bytes, code: int) -> bytes | None:
+def _rejection(version: int, body: bytes, code: int) -> bytes | None:
     """A response without an error code reports a denial by an empty list of directories (KafkaApis,
     KafkaAdminClient)."""
     if version >= _FIRST_WITH_ERROR:
@@ -155,7 +155,7 @@ API = Api(
     Do.REWRITE,
     null=Do.FILTER,
     why="directories are numbered; disks are not told under a home",
-    refusal=_refusal,
+    rejection=_rejection,
     request=request,
     response=response,
 )

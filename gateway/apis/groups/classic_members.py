@@ -86,8 +86,8 @@ def _rewrite(
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans, protocol_type)
     exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
-    if renamer.refusals is not None:
-        return generic.reject(state, exchange, body, renamer.refusals)
+    if renamer.rejections is not None:
+        return generic.reject(state, exchange, body, renamer.rejections)
     remember_spelling(state, renamer.spelled)
     return renamer.edits
 

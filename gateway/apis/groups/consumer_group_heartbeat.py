@@ -19,7 +19,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial
 from gateway.rules.declaration import READ, Do, Needs
-from gateway.rules.rename import Refusals
+from gateway.rules.rename import Rejections
 from gateway.views.access import DESCRIBE
 from gateway.views.authorized_access import ACL_RULE
 from protocol.pausing import eased
@@ -44,14 +44,14 @@ def request(
     spans = generic.request_spans(plan, buf, start, end)
     renamer = generic.renamer_for(state, exchange)
     renamer.add([span for span in eased(spans) if span[0] in (GROUP_ID, TOPIC_ID)])
-    refusals = renamer.refusals
-    if refusals is not None and refusals.ids:
-        return generic.reject(state, exchange, buf[start:end], refusals)
-    if refusals is not None and refusals.unknown_ids and not exchange.refreshed:
+    rejections = renamer.rejections
+    if rejections is not None and rejections.ids:
+        return generic.reject(state, exchange, buf[start:end], rejections)
+    if rejections is not None and rejections.unknown_ids and not exchange.refreshed:
         return Refresh.TOPICS
     forbidden = _forbidden(state, spans)
     if forbidden is not None:
-        note_denials(state, exchange, Refusals(topics=forbidden))
+        note_denials(state, exchange, Rejections(topics=forbidden))
         return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
     outcome = worker.regexes.on_request(
         plan.version,
@@ -69,8 +69,8 @@ def request(
     body = heartbeat.without_names(
         plan.version, outcome.body, lambda name: _unwanted(state, name, seen)
     )
-    if refusals is not None:
-        body = heartbeat.without_partitions(plan.version, body, refusals.topics)
+    if rejections is not None:
+        body = heartbeat.without_partitions(plan.version, body, rejections.topics)
     forwarded = generic.forward_renamed(state, exchange, body)
     remember_spelling(state, exchange.spelled)
     return forwarded

@@ -52,8 +52,8 @@ def request(
         return generic.answer_error(exchange, buf[start:end], denied)
     renamer = generic.renamer_for(state, exchange)
     renamer.add(_typed(spans, key_type))
-    if renamer.refusals is not None:
-        return generic.reject(state, exchange, buf[start:end], renamer.refusals)
+    if renamer.rejections is not None:
+        return generic.reject(state, exchange, buf[start:end], renamer.rejections)
     return renamer.edits
 
 

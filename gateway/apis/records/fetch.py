@@ -32,7 +32,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape
 from gateway.rules.partial import error_response
-from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Refusals, wire_string
+from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Rejections, wire_string
 from gateway.views.access import READ
 from protocol import messages
 from protocol.entities import Kind
@@ -92,7 +92,7 @@ def request(
     spans = generic.request_spans(plan, buf, start, end)
     if _poses_as_replica(spans):
         # It could move the high watermark, if the broker trusts the gateway as another broker.
-        note_denials(state, exchange, Refusals(ids={b"replica_id": NO_REPLICA}))
+        note_denials(state, exchange, Rejections(ids={b"replica_id": NO_REPLICA}))
         return generic.answer_error(exchange, buf[start:end], NO_REPLICA)
     to_read, flexible = state.access.to_read, plan.flexible
     session_id, epoch = _session_of(spans)
@@ -253,19 +253,19 @@ def _reject(
         else:
             renamer.spelled = dict(session.spelled)
     renamer.add(spans)
-    refusals, body = renamer.refusals or Refusals(), buf[start:end]
+    rejections, body = renamer.rejections or Rejections(), buf[start:end]
     if any(kind == TOPIC_NAME and not value for kind, _, _, value in spans):
-        refusals.topics[b""] = NO_NAME
+        rejections.topics[b""] = NO_NAME
     exchange.flow = state.flow(FETCH, exchange.plan.version, next(iter(renamer.spelled), b""))
-    again = generic.look_again(exchange, refusals)
+    again = generic.look_again(exchange, rejections)
     if again is not None:
         return again
-    note_denials(state, exchange, refusals)
+    note_denials(state, exchange, rejections)
     state.fetch_session_closed(session_id)
     if epoch not in FULL_FETCHES:
         return _session_gone(state, exchange, body)
     plan = exchange.plan
-    split = partial.split(API, plan.version, body, refusals.topics, refusals.aliases)
+    split = partial.split(API, plan.version, body, rejections.topics, rejections.aliases)
     errors = partial.merge(split.kept, None)
     if split.body is None:
         return Answer(errors)

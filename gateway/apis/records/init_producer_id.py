@@ -22,7 +22,7 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do, Needs
-from gateway.rules.rename import Refusals
+from gateway.rules.rename import Rejections
 from gateway.views.access import WRITE
 from protocol import messages
 from protocol.messages import has_field
@@ -64,7 +64,7 @@ def request(
         denied = access.denial(TWO_PHASE_COMMIT, named)
     if denied is None:
         return generic.request(state, exchange, buf, start, end)
-    note_denials(state, exchange, Refusals(ids={b"": denied}))
+    note_denials(state, exchange, Rejections(ids={b"": denied}))
     return generic.answer_error(exchange, body, denied)
 
 

@@ -171,7 +171,7 @@ def _rename(
         elif kind == TRANSACTIONAL_ID and value is not None:
             renamer = generic.renamer_for(state, exchange)
             renamer.transactional_id(start, stop, value)
-            if renamer.refusals is not None or transactional_denial(state, buf, end, spans):
+            if renamer.rejections is not None or transactional_denial(state, buf, end, spans):
                 return None
             edits += renamer.edits
     weak = guarantee and (acks != ACKS_ALL or guarantee & REQUIRE_IDEMPOTENCE)
@@ -231,7 +231,7 @@ API = Api(
             one_spelling=True,
         ),
     ),
-    refusal=_reject_old,
+    rejection=_reject_old,
     lowest=lambda broker: broker,
     request=request,
     response=response,

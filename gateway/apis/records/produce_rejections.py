@@ -21,7 +21,7 @@ from gateway.error_codes import INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_
 from gateway.exchanges.exchange import Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import UPGRADE_ACKS
-from gateway.rules.rename import Refusals, RequestRenamer
+from gateway.rules.rename import Rejections, RequestRenamer
 from gateway.views.access import WRITE
 from gateway.views.authorized_access import ACL_RULE
 from protocol.entities import Kind
@@ -54,29 +54,29 @@ def reject(
     exchange.flow = state.flow(PRODUCE, exchange.plan.version, b"")
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
-    refusals = renamer.refusals
+    rejections = renamer.rejections
     denied = transactional_denial(state, buf, end, spans)
     if denied is not None:
-        refusals = refusals or Refusals()
-        refusals.ids.setdefault(b"", denied)
+        rejections = rejections or Rejections()
+        rejections.ids.setdefault(b"", denied)
     weak, counts = _weak_topics(state, renamer, buf, end, spans)
     rejected = weak | _second_names(state, renamer, _numbered(buf, end, spans) - weak.keys())
     if rejected:
-        refusals = refusals or Refusals()
-        refusals.topics |= rejected
+        rejections = rejections or Rejections()
+        rejections.topics |= rejected
     body = buf[start:end]
-    if refusals is None:
+    if rejections is None:
         # An empty name or id names nothing: it is left to the broker to reject it.
         rest = Forward(exchange.plan, splice(buf, start, end, renamer.edits))
         return _raise_acks_of_rest(state, exchange, rest)
-    outcome = generic.reject(state, exchange, body, refusals)
-    if generic.look_again(exchange, refusals) is not None:
+    outcome = generic.reject(state, exchange, body, rejections)
+    if generic.look_again(exchange, rejections) is not None:
         return outcome
     for what, flats in counts.items():
         flows = [state.flow(PRODUCE, exchange.plan.version, flat) for flat in flats]
         guarantee.count_rejected(flows, what)
     if any(kind == ACKS and value == ACKS_NONE for kind, _, _, value in spans):
-        first = next(iter((refusals.topics | refusals.ids).values()), None)
+        first = next(iter((rejections.topics | rejections.ids).values()), None)
         why = first.message if first else "two spellings of one topic"
         # As Kafka does, so that the producer notices at all.
         raise Unanswerable(f"Produce with acks=0 was rejected: {why}")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from gateway.apis import generic
 from gateway.apis.counting import TOPIC_NAME, note_denials
-from gateway.apis.own_changes import VIRTUAL, change, concerns_namespaces, name_refusals
+from gateway.apis.own_changes import VIRTUAL, change, concerns_namespaces, name_rejections
 from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
@@ -23,7 +23,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules.access import TOPIC_RESOURCE, check_resource
 from gateway.rules.declaration import Do, ItemShape
 from gateway.rules.item_lists import ConfigResource
-from gateway.rules.rename import Refusals
+from gateway.rules.rename import Rejections
 from protocol import messages
 from protocol.entities import Kind
 from protocol.pausing import eased
@@ -59,7 +59,7 @@ def request(
     requested = messages.parse(f"{plan.name}Request", plan.version, body)
     forbidden = admin_rights.configs(state.access, plan.name, requested.resources)
     if forbidden:
-        note_denials(state, exchange, _refusals(forbidden))
+        note_denials(state, exchange, _rejections(forbidden))
         left = generic.without_items(exchange, body, forbidden)
         if isinstance(left, Answer):
             return left
@@ -70,22 +70,22 @@ def request(
         kind == TOPIC_NAME and value and (done_here or concerns_namespaces(state, value))
         for kind, _, _, value in eased(_as_topics(spans))
     ):
-        refused = name_refusals(state, _as_topics(spans))
-        refused = {name: why.for_description() for name, why in refused.items()}
+        rejected = name_rejections(state, _as_topics(spans))
+        rejected = {name: why.for_description() for name, why in rejected.items()}
         changes = state.worker.changes
         carry_out = {
             DESCRIBE: changes.describe_configs,
             ALTER: changes.alter_configs,
             INCREMENTAL_ALTER: changes.incremental_alter_configs,
         }[plan.name]
-        return change(state, exchange, carry_out, body, refused)
-    denied, aliases = _resource_refusals(state, spans, NO_NAME[plan.name])
-    again = generic.look_again(exchange, _refusals(denied))
+        return change(state, exchange, carry_out, body, rejected)
+    denied, aliases = _resource_rejections(state, spans, NO_NAME[plan.name])
+    again = generic.look_again(exchange, _rejections(denied))
     if again is not None:
         return again
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     if denied or aliases:
-        note_denials(state, exchange, _refusals(denied))
+        note_denials(state, exchange, _rejections(denied))
         left = generic.without_items(exchange, body, denied, aliases)
         if isinstance(left, Answer):
             return left
@@ -103,11 +103,11 @@ def response(
     return generic.restore(state, exchange, buf, start, end, _as_topics(spans))
 
 
-def _refusals(denied: Mapping[ConfigResource, Denied]) -> Refusals:
-    return Refusals(topics={name: why for (_, name), why in denied.items()})
+def _rejections(denied: Mapping[ConfigResource, Denied]) -> Rejections:
+    return Rejections(topics={name: why for (_, name), why in denied.items()})
 
 
-def _resource_refusals(
+def _resource_rejections(
     state: ConnectionState, spans: list[Span], no_name: Denied
 ) -> tuple[dict[ConfigResource, Denied], dict[ConfigResource, ConfigResource]]:
     denied: dict[ConfigResource, Denied] = {}

@@ -40,7 +40,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, may_be_captured
 from gateway.rules.access import check_creation
 from gateway.rules.declaration import Do, Topics, TopicShape
-from gateway.rules.rename import Refusals
+from gateway.rules.rename import Rejections
 from gateway.views.access import Access
 from protocol import messages
 from protocol.messages import changed
@@ -102,16 +102,16 @@ def request(
         denied = {name: why for name in names if (why := _name_denial(state, name))}
         return change(state, exchange, state.worker.changes.create_topics, left, denied)
     remaining = set(names)
-    refusals = _refusals(state, [t for t in requested.topics if t.name.encode() in remaining])
-    again = generic.look_again(exchange, refusals)
+    rejections = _rejections(state, [t for t in requested.topics if t.name.encode() in remaining])
+    again = generic.look_again(exchange, rejections)
     if again is not None:
         return again
     if requested.validate_only:
         exchange.kept = OnlyValidated()
     exchange.flow = state.flow(exchange.plan.api_key, version, b"")
-    if refusals.topics or refusals.aliases:
-        note_denials(state, exchange, refusals)
-        left = generic.without_topics(exchange, left, refusals.topics, refusals.aliases)
+    if rejections.topics or rejections.aliases:
+        note_denials(state, exchange, rejections)
+        left = generic.without_topics(exchange, left, rejections.topics, rejections.aliases)
         if isinstance(left, Answer):
             return left
     return generic.forward_renamed(state, exchange, left)
@@ -163,16 +163,16 @@ def _name_denial(state: ConnectionState, name: bytes) -> Denied | None:
     return None if text.endswith(DELIMITER) else check_creation(state.view, text)
 
 
-def _refusals(state: ConnectionState, topics: Sequence[Any]) -> Refusals:
+def _rejections(state: ConnectionState, topics: Sequence[Any]) -> Rejections:
     """Topics that have no place in the view, and second spellings: a copy of the first, or if the
     two contradict each other an error for both."""
-    refusals = Refusals()
+    rejections = Rejections()
     firsts: dict[bytes, Any] = {}
     for topic in topics:
         name = topic.name.encode()
         denied = check_creation(state.view, topic.name)
         if denied is not None:
-            refusals.topics[name] = denied
+            rejections.topics[name] = denied
             continue
         found = state.view.resolve(name)
         assert not isinstance(found, Denied)
@@ -180,15 +180,15 @@ def _refusals(state: ConnectionState, topics: Sequence[Any]) -> Refusals:
         if first.name == topic.name:
             continue
         spelled = first.name.encode()
-        if are_alike(first, topic) and spelled not in refusals.topics:
-            refusals.aliases[name] = spelled
+        if are_alike(first, topic) and spelled not in rejections.topics:
+            rejections.aliases[name] = spelled
             continue
-        alike = [twin for twin, one in refusals.aliases.items() if one == spelled]
+        alike = [twin for twin, one in rejections.aliases.items() if one == spelled]
         for twin in alike:
-            del refusals.aliases[twin]
+            del rejections.aliases[twin]
         why = contradiction(first.name, topic.name)
-        refusals.topics |= dict.fromkeys([spelled, name, *alike], why)
-    return refusals
+        rejections.topics |= dict.fromkeys([spelled, name, *alike], why)
+    return rejections
 
 
 API = Api(

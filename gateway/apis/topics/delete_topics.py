@@ -15,7 +15,7 @@ from gateway.apis.counting import TOPIC_ID, TOPIC_NAME
 from gateway.apis.own_changes import (
     change,
     concerns_namespaces,
-    name_refusals,
+    name_rejections,
     without_denied,
     without_error,
 )
@@ -56,8 +56,8 @@ def request(
         or (kind == TOPIC_ID and _id_concerns_namespaces(state, value))
         for kind, _, _, value in eased(spans)
     ):
-        refused = name_refusals(state, spans)
-        return change(state, exchange, state.worker.changes.delete_topics, left, refused)
+        rejected = name_rejections(state, spans)
+        return change(state, exchange, state.worker.changes.delete_topics, left, rejected)
     return generic.redecide(state, exchange, left, generic.request)
 
 

@@ -247,14 +247,14 @@ def _cut(placed: list[tuple[str, Any]], limit: int) -> tuple[list[Any], tuple[st
 
 
 def _adjusted(
-    request: Any, is_refused: Callable[[str], bool], first_spelling: Callable[[str], str]
+    request: Any, is_rejected: Callable[[str], bool], first_spelling: Callable[[str], str]
 ) -> Any:
     """A request that lost topics: the broker wants the cursor's topic among the rest. If that one
     is denied by now, begin anew: a client may see a topic twice, but misses none."""
     cursor = request.cursor
     if cursor is None:
         return request
-    if is_refused(cursor.topic_name):
+    if is_rejected(cursor.topic_name):
         return replace(request, cursor=None)
     first = first_spelling(cursor.topic_name)
     return replace(request, cursor=replace(cursor, topic_name=first))

@@ -31,7 +31,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.names import LogicalName, may_be_captured
 from gateway.rules.access import check_creation
 from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
-from gateway.rules.rename import Refusals, RequestRenamer
+from gateway.rules.rename import Rejections, RequestRenamer
 from gateway.rules.restore import hidden_nodes
 from protocol.entities import Kind
 from protocol.pausing import eased
@@ -76,8 +76,8 @@ def request(
     if again is not None:
         return again
     count_topics(state, exchange)
-    if renamer.refusals is not None:
-        return generic.reject(state, exchange, body, renamer.refusals)
+    if renamer.rejections is not None:
+        return generic.reject(state, exchange, body, renamer.rejections)
     return renamer.edits
 
 
@@ -214,9 +214,9 @@ def _reject_uncreated(
         who = (source.principal, source.client_address, source.listener, source.client_id)
         state.worker.auto_creation.begin(state.access, Actor(*who, "Metadata"), created)
     if rejected:
-        if renamer.refusals is None:
-            renamer.refusals = Refusals()
-        renamer.refusals.topics |= rejected
+        if renamer.rejections is None:
+            renamer.rejections = Rejections()
+        renamer.rejections.topics |= rejected
     return None
 
 

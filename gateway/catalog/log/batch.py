@@ -56,7 +56,7 @@ class Batch:
     records: list[Record] = field(default_factory=list)
     decisions: list[tuple[Waiting, str]] = field(default_factory=list)
     committed: list[Committed] = field(default_factory=list)
-    refusals: list[tuple[Waiting, Exception]] = field(default_factory=list)
+    rejections: list[tuple[Waiting, Exception]] = field(default_factory=list)
     empty: list[Waiting] = field(default_factory=list)
     written: bool | None = None
 
@@ -67,7 +67,7 @@ class Batch:
             self._check_levels(changes)
             keys = self._keys_of(changes)
         except Exception as error:  # noqa: BLE001 - it goes to whoever asked
-            self.refusals.append((waiting, error))
+            self.rejections.append((waiting, error))
             return
         if not changes:
             self.empty.append(waiting)
@@ -145,5 +145,5 @@ class Batch:
         """Answer every change of the batch: ``snapshot`` holds what was decided."""
         for waiting in (*(one for one, _ in self.decisions), *self.empty):
             waiting.settle(snapshot)
-        for waiting, error in self.refusals:
+        for waiting, error in self.rejections:
             waiting.settle(error)

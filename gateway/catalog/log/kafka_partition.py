@@ -158,7 +158,7 @@ class _Batches:
 
 
 class _Batch:
-    """A batch whose records can be read, also where aiokafka refuses them as a whole."""
+    """A batch whose records can be read, also where aiokafka rejects them as a whole."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -150,7 +150,7 @@ class Replay:
         if strict and not self._strict:
             self._forget_unsigned()
         if change is None:
-            self._refuse(newer)
+            self._reject(newer)
             return
         self._check_signing(change, rank)
         self._apply(change, record, place, rank, done)
@@ -258,7 +258,7 @@ class Replay:
         self._version = self._seq
         self._strict, self._signed, self._newer = True, [], None
 
-    def _refuse(self, newer: UnreadableCatalog | None) -> None:
+    def _reject(self, newer: UnreadableCatalog | None) -> None:
         """Raises it; before the end was reached only then, as what comes may say that the record
         counts for nothing."""
         assert newer is not None

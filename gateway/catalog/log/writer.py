@@ -86,7 +86,7 @@ class Writer:
         self._task = asyncio.create_task(self._run(), name="catalog writer")
 
     async def stop(self) -> None:
-        """End what is being written, refuse the rest, and close the connections."""
+        """End what is being written, reject the rest, and close the connections."""
         self._stopping = True
         self._asked.set()
         if self._task is not None:

@@ -50,7 +50,7 @@ class FieldType:
     def of_file(self, value: Value) -> Any:
         found = value.text()
         if self._empty and not found:
-            value.refuse(f"is empty; {self._empty}")
+            value.reject(f"is empty; {self._empty}")
         return found
 
     def to_audit(self, value: Any) -> Any:
@@ -170,7 +170,7 @@ class _Digits(FieldType):
         try:
             return bytes.fromhex(value.text())
         except ValueError:
-            value.refuse(
+            value.reject(
                 "is not in hexadecimal digits; write it as kafka-gateway catalog export does"
             )
 
@@ -187,7 +187,7 @@ class _TopicId(_Digits):
         try:
             return uuid.UUID(value.text()).bytes
         except ValueError:
-            value.refuse("is no topic id; write it as kafka-gateway catalog export does")
+            value.reject("is no topic id; write it as kafka-gateway catalog export does")
 
     def to_audit(self, value: bytes) -> str:
         return base64.urlsafe_b64encode(value).decode().rstrip("=")
@@ -202,7 +202,7 @@ class OneOf(FieldType):
 
     def of_file(self, value: Value) -> str:
         if value.text() not in self._known:
-            value.refuse(f"is none of {', '.join(self._known)}; write one of them")
+            value.reject(f"is none of {', '.join(self._known)}; write one of them")
         return value.text()
 
 
@@ -227,7 +227,7 @@ class Code(FieldType):
         known = {code.name: code for code in self._codes if code > self._above}
         found = known.get(value.text())
         if found is None:
-            value.refuse(f"is none of {', '.join(known)}; write one of them")
+            value.reject(f"is none of {', '.join(known)}; write one of them")
         return found
 
 
@@ -235,7 +235,7 @@ class _Principal(FieldType):
     def of_file(self, value: Value) -> str:
         kind, colon, name = value.text().partition(DELIMITER)
         if not (kind and colon and name):
-            value.refuse("is no principal; write it like User:alice")
+            value.reject("is no principal; write it like User:alice")
         return value.text()
 
 

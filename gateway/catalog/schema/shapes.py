@@ -130,7 +130,7 @@ class Records(FieldType):
     def of_file(self, value: Value) -> Any:
         found = [self._shape.of_file(item) for item in value.items()]
         if self._most and not 0 < len(found) <= self._most:
-            value.refuse(f"are {len(found):,}; {self._of} has 1 to {self._most:,}")
+            value.reject(f"are {len(found):,}; {self._of} has 1 to {self._most:,}")
         return self._collect(found)
 
     def to_audit(self, value: Any) -> list[Any]:

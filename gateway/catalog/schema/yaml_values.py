@@ -42,7 +42,7 @@ class Value:
         self.key = key
         self.line = line
 
-    def refuse(self, text: str) -> NoReturn:
+    def reject(self, text: str) -> NoReturn:
         """Raises BadValue; ``text`` is ``what is wrong; what to do``."""
         raise BadValue(Problem(self.key, text, self.line))
 
@@ -53,7 +53,7 @@ class Value:
             if name not in known:
                 near = nearest(name, known)
                 hint = f"did you mean '{near}'?" if near else f"the keys are {', '.join(known)}"
-                value.refuse(f"unknown key '{name}'; {hint}")
+                value.reject(f"unknown key '{name}'; {hint}")
         return found
 
     def entries(self) -> Iterator[tuple[str, Value]]:
@@ -62,15 +62,15 @@ class Value:
         if isinstance(node, ScalarNode) and node.tag == f"{_TAGS}null":
             return
         if not isinstance(node, MappingNode):
-            self.refuse("must hold keys of its own; indent them below it")
+            self.reject("must hold keys of its own; indent them below it")
         seen: set[str] = set()
         for name, value in node.value:
             line = name.start_mark.line + 1
             if not isinstance(name, ScalarNode) or name.tag != f"{_TAGS}str":
-                Value(name, self.key, line).refuse("has a key that is no text; put it in quotes")
+                Value(name, self.key, line).reject("has a key that is no text; put it in quotes")
             inner = Value(value, (*self.key, name.value), line)
             if name.value in seen:
-                inner.refuse("is there a second time; keep one of the two")
+                inner.reject("is there a second time; keep one of the two")
             seen.add(name.value)
             yield name.value, inner
 
@@ -80,7 +80,7 @@ class Value:
         if isinstance(node, ScalarNode) and node.tag == f"{_TAGS}null":
             return
         if not isinstance(node, SequenceNode):
-            self.refuse("must be a list; write it like [a, b]")
+            self.reject("must be a list; write it like [a, b]")
         for index, item in enumerate(node.value):
             yield Value(item, (*self.key, index), item.start_mark.line + 1)
 
@@ -88,20 +88,20 @@ class Value:
         """Text. A number is none, so that nobody guesses what ``0x1F`` or ``1_000`` means."""
         if self._is("str"):
             return str(self._node.value)
-        self.refuse("must be text; put it in quotes")
+        self.reject("must be text; put it in quotes")
 
     def number(self) -> int:
         """A whole number, in decimal digits."""
         text = self.plain()
         if self._is("int") and text.lstrip("-").isdigit():
             return int(text)
-        self.refuse("must be a whole number; write it without quotes")
+        self.reject("must be a whole number; write it without quotes")
 
     def flag(self) -> bool:
         """``true`` or ``false``."""
         if self._is("bool") and self._node.value in {"true", "false"}:
             return bool(self._node.value == "true")
-        self.refuse("must be true or false; write one of them")
+        self.reject("must be true or false; write one of them")
 
     def time(self) -> int:
         """Milliseconds since the epoch, of ISO 8601 (UTC, if it says nothing) or such a number."""
@@ -111,7 +111,7 @@ class Value:
         try:
             time = datetime.datetime.fromisoformat(text)
         except ValueError:
-            self.refuse("is no time; write it like 2026-12-01T10:00:00Z")
+            self.reject("is no time; write it like 2026-12-01T10:00:00Z")
         if time.tzinfo is None:
             time = time.replace(tzinfo=datetime.UTC)
         return (time - _EPOCH) // _MILLISECOND
@@ -120,7 +120,7 @@ class Value:
         """A scalar as it is written, whatever YAML takes it for."""
         if isinstance(self._node, ScalarNode):
             return str(self._node.value)
-        self.refuse("must be one value, not a list or keys of its own")
+        self.reject("must be one value, not a list or keys of its own")
 
     def _is(self, tag: str) -> bool:
         return isinstance(self._node, ScalarNode) and self._node.tag == f"{_TAGS}{tag}"
@@ -129,7 +129,7 @@ class Value:
 def required(value: Value, fields: Mapping[str, Value], name: str) -> Value:
     """A field that must be there. Raises BadValue."""
     if name not in fields:
-        value.refuse(f"has no '{name}'; add it")
+        value.reject(f"has no '{name}'; add it")
     return fields[name]
 
 

@@ -12,7 +12,7 @@ from gateway.acl_model import AclEntry, PatternType, ResourcePattern, ResourceTy
 from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_requests import is_too_large
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
 from gateway.views.spelling import below
@@ -52,7 +52,7 @@ class Carried:
 def carried(snapshot: Snapshot, former: LogicalName, name: LogicalName) -> Carried | None:
     """The ACLs that a topic with the ``former`` name takes along to another; None: there are none.
 
-    Raises :class:`Refused` where that would be too many ACLs.
+    Raises :class:`Rejected` where that would be too many ACLs.
     """
     old, new = _pattern(former), _pattern(name)
     moved = _entries(snapshot, old)
@@ -60,7 +60,7 @@ def carried(snapshot: Snapshot, former: LogicalName, name: LogicalName) -> Carri
         return None
     known = _entries(snapshot, new)
     if is_too_large(ResourceAcls(new, moved | known)):
-        raise Refused(
+        raise Rejected(
             POLICY_VIOLATION,
             f"The ACLs of topic '{former}' and those that there are for '{name}' already are too"
             " many for one name; remove some first.",
@@ -73,7 +73,7 @@ def carrying(
     changes: Sequence[Change],
     renamed: Iterable[tuple[LogicalName, LogicalName]],
 ) -> list[Change]:
-    """Changes that rename topics, with the ACLs of these. Raises :class:`Refused`."""
+    """Changes that rename topics, with the ACLs of these. Raises :class:`Rejected`."""
     result = list(changes)
     for former, name in renamed:
         found = carried(snapshot, former, name)

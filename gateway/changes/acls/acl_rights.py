@@ -23,7 +23,7 @@ from gateway.acl_model import (
 from gateway.acls.authorizer import AclFilter
 from gateway.catalog.source import Decide
 from gateway.changes.base.context import Batch
-from gateway.changes.base.refused import unavailable
+from gateway.changes.base.rejected import unavailable
 from gateway.decision import Denied
 from gateway.error_codes import SECURITY_DISABLED
 from gateway.names import DELIMITER

@@ -12,7 +12,7 @@ from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_rights import admit, commit
 from gateway.changes.base.context import Answered, Batch, Context
-from gateway.changes.base.refused import MAX_CHANGES, TOO_MANY_CHANGES
+from gateway.changes.base.rejected import MAX_CHANGES, TOO_MANY_CHANGES
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.rules import scram_messages

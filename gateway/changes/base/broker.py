@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 from gateway.brokers.messages import describe_configs
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import BROKER, UNANSWERED, Refused, unavailable
+from gateway.changes.base.rejected import BROKER, UNANSWERED, Rejected, unavailable
 from gateway.changes.base.resources import DEFAULT, OWN, STRING_TYPE, Operation
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION
@@ -94,14 +94,14 @@ async def read_configs(
     """The configs of the topics as the broker describes them, by flat name.
 
     ``keys``: of these only. Topics that do not exist are left out. Raises OSError, and
-    :class:`Refused` when the broker does not describe a topic.
+    :class:`Rejected` when the broker does not describe a topic.
     """
     read: dict[str, Sequence[Any]] = {}
     for batch in batches(flats):
         for result in (await describe(context, batch, keys)).results:
             code = int(result.error_code)
             if code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
-                raise Refused(code, "The broker does not tell the topic's configs.")
+                raise Rejected(code, "The broker does not tell the topic's configs.")
             if not code:
                 read[result.resource_name] = result.configs
     return read

@@ -14,7 +14,7 @@ from gateway.catalog.entities import NO_CONFIGS
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
 from gateway.changes.base.inherited import alter_configs, inherited
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import LIST_TYPE, Operation
 from gateway.changes.base.topic_policies import (
     NOT_TOLD,
@@ -46,7 +46,7 @@ async def topic_violations(
 ) -> dict[str, Denied]:
     """The topics that policies do not allow to be altered so, by flat name.
 
-    Messages are in logical names. Raises OSError, and :class:`Refused` when the broker does not
+    Messages are in logical names. Raises OSError, and :class:`Rejected` when the broker does not
     describe a topic.
     """
     flats = subject_to_policies(context, wanted)
@@ -71,8 +71,8 @@ async def _topic_violation(
     defaults = {key: (value or "", LIST_TYPE) for key, value in facts.defaults.items()}
     try:
         wanted = alter_configs(own, operations, inherited(snapshot, name.namespace), defaults)
-    except Refused as refused:
-        return refused.why
+    except Rejected as rejected:
+        return rejected.why
     before = metadata.of_topic(facts, name, own)
     alteration = Alteration(before, changed_keys(own, wanted))
     return await metadata.context.judge.why_not(metadata.of_topic(facts, name, wanted), alteration)

@@ -12,7 +12,7 @@ from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.usage import Trees, Usage
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
@@ -109,7 +109,7 @@ async def decide_until_current(
     context: Context, attempt: Callable[[], Awaitable[Answer]], what: str
 ) -> Answer:
     """The result of the first ``attempt`` that is not :class:`Outdated`; each begins with the
-    newest catalog. Raises :class:`Refused` when ``what`` keeps changing, OSError, and what the
+    newest catalog. Raises :class:`Rejected` when ``what`` keeps changing, OSError, and what the
     attempt raises."""
     for _ in range(ATTEMPTS):
         await context.catalog.refresh()
@@ -117,7 +117,7 @@ async def decide_until_current(
             return await attempt()
         except Outdated:
             continue
-    raise Refused(REQUEST_TIMED_OUT, f"{what} keeps changing meanwhile; try again.")
+    raise Rejected(REQUEST_TIMED_OUT, f"{what} keeps changing meanwhile; try again.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway.catalog.entities import Namespace, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import (
     APPEND,
     DELETE,
@@ -23,7 +23,7 @@ from gateway.changes.base.resources import (
     SUBTRACT,
     Operation,
 )
-from gateway.changes.base.virtual_configs import is_virtual, refuse_on_namespace
+from gateway.changes.base.virtual_configs import is_virtual, reject_on_namespace
 from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
 from gateway.names import LogicalName, parents
 from protocol.messages import changed
@@ -125,30 +125,30 @@ def alter_configs(
 
     ``above`` is what it inherits, ``defaults`` the cluster's (value, config type) by key: what is
     appended to a key that it does not set is appended to these, as a broker does for topics. The
-    broker validates keys and values. Raises :class:`Refused`.
+    broker validates keys and values. Raises :class:`Rejected`.
     """
     new = dict(own)
     seen: set[str] = set()
     for one in eased(operations):
         if is_virtual(one.key):
-            raise refuse_on_namespace(one.key)
+            raise reject_on_namespace(one.key)
         if one.key in seen:
-            raise Refused(INVALID_REQUEST, f"Config key '{one.key}' is in the request twice.")
+            raise Rejected(INVALID_REQUEST, f"Config key '{one.key}' is in the request twice.")
         seen.add(one.key)
         if one.operation == DELETE:
             new.pop(one.key, None)
         elif one.value is None:
-            raise Refused(INVALID_REQUEST, f"Config '{one.key}' has no value.")
+            raise Rejected(INVALID_REQUEST, f"Config '{one.key}' has no value.")
         elif one.operation == SET:
             new[one.key] = one.value
         elif one.operation not in (APPEND, SUBTRACT):
             message = f"Operation {one.operation} on config '{one.key}' is none of Kafka's."
-            raise Refused(INVALID_REQUEST, message)
+            raise Rejected(INVALID_REQUEST, message)
         else:
             default, config_type = defaults.get(one.key, ("", LIST_TYPE))
             if config_type != LIST_TYPE:
                 message = f"Config '{one.key}' is no list, so nothing is added to it or taken off."
-                raise Refused(INVALID_CONFIG, message)
+                raise Rejected(INVALID_CONFIG, message)
             new[one.key] = _alter_list(new.get(one.key, above.get(one.key, default)), one)
     return new
 

@@ -21,7 +21,7 @@ from gateway.changes.base.broker import (
 )
 from gateway.changes.base.context import Context
 from gateway.changes.base.inherited import inherited, own_of
-from gateway.changes.base.refused import Refused, refuse_if, respelled, try_again
+from gateway.changes.base.rejected import Rejected, reject_if, respelled, try_again
 from gateway.changes.base.resources import OWN
 from gateway.changes.base.usage import LISTING_HOLDS, Expected, UsageForMove
 from gateway.decision import Denied
@@ -95,7 +95,7 @@ class TopicFacts:
         many replicas as the first partition has, as in Kafka (ReplicationControlManager); which
         brokers these will be is not known yet.
 
-        Raises :class:`Refused` for more than :data:`MAX_NEW` where they have to be told apart.
+        Raises :class:`Rejected` for more than :data:`MAX_NEW` where they have to be told apart.
         """
         now = Layout.of(self.replicas)
         if not assigned and now.assignments is None:
@@ -103,7 +103,7 @@ class TopicFacts:
         new = range(len(self.replicas), total)
         if len(new) > MAX_NEW:
             message = "Excessively large number of partitions per request."
-            raise Refused(POLICY_VIOLATION, message, POLICIES)
+            raise Rejected(POLICY_VIOLATION, message, POLICIES)
         more = [*assigned, *[self.replicas.get(0, ())] * (len(new) - len(assigned))]
         return Layout(assignments={**self.replicas, **dict(zip(new, more, strict=False))})
 
@@ -112,7 +112,7 @@ async def read_facts(context: Context, flats: Sequence[str]) -> dict[str, TopicF
     """The topics as the broker has them, by flat name; those that do not exist are left out.
 
     A broker that has not heard of a topic yet is queried again for a moment. Raises OSError, and
-    :class:`Refused` when the broker does not describe a topic.
+    :class:`Rejected` when the broker does not describe a topic.
     """
     fresh = await new_topic_values(context)
     read: dict[str, TopicFacts] = {}
@@ -248,7 +248,7 @@ async def check_arrivals(
     facts by which they are allowed.
 
     A topic is judged as it would be there: its own configs, what it inherits there, its partitions
-    and replicas as they are. Raises :class:`Refused` unless all are allowed, and OSError.
+    and replicas as they are. Raises :class:`Rejected` unless all are allowed, and OSError.
     """
     judged = [one for one in arrivals if context.judge.applies(one.name.namespace)]
     if not judged:
@@ -259,7 +259,7 @@ async def check_arrivals(
     for one in judged:
         known = facts.get(one.flat)
         if known is None:
-            raise Refused.of(NOT_TOLD)
+            raise Rejected.of(NOT_TOLD)
         topic = metadata.of_topic(known, one.name, known.own(snapshot), one.above)
         why = await context.judge.why_not(topic)
         if why is not None:
@@ -268,20 +268,20 @@ async def check_arrivals(
         texts = [why.message for why in denied[:MAX_SHOWN]]
         if len(denied) > MAX_SHOWN:
             texts.append(f"{len(denied) - MAX_SHOWN} more topics violate policies.")
-        raise Refused(denied[0].code, " ".join(texts), denied[0].rule)
+        raise Rejected(denied[0].code, " ".join(texts), denied[0].rule)
     return [replace(one, facts=facts.get(one.flat)) for one in arrivals]
 
 
 def check_counted_limits(
     context: Context, principal: str, newest: Snapshot, arrivals: Sequence[Arrival], listed: int
 ) -> None:
-    """Raise :class:`Refused` unless there is room for all topics, and none is about to have more
+    """Raise :class:`Rejected` unless there is room for all topics, and none is about to have more
     partitions than it was judged with: for the catalog writer's turn. The cluster was ``listed``
     then (milliseconds since the epoch)."""
     for one in arrivals:
         entry = newest.topics.get(one.flat)
         if one.partitions and entry is not None and entry.counted > one.partitions:
-            raise Refused.of(_GROWING)
+            raise Rejected.of(_GROWING)
     if not arrivals or not context.judge.policies.counts:
         return
     usage = context.usage.at(newest, context.cluster.index)
@@ -292,7 +292,7 @@ def check_counted_limits(
         if former == namespace or not context.judge.counts(namespace):
             continue
         if context.clock() - listed > LISTING_HOLDS:
-            raise Refused.of(_LATE)
+            raise Rejected.of(_LATE)
         why = context.judge.over_limit(
             UsageForMove(expected, former),
             str(one.name),
@@ -301,5 +301,5 @@ def check_counted_limits(
             partitions=partitions,
             principal=principal,
         )
-        refuse_if(why and respelled(why, str(one.name), one.shown))
+        reject_if(why and respelled(why, str(one.name), one.shown))
         expected.add(namespace, partitions)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final
 
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
 from gateway.names import DELIMITER
@@ -89,7 +89,7 @@ def is_virtual(key: str) -> bool:
 def read_move(operations: Sequence[Operation], now: int) -> Move | Release | None:
     """The move that the operations of an IncrementalAlterConfigs on a topic request; None: none.
 
-    ``now`` is in milliseconds since the epoch. Raises :class:`Refused`, INVALID_CONFIG, for any
+    ``now`` is in milliseconds since the epoch. Raises :class:`Rejected`, INVALID_CONFIG, for any
     other use of a virtual key, and INVALID_REQUEST for a move together with anything else.
     """
     virtual = [one for one in eased(operations) if is_virtual(one.key)]
@@ -98,28 +98,28 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
     for one in eased(virtual):
         _check_movable(one)
     if len(virtual) != len(operations):
-        raise Refused(
+        raise Rejected(
             INVALID_REQUEST,
             "A move stands alone: change the topic's other configs in a request of their own.",
         )
     by_key = {one.key: one for one in eased(virtual)}
     if len(by_key) != len(virtual):
-        raise Refused(INVALID_REQUEST, "A config key is in the request twice.")
+        raise Rejected(INVALID_REQUEST, "A config key is in the request twice.")
     if RELEASE in by_key:
         if len(by_key) > 1:
             text = f"'{RELEASE}' is set alone, without other '{PREFIX}' keys."
-            raise Refused(INVALID_CONFIG, text)
+            raise Rejected(INVALID_CONFIG, text)
         value = by_key[RELEASE].value
         if (value or "").strip().lower() != "true":
             text = f"'{RELEASE}' can be set to 'true' only, not to '{value}'."
-            raise Refused(INVALID_CONFIG, text)
+            raise Rejected(INVALID_CONFIG, text)
         return Release()
     where = by_key.get(NAMESPACE)
     if where is None:
-        raise Refused(INVALID_CONFIG, f"'{virtual[0].key}' is set along with '{NAMESPACE}' only.")
+        raise Rejected(INVALID_CONFIG, f"'{virtual[0].key}' is set along with '{NAMESPACE}' only.")
     namespace = where.value or ""
     if namespace.endswith(DELIMITER) and namespace != DELIMITER:
-        raise Refused(
+        raise Rejected(
             INVALID_CONFIG, f"'{NAMESPACE}' is a namespace without a final colon: '{namespace}'."
         )
     topic = by_key.get(TOPIC)
@@ -131,24 +131,24 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
     )
 
 
-def refuse_on_topic(key: str) -> Refused:
+def reject_on_topic(key: str) -> Rejected:
     """The error for a virtual key that CreateTopics or AlterConfigs puts on a topic."""
     if key in _OF_NAMESPACES or key == POLICIES:
         return _fixed(key)
-    return Refused(
+    return Rejected(
         INVALID_CONFIG,
         f"'{key}' cannot be set here; IncrementalAlterConfigs of '{NAMESPACE}' moves a topic, of"
         f" '{RELEASE}' it releases one.",
     )
 
 
-def refuse_on_namespace(key: str) -> Refused:
+def reject_on_namespace(key: str) -> Rejected:
     """The error for a virtual key that is set on a namespace, but for ``gateway.adopt`` at its
     creation."""
     if key in _TO_MOVE:
-        return Refused(INVALID_CONFIG, f"'{key}' moves topics; a namespace cannot be moved.")
+        return Rejected(INVALID_CONFIG, f"'{key}' moves topics; a namespace cannot be moved.")
     if key == PRINCIPALS:
-        return Refused(
+        return Rejected(
             INVALID_CONFIG,
             f"'{key}' is set on a namespace that exists, by IncrementalAlterConfigs.",
         )
@@ -158,23 +158,23 @@ def refuse_on_namespace(key: str) -> Refused:
 def read_adopt(configs: Mapping[str, str | None]) -> bool:
     """Whether the virtual configs of a namespace that is created ask to adopt topics.
 
-    Raises :class:`Refused`, INVALID_CONFIG, for any other key and for what is no boolean.
+    Raises :class:`Rejected`, INVALID_CONFIG, for any other key and for what is no boolean.
     """
     for key in configs:
         if key != ADOPT:
-            raise refuse_on_namespace(key)
+            raise reject_on_namespace(key)
     value = configs.get(ADOPT)
     if value is None and ADOPT not in configs:
         return False
     answer = {"true": True, "false": False}.get((value or "").strip().lower())
     if answer is None:
-        raise Refused(INVALID_CONFIG, f"'{ADOPT}' is 'true' or 'false', not '{value}'.")
+        raise Rejected(INVALID_CONFIG, f"'{ADOPT}' is 'true' or 'false', not '{value}'.")
     return answer
 
 
 def read_time(text: str, now: int) -> int:
     """A time in milliseconds since the epoch, given as such or by ISO 8601 (UTC where it does not
-    say). Raises :class:`Refused`, INVALID_CONFIG, for what is none and for what is past."""
+    say). Raises :class:`Rejected`, INVALID_CONFIG, for what is none and for what is past."""
     text = text.strip()
     if _MILLISECONDS.match(text):
         at = int(text)
@@ -183,18 +183,18 @@ def read_time(text: str, now: int) -> int:
             read = datetime.fromisoformat(text)
             at = int((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000)
         except (ValueError, OverflowError):
-            raise Refused(
+            raise Rejected(
                 INVALID_CONFIG,
                 f"'{ALIAS_UNTIL}' is a date or time like 2030-12-01 or 2030-12-01T10:00:00Z, or"
                 f" milliseconds since 1970, not '{text}'.",
             ) from None
     if at <= now:
         message = f"'{ALIAS_UNTIL}' must be in the future, and '{text}' is not."
-        raise Refused(INVALID_CONFIG, message)
+        raise Rejected(INVALID_CONFIG, message)
     return at
 
 
-def _fixed(key: str) -> Refused:
+def _fixed(key: str) -> Rejected:
     """The error for a key that cannot be set on such a resource, or that there is not."""
     if key in _READ_ONLY:
         text = f"'{key}' is read-only: only the gateway sets it."
@@ -205,7 +205,7 @@ def _fixed(key: str) -> Refused:
     else:
         known = ", ".join(sorted(DOCUMENTATION))
         text = f"'{key}' is no config of this gateway; there are {known}."
-    return Refused(INVALID_CONFIG, text)
+    return Rejected(INVALID_CONFIG, text)
 
 
 def _check_movable(one: Operation) -> None:
@@ -213,13 +213,13 @@ def _check_movable(one: Operation) -> None:
         raise _fixed(one.key)
     if one.operation == DELETE and one.key == NAMESPACE:
         # It released the topic once, and tools sent it that delete every config they do not know.
-        raise Refused(
+        raise Rejected(
             INVALID_CONFIG,
             f"'{NAMESPACE}' cannot be deleted: a topic is always in a namespace. To give the topic"
             f" its flat name in the default namespace back, set '{RELEASE}' to 'true'.",
         )
     if one.operation != SET:
-        raise Refused(INVALID_CONFIG, f"'{one.key}' is no list, and is set at a move only.")
+        raise Rejected(INVALID_CONFIG, f"'{one.key}' is no list, and is set at a move only.")
 
 
 def without_virtual(keys: tuple[str, ...] | None) -> tuple[str, ...] | None:

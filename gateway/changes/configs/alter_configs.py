@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gateway.changes.base import admin_rights
 from gateway.changes.base.context import Answered, Batch, Context, error_fields, write_response
-from gateway.changes.base.refused import BROKER, Refused, respelled, unavailable
+from gateway.changes.base.rejected import BROKER, Rejected, respelled, unavailable
 from gateway.changes.base.resources import (
     DELETE,
     SET,
@@ -33,8 +33,8 @@ from gateway.changes.base.virtual_configs import (
     Release,
     is_virtual,
     read_move,
-    refuse_on_namespace,
-    refuse_on_topic,
+    reject_on_namespace,
+    reject_on_topic,
 )
 from gateway.changes.configs.alter_topics import alter_topics, replacing
 from gateway.changes.namespaces.namespace_configs import alter_namespace
@@ -179,7 +179,7 @@ def _adopted(context: Context, resource: Any, operations: tuple[Operation, ...])
         return None
     try:
         moves = read_move(operations, context.clock())
-    except Refused:
+    except Rejected:
         return None
     if not isinstance(moves, Move):
         return None
@@ -196,10 +196,10 @@ def _read_topic(batch: _Batch, number: int, item: _Item, topic: TopicResource) -
         for one in eased(item.operations):
             # Tools that write back what was described send this, too, and change nothing by it.
             if is_virtual(one.key) and (one.key != NAMESPACE or one.value != present):
-                raise refuse_on_topic(one.key)
+                raise reject_on_topic(one.key)
         item.operations = tuple(one for one in eased(item.operations) if not is_virtual(one.key))
-    except Refused as refused:
-        batch.answer(number, refused.why)
+    except Rejected as rejected:
+        batch.answer(number, rejected.why)
 
 
 async def _alter_topics(batch: _Batch) -> None:
@@ -227,8 +227,8 @@ async def _alter_topics(batch: _Batch) -> None:
         )
     except OSError as error:
         answers = dict.fromkeys(topics, unavailable(error))
-    except Refused as refused:
-        answers = dict.fromkeys(topics, refused.why)
+    except Rejected as rejected:
+        answers = dict.fromkeys(topics, rejected.why)
     for flat, (number, item) in paced(topics.items()):
         why = answers.get(flat)
         if why is not None and why.rule == POLICIES:
@@ -240,7 +240,7 @@ async def _alter_topics(batch: _Batch) -> None:
 
 async def _alter_namespace(batch: _Batch, namespace: NamespaceResource, item: _Item) -> None:
     if not namespace.path:
-        raise Refused(INVALID_REQUEST, "The default namespace has no configs of its own.")
+        raise Rejected(INVALID_REQUEST, "The default namespace has no configs of its own.")
     if not batch.whole and is_home_change(item.operations):
         (one,) = item.operations
         await change_principals(batch.context, batch.view, namespace.path, one, batch.validate_only)
@@ -257,7 +257,7 @@ async def _alter_namespace(batch: _Batch, namespace: NamespaceResource, item: _I
         settings += [Operation(key, DELETE) for key in found.settings if key not in given]
     for one in eased(item.operations):
         if is_virtual(one.key):
-            raise refuse_on_namespace(one.key)
+            raise reject_on_namespace(one.key)
     # Settings are validated before anything is done.
     await change_settings(batch.context, namespace.path, settings, validate_only=True)
 
@@ -278,10 +278,10 @@ async def _alter_namespace(batch: _Batch, namespace: NamespaceResource, item: _I
 async def _outcome(batch: _Batch, done: Awaitable[None]) -> Denied | None:
     try:
         await done
-    except Refused as refused:
-        if refused.why.rule == BROKER:
-            return in_logical_names(batch.view, refused.why)
-        return refused.why
+    except Rejected as rejected:
+        if rejected.why.rule == BROKER:
+            return in_logical_names(batch.view, rejected.why)
+        return rejected.why
     except OSError as error:
         return unavailable(error)
     return None

@@ -32,7 +32,7 @@ from gateway.changes.base.inherited import (
     settled,
     tiers,
 )
-from gateway.changes.base.refused import Refused, try_again
+from gateway.changes.base.rejected import Rejected, try_again
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
@@ -61,7 +61,7 @@ async def replacing(
     context: Context, configs: Mapping[str, Mapping[str, str | None]]
 ) -> dict[str, list[Operation]]:
     """The operations that make ``configs`` (by flat name) all that is the topics' own, as
-    AlterConfigs does. Raises OSError and :class:`Refused`."""
+    AlterConfigs does. Raises OSError and :class:`Rejected`."""
     dynamic = await read_dynamic(context, list(configs))
     return {
         flat: [
@@ -81,7 +81,7 @@ async def alter_topics(
     """Do the operations, as far as policies allow it; None for each flat name where they are done.
 
     The messages of the errors are the broker's, in flat names, or, with the rule ``policies``, the
-    policies' own. Raises OSError, and :class:`Refused` when something else is being done to the
+    policies' own. Raises OSError, and :class:`Rejected` when something else is being done to the
     same configs for long.
     """
     snapshot = context.catalog.snapshot
@@ -160,7 +160,7 @@ class _Alteration:
         """Make keys the topics' own; returns those that were not.
 
         It is done while no job may write them: one that has read the catalog before could have the
-        last word. Raises :class:`Refused` when a job takes too long.
+        last word. Raises :class:`Rejected` when a job takes too long.
         """
         context = self.context
         added: Keys = {}
@@ -189,7 +189,7 @@ class _Alteration:
             except _Busy:
                 await asyncio.sleep(_LOOK)
                 await context.catalog.refresh()
-        raise Refused(
+        raise Rejected(
             REQUEST_TIMED_OUT,
             "What the topic inherits from its namespace is just being applied to it; try again.",
         )
@@ -282,7 +282,7 @@ class _Alteration:
 
     async def _judge_again(self) -> tuple[dict[str, Denied], Snapshot]:
         """The topics that may not be altered after all, by flat name; and the catalog by which that
-        holds. Raises OSError and :class:`Refused`."""
+        holds. Raises OSError and :class:`Rejected`."""
         context, judged = self.context, self.judged
         left, denied = dict(self.wanted), dict[str, Denied]()
         for _ in range(ATTEMPTS):

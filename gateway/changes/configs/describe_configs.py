@@ -16,7 +16,7 @@ from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import Default, cluster_defaults, describe
 from gateway.changes.base.context import Answered, Batch, Context, error_fields
 from gateway.changes.base.inherited import adjust_described, inherited, own_configs, pending
-from gateway.changes.base.refused import BROKER, unavailable
+from gateway.changes.base.rejected import BROKER, unavailable
 from gateway.changes.base.resources import (
     DEFAULT,
     INHERITED,

@@ -19,10 +19,10 @@ from gateway.changes.base.broker import read_dynamic, validate_configs
 from gateway.changes.base.config_policies import namespace_violation
 from gateway.changes.base.context import Context
 from gateway.changes.base.inherited import inherited
-from gateway.changes.base.refused import (
-    Refused,
+from gateway.changes.base.rejected import (
+    Rejected,
     list_names,
-    refuse_if,
+    reject_if,
     respelled,
     shown_namespace,
     shown_topic,
@@ -74,7 +74,7 @@ async def create_namespace(
 
     ``topic`` is the entry of the request that names it, whose configs become the namespace's own;
     they are returned. These, and topics that are adopted, are subject to policies. Raises
-    :class:`Refused`, and OSError when the catalog or the cluster is away.
+    :class:`Rejected`, and OSError when the catalog or the cluster is away.
     """
     settings = access.view.settings
     view = View(settings, context.catalog.snapshot)
@@ -82,9 +82,9 @@ async def create_namespace(
     configs, own_settings, adopt = _read_configs(topic)
     if configs:
         values = inherited(view.snapshot, path) | configs
-        refuse_if(await validate_configs(context, values))
+        reject_if(await validate_configs(context, values))
         why = await namespace_violation(context, access.principal, path, configs)
-        refuse_if(why and respelled(why, path, shown_namespace(view, path)))
+        reject_if(why and respelled(why, path, shown_namespace(view, path)))
     listed_at = context.clock()
     await context.cluster.refresh()
     index = context.cluster.index
@@ -98,7 +98,7 @@ async def create_namespace(
 
     def decide_now(snapshot: Snapshot) -> Sequence[Change]:
         if context.clock() - listed_at > LISTING_HOLDS:
-            raise Refused.of(try_again("It took too long until the namespace could be created"))
+            raise Rejected.of(try_again("It took too long until the namespace could be created"))
         newest = access.over(View(settings, snapshot))
         flats = list(index.names()) if index.version != listing else None
         changes = decide(newest, new, flats)
@@ -112,7 +112,7 @@ async def create_namespace(
 async def _check_adopted(
     context: Context, access: Access, tiers: Collection[str], new: NewNamespace
 ) -> list[Arrival]:
-    """The topics that are adopted, if policies allow them. Raises :class:`Refused`."""
+    """The topics that are adopted, if policies allow them. Raises :class:`Rejected`."""
     if not (new.adopt and new.captured and context.judge.policies.judges):
         return []
     decide(access, new)  # what cannot be needs no policy to say so
@@ -132,7 +132,7 @@ def _read_configs(topic: Any) -> tuple[dict[str, str], dict[str, str], bool]:
         if is_virtual(key):
             continue
         if value is None:
-            raise Refused(INVALID_CONFIG, f"Config '{key}' has no value.")
+            raise Rejected(INVALID_CONFIG, f"Config '{key}' has no value.")
         configs[key] = value
     virtual = {key: value for key, value in given.items() if is_virtual(key)}
     settings = {key: read_setting(key, virtual.pop(key)) for key in given if key in SETTINGS}
@@ -145,7 +145,7 @@ def _read_configs(topic: Any) -> tuple[dict[str, str], dict[str, str], bool]:
 def check_tiers(view: View, path: str) -> list[str]:
     """The tiers to be made, outermost first, by the view's snapshot.
 
-    Raises :class:`Refused` for a namespace that exists, one that is being deleted or below such a
+    Raises :class:`Rejected` for a namespace that exists, one that is being deleted or below such a
     one, and one that no name has room in.
     """
     snapshot = view.snapshot
@@ -156,7 +156,7 @@ def check_tiers(view: View, path: str) -> list[str]:
     shown = shown_namespace(view, path)
     missing = [tier for tier in parents(path) if tier not in snapshot.namespaces]
     if not missing:
-        raise Refused(TOPIC_ALREADY_EXISTS, f"Namespace '{shown}' already exists.")
+        raise Rejected(TOPIC_ALREADY_EXISTS, f"Namespace '{shown}' already exists.")
     if len(flat_prefix(path)) >= MAX_FLAT_LENGTH:
         raise _invalid(
             f"Namespace '{shown}' is too long: it leaves none of Kafka's "
@@ -190,7 +190,7 @@ def decide(access: Access, new: NewNamespace, flats: Iterable[bytes] | None = No
     decision. Topics that may not be described are not named. ``flats``: the cluster's topics, if
     they were listed after ``new`` was captured.
 
-    Raises :class:`Refused`.
+    Raises :class:`Rejected`.
     """
     view = access.view
     tiers = check_tiers(view, new.path)
@@ -218,7 +218,7 @@ def decide(access: Access, new: NewNamespace, flats: Iterable[bytes] | None = No
 
 def _check_captured(captured: Iterable[str], new: NewNamespace) -> None:
     if any(flat not in new.captured for flat in captured):
-        raise Refused(REQUEST_TIMED_OUT, "Topics were made in the meantime; try again.")
+        raise Rejected(REQUEST_TIMED_OUT, "Topics were made in the meantime; try again.")
 
 
 def _is_new(entry: TopicEntry) -> bool:
@@ -255,7 +255,7 @@ def _adopted(
 
 
 def _name_inside(access: Access, tiers: Collection[str], flat: str) -> LogicalName:
-    """The name of a captured topic as one of these tiers' own. Raises :class:`Refused`."""
+    """The name of a captured topic as one of these tiers' own. Raises :class:`Rejected`."""
     name = decode(flat)
     if name.namespace in tiers:
         return name
@@ -281,7 +281,7 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
     taken = [name for name in snapshot.default_names() if fold(name.topic).startswith(prefixes)]
     entries = {name: snapshot.entry_of(name) for name in taken}
     if any(entry is not None and _is_new(entry) and entry.creating for entry in entries.values()):
-        raise Refused(
+        raise Rejected(
             REQUEST_TIMED_OUT,
             f"A topic is being created whose name would be in namespace '{shown}'; try again.",
         )
@@ -316,5 +316,5 @@ def _spelled(access: Access, flat: str) -> str:
     return _seen(access, flat) or "(another topic)"
 
 
-def _invalid(message: str) -> Refused:
-    return Refused(INVALID_TOPIC_EXCEPTION, message)
+def _invalid(message: str) -> Rejected:
+    return Rejected(INVALID_TOPIC_EXCEPTION, message)

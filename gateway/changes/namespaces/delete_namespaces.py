@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 
 from gateway.catalog.entities import Namespace
-from gateway.changes.base.refused import list_names, shown_namespace
+from gateway.changes.base.rejected import list_names, shown_namespace
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents

@@ -41,7 +41,7 @@ from gateway.changes.base.inherited import (
     tiers,
     topics_in,
 )
-from gateway.changes.base.refused import refuse_if, respelled, shown_namespace
+from gateway.changes.base.rejected import reject_if, respelled, shown_namespace
 from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation
 from gateway.changes.namespaces.namespace_settings import existing
 from gateway.error_codes import (
@@ -88,7 +88,7 @@ async def alter_namespace(
     """Change a namespace's own configs, as far as policies allow it, and apply them to its topics.
     ``access`` is the client's.
 
-    Returns when that is done, or goes on in the background. Raises :class:`Refused` and OSError.
+    Returns when that is done, or goes on in the background. Raises :class:`Rejected` and OSError.
     """
 
     async def attempt() -> bool:
@@ -117,12 +117,12 @@ async def _find(
     defaults: Mapping[str, Any] = await cluster_defaults(context) if lists else {}
     known = {key: (default.value or "", default.config_type) for key, default in defaults.items()}
     configs = alter_configs(present.configs, wanted, above, known)
-    refuse_if(await validate_configs(context, {**above, **configs}))
+    reject_if(await validate_configs(context, {**above, **configs}))
     principal = ANONYMOUS.principal if access is None else access.principal
     denied = await namespace_violation(context, principal, path, configs, present.configs)
     if denied is not None and access is not None:
         denied = respelled(denied, path, shown_namespace(access.view, path))
-    refuse_if(denied)
+    reject_if(denied)
     keys = changed_keys(present.configs, configs)
     if not keys or (validate_only and not context.judge.policies.judges):
         return None
@@ -134,7 +134,7 @@ async def _find(
         missing = keys - own_of(seen, flat, held)
         if missing:
             inheriting.setdefault(seen.owner(flat).namespace, set()).update(missing)
-    refuse_if(await inheritance_violation(context, access, seen, (path, configs), inheriting))
+    reject_if(await inheritance_violation(context, access, seen, (path, configs), inheriting))
     return None if validate_only else _Found(seen, configs, keys, dynamic)
 
 

@@ -16,7 +16,7 @@ from typing import Final
 from gateway.catalog.entities import Change, Namespace, PrincipalHome, Removal, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation
 from gateway.changes.base.virtual_configs import AUTO_CREATE, NUM_PARTITIONS, PRINCIPALS
 from gateway.error_codes import (
@@ -50,12 +50,12 @@ _LOOSE: Final = re.compile(r"(?<!\\),(?![^,]*=)")
 
 
 def existing(snapshot: Snapshot, path: str) -> Namespace:
-    """The namespace. Raises :class:`Refused` if there is none, or not for long."""
+    """The namespace. Raises :class:`Rejected` if there is none, or not for long."""
     found = snapshot.namespaces.get(path)
     if found is None:
-        raise Refused(UNKNOWN_TOPIC_OR_PARTITION, f"Namespace '{path}' does not exist.")
+        raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, f"Namespace '{path}' does not exist.")
     if snapshot.deleting_tier(path) is not None:
-        raise Refused(
+        raise Rejected(
             INVALID_TOPIC_EXCEPTION,
             f"InvalidNamespaceException: namespace '{path}' is being deleted.",
         )
@@ -84,11 +84,11 @@ SETTINGS: Final[Mapping[str, tuple[Callable[[str], str | None], str]]] = {
 
 
 def read_setting(key: str, value: str | None) -> str:
-    """The value as it is kept. Raises :class:`Refused`, INVALID_CONFIG."""
+    """The value as it is kept. Raises :class:`Rejected`, INVALID_CONFIG."""
     read, wanted = SETTINGS[key]
     found = read(value or "")
     if found is None:
-        raise Refused(INVALID_CONFIG, f"'{key}' is {wanted}, not '{value}'.")
+        raise Rejected(INVALID_CONFIG, f"'{key}' is {wanted}, not '{value}'.")
     return found
 
 
@@ -98,18 +98,18 @@ def wrong_setting(key: str, value: str) -> str | None:
         return f"'{key}' is no setting of a namespace; there are {', '.join(sorted(SETTINGS))}"
     try:
         read = read_setting(key, value)
-    except Refused as refused:
-        return refused.why.message.removesuffix(".")
+    except Rejected as rejected:
+        return rejected.why.message.removesuffix(".")
     return None if read == value else f"'{key}' is written '{read}', not '{value}'"
 
 
 def altered_settings(own: Mapping[str, str], operations: Sequence[Operation]) -> dict[str, str]:
-    """A namespace's own settings after SET and DELETE of some. Raises :class:`Refused`."""
+    """A namespace's own settings after SET and DELETE of some. Raises :class:`Rejected`."""
     new = dict(own)
     seen: set[str] = set()
     for one in operations:
         if one.key in seen:
-            raise Refused(INVALID_REQUEST, f"Config key '{one.key}' is in the request twice.")
+            raise Rejected(INVALID_REQUEST, f"Config key '{one.key}' is in the request twice.")
         seen.add(one.key)
         if one.operation == DELETE:
             new.pop(one.key, None)
@@ -117,14 +117,14 @@ def altered_settings(own: Mapping[str, str], operations: Sequence[Operation]) ->
             new[one.key] = read_setting(one.key, one.value)
         else:
             message = f"Config '{one.key}' is no list, so nothing is added to it or taken off."
-            raise Refused(INVALID_CONFIG, message)
+            raise Rejected(INVALID_CONFIG, message)
     return dict(sorted(new.items()))
 
 
 async def change_settings(
     context: Context, path: str, operations: Sequence[Operation], validate_only: bool = False
 ) -> None:
-    """Change a namespace's own settings. Raises :class:`Refused` and OSError."""
+    """Change a namespace's own settings. Raises :class:`Rejected` and OSError."""
 
     def decide(newest: Snapshot) -> Sequence[Change]:
         present = existing(newest, path)
@@ -143,11 +143,11 @@ def principals_of(snapshot: Snapshot, path: str) -> str:
 
 
 def is_home_change(operations: Sequence[Operation]) -> bool:
-    """Whether operations on a namespace are about its principals. Raises :class:`Refused` where
+    """Whether operations on a namespace are about its principals. Raises :class:`Rejected` where
     they are about something else as well."""
     about = [one for one in operations if one.key == PRINCIPALS]
     if about and len(operations) > 1:
-        raise Refused(
+        raise Rejected(
             INVALID_REQUEST,
             f"'{PRINCIPALS}' is changed alone; change the namespace's other configs in a request of"
             " their own.",
@@ -161,11 +161,11 @@ async def change_principals(
     """Make a namespace the home of principals, or of some no more: SET, DELETE, APPEND, SUBTRACT.
 
     A principal has one home: what makes this its home takes it from another. Raises
-    :class:`Refused` and OSError.
+    :class:`Rejected` and OSError.
     """
     home = view.settings.home
     if home:
-        raise Refused(
+        raise Rejected(
             CLUSTER_AUTHORIZATION_FAILED,
             f"'{PRINCIPALS}' is changed where no home namespace is in force, and '{home}' is here.",
             "access",
@@ -183,7 +183,7 @@ async def change_principals(
             wanted = set(named)
         else:
             text = f"Operation {one.operation} on config '{PRINCIPALS}' is none of Kafka's."
-            raise Refused(INVALID_REQUEST, text)
+            raise Rejected(INVALID_REQUEST, text)
         gone = (PrincipalHome(who, path) for who in sorted(present - wanted))
         made = (PrincipalHome(who, path) for who in sorted(wanted - present))
         return [*(Removal(key_of(home)) for home in gone), *made]
@@ -192,7 +192,7 @@ async def change_principals(
 
 
 def read_principals(value: str | None) -> frozenset[str]:
-    """The principals of a list. Raises :class:`Refused`, INVALID_CONFIG."""
+    """The principals of a list. Raises :class:`Rejected`, INVALID_CONFIG."""
     items = (item.strip(", \t") for item in _NEXT.split(value or ""))
     found = frozenset(item for item in items if item)
     for principal in found:
@@ -200,15 +200,15 @@ def read_principals(value: str | None) -> frozenset[str]:
         if not (_KIND.fullmatch(kind) and name) or _LOOSE.search(principal):
             # kafka-configs takes a list in brackets, and takes them off before it sends it.
             brackets = ", without brackets" if principal.startswith("[") else ""
-            raise Refused(
+            raise Rejected(
                 INVALID_CONFIG,
                 f"'{PRINCIPALS}' is a list like User:alice,User:bob{brackets}, and '{principal}' is"
                 " no principal.",
             )
         if len(principal.encode()) > MAX_BYTES:
             text = f"A principal of '{PRINCIPALS}' is longer than {MAX_BYTES:,} bytes."
-            raise Refused(INVALID_CONFIG, text)
+            raise Rejected(INVALID_CONFIG, text)
     if len(found) > MAX_PRINCIPALS:
         text = f"'{PRINCIPALS}' has more than {MAX_PRINCIPALS:,} principals in one request."
-        raise Refused(INVALID_CONFIG, text)
+        raise Rejected(INVALID_CONFIG, text)
     return found

@@ -20,12 +20,12 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import broker_time, query_each
 from gateway.changes.base.context import Answered, Batch, Context, error_fields, write_response
 from gateway.changes.base.inherited import entry_for, later, settled
-from gateway.changes.base.refused import (
+from gateway.changes.base.rejected import (
     BROKER,
     MAX_CHANGES,
     TOO_MANY_CHANGES,
     UNAVAILABLE,
-    Refused,
+    Rejected,
     respelled,
     try_again,
     unavailable,
@@ -209,8 +209,8 @@ async def _check_policies(batch: _Batch) -> None:
     try:
         await context.cluster.refresh()
         facts = await read_facts(context, list(judged.values()))
-    except (OSError, Refused) as error:
-        why = error.why if isinstance(error, Refused) else unavailable(error)
+    except (OSError, Rejected) as error:
+        why = error.why if isinstance(error, Rejected) else unavailable(error)
         batch.reject(why, judged)
         return
     snapshot = batch.view.snapshot
@@ -223,8 +223,8 @@ async def _check_policies(batch: _Batch) -> None:
         assigned = [tuple(map(int, each.broker_ids)) for each in growth.requested.assignments or ()]
         try:
             layout = known.grown(growth.total, assigned)
-        except Refused as refused:
-            batch.deny(name, refused.why)
+        except Rejected as rejected:
+            batch.deny(name, rejected.why)
             continue
         topic = metadata.of_topic(known, growth.name, known.own(snapshot), layout=layout)
         denied = await context.judge.why_not(topic)

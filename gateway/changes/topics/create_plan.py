@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from gateway.catalog.entities import Change, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.refused import Refused, refuse_if
-from gateway.changes.base.virtual_configs import is_virtual, refuse_on_topic
+from gateway.changes.base.rejected import Rejected, reject_if
+from gateway.changes.base.virtual_configs import is_virtual, reject_on_topic
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
 from gateway.names import MAX_FLAT_LENGTH, InvalidName, LogicalName, encode, may_be_captured
 from gateway.rules.access import check_creation, collision
@@ -80,20 +80,20 @@ class Planned:
 
 def plan(view: View, topic: Any, now: int, exists: Callable[[str], bool]) -> Planned:
     """Decide where a topic of the request goes, by the view's snapshot. ``now`` is in milliseconds.
-    ``exists`` says whether a flat name is taken at the broker. Raises :class:`Refused`."""
+    ``exists`` says whether a flat name is taken at the broker. Raises :class:`Rejected`."""
     snapshot = view.snapshot
     for config in eased(topic.configs):
         if is_virtual(config.name):
-            raise refuse_on_topic(config.name)
+            raise reject_on_topic(config.name)
     try:
         name = view.parse(topic.name)
         flat = snapshot.flat_of(name)
     except InvalidName as error:
         raise _invalid(f"{error}.") from None
     if flat is not None or snapshot.missing_tier(name.namespace) is not None:
-        refuse_if(check_creation(view, topic.name))
+        reject_if(check_creation(view, topic.name))
     elif snapshot.captured_by(name) is not None:
-        refuse_if(collision(topic.name))
+        reject_if(collision(topic.name))
     inherited = snapshot.effective_configs(name.namespace)
     keys = {config.name for config in eased(topic.configs)} if name.namespace else ()
     own = tuple(in_order(keys))
@@ -143,11 +143,11 @@ def fresh_flat(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bo
 
 
 def reserved(snapshot: Snapshot, planned: Planned) -> Change:
-    """The entry that takes a flat name before the broker is sent the topic. Raises Refused."""
+    """The entry that takes a flat name before the broker is sent the topic. Raises Rejected."""
     assert planned.entry is not None
     _check_tiers(snapshot, planned)
     if snapshot.entry_of(planned.name) != planned.before:
-        raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{planned.spelled}' already exists.")
+        raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{planned.spelled}' already exists.")
     fresh = planned.before is None and snapshot.flat_of(planned.name) is None
     natural = snapshot.flat_of(planned.name) == planned.flat
     captured = natural and snapshot.captured_by(planned.name) is not None
@@ -159,7 +159,7 @@ def reserved(snapshot: Snapshot, planned: Planned) -> Change:
 def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
     """The change of the catalog for a topic that the broker has made; None: there is none.
 
-    Raises :class:`Refused` when the topic may not be: its namespace has gone, or another topic has
+    Raises :class:`Rejected` when the topic may not be: its namespace has gone, or another topic has
     come by its name. It has to be deleted again then.
     """
     held = snapshot.topics.get(planned.flat)
@@ -175,11 +175,11 @@ def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
         if held is None and planned.reserve and planned.entry is not None and planned.entry.counted:
             # It took so long that it counts no more: another may have come in its place.
             message = f"It took too long to create topic '{planned.spelled}'; try again."
-            raise Refused(REQUEST_TIMED_OUT, message)
+            raise Rejected(REQUEST_TIMED_OUT, message)
         if planned.resolved is not None and _is_stale(snapshot, planned):
             # Policies have allowed it with what it would have inherited before.
             message = f"What topic '{planned.spelled}' inherits has just changed; try again."
-            raise Refused(REQUEST_TIMED_OUT, message)
+            raise Rejected(REQUEST_TIMED_OUT, message)
     wanted = _wanted(snapshot, planned, held, now)
     if wanted == held:
         return None
@@ -222,9 +222,9 @@ def _check_held(spelled: str, name: LogicalName, held: TopicEntry | None, now: i
         message = (
             f"Topic '{spelled}' already exists: it is a former name of a topic that was moved."
         )
-        raise Refused(TOPIC_ALREADY_EXISTS, message)
+        raise Rejected(TOPIC_ALREADY_EXISTS, message)
     if held.creating and not is_left_over(held, now):
-        raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{spelled}' is being created.")
+        raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{spelled}' is being created.")
 
 
 def _check_tiers(snapshot: Snapshot, planned: Planned) -> None:
@@ -236,10 +236,10 @@ def _check_tiers(snapshot: Snapshot, planned: Planned) -> None:
         )
 
 
-def _changed(planned: Planned) -> Refused:
+def _changed(planned: Planned) -> Rejected:
     message = f"The name of topic '{planned.spelled}' has changed hands in the meantime; try again."
-    return Refused(REQUEST_TIMED_OUT, message)
+    return Rejected(REQUEST_TIMED_OUT, message)
 
 
-def _invalid(message: str) -> Refused:
-    return Refused(INVALID_TOPIC_EXCEPTION, message)
+def _invalid(message: str) -> Rejected:
+    return Rejected(INVALID_TOPIC_EXCEPTION, message)

@@ -19,7 +19,7 @@ from gateway.catalog.entities import Change, Removal, TopicEntry, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import delete_at_broker
 from gateway.changes.base.context import Answered, Context
-from gateway.changes.base.refused import Refused, too_many_partitions, try_again, unavailable
+from gateway.changes.base.rejected import Rejected, too_many_partitions, try_again, unavailable
 from gateway.changes.base.usage import Expected
 from gateway.changes.namespaces.create_namespaces import create_namespace
 from gateway.changes.topics.create_plan import Planned, plan, reserved, settled
@@ -125,10 +125,10 @@ async def _create_namespace(creation: Creation, topic: Any, path: str) -> None:
         answer: Answer = await create_namespace(
             context, access, path, topic, validate_only=validate_only
         )
-    except Refused as refused:
-        answer = refused.why
-        if refused.why.rule == POLICIES:
-            creation.denied[topic.name] = refused.why
+    except Rejected as rejected:
+        answer = rejected.why
+        if rejected.why.rule == POLICIES:
+            creation.denied[topic.name] = rejected.why
     except OSError as error:
         answer = unavailable(error)
     creation.answer(topic.name, answer)
@@ -144,8 +144,8 @@ def _plan(creation: Creation) -> None:
             continue
         try:
             planned = plan(creation.view, topic, now, lambda flat: index.exists(flat.encode()))
-        except Refused as refused:
-            creation.answer(spelled, refused.why)
+        except Rejected as rejected:
+            creation.answer(spelled, rejected.why)
             continue
         first = firsts.setdefault(planned.name, topic)
         if first is topic:
@@ -266,8 +266,8 @@ async def _commit_each(
         for spelled, each in topics.items():
             try:
                 change = decide_one(each)
-            except Refused as refused:
-                rejected[spelled] = refused.why
+            except Rejected as error:
+                rejected[spelled] = error.why
                 continue
             if change is not None:
                 changes.append(change)

@@ -20,7 +20,7 @@ from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import broker_time, query_each
 from gateway.changes.base.context import Batch
 from gateway.changes.base.inherited import adjust_created
-from gateway.changes.base.refused import BROKER, Refused, respelled, try_again, unavailable
+from gateway.changes.base.rejected import BROKER, Rejected, respelled, try_again, unavailable
 from gateway.changes.base.resources import OWN
 from gateway.changes.base.topic_policies import Layout, Metadata
 from gateway.changes.base.usage import LISTING_HOLDS, Expected
@@ -234,8 +234,8 @@ def _answer_validated(creation: Creation, validated: Mapping[str, Any], listed: 
             continue
         try:
             why = verdict(creation, planned, over_limits(creation, planned, expected, listed))
-        except Refused as refused:
-            creation.answer(spelled, refused.why)
+        except Rejected as rejected:
+            creation.answer(spelled, rejected.why)
             continue
         if why is not None:
             creation.deny_by_policy(spelled, why)
@@ -248,7 +248,7 @@ def over_limits(
 ) -> list[Violation]:
     """The limits that a topic is too many for; if it is not, it is ``expected`` from now on.
 
-    Pure, since one decision may evaluate it more than once. Raises :class:`Refused` when the
+    Pure, since one decision may evaluate it more than once. Raises :class:`Rejected` when the
     topics were listed too long ago to be counted by.
     """
     context, namespace = creation.context, planned.name.namespace
@@ -256,7 +256,7 @@ def over_limits(
     if not partitions or not context.judge.counts(namespace):
         return []
     if context.clock() - listed > LISTING_HOLDS:
-        raise Refused.of(try_again("It took too long until the topics could be counted"))
+        raise Rejected.of(try_again("It took too long until the topics could be counted"))
     policies, name = context.judge.policies, str(planned.name)
     found = over(policies, expected, name, namespace, topics=1, partitions=partitions)
     found += nearly_over(policies, expected, name, namespace, topics=1, partitions=partitions)

@@ -20,7 +20,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import Outcome, broker_time, delete_at_broker
 from gateway.changes.base.context import Answered, Batch, Context, write_response
-from gateway.changes.base.refused import unavailable
+from gateway.changes.base.rejected import unavailable
 from gateway.changes.base.resources import NamespaceResource, TopicResource, moved_out, text_facts
 from gateway.changes.namespaces import delete_namespaces
 from gateway.changes.topics.create_plan import is_left_over

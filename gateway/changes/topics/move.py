@@ -13,7 +13,7 @@ from gateway.catalog.entities import Alias, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Outdated
 from gateway.changes.base.inherited import ground, later, own_of, settled
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
@@ -47,7 +47,7 @@ def move(
 
     It gets the virtual ``topic_id`` (16 bytes, never used before), unless the name is an alias of
     its that still works: a name that has worked all along keeps its id. Until ``alias_until`` its
-    former name works, too; None: not at all. Raises :class:`Refused` when it cannot be there, and
+    former name works, too; None: not at all. Raises :class:`Rejected` when it cannot be there, and
     :class:`Outdated`.
     """
     flat, now = source.flat, source.now
@@ -89,7 +89,7 @@ def release(snapshot: Snapshot, source: Source) -> TopicEntry | Removal | None:
     _check_exists(snapshot, source)
     captor = snapshot.folds_into(flat) or snapshot.spelled(flat).namespace
     if captor:
-        raise Refused(
+        raise Rejected(
             INVALID_REQUEST,
             f"Topic '{present}' is stored under a name of namespace '{captor}', so it cannot be"
             " released; move it to the namespace and name that it shall have.",
@@ -120,11 +120,11 @@ def release(snapshot: Snapshot, source: Source) -> TopicEntry | Removal | None:
 def check_target(
     snapshot: Snapshot, flat: str, target: LogicalName, exists: Callable[[str], bool]
 ) -> None:
-    """Raise :class:`Refused` unless the topic stored as ``flat`` may have that logical name."""
+    """Raise :class:`Rejected` unless the topic stored as ``flat`` may have that logical name."""
     missing = snapshot.missing_tier(target.namespace)
     if missing is not None:
         state = "is being deleted" if missing in snapshot.namespaces else "does not exist"
-        raise Refused(
+        raise Rejected(
             INVALID_TOPIC_EXCEPTION,
             f"InvalidNamespaceException: namespace '{missing}' {state}, so nothing can be moved"
             " into it.",
@@ -132,15 +132,15 @@ def check_target(
     try:
         natural = encode(target)
     except InvalidName as error:
-        raise Refused(INVALID_TOPIC_EXCEPTION, f"{error}.", "names") from None
+        raise Rejected(INVALID_TOPIC_EXCEPTION, f"{error}.", "names") from None
     if is_reserved(natural):
         message = f"Topic name '{target}' is reserved."
-        raise Refused(INVALID_TOPIC_EXCEPTION, message, "reserved")
+        raise Rejected(INVALID_TOPIC_EXCEPTION, message, "reserved")
     captor = snapshot.captured_by(target)
     if captor is None and not target.namespace:
         captor = snapshot.spelled(natural).namespace or None
     if captor is not None:
-        raise Refused(
+        raise Rejected(
             INVALID_TOPIC_EXCEPTION,
             f"Topic '{target}' would collide with names of a namespace, since Kafka does not tell"
             " '.' from '_'.",
@@ -153,7 +153,7 @@ def _check_exists(snapshot: Snapshot, source: Source) -> None:
     entry = snapshot.topics.get(source.flat)
     if not source.exists(source.flat) or (entry is not None and entry.creating):
         message = f"Topic '{snapshot.owner(source.flat)}' does not exist."
-        raise Refused(UNKNOWN_TOPIC_OR_PARTITION, message)
+        raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, message)
 
 
 def _check_free(
@@ -164,7 +164,7 @@ def _check_free(
     # The natural flat name may be there and yet be another topic's, under an entry.
     by_nature = natural != flat and natural not in snapshot.topics and exists(natural)
     if (holder is not None and holder.flat != flat) or (holder is None and by_nature):
-        raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{target}' already exists.")
+        raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{target}' already exists.")
 
 
 def _own_configs(snapshot: Snapshot, source: Source) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import read_dynamic
 from gateway.changes.base.context import Context, Outdated, decide_until_current
 from gateway.changes.base.inherited import inherited, later, tiers
-from gateway.changes.base.refused import Refused, refuse_if, shown_topic
+from gateway.changes.base.rejected import Rejected, reject_if, shown_topic
 from gateway.changes.base.resources import moved_out
 from gateway.changes.base.topic_policies import (
     Arrival,
@@ -55,7 +55,7 @@ async def move_topic(
     """Move, adopt or release one topic, which the client calls ``name``; returns when it is done,
     but for configs that take long.
 
-    Where it is done already, by a request before this one, nothing is. Raises :class:`Refused`
+    Where it is done already, by a request before this one, nothing is. Raises :class:`Rejected`
     and OSError.
     """
     topic_id = uuid4().bytes
@@ -101,7 +101,7 @@ class _Attempt:
             return None
         dynamic = (await read_dynamic(context, [flat])).get(flat)
         if dynamic is None:
-            raise Refused(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{self.name}' does not exist.")
+            raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{self.name}' does not exist.")
         index = context.cluster.index
         source = Source(
             flat, dynamic, seen, lambda stored: index.exists(stored.encode()), context.clock()
@@ -147,7 +147,7 @@ class _Attempt:
         if isinstance(self.wanted, Release):
             settings = self.access.view.settings
             if settings.home and not settings.escape:
-                raise Refused(
+                raise Rejected(
                     INVALID_REQUEST,
                     f"Releasing topic '{self.name}' would take it out of namespace"
                     f" '{settings.home}' of this listener.",
@@ -159,17 +159,17 @@ class _Attempt:
         return move(newest, source, name, self.topic_id, self.wanted.alias_until)
 
     def _check_rights(self, newest: Snapshot, target: LogicalName) -> None:
-        """Raise :class:`Refused` unless the client may move the topic from where it is by now."""
+        """Raise :class:`Rejected` unless the client may move the topic from where it is by now."""
         access, name = self.access.over(View(self.access.view.settings, newest)), self.name.encode()
         topic = access.topic_resource(name)
         if topic is not None and access.authorizes:
             goes_to = Resource(ResourceType.TOPIC, target.namespace, target.topic)
-            refuse_if(admin_rights.move(access, name, topic, goes_to))
+            reject_if(admin_rights.move(access, name, topic, goes_to))
 
     def _flat(self, snapshot: Snapshot) -> str | None:
         """The flat name of the topic; None when it was moved there already.
 
-        Raises :class:`Refused` when it does not exist, and when it is outside the client's view.
+        Raises :class:`Rejected` when it does not exist, and when it is outside the client's view.
         """
         view = View(self.access.view.settings, snapshot)
         found = view.resolve(self.name.encode())
@@ -178,11 +178,11 @@ class _Attempt:
                 return None
             missing = f"Topic '{self.name}' does not exist."
             text = found.message if isinstance(found, Denied) else missing
-            raise Refused(UNKNOWN_TOPIC_OR_PARTITION, text)
+            raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, text)
         flat = found.flat.decode()
         why = moved_out(view, self.name, flat)
         if why is not None:
-            raise Refused(why.code, why.message)
+            raise Rejected(why.code, why.message)
         return flat
 
     def _is_adopted(self, view: View) -> bool:
@@ -198,7 +198,7 @@ class _Attempt:
         return entry is not None and entry.name == target
 
     def _target(self, wanted: Move, snapshot: Snapshot, present: LogicalName) -> LogicalName:
-        """The logical name to go to. Raises :class:`Refused` for what is outside the view."""
+        """The logical name to go to. Raises :class:`Rejected` for what is outside the view."""
         view = View(self.access.view.settings, snapshot)
         topic = present.topic if wanted.topic is None else wanted.topic
         settings = view.settings
@@ -209,7 +209,7 @@ class _Attempt:
         try:
             namespace = view.namespace_named(wanted.namespace + DELIMITER)
         except InvalidName as error:
-            raise Refused(INVALID_TOPIC_EXCEPTION, f"{error}.", "names") from None
+            raise Rejected(INVALID_TOPIC_EXCEPTION, f"{error}.", "names") from None
         assert namespace is not None
         return LogicalName(namespace, topic)
 
@@ -217,7 +217,7 @@ class _Attempt:
 
     async def _judge(self, source: Source) -> Arrival | None:
         """The topic as policies allow it where it goes; None: it is there already. Raises
-        :class:`Refused`."""
+        :class:`Rejected`."""
         self._decide(self.seen, source)  # what cannot be needs no policy to say so
         name = self.new_name
         if name is None:
@@ -231,7 +231,7 @@ class _Attempt:
         self, newest: Snapshot, arrival: Arrival, record: Change, name: LogicalName
     ) -> Change:
         """The record, by which the topic counts where the number of topics is limited. Raises
-        :class:`Refused`, and Outdated where it goes elsewhere by now."""
+        :class:`Rejected`, and Outdated where it goes elsewhere by now."""
         context, namespace = self.context, name.namespace
         if name != arrival.name or tiers(newest, namespace) != tiers(self.seen, namespace):
             raise Outdated
@@ -251,7 +251,7 @@ class _Attempt:
         """Roll back if a topic of the new name was made at the same time.
 
         The name was free when the move was decided, and a creation reads the catalog once more
-        afterwards; only when both looked too early there are two. Raises :class:`Refused` then.
+        afterwards; only when both looked too early there are two. Raises :class:`Rejected` then.
         """
         record, context = self.record, self.context
         if not isinstance(record, TopicEntry):
@@ -264,11 +264,11 @@ class _Attempt:
             return
         await self._roll_back(source)
         log.warning("topic %r is not moved: %r was made meanwhile", record.flat, twin)
-        raise Refused(TOPIC_ALREADY_EXISTS, f"Topic '{record.name}' already exists.")
+        raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{record.name}' already exists.")
 
     async def _judge_again(self, source: Source, arrival: Arrival) -> None:
         """Roll back if the topic was changed meanwhile into one that policies do not allow where it
-        is now. Raises :class:`Refused` then, and OSError.
+        is now. Raises :class:`Rejected` then, and OSError.
 
         A change of the topic reads the catalog both before and afterwards (``alter_topics``); what
         was changed before the move is there to be read by now.
@@ -280,7 +280,7 @@ class _Attempt:
             return
         try:
             await check_arrivals(self.context, self.access.principal, self.seen, [arrival])
-        except Refused:
+        except Rejected:
             await self._roll_back(source)
             log.warning("topic %r is not moved: it was changed meanwhile", source.flat)
             raise

@@ -14,7 +14,7 @@ from gateway.catalog.log.records import FORMAT
 from gateway.catalog.log.signatures import KeyFile, KeyFileError, SigningKey
 from gateway.catalog.members import (
     SIGNING_FORMAT,
-    FormatRefused,
+    FormatRejected,
     forget,
     raise_format,
     sign_all,
@@ -147,7 +147,7 @@ async def _upgrade(config: Config, options: argparse.Namespace) -> Output:
     async with backend.open_backend(config, read_only=False) as found:
         try:
             snapshot = await found.catalog.change(raise_format(options.format))
-        except FormatRefused as error:
+        except FormatRejected as error:
             raise CommandError(f"the format was not raised: {error}") from None
     return Output({}, f"The catalog has format {snapshot.format}.")
 
@@ -183,7 +183,7 @@ async def _sign(config: Config, options: argparse.Namespace) -> Output:
         async with Progress("signing"):
             try:
                 await found.catalog.change(raise_format(SIGNING_FORMAT))
-            except FormatRefused as error:
+            except FormatRejected as error:
                 raise CommandError(f"the catalog was not signed: {error}") from None
             snapshot = await found.catalog.change(sign_all(key.key_id))
     entities = counted(snapshot.size, "entity", "entities")

@@ -2,7 +2,7 @@
 
 Namespaces by path, topics by logical name, ACLs by pattern and homes by principal, sorted, so
 that two exports can be compared. Secrets have a file of their own. The format has a number: a
-file of a newer one is refused.
+file of a newer one is rejected.
 """
 
 from __future__ import annotations
@@ -152,12 +152,12 @@ def _read(imported: Imported, kind: Kind, identity: str, value: Value) -> None:
         try:
             kind.check(entity)
         except InvalidName as error:
-            value.refuse(f"{error}; correct it")
+            value.reject(f"{error}; correct it")
     key = key_of(entity)
     # Of an item of a list: nothing else keeps one from being there twice.
     if key in imported.places:
         line = imported.places[key][1]
-        value.refuse(f"'{key[1]}' is there already, on line {line}; keep one of the two")
+        value.reject(f"'{key[1]}' is there already, on line {line}; keep one of the two")
     imported.entities.append(entity)
     imported.places[key] = value.key, value.line
     named = {one.name for one in kind.fields if one.type is CONFIGS}
@@ -173,5 +173,5 @@ def _of_known_format(root: Value, *known: str) -> dict[str, Value]:
     everything = dict(root.entries())
     found = required(root, everything, "format")
     if not 1 <= found.number() <= FORMAT:
-        found.refuse(f"is {found.number()}, and this software reads {FORMAT}; use a newer one")
+        found.reject(f"is {found.number()}, and this software reads {FORMAT}; use a newer one")
     return root.fields("format", *known)

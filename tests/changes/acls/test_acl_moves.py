@@ -13,7 +13,7 @@ from gateway.catalog.entities import Change, PrincipalHome, Removal, ResourceAcl
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls import acl_requests as create_acls
 from gateway.changes.acls.acl_moves import carried, carrying, inside
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.virtual_configs import Move, Release
 from gateway.changes.jobs import background as deletion
 from gateway.changes.jobs.background import NamespaceDeletion, deletion_task, removals
@@ -94,7 +94,7 @@ async def test_acls_that_are_there_before_the_topic(world: World) -> None:
 async def test_too_many_for_one_name(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(create_acls, "MAX_ENTRIES", 2)
     put(world, *on("org:x", "a", "b"), *on("team:x", "c"))
-    with pytest.raises(Refused, match="are too many for one name") as caught:
+    with pytest.raises(Rejected, match="are too many for one name") as caught:
         await move(world, "org:x", Move("team"))
     assert caught.value.why.code == 44
     assert world.snapshot.owner("org..x") == X
@@ -103,7 +103,7 @@ async def test_too_many_for_one_name(world: World, monkeypatch: pytest.MonkeyPat
 async def test_a_move_that_is_taken_back(world: World) -> None:
     put(world, *on("org:x", "a", "b"), *on("team:x", "b", "c"))
     world.step = once("changed", lambda: world.broker.make("team..x"))
-    with pytest.raises(Refused, match="already exists"):
+    with pytest.raises(Rejected, match="already exists"):
         await move(world, "org:x", Move("team"))
     assert held(world.snapshot) == {*on("org:x", "a", "b"), *on("team:x", "b", "c")}
     assert world.snapshot.topics == {}
@@ -118,7 +118,7 @@ async def test_what_changed_meanwhile_counts_when_a_move_is_taken_back(world: Wo
         world.log.append(entities([*on("team:x", "b", "d")]))
 
     world.step = once("changed", meanwhile)
-    with pytest.raises(Refused):
+    with pytest.raises(Rejected):
         await move(world, "org:x", Move("team"))
     assert held(world.snapshot) == {*on("org:x", "b"), *on("team:x", "d")}
 

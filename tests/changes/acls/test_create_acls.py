@@ -228,7 +228,7 @@ async def test_granting_idempotent_write_is_counted_and_logged(
     assert line.endswith("'User:7' and 2 more")
 
 
-async def test_what_is_refused_is_not_counted(world: World, gateway: FakeGateway) -> None:
+async def test_what_is_rejected_is_not_counted(world: World, gateway: FakeGateway) -> None:
     grant = "ALLOW IDEMPOTENT_WRITE User:bob CLUSTER:LITERAL:kafka-cluster"
     await create(gateway, access(gateway, "User:eve"), grant)
     assert not gateway.context.deprecated_grants

@@ -76,9 +76,9 @@ async def test_a_delegate_deletes_what_is_inside(world: World, gateway: FakeGate
     dan = access(gateway, "User:dan")
     other, wildcard = filtering("team-b:x", kind=TOPIC), filtering("*", kind=TOPIC)
     named, cluster, everything = await delete(gateway, dan, other, wildcard, filtering())
-    for refused in (named, cluster):
-        assert isinstance(refused, tuple)
-        assert refused[0] == 31
+    for rejected in (named, cluster):
+        assert isinstance(rejected, tuple)
+        assert rejected[0] == 31
     assert everything == {READ_X, WRITE_X, PREFIX, DELEGATED}
     assert held(world.snapshot) == {GROUPS, CLUSTER}
 
@@ -96,9 +96,9 @@ async def test_nobody_else(world: World, gateway: FakeGateway) -> None:
 
 async def test_a_filter_that_makes_no_sense(world: World, gateway: FakeGateway) -> None:
     bad = {**filtering(), "pattern_type_filter": 0}
-    refused, done = await delete(gateway, access(gateway), bad, filtering("org:x"))
-    assert isinstance(refused, tuple)
-    assert refused[0] == 42
+    rejected, done = await delete(gateway, access(gateway), bad, filtering("org:x"))
+    assert isinstance(rejected, tuple)
+    assert rejected[0] == 42
     assert done == {READ_X, WRITE_X}
 
 

@@ -39,10 +39,10 @@ async def test_a_topic_made_right_after_it_was_unknown_is_listed() -> None:
     assert gateway.cluster.index.exists(b"a")
 
 
-async def test_what_is_refused_stays_known() -> None:
+async def test_what_is_rejected_stays_known() -> None:
     world = World()
     world.broker.make("a")
-    world.broker.refusals["a"] = (73, "No.")
+    world.broker.rejections["a"] = (73, "No.")
     gateway = world.gateway()
     outcome = (await delete_at_broker(gateway.context, {"a": None}))["a"]
     assert (outcome.code, outcome.message, outcome.gone) == (73, "No.", False)

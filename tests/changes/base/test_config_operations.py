@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.changes.base.broker import validate_configs
 from gateway.changes.base.inherited import alter_configs
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation
 from tests.changes import fake_broker
 from tests.changes.fakes import World
@@ -43,10 +43,10 @@ async def test_the_broker_validates_and_nothing_is_made(newest: int) -> None:
 async def test_the_name_that_was_asked_with_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
 
-    def refuse(name: str) -> None:
-        raise fake_broker.Refused(44, f"Topic name {name} breaks the rules; not {name}!")
+    def reject(name: str) -> None:
+        raise fake_broker.Rejected(44, f"Topic name {name} breaks the rules; not {name}!")
 
-    monkeypatch.setattr(world.broker, "_check_name", refuse)
+    monkeypatch.setattr(world.broker, "_check_name", reject)
     denied = await validate_configs(world.gateway().context, {"retention.ms": "1"})
     assert denied is not None
     assert denied.message == "Topic name (a topic) breaks the rules; not (a topic)!"
@@ -91,8 +91,8 @@ def test_lists_begin_with_the_cluster_s_default() -> None:
         ([Operation("gateway.namespace", SET, "org")], 40, "a namespace cannot be moved"),
     ],
 )
-def test_what_is_refused(operations: list[Operation], code: int, text: str) -> None:
-    with pytest.raises(Refused, match=text) as caught:
+def test_what_is_rejected(operations: list[Operation], code: int, text: str) -> None:
+    with pytest.raises(Rejected, match=text) as caught:
         after(*operations)
     assert caught.value.why.code == code
 

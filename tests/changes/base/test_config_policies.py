@@ -8,7 +8,7 @@ import pytest
 
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.changes.base.config_policies import changed_keys
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import SET, Operation
 from gateway.changes.configs.alter_configs import incremental_alter_configs
 from gateway.changes.namespaces.namespace_configs import alter_namespace
@@ -60,7 +60,7 @@ def held(one: World, flat: str = "org..a") -> dict[str, str]:
 # -- topics ----------------------------------------------------------------------------------------
 
 
-async def test_some_are_refused_and_the_rest_is_served() -> None:
+async def test_some_are_rejected_and_the_rest_is_served() -> None:
     one = world()
     told = await alter_all(
         strict(one, **RANGE),
@@ -232,7 +232,7 @@ async def test_a_namespace_is_made_with_configs_that_policies_allow() -> None:
     assert codes(await create(gateway, "free:new:", configs={KEY: "60"})) == [0]
 
 
-async def test_a_namespace_that_is_refused_is_told_as_a_denial() -> None:
+async def test_a_namespace_that_is_rejected_is_told_as_a_denial() -> None:
     gateway = strict(world(), **RANGE)
     answer = await made(gateway, "org:new:", shape=Shape(configs={KEY: "60"}))
     assert {name: why.rule for name, why in answer.denied.items()} == {"org:new:": "policies"}
@@ -287,7 +287,7 @@ async def test_namespaces_below_that_may_not_be_described_are_not_named() -> Non
     operations = [Operation(KEY, SET, "40")]
     for rights, shown in ((["DESCRIBE TOPIC org:sub:"], True), ([], False)):
         alice = AuthorizedAccess(gateway.view(), "User:alice", "127.0.0.1", Allowing(rights))
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(Rejected) as caught:
             await alter_namespace(gateway.context, "org", lambda _: operations, access=alice)
         assert caught.value.why.code == POLICY_VIOLATION
         assert ("org:sub" in caught.value.why.message) is shown

@@ -18,7 +18,7 @@ from gateway.changes.base.inherited import (
     pending,
     topics_in,
 )
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.names import LogicalName
 from protocol import messages
@@ -148,12 +148,12 @@ async def test_configs_that_the_broker_does_not_tell(monkeypatch: pytest.MonkeyP
     world = World()
     world.broker.make("a")
 
-    def refuse(_: Any, cls: type) -> Any:
+    def reject(_: Any, cls: type) -> Any:
         result = element_class(cls, "results")
         values = {"resource_name": "a", "error_code": 29, "error_message": "Not authorized: a"}
         return make(cls, {"results": (make(result, values),)})
 
-    monkeypatch.setattr(world.broker, "_DescribeConfigsRequest", refuse)
-    with pytest.raises(Refused, match="does not tell") as caught:
+    monkeypatch.setattr(world.broker, "_DescribeConfigsRequest", reject)
+    with pytest.raises(Rejected, match="does not tell") as caught:
         await read_dynamic(world.gateway().context, ["a"])
     assert caught.value.why.code == 29

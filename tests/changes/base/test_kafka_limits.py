@@ -1,10 +1,10 @@
-"""gateway.changes.base.refused: how many partitions a request may ask for."""
+"""gateway.changes.base.rejected: how many partitions a request may ask for."""
 
 from __future__ import annotations
 
 import pytest
 
-from gateway.changes.base.refused import MAX_CHANGES, TOO_MANY_PARTITIONS, too_many_partitions
+from gateway.changes.base.rejected import MAX_CHANGES, TOO_MANY_PARTITIONS, too_many_partitions
 from protocol import messages
 from protocol.messages import element_class, make
 

@@ -1,8 +1,8 @@
-"""Refusals by policies, in the names of the client."""
+"""Rejections by policies, in the names of the client."""
 
 from __future__ import annotations
 
-from gateway.changes.base.refused import respelled, shown_topic
+from gateway.changes.base.rejected import respelled, shown_topic
 from gateway.decision import Denied
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName

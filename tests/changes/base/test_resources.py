@@ -56,7 +56,7 @@ def test_names(home: str, name: str, expected: object) -> None:
         ("org", 2, ":team:x", 3),
     ],
 )
-def test_what_is_refused(home: str, kind: int, name: str, code: int) -> None:
+def test_what_is_rejected(home: str, kind: int, name: str, code: int) -> None:
     found = resource_named(view(home), kind, name)
     assert isinstance(found, Denied)
     assert found.code == code

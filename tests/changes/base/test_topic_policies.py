@@ -8,7 +8,7 @@ import pytest
 
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.changes.base import topic_policies as module
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.topic_policies import MAX_NEW, Layout, Metadata, TopicFacts, read_facts
 from gateway.names import LogicalName
 from tests.changes.fakes import FakeGateway, World
@@ -93,14 +93,14 @@ async def test_a_broker_that_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> N
     one = world()
     describe = one.broker._DescribeConfigsRequest
 
-    def refuse(request: object, cls: type) -> object:
+    def reject(request: object, cls: type) -> object:
         response = describe(request, cls)
         (result,) = response.results
         object.__setattr__(result, "error_code", type(result.error_code)(29))
         return response
 
-    monkeypatch.setattr(one.broker, "_DescribeConfigsRequest", refuse)
-    with pytest.raises(Refused, match="does not tell"):
+    monkeypatch.setattr(one.broker, "_DescribeConfigsRequest", reject)
+    with pytest.raises(Rejected, match="does not tell"):
         await read_facts(one.gateway().context, ["plain"])
 
 
@@ -121,8 +121,8 @@ def test_new_partitions_are_like_the_first() -> None:
 
 
 def test_more_than_a_request_may_make() -> None:
-    for total, refused in ((MAX_NEW + 2, False), (MAX_NEW + 3, True), (2**31 - 1, True)):
-        with pytest.raises(Refused) if refused else nullcontext():
+    for total, rejected in ((MAX_NEW + 2, False), (MAX_NEW + 3, True), (2**31 - 1, True)):
+        with pytest.raises(Rejected) if rejected else nullcontext():
             facts((1,), (2, 1)).grown(total)
 
 

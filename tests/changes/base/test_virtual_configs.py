@@ -1,4 +1,4 @@
-"""The ``gateway.*`` keys: what may be asked with them, and what is refused with a sentence."""
+"""The ``gateway.*`` keys: what may be asked with them, and what is rejected with a sentence."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation
 from gateway.changes.base.virtual_configs import (
     DOCUMENTATION,
@@ -18,16 +18,16 @@ from gateway.changes.base.virtual_configs import (
     read_adopt,
     read_move,
     read_time,
-    refuse_on_namespace,
-    refuse_on_topic,
+    reject_on_namespace,
+    reject_on_topic,
 )
 
 NOW = 1_700_000_000_000
 NAMESPACE = Operation("gateway.namespace", SET, "org:apache")
 
 
-def refused(*operations: Operation) -> tuple[int, str]:
-    with pytest.raises(Refused) as caught:
+def rejected(*operations: Operation) -> tuple[int, str]:
+    with pytest.raises(Rejected) as caught:
         read_move(operations, NOW)
     return caught.value.why.code, caught.value.why.message
 
@@ -57,13 +57,13 @@ def test_a_release() -> None:
 
 def test_a_tool_that_deletes_what_it_does_not_know_releases_nothing() -> None:
     operations = [Operation("gateway.namespace", DELETE)]
-    code, text = refused(*operations)
+    code, text = rejected(*operations)
     assert code == 40
     assert text == (
         "'gateway.namespace' cannot be deleted: a topic is always in a namespace. To give the topic"
         " its flat name in the default namespace back, set 'gateway.release' to 'true'."
     )
-    assert refused(*operations, Operation("retention.ms", DELETE)) == (code, text)
+    assert rejected(*operations, Operation("retention.ms", DELETE)) == (code, text)
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_a_tool_that_deletes_what_it_does_not_know_releases_nothing() -> None:
         ([NAMESPACE, Operation("gateway.alias.until", SET, None)], 40, "not ''"),
     ],
 )
-def test_anything_else_is_refused(operations: list[Operation], code: int, text: str) -> None:
-    found, message = refused(*operations)
+def test_anything_else_is_rejected(operations: list[Operation], code: int, text: str) -> None:
+    found, message = rejected(*operations)
     assert found == code
     assert text in message
     assert message.endswith(".")
@@ -128,16 +128,16 @@ def test_times(text: str, at: int) -> None:
 
 @pytest.mark.parametrize("text", ["0", str(NOW), "2001-01-01", "1969-12-31T23:59:59Z"])
 def test_a_time_that_is_past(text: str) -> None:
-    with pytest.raises(Refused, match="must be in the future"):
+    with pytest.raises(Rejected, match="must be in the future"):
         read_time(text, NOW)
 
 
 @given(st.text())
-def test_any_text_is_a_time_or_refused(text: str) -> None:
+def test_any_text_is_a_time_or_rejected(text: str) -> None:
     try:
         at = read_time(text, NOW)
-    except Refused as refused:
-        assert refused.why.code == 40
+    except Rejected as rejected:
+        assert rejected.why.code == 40
     else:
         assert at > NOW
 
@@ -162,8 +162,8 @@ OPERATIONS = st.builds(
 def test_what_is_read_has_no_part_that_is_passed_over(operations: list[Operation]) -> None:
     try:
         read = read_move(operations, NOW)
-    except Refused as refused:
-        assert refused.why.code in (40, 42)
+    except Rejected as rejected:
+        assert rejected.why.code in (40, 42)
         return
     if read is None:
         assert not any(is_virtual(one.key) for one in operations)
@@ -197,14 +197,14 @@ def test_adopt(configs: dict[str, str | None], adopts: bool) -> None:
     ],
 )
 def test_what_a_new_namespace_may_not_have(configs: dict[str, str | None], text: str) -> None:
-    with pytest.raises(Refused, match=text) as caught:
+    with pytest.raises(Rejected, match=text) as caught:
         read_adopt(configs)
     assert caught.value.why.code == 40
 
 
-def test_every_key_is_refused_where_it_means_nothing() -> None:
+def test_every_key_is_rejected_where_it_means_nothing() -> None:
     for key in [*DOCUMENTATION, "gateway.x"]:
-        assert refuse_on_topic(key).why.code == 40
-        refused = refuse_on_namespace(key)
-        assert refused.why.code == 40
-        assert key in refused.why.message
+        assert reject_on_topic(key).why.code == 40
+        rejected = reject_on_namespace(key)
+        assert rejected.why.code == 40
+        assert key in rejected.why.message

@@ -7,13 +7,13 @@ import asyncio
 import pytest
 
 from gateway.catalog.entities import Namespace, TopicEntry
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.changes.configs import alter_topics as module
 from gateway.changes.configs.alter_topics import alter_topics, replacing, tracked
 from gateway.cluster.link import ClusterUnreachable
 from gateway.names import LogicalName
-from tests.changes.fake_broker import Refused as BrokerRefused
+from tests.changes.fake_broker import Rejected as BrokerRejected
 from tests.changes.fake_broker import no_step
 from tests.changes.fakes import World, once
 
@@ -60,17 +60,17 @@ async def test_it_is_recorded_before_the_broker_has_it(world: World) -> None:
     assert own(world) == ()
 
 
-async def test_what_the_broker_refuses_in_the_end_is_not_recorded(
+async def test_what_the_broker_rejects_in_the_end_is_not_recorded(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alter = world.broker._alter
 
-    def refuse(resource: object, validate_only: bool) -> None:
+    def reject(resource: object, validate_only: bool) -> None:
         if not validate_only:
-            raise BrokerRefused(44, "The policy has changed its mind.")
+            raise BrokerRejected(44, "The policy has changed its mind.")
         alter(resource, validate_only)
 
-    monkeypatch.setattr(world.broker, "_alter", refuse)
+    monkeypatch.setattr(world.broker, "_alter", reject)
     denied = (await alter_topics(world.gateway().context, SET_IT))["org..x"]
     assert denied is not None
     assert denied.code == 44
@@ -102,7 +102,7 @@ async def test_it_waits_for_what_is_being_applied(world: World) -> None:
 async def test_it_does_not_wait_for_ever(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "JOB_PATIENCE", 0.0)
     world.log.append([Namespace("org", {KEY: "1"}, apply=(KEY,), apply_since=1)])
-    with pytest.raises(Refused, match="try again") as caught:
+    with pytest.raises(Rejected, match="try again") as caught:
         await alter_topics(world.gateway().context, SET_IT)
     assert caught.value.why.code == 7
     assert world.broker.topics["org..x"].configs == {KEY: "1"}

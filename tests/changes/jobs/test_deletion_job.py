@@ -139,9 +139,9 @@ async def test_a_topic_that_comes_late_is_found() -> None:
     assert "org..late" not in world.broker.topics
 
 
-async def test_what_the_broker_refuses_to_delete_keeps_the_namespace() -> None:
+async def test_what_the_broker_rejects_to_delete_keeps_the_namespace() -> None:
     world = marked_world()
-    world.broker.refusals["org..x"] = (73, "Topic deletion is disabled.")
+    world.broker.rejections["org..x"] = (73, "Topic deletion is disabled.")
     gateway = world.gateway()
     job = NamespaceDeletion(gateway.context)
     for _ in range(3):
@@ -149,7 +149,7 @@ async def test_what_the_broker_refuses_to_delete_keeps_the_namespace() -> None:
         assert wait == 5.0
         world.clock.forward(seconds=wait)
     assert "org" in world.snapshot.namespaces
-    del world.broker.refusals["org..x"]
+    del world.broker.rejections["org..x"]
     await finish(world, gateway, job)
     assert set(world.snapshot.namespaces) == {"other"}
 

@@ -51,7 +51,7 @@ async def test_configs_are_validated_by_the_broker() -> None:
     assert not world.broker.topics
 
 
-async def test_virtual_configs_but_adopt_are_refused() -> None:
+async def test_virtual_configs_but_adopt_are_rejected() -> None:
     world = World()
     (told,) = await create(world.gateway(), "org:", configs={"gateway.namespace": "x"})
     assert told.code == 40
@@ -60,7 +60,7 @@ async def test_virtual_configs_but_adopt_are_refused() -> None:
 
 
 @pytest.mark.parametrize("name", [":", "a_b:", "a::b:", "org:a b:"])
-async def test_malformed_names_are_refused(name: str) -> None:
+async def test_malformed_names_are_rejected(name: str) -> None:
     world = World()
     (told,) = await create(world.gateway(), name)
     assert told.code == 17
@@ -68,7 +68,7 @@ async def test_malformed_names_are_refused(name: str) -> None:
     assert not world.log.decisions
 
 
-async def test_a_namespace_that_leaves_no_room_for_a_topic_is_refused() -> None:
+async def test_a_namespace_that_leaves_no_room_for_a_topic_is_rejected() -> None:
     world = World()
     assert codes(await create(world.gateway(), "a" * 246 + ":")) == [0]
     (told,) = await create(world.gateway(), "b" * 247 + ":")

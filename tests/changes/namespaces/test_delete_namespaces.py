@@ -55,7 +55,7 @@ def test_only_namespaces_that_may_be_described_are_named() -> None:
         assert why.message == f"Namespace 'org' holds namespaces: {held}; delete them too."
 
 
-def test_part_of_a_request_may_be_refused() -> None:
+def test_part_of_a_request_may_be_rejected() -> None:
     snapshot = Snapshot.of(["org:a:b"])
     deletion = decide(access(snapshot), {"org:a:b", "none"}, NOW)
     assert [namespace.path for namespace in deletion.marked] == ["org:a:b"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.namespaces.namespace_settings import principals_of, read_principals
 from gateway.error_codes import INVALID_CONFIG
 from tests.changes.admin_requests import create, delete
@@ -183,12 +183,12 @@ def test_lists(value: str, principals: set[str]) -> None:
 
 def test_a_list_is_read_back(world: World, gateway: FakeGateway) -> None:
     assert principals_of(world.snapshot, "team-a") == ""
-    with pytest.raises(Refused, match="more than 10,000"):
+    with pytest.raises(Rejected, match="more than 10,000"):
         read_principals(",".join(f"User:{n}" for n in range(10_001)))
 
 
 @pytest.mark.parametrize("value", ["[User:carol]", "[User:carol,User:dave]", " [ User:carol ]"])
-async def test_brackets_are_refused(world: World, gateway: FakeGateway, value: str) -> None:
+async def test_brackets_are_rejected(world: World, gateway: FakeGateway, value: str) -> None:
     """kafka-configs takes them off; what sends them names nobody whom a login could be."""
     for operation in (SET, APPEND, SUBTRACT):
         code, message = await alter(gateway, "team-a:", change(operation, value))
@@ -200,7 +200,7 @@ async def test_brackets_are_refused(world: World, gateway: FakeGateway, value: s
 
 @pytest.mark.parametrize("value", ["{User:carol}", '"User:carol"', "1:carol", "Us er:carol"])
 def test_a_principal_begins_with_its_type(value: str) -> None:
-    with pytest.raises(Refused, match="is no principal"):
+    with pytest.raises(Rejected, match="is no principal"):
         read_principals(value)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.changes.base import context as module
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import APPEND, SET, Operation
 from gateway.changes.namespaces.namespace_configs import alter_namespace
 from gateway.changes.namespaces.namespace_settings import existing
@@ -37,11 +37,11 @@ def world() -> World:
 
 def test_only_what_exists_is_changed(world: World) -> None:
     assert existing(world.snapshot, "org").path == "org"
-    with pytest.raises(Refused, match="Namespace 'team' does not exist") as caught:
+    with pytest.raises(Rejected, match="Namespace 'team' does not exist") as caught:
         existing(world.snapshot, "team")
     assert caught.value.why.code == 3
     deleting = world.snapshot.apply([Namespace("org", deleting=1)], 9)
-    with pytest.raises(Refused, match="'org:apache' is being deleted") as caught:
+    with pytest.raises(Rejected, match="'org:apache' is being deleted") as caught:
         existing(deleting, "org:apache")
     assert caught.value.why.code == 17
 
@@ -74,7 +74,7 @@ async def test_it_is_deleted_meanwhile(world: World) -> None:
 
     gateway = world.gateway()
     world.step = once("change", delete)
-    with pytest.raises(Refused, match="is being deleted"):
+    with pytest.raises(Rejected, match="is being deleted"):
         await alter_namespace(gateway.context, "org", setting)
     assert world.snapshot.namespaces["org"].configs == {}
 
@@ -114,7 +114,7 @@ async def test_it_gives_up_in_the_end(world: World, monkeypatch: pytest.MonkeyPa
             world.log.append([Namespace("org", apply_since=since)])
 
     world.step = change
-    with pytest.raises(Refused, match="keeps changing") as caught:
+    with pytest.raises(Rejected, match="keeps changing") as caught:
         await alter_namespace(gateway.context, "org", setting)
     assert caught.value.why.code == 7
 

@@ -21,7 +21,7 @@ from gateway.changes.namespaces.namespace_configs import (
     within_patience,
 )
 from gateway.names import LogicalName
-from tests.changes.fake_broker import FakeTopic, Refused
+from tests.changes.fake_broker import FakeTopic, Rejected
 from tests.changes.fakes import Crash, World, crash_at, once
 
 KEY = "retention.ms"
@@ -229,7 +229,7 @@ async def test_what_may_go_better_later_stays_to_be_done(monkeypatch: pytest.Mon
     world = world_with(late("1"))
 
     def not_now(*_: object) -> None:
-        raise Refused(41, "This is not the correct controller for this cluster.")
+        raise Rejected(41, "This is not the correct controller for this cluster.")
 
     with monkeypatch.context() as patched:
         patched.setattr(world.broker, "_alter", not_now)

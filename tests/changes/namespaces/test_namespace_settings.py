@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import APPEND, DEFAULT, DELETE, SET, Operation
 from gateway.changes.base.virtual_configs import AUTO_CREATE, DOCUMENTATION, NUM_PARTITIONS
 from gateway.changes.namespaces.namespace_settings import (
@@ -62,10 +62,10 @@ def test_good_values(key: str, value: str, kept: str) -> None:
     ],
 )
 def test_bad_values(key: str, value: str | None) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Rejected) as rejected:
         read_setting(key, value)
-    assert refused.value.why.code == INVALID_CONFIG
-    assert key in refused.value.why.message
+    assert rejected.value.why.code == INVALID_CONFIG
+    assert key in rejected.value.why.message
 
 
 def test_what_an_import_may_bring() -> None:
@@ -85,9 +85,9 @@ def test_operations() -> None:
         ([Operation(AUTO_CREATE, APPEND, "true")], INVALID_CONFIG),
         ([Operation(AUTO_CREATE, DELETE)] * 2, INVALID_REQUEST),
     ):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(Rejected) as rejected:
             altered_settings(present, operations)
-        assert refused.value.why.code == code
+        assert rejected.value.why.code == code
 
 
 async def test_they_are_set_along_with_configs(gateway: FakeGateway) -> None:
@@ -135,10 +135,10 @@ async def test_a_namespace_may_be_created_with_them(gateway: FakeGateway) -> Non
 @pytest.mark.parametrize("key", [AUTO_CREATE, NUM_PARTITIONS])
 async def test_topics_have_none(gateway: FakeGateway, key: str) -> None:
     await create(gateway, "org:t")
-    (refused,) = await create(gateway, "org:u", configs={key: "1"})
+    (rejected,) = await create(gateway, "org:u", configs={key: "1"})
     for code, message in (
         await increment(gateway, "org:t", {key: "1"}),
-        (refused.code, refused.message),
+        (rejected.code, rejected.message),
     ):
         assert code == INVALID_CONFIG
         assert "is a config of namespaces" in message

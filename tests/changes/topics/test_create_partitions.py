@@ -80,7 +80,7 @@ def partitions(one: World) -> Mapping[str, int]:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
-async def test_some_are_refused_and_the_rest_is_served(version: int) -> None:
+async def test_some_are_rejected_and_the_rest_is_served(version: int) -> None:
     one = world()
     gateway = strict(one, partitions={"max": 4})
     told = await grow(
@@ -189,7 +189,7 @@ async def test_acls_are_asked_on_the_newest_state() -> None:
     assert set(partitions(one).values()) == {1}
 
 
-async def test_a_refusal_is_told_to_who_counts_denials() -> None:
+async def test_a_rejection_is_told_to_who_counts_denials() -> None:
     gateway = strict(world(), partitions={"max": 4})
     answer = await answered(gateway, ("org:a", 5), ("nowhere:x", 2))
     assert {name: why.rule for name, why in answer.denied.items()} == {
@@ -280,17 +280,17 @@ async def test_it_counts_before_any_listing_has_it() -> None:
     assert codes(await grow(second, ("org:b", 2))) == [POLICY_VIOLATION]
 
 
-async def test_what_the_broker_refuses_in_the_end_does_not_count(
+async def test_what_the_broker_rejects_in_the_end_does_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     one = world()
     gateway = strict(one, max_partitions=5)
     validate = FakePartitions._grow
 
-    def refuse(self: FakePartitions, asked: Any, validate_only: bool) -> tuple[int, str | None]:
+    def reject(self: FakePartitions, asked: Any, validate_only: bool) -> tuple[int, str | None]:
         return validate(self, asked, validate_only) if validate_only else (44, "Not here.")
 
-    monkeypatch.setattr(FakePartitions, "_grow", refuse)
+    monkeypatch.setattr(FakePartitions, "_grow", reject)
     assert codes(await grow(gateway, ("org:a", 4))) == [44]
     assert one.snapshot.topics == {}
 

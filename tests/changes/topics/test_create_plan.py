@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.catalog.entities import Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.topics.create_plan import Planned, fresh_flat, plan, reserved, settled
 from gateway.names import MAX_FLAT_LENGTH, LogicalName, flat_prefix
 from gateway.views.view import View, ViewSettings
@@ -28,8 +28,8 @@ def planned(snapshot: Snapshot, name: str) -> Planned:
     return plan(View(ViewSettings("test"), snapshot), asked, NOW, lambda _: False)
 
 
-def code_of(refused: pytest.ExceptionInfo[Refused]) -> int:
-    return refused.value.why.code
+def code_of(rejected: pytest.ExceptionInfo[Rejected]) -> int:
+    return rejected.value.why.code
 
 
 @given(st.text("ab._-", min_size=1, max_size=249), st.sampled_from(["", "a", "a:b", "b" * 240]))
@@ -57,17 +57,17 @@ def test_a_fresh_name_is_none_that_exists() -> None:
     assert flat.startswith("org..x.")
 
 
-def test_a_reservation_is_refused_when_the_name_has_changed_hands() -> None:
+def test_a_reservation_is_rejected_when_the_name_has_changed_hands() -> None:
     before = Snapshot.of(["org"], topics=[HELD])
     item = planned(before, "org:x")
     assert item.reserve
     assert reserved(before, item) == item.entry
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Rejected) as rejected:
         reserved(before.apply([Removal(("topic", "org..x"))], 2), item)
-    assert code_of(refused) == 7
-    with pytest.raises(Refused) as refused:
+    assert code_of(rejected) == 7
+    with pytest.raises(Rejected) as rejected:
         reserved(before.apply([TopicEntry("f", LogicalName("org", "x"))], 2), item)
-    assert code_of(refused) == 36
+    assert code_of(rejected) == 36
 
 
 def test_a_reservation_that_was_cleared_away_is_made_again() -> None:
@@ -78,9 +78,9 @@ def test_a_reservation_that_was_cleared_away_is_made_again() -> None:
     assert settled(before, item, NOW) == made
     assert settled(before.apply([item.entry], 2), item, NOW) == made
     assert settled(before.apply([made], 2), item, NOW) is None
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(Rejected) as rejected:
         settled(before.apply([Removal(("topic", "org..x"))], 2), item, NOW)
-    assert code_of(refused) == 7
+    assert code_of(rejected) == 7
 
 
 def test_nothing_is_said_of_a_topic_that_its_name_says_all_of() -> None:

@@ -112,7 +112,7 @@ async def test_a_home_confines() -> None:
     assert set(world.broker.topics) == {"team-a..x"}
 
 
-async def test_reserved_and_colliding_names_are_refused() -> None:
+async def test_reserved_and_colliding_names_are_rejected() -> None:
     world = World(["org"])
     told = await create(world.gateway(), "__consumer_offsets", "org__x", "org..", "org:ok")
     assert codes(told) == [17, 17, 17, 0]

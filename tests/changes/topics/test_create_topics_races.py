@@ -122,7 +122,7 @@ async def test_a_gateway_that_lags_decides_on_the_newest() -> None:
 # -- failures ------------------------------------------------------------------------------------
 
 
-async def test_an_unavailable_catalog_refuses_before_anything_is_made() -> None:
+async def test_an_unavailable_catalog_rejects_before_anything_is_made() -> None:
     world = World(["org"])
     gateway = world.gateway()
     gateway.catalog.down = True
@@ -180,7 +180,7 @@ async def test_a_lost_answer_keeps_the_reservation() -> None:
     assert entry.flat in world.broker.topics
 
 
-async def test_a_refused_reservation_is_removed() -> None:
+async def test_a_rejected_reservation_is_removed() -> None:
     world = World(["org"], [HELD])
     world.broker.make("org..x")
     (told,) = await create(world.gateway(), "org:x", configs={"retention.ms": "long"})

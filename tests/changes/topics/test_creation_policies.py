@@ -53,7 +53,7 @@ async def test_assignments_stand_in_place_of_counts() -> None:
     assert seen.partitions == 2
 
 
-async def test_one_topic_is_refused_and_the_others_are_made() -> None:
+async def test_one_topic_is_rejected_and_the_others_are_made() -> None:
     one = gateway(Asked())
     told = await create_shaped(one, "refused", "org:refused", "org:fine", "fine")
     assert [each.code for each in told] == [POLICY_VIOLATION, POLICY_VIOLATION, 0, 0]
@@ -90,7 +90,7 @@ async def test_where_no_policy_applies_the_broker_is_asked_once() -> None:
     assert len(one.broker.requests("CreateTopicsRequest")) == 1
 
 
-async def test_what_cannot_be_resolved_is_refused() -> None:
+async def test_what_cannot_be_resolved_is_rejected() -> None:
     """Brokers before Kafka 2.4 do not tell what their defaults are."""
     one = gateway(Asked())
     one.broker.newest["CreateTopicsRequest"] = 4
@@ -117,7 +117,7 @@ async def test_both_spellings_get_the_same_answer(validate_only: bool) -> None:
     assert [each.code for each in told] == [0, 0]
 
 
-async def test_a_refusal_is_told_to_who_counts_denials() -> None:
+async def test_a_rejection_is_told_to_who_counts_denials() -> None:
     one = gateway(Asked())
     answered = await made(one, "org:refused")
     (why,) = answered.denied.values()

@@ -147,7 +147,7 @@ async def test_a_name_is_answered_with_the_id_that_goes_with_it() -> None:
     assert [each.topic_id for each in told] == [VIRTUAL, own]
 
 
-# -- what is refused ---------------------------------------------------------------------------
+# -- what is rejected ---------------------------------------------------------------------------
 
 
 async def test_duplicates_and_second_spellings() -> None:
@@ -186,7 +186,7 @@ async def test_a_home_confines() -> None:
 
 async def test_the_brokers_errors_are_told_in_the_clients_names() -> None:
     world = moved_world()
-    world.broker.refusals["flat"] = (73, "Topic 'flat' and org..x cannot be deleted.")
+    world.broker.rejections["flat"] = (73, "Topic 'flat' and org..x cannot be deleted.")
     (told,) = await delete(world.gateway(), "org:moved")
     assert (told.code, told.message) == (73, "Topic 'org:moved' and org:x cannot be deleted.")
     assert world.snapshot.topics == {"flat": MOVED}

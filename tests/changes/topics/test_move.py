@@ -10,7 +10,7 @@ from gateway.catalog.entities import Alias, Namespace, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Outdated
 from gateway.changes.base.inherited import ground, own_of, settled
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.topics.move import Source, check_target, move, release
 from gateway.names import LogicalName
 
@@ -41,8 +41,8 @@ def moved(
     return change
 
 
-def refusal(snapshot: Snapshot, flat: str, to: LogicalName, *there: str) -> tuple[int, str]:
-    with pytest.raises(Refused) as caught:
+def rejection(snapshot: Snapshot, flat: str, to: LogicalName, *there: str) -> tuple[int, str]:
+    with pytest.raises(Rejected) as caught:
         move(snapshot, source(snapshot, flat, *there), to, NEW_ID)
     return caught.value.why.code, caught.value.why.message
 
@@ -159,7 +159,7 @@ def test_where_nothing_goes(to: LogicalName, code: int, text: str) -> None:
         ],
         2,
     )
-    found, message = refusal(snapshot, "org..y", to, "team..taken", "plain")
+    found, message = rejection(snapshot, "org..y", to, "team..taken", "plain")
     assert found == code
     assert text in message
 
@@ -178,7 +178,7 @@ def test_a_flat_name_that_another_topic_has_left_is_free_as_a_name() -> None:
 
 def test_into_what_is_being_deleted() -> None:
     deleting = SNAPSHOT.apply([Namespace("org", deleting=1)], 2)
-    code, message = refusal(deleting, "team..x", LogicalName("org:apache", "x"))
+    code, message = rejection(deleting, "team..x", LogicalName("org:apache", "x"))
     assert (code, message) == (
         17,
         "InvalidNamespaceException: namespace 'org' is being deleted, so nothing can be moved"
@@ -188,10 +188,10 @@ def test_into_what_is_being_deleted() -> None:
 
 def test_a_topic_that_does_not_exist_or_not_yet() -> None:
     facts = replace(source(SNAPSHOT, "org..x"), exists=lambda _: False)
-    with pytest.raises(Refused, match=r"Topic 'org:x' does not exist\."):
+    with pytest.raises(Rejected, match=r"Topic 'org:x' does not exist\."):
         move(SNAPSHOT, facts, LogicalName("team", "x"), NEW_ID)
     creating = SNAPSHOT.apply([TopicEntry("x0", ORG_X, creating=True)], 2)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         release(creating, source(creating, "x0"))
     assert caught.value.why.code == 3
 
@@ -234,10 +234,10 @@ def test_a_release_keeps_promised_aliases_but_none_with_the_broker_s_id() -> Non
 @pytest.mark.parametrize("flat", ["org..x", "org__x", "team..x.1a2b3c4d"])
 def test_a_name_of_a_namespace_is_not_released(flat: str) -> None:
     snapshot = SNAPSHOT.apply([TopicEntry(flat, LogicalName("team", "q"), topic_id=OLD_ID)], 2)
-    with pytest.raises(Refused, match="move it to the namespace") as caught:
+    with pytest.raises(Rejected, match="move it to the namespace") as caught:
         release(snapshot, source(snapshot, flat))
     assert caught.value.why.code == 42
-    with pytest.raises(Refused, match="move it to the namespace"):
+    with pytest.raises(Rejected, match="move it to the namespace"):
         release(SNAPSHOT, source(SNAPSHOT, "org..x"))
 
 
@@ -247,7 +247,7 @@ def test_a_release_to_a_name_that_somebody_took() -> None:
         TopicEntry("orders.1a2b3c4d", LogicalName("", "orders")),
     ]
     snapshot = SNAPSHOT.apply(entries, 2)
-    with pytest.raises(Refused, match="already exists") as caught:
+    with pytest.raises(Rejected, match="already exists") as caught:
         release(snapshot, source(snapshot, "orders", "orders.1a2b3c4d"))
     assert caught.value.why.code == 36
 

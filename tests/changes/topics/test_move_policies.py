@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.usage import Usage, UsageForMove
 from gateway.changes.base.virtual_configs import Move
 from gateway.changes.topics.move_topics import move_topic
@@ -104,7 +104,7 @@ async def test_a_move_that_is_done_already_is_not_asked_about() -> None:
     assert await alter(gateway, "free:a", moving("free")) == (0, None)
 
 
-async def test_a_refusal_stands_alone_and_is_told_as_a_denial() -> None:
+async def test_a_rejection_stands_alone_and_is_told_as_a_denial() -> None:
     one = world()
     gateway = strict(one, max_topics=1)
     told = await alter_all(
@@ -166,7 +166,7 @@ async def test_two_that_move_at_once() -> None:
         await move_topic(second.context, allowed(second), "free:b", Move("org"))
 
     one.step = once("change", other)
-    with pytest.raises(Refused, match="would have 2 topics") as caught:
+    with pytest.raises(Rejected, match="would have 2 topics") as caught:
         await move_topic(first.context, allowed(first), "free:a", Move("org"))
     assert caught.value.why.rule == "policies"
     assert one.snapshot.owner("free..b").namespace == "org"
@@ -206,7 +206,7 @@ async def test_a_count_that_is_old_is_none() -> None:
 
 
 async def test_it_goes_elsewhere_by_now() -> None:
-    """Released under a name that a namespace has taken meanwhile: read once more, and refused."""
+    """Released under a name that a namespace has taken meanwhile: read once more, and rejected."""
     one = World(["org"])
     one.broker.make("new..x")
     alias = Alias(LogicalName("", "old"), 1 << 60)
@@ -279,12 +279,12 @@ async def test_adopted_topics_meet_the_policies_of_the_namespace(validate_only: 
 
 async def test_all_that_is_adopted_counts() -> None:
     one = before_namespaces()
-    refused: tuple[tuple[dict[str, Any], str], ...] = (
+    rejected: tuple[tuple[dict[str, Any], str], ...] = (
         ({"max_topics": 1}, "max_topics"),
         ({"max_partitions": 5}, "max_partitions"),
         ({"max_topics_in_tree": 1}, "max_topics_in_tree"),
     )
-    for limits, rule in refused:
+    for limits, rule in rejected:
         (told,) = await create(strict(one, **limits), "org:", configs=ADOPT)
         assert told.code == POLICY_VIOLATION
         assert rule in told.message

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.catalog.entities import TopicEntry
 from gateway.changes.base import context as module
-from gateway.changes.base.refused import Refused
+from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.virtual_configs import Move, Release
 from gateway.changes.topics.move_topics import move_topic
 from gateway.names import LogicalName
@@ -25,8 +25,8 @@ def world() -> World:
     return world
 
 
-async def refusal(gateway: FakeGateway, name: str, wanted: Move | Release) -> tuple[int, str]:
-    with pytest.raises(Refused) as caught:
+async def rejection(gateway: FakeGateway, name: str, wanted: Move | Release) -> tuple[int, str]:
+    with pytest.raises(Rejected) as caught:
         await move_topic(gateway.context, allowed(gateway), name, wanted)
     return caught.value.why.code, caught.value.why.message
 
@@ -36,7 +36,7 @@ async def test_the_newest_catalog_counts_and_not_the_client_s_view(world: World)
     gateway.catalog.lags = True
     view = gateway.view()
     world.log.append([TopicEntry("org..x", LogicalName("team", "y"))])
-    with pytest.raises(Refused, match="Topic 'org:x' does not exist"):
+    with pytest.raises(Rejected, match="Topic 'org:x' does not exist"):
         await move_topic(gateway.context, allowed(gateway, view), "org:x", Move("org:apache"))
     await move_topic(gateway.context, allowed(gateway, view), "team:y", Move("org:apache"))
     assert world.snapshot.topics["org..x"].name == LogicalName("org:apache", "y")
@@ -46,7 +46,7 @@ async def test_a_listing_comes_first(world: World) -> None:
     gateway = world.gateway()
     world.broker.make("org..new", "team..taken")
     await move_topic(gateway.context, allowed(gateway), "org:new", Move("team"))
-    assert await refusal(gateway, "org:x", Move("team", "taken")) == (
+    assert await rejection(gateway, "org:x", Move("team", "taken")) == (
         36,
         "Topic 'team:taken' already exists.",
     )
@@ -55,13 +55,13 @@ async def test_a_listing_comes_first(world: World) -> None:
 async def test_a_topic_that_goes_between_two_looks(world: World) -> None:
     gateway = world.gateway()
     world.step = once("ask DescribeConfigsRequest", lambda: world.broker.topics.clear())
-    assert await refusal(gateway, "org:x", Move("team")) == (3, "Topic 'org:x' does not exist.")
+    assert await rejection(gateway, "org:x", Move("team")) == (3, "Topic 'org:x' does not exist.")
     assert world.log.decisions == []
 
 
 @pytest.mark.parametrize("namespace", ["a b", "a::b", "org:a_b"])
 async def test_namespaces_that_cannot_be(world: World, namespace: str) -> None:
-    code, message = await refusal(world.gateway(), "orders", Move(namespace))
+    code, message = await rejection(world.gateway(), "orders", Move(namespace))
     assert code == 17
     assert "is not one or more of" in message
 
@@ -83,7 +83,7 @@ async def test_a_twin_takes_the_move_back(world: World, caplog: pytest.LogCaptur
 
     world.step = once("change", make)
     with caplog.at_level(logging.WARNING):
-        code, _ = await refusal(gateway, "org:o", Move("team"))
+        code, _ = await rejection(gateway, "org:o", Move("team"))
     assert code == 36
     assert world.snapshot.topics == {"orders": held}
     assert "was made meanwhile" in caplog.text
@@ -108,7 +108,7 @@ async def test_a_twin_is_left_alone_once_somebody_moved_the_topic_on(world: Worl
             world.log.append([on])
 
     world.step = step
-    assert (await refusal(gateway, "orders", Move("team")))[0] == 36
+    assert (await rejection(gateway, "orders", Move("team")))[0] == 36
     assert world.snapshot.topics == {"orders": on}
 
 
@@ -125,7 +125,7 @@ async def test_it_gives_up_in_the_end(world: World, monkeypatch: pytest.MonkeyPa
             world.log.append([TopicEntry("org..x", name, own_configs=(KEY,), since=since)])
 
     world.step = change
-    code, message = await refusal(gateway, "org:x", Move("team"))
+    code, message = await rejection(gateway, "org:x", Move("team"))
     assert (code, message) == (7, "Topic 'org:x' keeps changing meanwhile; try again.")
 
 
@@ -135,7 +135,7 @@ async def test_validate_only_of_a_release(world: World) -> None:
     await move_topic(
         gateway.context, allowed(gateway, view), "orders", Release(), validate_only=True
     )
-    with pytest.raises(Refused, match="cannot be released"):
+    with pytest.raises(Rejected, match="cannot be released"):
         await move_topic(
             gateway.context, allowed(gateway, view), "org:x", Release(), validate_only=True
         )

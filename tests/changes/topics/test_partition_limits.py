@@ -31,9 +31,9 @@ def limited(one: World, most: int = 6) -> FakeGateway:
 async def test_one_after_the_other() -> None:
     one = world()
     gateway = limited(one)
-    _, refused = await reserve(gateway.context, [A, B], "User:alice", one.clock())
-    assert list(refused) == ["org..b"]
-    assert "would have 7 partitions" in refused["org..b"].message
+    _, rejected = await reserve(gateway.context, [A, B], "User:alice", one.clock())
+    assert list(rejected) == ["org..b"]
+    assert "would have 7 partitions" in rejected["org..b"].message
     assert {flat: entry.counted for flat, entry in one.snapshot.topics.items()} == {"org..a": 4}
     # What is told is the same without a decision.
     again = over_limits(gateway.context, one.snapshot, [B], "User:alice", one.clock())
@@ -60,8 +60,8 @@ async def test_two_gateways_at_once() -> None:
         assert (await reserve(second.context, [B], "User:bob", one.clock()))[1] == {}
 
     one.step = once("change", other)
-    _, refused = await reserve(first.context, [A], "User:alice", one.clock())
-    assert list(refused) == ["org..a"]
+    _, rejected = await reserve(first.context, [A], "User:alice", one.clock())
+    assert list(rejected) == ["org..a"]
 
 
 async def test_an_entry_keeps_what_it_says() -> None:

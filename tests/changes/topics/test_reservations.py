@@ -22,7 +22,7 @@ def limited(world: World, **limits: int) -> FakeGateway:
     return world.gateway(judge(namespaces={"org": limits}))
 
 
-async def test_one_too_many_is_refused() -> None:
+async def test_one_too_many_is_rejected() -> None:
     world = World(["org"])
     one = limited(world, max_topics=2)
     assert codes(await create(one, "org:a", "org:b", "org:c")) == [0, 0, POLICY_VIOLATION]
@@ -80,7 +80,7 @@ async def test_validate_only_says_what_would_be_and_keeps_nothing() -> None:
     assert world.log.decisions == []
 
 
-async def test_a_topic_that_the_broker_refuses_after_all_takes_no_room() -> None:
+async def test_a_topic_that_the_broker_rejects_after_all_takes_no_room() -> None:
     world = World(["org"])
     one = limited(world, max_topics=1)
     # Somebody makes it at the broker itself between validation and creation.

@@ -146,8 +146,8 @@ def test_kafka_acls_under_a_home(gateway: GatewayProcess, admin: str, unique: Na
         ("TOPIC", "LITERAL", f"team-a:{topic}", f"User:{topic}", "READ"),
         ("TOPIC", "PREFIXED", "team-a:", f"User:{topic}", "READ"),
     }
-    refused = java_tools.attempt(java.ACLS, home, *allow, "--cluster")
-    assert refused.returncode == 1
+    rejected = java_tools.attempt(java.ACLS, home, *allow, "--cluster")
+    assert rejected.returncode == 1
     kafka_acls(home, "--remove", "--topic", topic, "--topic", "*", "--force")
     assert listed(admin, "--principal", f"User:{topic}") == set()
 
@@ -168,9 +168,9 @@ def test_a_delegate(admin: str, users: str, tmp_path: Path, unique: Names) -> No
         ("TOPIC", "LITERAL", f"{org}:", "User:dan", "ALTER"),
         ("TOPIC", "LITERAL", f"{org}:x", "User:bob", "READ"),
     }
-    refused = java_tools.attempt(java.ACLS, users, *dan, *bob, "x")
-    assert refused.returncode == 1
-    assert "ClusterAuthorizationException" in refused.stdout + refused.stderr
+    rejected = java_tools.attempt(java.ACLS, users, *dan, *bob, "x")
+    assert rejected.returncode == 1
+    assert "ClusterAuthorizationException" in rejected.stdout + rejected.stderr
     # What it may not do it may not do through our own command either, which says what to ask for.
     said = namespaces.attempt("acls", "--bootstrap-server", users, *dan, *bob, "x")
     assert said.status == 1
@@ -292,7 +292,7 @@ def test_confluent_s_admin_client_manages_acls(admin: str, users: str, unique: N
     make_user(admin, "eve", "eve-secret")
     eve = AdminClient(as_user(users, "eve", "eve-secret"))
     ((_, future),) = eve.create_acls([binding(f"{org}:x")]).items()
-    code, text = namespaces.refusal(future)
+    code, text = namespaces.rejection(future)
     assert code == CLUSTER_AUTHORIZATION_FAILED
     assert "User:eve is not allowed to ALTER cluster" in text
 

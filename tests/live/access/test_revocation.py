@@ -198,7 +198,7 @@ def test_a_user_who_is_deleted(servers: str, topic: str) -> None:
         gone = UserScramCredentialDeletion(user, ScramMechanism.SCRAM_SHA_256)
         clients.done(admin.alter_user_scram_credentials([gone]))
         scene.assert_stopped(time.monotonic())
-        _await_refused_logins(scene)
+        _await_rejected_logins(scene)
 
 
 def test_a_token_that_expires(servers: str, topic: str, pace: Pace) -> None:
@@ -217,10 +217,10 @@ def test_a_token_that_expires(servers: str, topic: str, pace: Pace) -> None:
         left = expires - time.time()
         assert left > 0, "the clients took too long to start"
         scene.assert_stopped(time.monotonic() + left)
-        _await_refused_logins(scene)
+        _await_rejected_logins(scene)
 
 
-def _await_refused_logins(scene: Scene) -> None:
+def _await_rejected_logins(scene: Scene) -> None:
     """The transactional client is waiting for its commit, and tells nothing meanwhile."""
     for client in (scene.writer, scene.classic, scene.consumer):
         errors = client.errors

@@ -86,7 +86,7 @@ def named(topic: str, number: int) -> str:
     return f"{topic}-{number}"
 
 
-def await_refusal(ask: Callable[[], int], *codes: int) -> None:
+def await_rejection(ask: Callable[[], int], *codes: int) -> None:
     """Wait until an allowed request is rejected with one of these codes, at most a second."""
     with Pace() as pace:
         began = time.monotonic()
@@ -126,7 +126,7 @@ def test_an_open_fetch_session(servers: str, topic: str, alice: list[Wire]) -> N
             assert not answer.responses
             return int(answer.error_code)
 
-        await_refusal(again, FETCH_SESSION_ID_NOT_FOUND)
+        await_rejection(again, FETCH_SESSION_ID_NOT_FOUND)
         anew = wire.ask("Fetch", FETCH_BY_NAME, **fetch(topic, 0, 0))
         (partition,) = anew.responses[0].partitions
         assert int(partition.error_code) == TOPIC_AUTHORIZATION_FAILED
@@ -172,7 +172,7 @@ def test_a_member_of_a_classic_group(servers: str, topic: str, alice: list[Wire]
         joined.append((wire, group, member))
     authorized.delete_acls(servers, "alice")
     for wire, group, member in joined:
-        await_refusal(
+        await_rejection(
             lambda wire=wire, group=group, member=member: _heartbeat(wire, group, member),  # type: ignore[misc]
             GROUP_AUTHORIZATION_FAILED,
         )
@@ -258,7 +258,7 @@ def test_a_member_of_a_kip_848_group(
         ) -> int:
             return int(_beat(wire, group, epoch, names).error_code)
 
-        await_refusal(beat, code)
+        await_rejection(beat, code)
 
 
 def _beat(wire: Wire, group: str, epoch: int, topics: tuple[str, ...] | None = None) -> Any:
@@ -289,7 +289,7 @@ def test_an_open_transaction(servers: str, topic: str, alice: list[Wire]) -> Non
         producers.append((wire, transactional_id, producer))
     authorized.delete_acls(servers, "alice")
     for wire, transactional_id, producer in producers:
-        await_refusal(
+        await_rejection(
             lambda w=wire, i=transactional_id, p=producer: _add(w, i, p, topic),  # type: ignore[misc]
             TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
         )

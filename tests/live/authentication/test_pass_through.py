@@ -66,7 +66,7 @@ def topic(through: GatewayProcess, secured_brokers: SecuredBrokers, unique: Name
     return f"org:{name}"
 
 
-def refused(settings: dict[str, Any], topic: str) -> int:
+def rejected(settings: dict[str, Any], topic: str) -> int:
     """The error with which a record is not taken."""
     errors: list[KafkaError | None] = []
     producer = Producer(settings)
@@ -82,7 +82,7 @@ def test_confluent_kafka_and_the_brokers_acls(
     through: GatewayProcess, topic: str, unique: Names, mechanism: str
 ) -> None:
     assert clients.round_trip(at(through, mechanism), topic, unique("readers")) == ["first"]
-    assert refused(at(through, mechanism, "bob"), topic) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    assert rejected(at(through, mechanism, "bob"), topic) == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -143,7 +143,7 @@ def test_tokens_are_the_brokers_to_believe(
         }
 
     assert clients.round_trip(settings("alice"), topic, unique("readers")) == ["first"]
-    assert refused(settings("bob"), topic) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    assert rejected(settings("bob"), topic) == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -197,7 +197,7 @@ def test_the_principal_is_the_gateways_too(
     security = secured_brokers.identity("SASL_PLAINTEXT")
     with secured_brokers.gateway(security, listeners, authorization=authorization) as gateway:
         settings = at(gateway, "PLAIN")
-        assert refused(settings, topic) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+        assert rejected(settings, topic) == KafkaError.TOPIC_AUTHORIZATION_FAILED
         java_tools.run(
             java.ACLS,
             gateway.bootstrap_servers("all"),

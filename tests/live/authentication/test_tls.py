@@ -155,7 +155,7 @@ def test_java_s_tools(
 # -- who is not let in --------------------------------------------------------------------------
 
 
-def refusals(gateway: GatewayProcess) -> float:
+def rejections(gateway: GatewayProcess) -> float:
     """The number of failed TLS handshakes in /metrics."""
     name = 'kafka_gateway_connection_closes_total{reason="TLS handshake failed"} '
     lines = [line for line in gateway.metrics().splitlines() if line.startswith(name)]
@@ -173,10 +173,10 @@ CASES = [("none", NONE), ("foreign", FOREIGN), ("expired", EXPIRED)]
 
 
 @pytest.mark.parametrize(("which", "reason"), CASES)
-def test_confluent_is_refused(
+def test_confluent_is_rejected(
     gateway: GatewayProcess, pki: LivePki, which: str, reason: str
 ) -> None:
-    before, errors = refusals(gateway), list[str]()
+    before, errors = rejections(gateway), list[str]()
     settings: dict[str, Any] = {
         **clients.settings(gateway.bootstrap_servers("mtls")),
         **pki.confluent(shown_to(pki, which)),
@@ -192,11 +192,11 @@ def test_confluent_is_refused(
 
     wait_until(told, "that the client is told", clients.SECONDS, poll=0)
     gateway.wait_for_log(f"on mtls: TLS handshake failed: {reason}")
-    wait_until(lambda: refusals(gateway) > before, "the refusal is counted", clients.SECONDS)
+    wait_until(lambda: rejections(gateway) > before, "the refusal is counted", clients.SECONDS)
 
 
 @pytest.mark.parametrize(("which", "reason"), CASES)
-def test_java_is_refused_and_knows_why(
+def test_java_is_rejected_and_knows_why(
     gateway: GatewayProcess, pki: LivePki, which: str, reason: str
 ) -> None:
     """An SslAuthenticationException ends Java's client at once; a mere reset it would try again."""
@@ -220,7 +220,7 @@ def test_clients_do_not_believe_a_foreign_gateway(gateway: GatewayProcess, pki: 
     assert "SslAuthenticationException" in ended.stdout + ended.stderr
 
 
-def test_plain_text_is_refused(gateway: GatewayProcess) -> None:
+def test_plain_text_is_rejected(gateway: GatewayProcess) -> None:
     admin = AdminClient(clients.settings(gateway.bootstrap_servers("ssl")))
     with pytest.raises(KafkaException):
         admin.list_topics(timeout=IN_PASSING)

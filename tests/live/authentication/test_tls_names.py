@@ -143,7 +143,7 @@ def test_java(
 def test_names_that_lead_nowhere(
     gateway: GatewayProcess, pki: LivePki, port: int, resolver: None
 ) -> None:
-    """One outside node_ids is refused in TLS; one inside, without a broker, is closed after it."""
+    """One outside node_ids is rejected in TLS; one inside, without a broker, is closed after it."""
     context = ssl.create_default_context(cafile=pki.ours.file)
 
     def connect(name: str) -> ssl.SSLSocket:

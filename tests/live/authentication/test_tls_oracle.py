@@ -114,7 +114,7 @@ PATTERNS = (
     r"\Q[a]\E*",
     r"[\]a]*",
     r"\d+",
-    "[a-z&&[^b]]*",  # from here on what is refused, as RE2 cannot read it, or not as Java does
+    "[a-z&&[^b]]*",  # from here on what is rejected, as RE2 cannot read it, or not as Java does
     "[[a]b]*",
     "[]a]*",
     "(",
@@ -154,7 +154,7 @@ def encoded(text: str) -> str:
 
 
 def test_mapping_rules_give_what_kafka_s_give() -> None:
-    """The same name, or none. Where rules are refused at start Kafka either refuses them as well,
+    """The same name, or none. Where rules are rejected at start Kafka either rejects them as well,
     fails when somebody connects, or has read them as RE2 does not."""
     cases = list(mappings(random.Random(371)))
     answers = ask([f"map {encoded(rules)} {encoded(name)}" for rules, name in cases])

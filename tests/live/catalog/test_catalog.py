@@ -175,7 +175,7 @@ async def test_several_gateways_may_make_the_topic_at_once(fleet: Fleet) -> None
         assert set(catalog.snapshot.namespaces) == {"a"}
 
 
-async def test_an_unfit_topic_is_refused(kafka: KafkaCluster, fleet: Fleet) -> None:
+async def test_an_unfit_topic_is_rejected(kafka: KafkaCluster, fleet: Fleet) -> None:
     servers = kafka.bootstrap_servers
     done(admin(servers).create_topics([NewTopic(fleet.topic, 1, 1)]))
     with pytest.raises(CatalogTopicError, match=r"cleanup\.policy=delete"):

@@ -64,7 +64,7 @@ def test_console_clients_and_groups(
 def test_groups_and_configs_at_a_legal_listener(
     legal: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Two tools that refuse or split colons: there they take the other spelling."""
+    """Two tools that reject or split colons: there they take the other spelling."""
     topic, group = f"team-a..{unique('orders')}", unique("app")
     clients.create(legal, topic)
     clients.await_stored(kafka, topic)
@@ -126,5 +126,5 @@ def test_acls_without_an_authorizer(colon: str) -> None:
     assert said.status == 1
     assert "No Authorizer is configured" in said.err
     assert "give the gateways an authorization block in their configuration" in said.err
-    refused = java_tools.attempt(java.ACLS, colon, "--list")
-    assert "SecurityDisabledException" in refused.stdout + refused.stderr
+    rejected = java_tools.attempt(java.ACLS, colon, "--list")
+    assert "SecurityDisabledException" in rejected.stdout + rejected.stderr

@@ -1,4 +1,4 @@
-"""kafka-python, which refuses ``:`` itself, at a home listener and in the legal spelling."""
+"""kafka-python, which rejects ``:`` itself, at a home listener and in the legal spelling."""
 
 from __future__ import annotations
 

@@ -48,12 +48,12 @@ def _names_a_foreign_session(request: Request) -> bool:
     return foreign and request.values["session_epoch"] not in (0, -1)
 
 
-def _is_refused(request: Request) -> bool:
+def _is_rejected(request: Request) -> bool:
     values = request.values
-    return any(map(_refused, (*values["topics"], *values.get("forgotten_topics_data", ()))))
+    return any(map(_rejected, (*values["topics"], *values.get("forgotten_topics_data", ()))))
 
 
-def _refused(topic: dict[str, Any]) -> bool:
+def _rejected(topic: dict[str, Any]) -> bool:
     named = topic["topic_id"] if "topic_id" in topic else topic["topic"]
     return named is None or not isinstance(named, Ref)
 
@@ -98,7 +98,7 @@ def _has_other_resources(request: Request) -> bool:
 
 
 _NOT_DONE: Final = {3, 17, -1}
-"""How the gateway refuses a name that no topic can have, and how a broker fails at the rest."""
+"""How the gateway rejects a name that no topic can have, and how a broker fails at the rest."""
 
 _MIXED: Final = (
     "A broker rejects the whole request for something else; a name that the gateway refuses does "
@@ -111,7 +111,7 @@ _WITHOUT_A_SESSION: Final = {
         _names_a_foreign_session
     ),
     "With a refused topic there is no session: it would forget the topic without a word.": (
-        _is_refused
+        _is_rejected
     ),
 }
 

@@ -67,7 +67,7 @@ def _creation(name: str, partitions: int) -> dict[str, Any]:
 
 def served_by_both(sides: Sequence[dict[int, tuple[int, int]]]) -> Served:
     """The versions that both sides serve, of the gateway's APIs; v0 of Produce and such that
-    are only refused stand in neither."""
+    are only rejected stand in neither."""
     served = {}
     for api in APIS.values():
         ranges = [(api.first, api.last), *(side[api.key] for side in sides)]

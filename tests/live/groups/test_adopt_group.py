@@ -225,7 +225,7 @@ def test_topics_that_the_home_does_not_reach(app: Application, colon: str) -> No
     assert set(map(tuple, found.values())) == {(5,)}
 
 
-def test_what_is_refused(app: Application, home_a: str, kafka: KafkaCluster) -> None:
+def test_what_is_rejected(app: Application, home_a: str, kafka: KafkaCluster) -> None:
     said = app.adopt()
     assert (said.status, "has no committed offsets" in said.err) == (1, True)
     words = ["adopt", "--group", app.group]

@@ -214,9 +214,9 @@ class TransactionalClient(SendingClient):
         if self._turn % 4 == 0 or problems:
             is_aborting = not problems
             return self._abort(producer, numbers) and not problems
-        refused = self._attempted(lambda: producer.commit_transaction(self._seconds))
-        if refused is not None:
-            if refused.txn_requires_abort():
+        rejected = self._attempted(lambda: producer.commit_transaction(self._seconds))
+        if rejected is not None:
+            if rejected.txn_requires_abort():
                 self._abort(producer, numbers)
             else:
                 self._line.tell(SendOutcomes.lose, numbers)
@@ -237,8 +237,8 @@ class TransactionalClient(SendingClient):
             self._retried(act)
         except KafkaException as error:
             self._line.note(error.args[0])
-            refused: KafkaError = error.args[0]
-            return refused
+            rejected: KafkaError = error.args[0]
+            return rejected
         return None
 
     def _retried(self, act: Callable[[], object]) -> None:

@@ -44,7 +44,7 @@ def test_move_keeps_records_and_positions(
     assert namespaces.describe(colon, new)["gateway.namespace"] == (target, DEFAULT)
     assert _topic_id(colon, new) != topic_id
     assert _topic_id(kafka.bootstrap_servers, namespaces.flat(old)) == topic_id
-    code, _ = namespaces.refusal(namespaces.description(colon, old))
+    code, _ = namespaces.rejection(namespaces.description(colon, old))
     assert code == UNKNOWN_TOPIC_OR_PARTITION
     clients.produce(colon, new, ["three"])
     assert clients.consume(colon, new, 2, group) == ["two", "three"]
@@ -55,7 +55,7 @@ def test_move_keeps_records_and_positions(
     assert clients.consume(colon, old, 1, unique("readers")) == ["other"]
     assert clients.consume(colon, new, 3, unique("readers")) == ["one", "two", "three"]
     # Back is not where it was, for that is taken; the default namespace takes it.
-    code, text = namespaces.refusal(
+    code, text = namespaces.rejection(
         namespaces.alteration(admin, new, {"gateway.namespace": source})
     )
     assert (code, old in text) == (TOPIC_ALREADY_EXISTS, True)
@@ -94,7 +94,7 @@ def test_an_alias_keeps_the_old_name_for_a_while(
         assert values == ["one", "two", "three"]
     # One topic, one place in a listing.
     assert {name for name in clients.listed(colon) if topic in name} == {new}
-    code, _ = namespaces.refusal(namespaces.creation(colon, old))
+    code, _ = namespaces.rejection(namespaces.creation(colon, old))
     assert code == TOPIC_ALREADY_EXISTS
 
     def expired() -> bool:
@@ -107,7 +107,7 @@ def test_an_alias_keeps_the_old_name_for_a_while(
     assert namespaces.description(colon, old).exception(clients.SECONDS) is None
 
 
-def test_moves_that_are_refused(
+def test_moves_that_are_rejected(
     admin: str, home_a: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
     """Nothing has changed after any of them."""
@@ -125,11 +125,11 @@ def test_moves_that_are_refused(
     }
     for (target, until), (code, part) in cases.items():
         put = {"gateway.namespace": target} | ({"gateway.alias.until": until} if until else {})
-        said = namespaces.refusal(namespaces.alteration(admin, old, put))
+        said = namespaces.rejection(namespaces.alteration(admin, old, put))
         assert (said[0], part in said[1]) == (code, True), f"{put}: {said}"
         assert not {text for text in (namespaces.flat(old), "..") if text in said[1]}
     # Nothing but SET moves, and a home holds what is moved in it.
-    code, _ = namespaces.refusal(namespaces.alteration(admin, old, {"gateway.topic": "other"}))
+    code, _ = namespaces.rejection(namespaces.alteration(admin, old, {"gateway.topic": "other"}))
     assert code == INVALID_CONFIG
     confined = unique("orders")
     namespaces.create_topic(colon, kafka, f"team-a:{confined}")

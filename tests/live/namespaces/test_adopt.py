@@ -20,7 +20,7 @@ Names = Callable[[str], str]
 Stored = Callable[[], set[str]]
 
 
-def test_a_namespace_that_would_capture_topics_is_refused(
+def test_a_namespace_that_would_capture_topics_is_rejected(
     admin: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
     """Names that decode to it, and those that Kafka cannot tell from them."""
@@ -28,7 +28,7 @@ def test_a_namespace_that_would_capture_topics_is_refused(
     exact, folded = f"{root}.apache..{topic}", f"{root}_apache__{topic}-2"
     with namespaces.made_at_the_broker(kafka, exact, folded):
         clients.produce(colon, exact, ["one"])
-        code, text = namespaces.refusal(namespaces.creation(admin, f"{root}:apache:"))
+        code, text = namespaces.rejection(namespaces.creation(admin, f"{root}:apache:"))
         assert code == INVALID_TOPIC_EXCEPTION
         for part in (exact, folded, "gateway.adopt=true"):
             assert part in text
@@ -45,8 +45,8 @@ def test_a_name_that_is_the_namespace_s_own_prefix_is_in_the_way(
     root = unique("org")
     with namespaces.made_at_the_broker(kafka, f"{root}.."):
         for configs in ({}, {"gateway.adopt": "true"}):
-            refused = namespaces.creation(admin, f"{root}:", configs)
-            code, text = namespaces.refusal(refused)
+            rejected = namespaces.creation(admin, f"{root}:", configs)
+            code, text = namespaces.rejection(rejected)
             assert (code, f"{root}.." in text) == (INVALID_TOPIC_EXCEPTION, True)
 
 
@@ -103,7 +103,7 @@ def test_adopt_one_topic_and_release_it(
         assert source != OWN
 
 
-def test_a_release_that_would_be_captured_is_refused(
+def test_a_release_that_would_be_captured_is_rejected(
     admin: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
     """A topic that was made in its namespace has no other name to go back to."""
@@ -111,8 +111,8 @@ def test_a_release_that_would_be_captured_is_refused(
     namespaces.create(admin, f"{root}:")
     namespaces.create_topic(colon, kafka, f"{root}:{topic}")
     release = {"gateway.release": "true"}
-    refused = namespaces.alteration(admin, f"{root}:{topic}", release)
-    code, text = namespaces.refusal(refused)
+    rejected = namespaces.alteration(admin, f"{root}:{topic}", release)
+    code, text = namespaces.rejection(rejected)
     assert (code, "gateway.namespace" in text or "move" in text) == (INVALID_REQUEST, True)
     assert f"{root}:{topic}" in clients.listed(colon)
 
@@ -148,7 +148,7 @@ def test_adopt_by_prefix_and_release(
         }
 
 
-def test_adopt_by_prefix_refuses_where_a_name_is_taken(
+def test_adopt_by_prefix_rejects_where_a_name_is_taken(
     admin: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
     root, topic = unique("team"), unique("orders")
@@ -160,6 +160,6 @@ def test_adopt_by_prefix_refuses_where_a_name_is_taken(
         assert said.status == 1
         assert f"{root}:{topic}" in said.err
         move = {"gateway.namespace": root, "gateway.topic": topic}
-        code, _ = namespaces.refusal(namespaces.alteration(admin, f"{root}.{topic}", move))
+        code, _ = namespaces.rejection(namespaces.alteration(admin, f"{root}.{topic}", move))
         assert code == TOPIC_ALREADY_EXISTS
         assert {f"{root}.{topic}", f"{root}:{topic}"} <= clients.listed(colon)

@@ -168,7 +168,7 @@ def test_in_every_version(colon: str, topic: str, version: int) -> None:
 def test_a_delete_by_accident_releases_nothing(colon: str, topic: str) -> None:
     """As tools sent it that saw the key among the dynamic ones; the rest is not done either."""
     for drop in (["gateway.namespace"], ["segment.ms", "gateway.namespace"]):
-        code, text = namespaces.refusal(namespaces.alteration(colon, topic, drop=drop))
+        code, text = namespaces.rejection(namespaces.alteration(colon, topic, drop=drop))
         assert code == INVALID_CONFIG
         assert "set 'gateway.release' to 'true'" in text
     assert namespaces.describe(colon, topic)["segment.ms"] == ("600000", OWN)

@@ -137,7 +137,7 @@ def test_a_move_changes_what_is_inherited(
     assert described["max.message.bytes"] == ("2000000", OWN)
 
 
-def test_bad_configs_are_refused_with_the_broker_s_own_text(
+def test_bad_configs_are_rejected_with_the_broker_s_own_text(
     colon: str, admin: str, kafka: KafkaCluster, unique: Names
 ) -> None:
     """Its code and its sentence, on a namespace as on a topic; nothing has changed then."""
@@ -145,13 +145,13 @@ def test_bad_configs_are_refused_with_the_broker_s_own_text(
     namespaces.create(admin, f"{root}:", configs={RETENTION: "3600000"})
     for key, value in ((RETENTION, "soon"), ("no.such.key", "1"), ("cleanup.policy", "shred")):
         asked = namespaces.creation(kafka.bootstrap_servers, probe, {key: value}, validate=True)
-        code, text = namespaces.refusal(asked)
+        code, text = namespaces.rejection(asked)
         assert code == INVALID_CONFIG
         for future in (
             namespaces.alteration(admin, f"{root}:", {key: value}),
             namespaces.creation(admin, f"{root}:below:", {key: value}),
         ):
-            assert namespaces.refusal(future) == (code, text)
+            assert namespaces.rejection(future) == (code, text)
     assert f"{root}:below:" not in clients.listed(admin)
     described = namespaces.describe(admin, f"{root}:")
     assert {key for key, (_, source) in described.items() if source == OWN} == {RETENTION}
@@ -163,7 +163,7 @@ def test_validate_only_changes_nothing(admin: str, unique: Names) -> None:
     asked = namespaces.alteration(admin, f"{root}:", {RETENTION: "3600000"}, validate=True)
     asked.result(clients.SECONDS)
     bad = namespaces.alteration(admin, f"{root}:", {RETENTION: "soon"}, validate=True)
-    assert namespaces.refusal(bad)[0] == INVALID_CONFIG
+    assert namespaces.rejection(bad)[0] == INVALID_CONFIG
     assert namespaces.describe(admin, f"{root}:")[RETENTION] == WEEK
 
 
@@ -173,14 +173,14 @@ def test_the_gateway_s_own_keys_are_no_configs(
     root, topic = unique("org"), unique("orders")
     namespaces.create(admin, f"{root}:")
     namespaces.create_topic(colon, kafka, f"{root}:{topic}")
-    refused: list[Future[Any]] = [
+    rejected: list[Future[Any]] = [
         namespaces.alteration(admin, f"{root}:", {"gateway.namespace": "team-a"}),
         namespaces.alteration(admin, f"{root}:", {"gateway.topics": "3"}),
         namespaces.alteration(colon, f"{root}:{topic}", {"gateway.bogus": "1"}),
         namespaces.creation(colon, f"{root}:{unique('made')}", {"gateway.namespace": root}),
     ]
-    for future in refused:
-        code, text = namespaces.refusal(future)
+    for future in rejected:
+        code, text = namespaces.rejection(future)
         assert code == INVALID_CONFIG
         assert "gateway." in text
 
@@ -188,7 +188,7 @@ def test_the_gateway_s_own_keys_are_no_configs(
 def test_kafka_configs_at_a_legal_listener(
     admin_legal: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Java's tool refuses colons; what it describes without ``--all`` is the entity's own."""
+    """Java's tool rejects colons; what it describes without ``--all`` is the entity's own."""
     root, topic = unique("org"), unique("orders")
     namespaces.create(admin_legal, f"{root}:apache:")
     name = f"{root}:apache:{topic}"
@@ -232,8 +232,8 @@ def test_a_topic_s_inherited_configs_are_shown_by_kafka_topics(
 
 def test_missing_namespaces_have_no_configs(admin: str, unique: Names) -> None:
     root = unique("org")
-    code, text = namespaces.refusal(namespaces.alteration(admin, f"{root}:", {RETENTION: "1"}))
+    code, text = namespaces.rejection(namespaces.alteration(admin, f"{root}:", {RETENTION: "1"}))
     assert code in {3, INVALID_TOPIC_EXCEPTION}
     assert f"'{root}'" in text
-    code, text = namespaces.refusal(namespaces.description(admin, f"{root}:"))
+    code, text = namespaces.rejection(namespaces.description(admin, f"{root}:"))
     assert code in {3, INVALID_TOPIC_EXCEPTION}

@@ -23,7 +23,7 @@ def _topics(servers: str, *args: str) -> CommandResult:
     return namespaces.command("topics", "--bootstrap-server", servers, *args)
 
 
-def _refused(servers: str, *args: str) -> str:
+def _rejected(servers: str, *args: str) -> str:
     """The error text of ``kafka-gateway topics``, which fails."""
     said = namespaces.attempt("topics", "--bootstrap-server", servers, *args)
     assert said.status == 1, f"{args}\n{said}"
@@ -96,12 +96,12 @@ def test_without_a_namespace_it_is_the_default_one(
 
 
 def test_delete(admin: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names) -> None:
-    """The topics alone; refused, naming them, with namespaces below; all with ``--recursive``."""
+    """The topics alone; rejected, naming them, with namespaces below; all with ``--recursive``."""
     root, topic = unique("org"), unique("orders")
     namespaces.create(admin, f"{root}:a:deep:", f"{root}:b:")
     for tier in (root, f"{root}:a:deep", f"{root}:b"):
         namespaces.create_topic(admin, kafka, f"{tier}:{topic}")
-    said = _refused(admin, "--delete", "--namespace", root)
+    said = _rejected(admin, "--delete", "--namespace", root)
     assert f"{root}:a" in said
     assert f"{root}:b" in said
     assert f"{root}..{topic}" in topics_on_broker()
@@ -110,7 +110,7 @@ def test_delete(admin: str, kafka: KafkaCluster, topics_on_broker: Stored, uniqu
     _topics(admin, "--delete", "--namespace", root, "--recursive")
     clients.await_gone(kafka, f"{root}..{topic}", f"{root}.a.deep..{topic}")
     namespaces.await_free(admin, f"{root}:")
-    assert "does not exist" in _refused(admin, "--delete", "--namespace", f"{root}:a")
+    assert "does not exist" in _rejected(admin, "--delete", "--namespace", f"{root}:a")
 
 
 def test_move(
@@ -137,7 +137,7 @@ def test_move(
         assert read == [f"of {topic}"]
     missing = f"{target}:nowhere"
     back = ["--move", "--from-namespace", target, "--to-namespace", missing, "--topic", topics[0]]
-    assert f"namespace '{missing}' does not exist" in _refused(admin, *back)
+    assert f"namespace '{missing}' does not exist" in _rejected(admin, *back)
 
 
 def test_configs(admin: str, colon: str, kafka: KafkaCluster, unique: Names) -> None:
@@ -159,11 +159,11 @@ def test_configs(admin: str, colon: str, kafka: KafkaCluster, unique: Names) -> 
     namespaces.command(*configs, "--alter", *of_namespace, "--delete-config", "segment.ms")
     described = json.loads(namespaces.command(*configs, "--describe", *of_topic, "--json").out)
     assert "3600000" in json.dumps(described)
-    refused = namespaces.attempt(
+    rejected = namespaces.attempt(
         *configs, "--alter", *of_namespace, "--add-config", "retention.ms=soon"
     )
-    assert refused.status == 1
-    assert "retention.ms" in refused.err
+    assert rejected.status == 1
+    assert "retention.ms" in rejected.err
 
     def on_broker() -> tuple[str, int]:
         return namespaces.value_on_broker(kafka, f"{root}..{topic}", "retention.ms")
@@ -172,15 +172,15 @@ def test_configs(admin: str, colon: str, kafka: KafkaCluster, unique: Names) -> 
 
 
 def test_how_it_ends(admin: str, unique: Names) -> None:
-    """0: done; 1: it was refused; 2: the command line; 69: nobody answers."""
+    """0: done; 1: it was rejected; 2: the command line; 69: nobody answers."""
     create = ["topics", "--bootstrap-server", admin, "--create", "--namespace", unique("org")]
     for status, run in ((0, namespaces.alone), (1, namespaces.alone), (1, namespaces.attempt)):
         said = run(*create)
         assert (said.status, bool(said.out)) == (status, not status)
     assert "already exists" in said.err
     nowhere = f"{unique('org')}:none"
-    refused = _refused(admin, "--create", "--namespace", nowhere, "--topic", "orders")
-    assert "InvalidNamespaceException" in refused
+    rejected = _rejected(admin, "--create", "--namespace", nowhere, "--topic", "orders")
+    assert "InvalidNamespaceException" in rejected
     unclear = namespaces.alone(*create, "--list")
     assert (unclear.status, unclear.out) == (2, "")
     assert unclear == namespaces.attempt(*create, "--list")

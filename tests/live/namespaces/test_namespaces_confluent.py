@@ -90,11 +90,11 @@ def test_a_namespace_comes_before_its_topics(
     """KIP-37's InvalidNamespaceException: the code of an invalid topic, the missing tier named."""
     root, topic = unique("org"), unique("orders")
     deep = f"{root}:apache:kafka:{topic}"
-    said = namespaces.refusal(namespaces.creation(colon, deep))
+    said = namespaces.rejection(namespaces.creation(colon, deep))
     missing = f"InvalidNamespaceException: namespace '{root}' does not exist"
     assert (said[0], said[1][: len(missing)]) == (INVALID_TOPIC_EXCEPTION, missing)
     namespaces.create(admin, f"{root}:apache:")
-    said = namespaces.refusal(namespaces.creation(colon, deep))
+    said = namespaces.rejection(namespaces.creation(colon, deep))
     missing = f"InvalidNamespaceException: namespace '{root}:apache:kafka' does not exist"
     assert (said[0], said[1][: len(missing)]) == (INVALID_TOPIC_EXCEPTION, missing)
     assert not {stored for stored in topics_on_broker() if root in stored}
@@ -106,7 +106,7 @@ def test_what_exists_is_not_created_again(admin: str, unique: Names) -> None:
     root = unique("org")
     namespaces.create(admin, f"{root}:apache:")
     for path in (root, f"{root}:apache"):
-        code, text = namespaces.refusal(namespaces.creation(admin, f"{path}:"))
+        code, text = namespaces.rejection(namespaces.creation(admin, f"{path}:"))
         assert (code, f"Namespace '{path}' already exists" in text) == (TOPIC_ALREADY_EXISTS, True)
 
 
@@ -114,7 +114,7 @@ def test_validate_only_makes_nothing(admin: str, unique: Names) -> None:
     root = unique("org")
     namespaces.creation(admin, f"{root}:", validate=True).result(clients.SECONDS)
     assert f"{root}:" not in clients.listed(admin)
-    code, text = namespaces.refusal(namespaces.creation(admin, f"{root}_x:", validate=True))
+    code, text = namespaces.rejection(namespaces.creation(admin, f"{root}_x:", validate=True))
     assert (code, f"{root}_x" in text) == (INVALID_TOPIC_EXCEPTION, True)
 
 
@@ -137,7 +137,7 @@ def test_one_topic_name_in_several_namespaces(
 # -- delete -----------------------------------------------------------------------------------
 
 
-def test_delete_refuses_what_holds_namespaces(
+def test_delete_rejects_what_holds_namespaces(
     admin: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
     """Unless all that is below is named as well: KIP-37's ``recursive`` in one request."""
@@ -146,7 +146,7 @@ def test_delete_refuses_what_holds_namespaces(
     for tier in (root, f"{root}:a:deep"):
         namespaces.create_topic(admin, kafka, f"{tier}:{topic}")
     for named in ([f"{root}:"], [f"{root}:", f"{root}:a:"]):
-        code, _ = namespaces.refusal(namespaces.deletion(admin, *named)[f"{root}:"])
+        code, _ = namespaces.rejection(namespaces.deletion(admin, *named)[f"{root}:"])
         assert code == INVALID_REQUEST
         code, text = _deletion_told(admin, *named)
         assert (code, f"Namespace '{root}' holds namespaces" in text) == (INVALID_REQUEST, True)
@@ -172,7 +172,7 @@ def test_a_name_is_free_when_its_topics_are_gone(
     namespaces.delete(admin, f"{root}:")
     # At once: nothing of it can be used, whatever the broker still stores.
     future = namespaces.creation(colon, f"{root}:{topics[0]}")
-    code, text = namespaces.refusal(future)
+    code, text = namespaces.rejection(future)
     assert (code, "InvalidNamespaceException" in text) == (INVALID_TOPIC_EXCEPTION, True)
     assert not {name for name in clients.listed(colon) if name.startswith(root)}
 
@@ -185,7 +185,7 @@ def test_a_name_is_free_when_its_topics_are_gone(
 
 def test_delete_what_does_not_exist(admin: str, unique: Names) -> None:
     root = unique("org")
-    code, _ = namespaces.refusal(namespaces.deletion(admin, f"{root}:")[f"{root}:"])
+    code, _ = namespaces.rejection(namespaces.deletion(admin, f"{root}:")[f"{root}:"])
     assert code == UNKNOWN_TOPIC_OR_PARTITION
     code, text = _deletion_told(admin, f"{root}:")
     assert code == UNKNOWN_TOPIC_OR_PARTITION

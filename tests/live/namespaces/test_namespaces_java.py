@@ -43,9 +43,9 @@ def test_the_life_of_a_namespace_by_kafka_topics(
     assert ".." not in described
 
     # What holds namespaces is not deleted, and the answer names them.
-    refused = java_tools.attempt(java.TOPICS, admin, "--delete", "--topic", f"{root}:")
-    assert refused.returncode == 1
-    said = refused.stdout + refused.stderr
+    rejected = java_tools.attempt(java.TOPICS, admin, "--delete", "--topic", f"{root}:")
+    assert rejected.returncode == 1
+    said = rejected.stdout + rejected.stderr
     assert f"Namespace '{root}' holds namespaces" in said
     assert f"{root}:apache" in said
     # The same expression that lists all of it deletes all of it.
@@ -77,9 +77,9 @@ def test_a_namespace_with_topics_is_deleted_and_made_again(
 def test_a_topic_before_its_namespace(colon: str, topics_on_broker: Stored, unique: Names) -> None:
     root = unique("org")
     created = ["--create", "--topic", f"{root}:apache:orders"]
-    refused = java_tools.attempt(java.TOPICS, colon, *created)
-    said = refused.stdout + refused.stderr
-    assert refused.returncode == 1
+    rejected = java_tools.attempt(java.TOPICS, colon, *created)
+    said = rejected.stdout + rejected.stderr
+    assert rejected.returncode == 1
     assert f"InvalidNamespaceException: namespace '{root}' does not exist" in said
     assert not {stored for stored in topics_on_broker() if root in stored}
 
@@ -105,8 +105,8 @@ def test_move_by_kafka_configs(
         assert not {name for name in topics_on_broker() if name.startswith(target)}
         legal = f"{target}.deep..{topic}"
         deletes = ["--alter", *_of_topic(legal), "--delete-config", "gateway.namespace"]
-        refused = java_tools.attempt(java.CONFIGS, admin_legal, *deletes)
-        assert "set 'gateway.release' to 'true'" in refused.stdout + refused.stderr
+        rejected = java_tools.attempt(java.CONFIGS, admin_legal, *deletes)
+        assert "set 'gateway.release' to 'true'" in rejected.stdout + rejected.stderr
         assert {name for name in clients.listed(colon) if topic in name} == {moved}
         _alter(admin_legal, legal, "--add-config", "gateway.release=true")
         assert {name for name in clients.listed(colon) if topic in name} == {stored}

@@ -114,7 +114,7 @@ def test_no_namespace_holds_reserved_topics(colon: str, kafka: KafkaCluster) -> 
 
 
 @pytest.mark.parametrize("name", ["__kafka_gateway_x", CATALOG])
-def test_reserved_groups_and_transactional_ids_are_refused(colon: str, name: str) -> None:
+def test_reserved_groups_and_transactional_ids_are_rejected(colon: str, name: str) -> None:
     """Under the catalog's own transactional id somebody could fence its writers."""
     with Wire(clients.any_broker(colon)) as wire:
         group = wire.ask("FindCoordinator", 3, key=name, key_type=0)

@@ -1,4 +1,4 @@
-"""The audit log: what is refused, who does not get in, who changes what; in files and a topic."""
+"""The audit log: what is rejected, who does not get in, who changes what; in files and a topic."""
 
 from __future__ import annotations
 
@@ -129,13 +129,13 @@ def test_denied_produce_and_fetch_by_a_deny(world: World) -> None:
     with clients.consumer(world.servers, "g", **audited.login(ALICE)) as consumer:
         consumer.subscribe([ORDERS])
 
-        def refused() -> bool:
+        def rejected() -> bool:
             record = consumer.poll(0.2)
             error = None if record is None else record.error()
             codes = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.GROUP_AUTHORIZATION_FAILED)
             return error is not None and error.code() in codes
 
-        wait_until(refused, "that the consumer is refused", clients.SECONDS)
+        wait_until(rejected, "that the consumer is refused", clients.SECONDS)
     (event, *_) = world.denied("FindCoordinator", "DESCRIBE")
     assert (event["data"]["resource_type"], event["data"]["resource"]) == ("GROUP", "g")
 

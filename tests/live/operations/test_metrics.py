@@ -53,7 +53,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def gateway(kafka: KafkaCluster, directory: Path) -> Iterator[GatewayProcess]:
-    """Two workers, whose counts are summed, after one producer, one group and two refusals."""
+    """Two workers, whose counts are summed, after one producer, one group and two rejections."""
     overrides = {"traffic_log": {"directory": str(directory), "window_seconds": 1}}
     process = GatewayProcess(
         kafka.bootstrap_servers, LISTENERS, ["team-a"], workers=2, overrides=overrides

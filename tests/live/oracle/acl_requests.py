@@ -1,6 +1,6 @@
 """Random requests about ACLs, SCRAM credentials and quotas, for the oracle of access.
 
-They change nothing: what is made exists, or is refused; what is deleted does not exist.
+They change nothing: what is made exists, or is rejected; what is deleted does not exist.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def _create_acls(version: int) -> Strategy:
         "operation": Operation.READ,
         "permission_type": Permission.ALLOW,
     }
-    refused = st.sampled_from(_REFUSED).map(lambda wrong: {**creation, **wrong})
-    return fields(creations=st.lists(refused, min_size=1, max_size=3))
+    rejected = st.sampled_from(_REFUSED).map(lambda wrong: {**creation, **wrong})
+    return fields(creations=st.lists(rejected, min_size=1, max_size=3))
 
 
 def _delete_acls(version: int) -> Strategy:

@@ -31,7 +31,7 @@ class Pair:
     shown: str
 
     def versions(self, name: str) -> list[int]:
-        """The versions of an API that both serve, and do not only refuse (Produce 0 to 2)."""
+        """The versions of an API that both serve, and do not only reject (Produce 0 to 2)."""
         key = api_key_of(f"{name}Request")
         ranges = [
             (entry.min_version, entry.max_version)

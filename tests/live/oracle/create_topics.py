@@ -1,5 +1,5 @@
 """Random CreateTopics requests, for the oracle of policies: of every kind that a broker, or a
-policy, refuses, and some that both take.
+policy, rejects, and some that both take.
 """
 
 from __future__ import annotations

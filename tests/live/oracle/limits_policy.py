@@ -14,7 +14,7 @@ MOST_WHEN_COMPACTED: Final = 2
 LONGEST_RETENTION_MS: Final = 604_800_000
 NO_LEADER: Final = 2
 QUIET: Final = "quiet"
-"""How names begin that are refused without a message."""
+"""How names begin that are rejected without a message."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9._-]*")
 

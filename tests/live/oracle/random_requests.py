@@ -2,7 +2,7 @@
 and change as little as they can, so that the next one finds the same.
 
 A request that would change something is cut short where the API can be: ``validate_only``, a
-replication factor that no broker has, a member that is unknown. What the gateway refuses to
+replication factor that no broker has, a member that is unknown. What the gateway rejects to
 everyone is left out (docs/apis.md: configs of brokers, share groups).
 """
 

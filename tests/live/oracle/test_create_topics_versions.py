@@ -86,11 +86,11 @@ def test_validate_only_makes_nothing(colon: str, kafka: KafkaCluster, unique: Na
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_a_missing_namespace_refuses_only_its_own_topics(
+def test_a_missing_namespace_rejects_only_its_own_topics(
     colon: str, kafka: KafkaCluster, unique: Names, version: int
 ) -> None:
-    made, refused = unique("made"), unique("refused")
-    topics = [f"nowhere:deep:{refused}", f"team-a:{made}"]
+    made, rejected = unique("made"), unique("refused")
+    topics = [f"nowhere:deep:{rejected}", f"team-a:{made}"]
     answers = _create(colon, version, topics, None if version == 0 else False)
     assert [(name, code) for name, code, _ in answers] == [
         (topics[0], clients.INVALID_TOPIC_EXCEPTION),
@@ -100,4 +100,4 @@ def test_a_missing_namespace_refuses_only_its_own_topics(
         assert "namespace 'nowhere' does not exist" in str(answers[0][2])
         assert answers[1][2] is None
     clients.await_stored(kafka, f"team-a..{made}")
-    assert not {flat for flat in kafka.topics() if refused in flat}
+    assert not {flat for flat in kafka.topics() if rejected in flat}

@@ -10,7 +10,7 @@ does the same: there is no difference here. What differs on purpose:
   show then.
 - A name that no topic can have gets Kafka's code, and the gateway's message: names are what it
   has to understand itself (docs/names.md). No policy is asked about those.
-- An exception that is no PolicyViolation refuses the topic (fail closed, POLICY_VIOLATION). In
+- An exception that is no PolicyViolation rejects the topic (fail closed, POLICY_VIOLATION). In
   Kafka's controller it fails the whole request.
 - The gateway asks the broker first, as ``validate_only``. The broker's quota for such changes
   (controller_mutation_rate) comes after Kafka's policy, but before the gateway's.
@@ -184,7 +184,7 @@ def test_a_violation_is_of_its_topic_alone(kafka_s: Side, ours: Side) -> None:
 
 @pytest.mark.timeout(SECONDS)
 def test_kafka_s_own_validation_comes_first(kafka_s: Side, ours: Side) -> None:
-    """What is wrong by both is refused with Kafka's code and words."""
+    """What is wrong by both is rejected with Kafka's code and words."""
     wrong = {"num_partitions": 7, "replication_factor": 1, "configs": []}
     broken = [{"partition_index": 0, "broker_ids": (2,)}]
     topics = [
@@ -201,7 +201,7 @@ def test_kafka_s_own_validation_comes_first(kafka_s: Side, ours: Side) -> None:
 @pytest.mark.timeout(SECONDS)
 def test_what_a_broker_limits_by_itself(kafka_s: Side, ours: Side) -> None:
     """Partitions of one request, which Kafka calls a violation of a policy, too: of all of it.
-    Topics that the gateway has refused already, for their names, do not count in its question."""
+    Topics that the gateway has rejected already, for their names, do not count in its question."""
     part = {"replication_factor": 2, "configs": [RETAINED]}
     large = {**part, "name": f"a-{NUMBER}", "num_partitions": 10_001}
     small = {**part, "name": f"b.{NUMBER}", "num_partitions": 1}

@@ -57,9 +57,9 @@ def growth(servers: str, name: str, total: int, *, validate: bool = False) -> Fu
     return clients.admin(servers).create_partitions(asked, validate_only=validate)[name]
 
 
-def refused(future: Future[Any]) -> str:
-    """The text of a refusal by a policy."""
-    code, text = namespaces.refusal(future)
+def rejected(future: Future[Any]) -> str:
+    """The text of a rejection by a policy."""
+    code, text = namespaces.rejection(future)
     assert code == POLICY_VIOLATION, text
     return text
 
@@ -83,13 +83,13 @@ def test_create_partitions(servers: str, kafka: KafkaCluster, unique: Names) -> 
     name, other = f"strict:{unique('x')}", f"free:{unique('y')}"
     for each in (name, other):
         namespaces.create_topic(servers, kafka, each)
-    text = refused(growth(servers, name, 4))
+    text = rejected(growth(servers, name, 4))
     assert f"Topic '{name}' has 4 partitions" in text
     assert "set by namespace 'strict'" in text
-    refused(growth(servers, name, 4, validate=True))
+    rejected(growth(servers, name, 4, validate=True))
     asked = [NewPartitions(name, 4), NewPartitions(other, 4)]
     told = clients.admin(servers).create_partitions(asked)
-    refused(told[name])
+    rejected(told[name])
     told[other].result(clients.SECONDS)
     growth(servers, name, 3).result(clients.SECONDS)
     await_partitions(kafka, namespaces.flat(name), 3)
@@ -138,13 +138,13 @@ def test_only_the_partitions_that_are_added_count(
     for each in (first, second):
         namespaces.create_topic(servers, kafka, each)
     growth(servers, first, 3).result(clients.SECONDS)
-    assert "would have 5 partitions, and at most 4" in refused(growth(servers, second, 2))
-    assert "max_partitions" in refused(namespaces.creation(servers, f"full:{unique('z')}"))
+    assert "would have 5 partitions, and at most 4" in rejected(growth(servers, second, 2))
+    assert "max_partitions" in rejected(namespaces.creation(servers, f"full:{unique('z')}"))
     # A move in, too.
     outside = f"free:{unique('z')}"
     namespaces.create_topic(servers, kafka, outside)
     move = {"gateway.namespace": "full"}
-    assert "max_partitions" in refused(namespaces.alteration(servers, outside, move))
+    assert "max_partitions" in rejected(namespaces.alteration(servers, outside, move))
     namespaces.delete(servers, first)
     growth(servers, second, 3).result(clients.SECONDS)
     namespaces.alter(servers, outside, move)
@@ -156,9 +156,9 @@ def test_only_the_partitions_that_are_added_count(
 def test_incremental_alter_configs(servers: str, kafka: KafkaCluster, unique: Names) -> None:
     name = f"strict:sub:{unique('x')}"
     namespaces.create_topic(servers, kafka, name, {KEY: "1000"})
-    text = refused(namespaces.alteration(servers, name, {KEY: "-1"}))
+    text = rejected(namespaces.alteration(servers, name, {KEY: "-1"}))
     assert f"Topic '{name}' has {KEY}=-1 (no limit)" in text
-    refused(namespaces.alteration(servers, name, {"segment.ms": "100000"}, validate=True))
+    rejected(namespaces.alteration(servers, name, {"segment.ms": "100000"}, validate=True))
     namespaces.alter(servers, name, {KEY: "2000"})
     namespaces.alter(servers, name, drop=[KEY])  # falls back to a week
     assert namespaces.value_on_broker(kafka, namespaces.flat(name), KEY)[0] == "604800000"
@@ -192,19 +192,19 @@ def test_what_violated_before_can_be_repaired(
     flat = namespaces.flat(name)
     namespaces.create_topic(kafka.bootstrap_servers, kafka, flat, {"segment.ms": "9", KEY: "-1"})
     namespaces.alter(servers, name, {"max.message.bytes": "100000"})
-    refused(namespaces.alteration(servers, name, {"segment.ms": "10"}))
+    rejected(namespaces.alteration(servers, name, {"segment.ms": "10"}))
     namespaces.alter(servers, name, {KEY: "1000"})
     namespaces.alter(servers, name, drop=["segment.ms"])
-    refused(namespaces.alteration(servers, name, {"segment.ms": "9"}))
+    rejected(namespaces.alteration(servers, name, {"segment.ms": "9"}))
 
 
 def test_configs_of_a_namespace(servers: str, kafka: KafkaCluster, unique: Names) -> None:
     made = f"strict:{unique('ns')}:"
-    text = refused(namespaces.creation(servers, made, {KEY: "-1"}))
+    text = rejected(namespaces.creation(servers, made, {KEY: "-1"}))
     assert f"Namespace '{made[:-1]}' has {KEY}=-1" in text
-    refused(namespaces.creation(servers, made, {"segment.ms": "9"}, validate=True))
+    rejected(namespaces.creation(servers, made, {"segment.ms": "9"}, validate=True))
     namespaces.create(servers, made, configs={KEY: "1000"})
-    refused(namespaces.alteration(servers, made, {KEY: "604800001"}))
+    rejected(namespaces.alteration(servers, made, {KEY: "604800001"}))
     assert replaced(servers, 1, made, {"segment.ms": "9"}) == POLICY_VIOLATION
     namespaces.alter(servers, made, {KEY: "2000"})
 
@@ -218,7 +218,7 @@ def test_what_topics_inherit(servers: str, kafka: KafkaCluster, unique: Names) -
         namespaces.alteration(servers, "outer:", {KEY: "5001"}),
         namespaces.alteration(servers, "outer:", drop=[KEY]),  # a week, by default
     ):
-        assert "Topic 'outer:inner:*' has retention.ms=" in refused(asked)
+        assert "Topic 'outer:inner:*' has retention.ms=" in rejected(asked)
     namespaces.alter(servers, "outer:", {KEY: "4000"})
     assert namespaces.value_on_broker(kafka, namespaces.flat(name), KEY)[0] == "4000"
     namespaces.delete(servers, name)
@@ -235,7 +235,7 @@ def test_move(servers: str, kafka: KafkaCluster, unique: Names) -> None:
     move = {"gateway.namespace": "strict:sub"}
     for validate in (True, False):
         asked = namespaces.alteration(servers, f"free:{name}", move, validate=validate)
-        assert f"Topic 'strict:sub:{name}' has 4 partitions" in refused(asked)
+        assert f"Topic 'strict:sub:{name}' has 4 partitions" in rejected(asked)
     assert f"free:{name}" in clients.listed(servers)
     namespaces.delete(servers, f"free:{name}")
 
@@ -244,12 +244,12 @@ def test_release_to_the_default_namespace(servers: str, kafka: KafkaCluster, uni
     name = unique("x")
     with_four(kafka, f"free..{name}")
     move = {"gateway.namespace": ":"}
-    text = refused(namespaces.alteration(servers, f"free:{name}", move))
+    text = rejected(namespaces.alteration(servers, f"free:{name}", move))
     assert "set for the default namespace" in text
     with_four(kafka, name)  # it is in the default namespace, and has never been asked about
     namespaces.alter(servers, name, {"gateway.namespace": "free", "gateway.topic": f"{name}-2"})
     release = {"gateway.release": "true"}
-    text = refused(namespaces.alteration(servers, f"free:{name}-2", release))
+    text = rejected(namespaces.alteration(servers, f"free:{name}-2", release))
     assert "set for the default namespace" in text
     namespaces.delete(servers, f"free:{name}", f"free:{name}-2")
 
@@ -260,9 +260,9 @@ def test_adopt(servers: str, kafka: KafkaCluster, unique: Names) -> None:
     adopt = {"gateway.adopt": "true"}
     for validate in (True, False):
         asked = namespaces.creation(servers, "taken:", adopt, validate=validate)
-        assert f"Topic 'taken:{name}' has 4 partitions" in refused(asked)
+        assert f"Topic 'taken:{name}' has 4 partitions" in rejected(asked)
     move = {"gateway.namespace": "strict"}
-    refused(namespaces.alteration(servers, f"taken..{name}", move))
+    rejected(namespaces.alteration(servers, f"taken..{name}", move))
     namespaces.delete(kafka.bootstrap_servers, f"taken..{name}")
     clients.await_gone(kafka, f"taken..{name}")
 

@@ -190,7 +190,7 @@ def test_what_a_class_says_and_what_it_breaks(policed: PolicedGateway, unique: N
     assert f"{who} failed on {topics['exit']}: SystemExit: 7" in log
     assert f"{who} does not answer within 2000 ms" in log
     assert policed.metric("worker_restarts") == 0
-    # The worker whose policy is stuck refuses at once, until a reload makes a new one.
+    # The worker whose policy is stuck rejects at once, until a reload makes a new one.
     policed.reload()
     assert policed.create(f"team-a:{unique('good')}") != {}
     assert [*policed.create(f"team-a:{unique('good')}").values()] == [(0, "")]
@@ -302,9 +302,9 @@ def test_a_class_that_cannot_be_used_ends_the_start(
     gateway = GatewayProcess(
         kafka.bootstrap_servers, LISTENERS, ["team-a"], overrides={"policies": policies}
     )
-    with pytest.raises(GatewayError) as refused:
+    with pytest.raises(GatewayError) as rejected:
         gateway.start()
-    text = str(refused.value)
+    text = str(rejected.value)
     assert "kafka-gateway ended with status 78" in text
     assert f"kafka-gateway: policies.namespaces.team-a.{KEY}: '{name}' {told}" in text
     assert "Traceback" not in text

@@ -1,4 +1,4 @@
-"""What stock clients are told when a policy refuses a topic (KIP-108)."""
+"""What stock clients are told when a policy rejects a topic (KIP-108)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ POLICIES = {
 gateway = own_gateway(namespaces=["org:named"], policies=POLICIES)
 
 
-def refusal_text(name: str, partitions: int = 4) -> str:
+def rejection_text(name: str, partitions: int = 4) -> str:
     return (
         f"Topic '{name}' has {partitions} partitions, and at most 3 are allowed here"
         " (policies: partitions.max, set by namespace 'org')."
@@ -41,20 +41,20 @@ def test_kafka_topics(servers: str, unique: Names) -> None:
     ended = java.run_java(java.TOPICS, [*create, "4"])
     assert ended.returncode != 0
     said = ended.stdout + ended.stderr
-    assert f"PolicyViolationException: {refusal_text(name)}" in said
+    assert f"PolicyViolationException: {rejection_text(name)}" in said
     assert java.run_java(java.TOPICS, [*create, "3"]).returncode == 0
 
 
 def test_confluent_kafka(servers: str, unique: Names, kafka: KafkaCluster) -> None:
-    """One topic is refused, the others of the request are made."""
+    """One topic is rejected, the others of the request are made."""
     stem = unique("rd")
     wanted = [NewTopic(f"org:{stem}-{n}", n, 1) for n in (2, 3, 4)]
     futures = clients.admin(servers).create_topics(wanted)
-    with pytest.raises(KafkaException) as refused:
+    with pytest.raises(KafkaException) as rejected:
         futures[f"org:{stem}-4"].result(clients.SECONDS)
-    error = refused.value.args[0]
+    error = rejected.value.args[0]
     assert error.code() == POLICY_VIOLATION
-    assert error.str() == refusal_text(f"org:{stem}-4")
+    assert error.str() == rejection_text(f"org:{stem}-4")
     for n in (2, 3):
         futures[f"org:{stem}-{n}"].result(clients.SECONDS)
     clients.await_stored(kafka, f"org..{stem}-2", f"org..{stem}-3")
@@ -71,7 +71,7 @@ async def test_aiokafka(servers: str, unique: Names) -> None:
         await admin.close()
     ((topic, code, message, *_),) = answer.topic_errors
     assert (topic, code) == (name, POLICY_VIOLATION)
-    assert refusal_text(name) in message
+    assert rejection_text(name) in message
     assert "name_pattern, set by namespace 'org:named'" in message
 
 
@@ -84,7 +84,7 @@ def test_by_hand(servers: str, unique: Names, version: int) -> None:
         answer = wire.ask("CreateTopics", version, topics=[topic], timeout=timedelta(seconds=30))
         (one,) = answer.topics
         assert int(one.error_code) == POLICY_VIOLATION
-        assert getattr(one, "error_message", None) == (refusal_text(name) if version else None)
+        assert getattr(one, "error_message", None) == (rejection_text(name) if version else None)
         if version:
             fine = {**topic, "num_partitions": 3}
             values = {"topics": [fine], "timeout": timedelta(seconds=30), "validate_only": True}

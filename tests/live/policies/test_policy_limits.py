@@ -52,8 +52,8 @@ def test_a_thousand_at_once_against_a_hundred(
         NONE: LIMIT,
         POLICY_VIOLATION: CLIENTS * CREATES - LIMIT,
     }
-    refusals = {text for code, text in answers if code}
-    assert all("max_topics" in text and "namespace 'limited'" in text for text in refusals)
+    rejections = {text for code, text in answers if code}
+    assert all("max_topics" in text and "namespace 'limited'" in text for text in rejections)
     made = {flat for flat in kafka.topics() if flat.startswith("limited..")}
     assert len(made) == LIMIT
     # One goes, one comes, whichever worker is asked.

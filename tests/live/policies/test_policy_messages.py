@@ -61,10 +61,10 @@ def test_validate_only(gateway: GatewayProcess, unique: Names, listener: str) ->
     assert "retention.ms" in said.out
     assert "DYNAMIC_TOPIC_CONFIG" in said.out
     assert rows(said.out) == ROWS
-    refused = namespaces.attempt(*asked, "--partitions", "64")
-    assert (refused.status, rows(refused.out)) == (1, ROWS)
-    assert "has 64 partitions, and at most 3 are allowed here" in refused.err
-    assert "[POLICY_VIOLATION]" in refused.err
+    rejected = namespaces.attempt(*asked, "--partitions", "64")
+    assert (rejected.status, rows(rejected.out)) == (1, ROWS)
+    assert "has 64 partitions, and at most 3 are allowed here" in rejected.err
+    assert "[POLICY_VIOLATION]" in rejected.err
     told = json.loads(namespaces.attempt(*asked, "--partitions", "64", "--json").out)
     assert (told["error"], len(told["policies"])) == ("POLICY_VIOLATION", 4)
     below = namespaces.attempt(*words, "--namespace", "org:new")

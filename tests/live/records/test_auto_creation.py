@@ -147,9 +147,9 @@ def test_a_slip_of_the_pen_makes_no_topic(
     namespace = name.removesuffix("..orders")
     codes = by_hand.metadata_codes(legal, version, [name], allowed=True)
     assert codes == {name: UNKNOWN_TOPIC}
-    refused = clients.admin(legal).create_topics([NewTopic(name, 1)])[name]
-    assert clients.error_code(refused) == namespaces.INVALID_TOPIC_EXCEPTION
-    assert f"kafka-topics --create --topic {namespace}: " in clients.error_text(refused)
+    rejected = clients.admin(legal).create_topics([NewTopic(name, 1)])[name]
+    assert clients.error_code(rejected) == namespaces.INVALID_TOPIC_EXCEPTION
+    assert f"kafka-topics --create --topic {namespace}: " in clients.error_text(rejected)
     _await_creation(legal, kafka, f"team-a:{unique('marker')}")
     assert name not in kafka.topics()
 

@@ -1,4 +1,4 @@
-"""The producer guarantee (KIP-679) with real producers: acks are raised, what is weak is refused.
+"""The producer guarantee (KIP-679) with real producers: acks are raised, what is weak is rejected.
 
 ``min.insync.replicas=2`` makes the difference visible where one of two brokers is stopped: what is
 written with acks=0 or 1 is taken, what is written with acks=all gets NOT_ENOUGH_REPLICAS. (Where a

@@ -205,11 +205,11 @@ def test_the_longest_expression_is_a_brokers(
     longest, longer, invalid = "a" * 32_767, "a" * 32_768, "(" * 10
     group, through = unique("group"), unique("through")
     with Wire(coordinator(kafka.bootstrap_servers.partition(",")[0], group)) as broker:
-        refused, taken = heartbeat(broker, group, invalid), heartbeat(broker, group, longest)
+        rejected, taken = heartbeat(broker, group, invalid), heartbeat(broker, group, longest)
         with pytest.raises(ConnectionEnded):
             heartbeat(broker, group, longer)
-    assert (refused, taken) == (INVALID_REGULAR_EXPRESSION, 0)
+    assert (rejected, taken) == (INVALID_REGULAR_EXPRESSION, 0)
     with Wire(coordinator(gateway.bootstrap_servers("colon"), through)) as wire:
-        assert heartbeat(wire, through, invalid) == refused
+        assert heartbeat(wire, through, invalid) == rejected
         assert heartbeat(wire, through, longest) == taken
         assert heartbeat(wire, through, longer) == INVALID_REGULAR_EXPRESSION

@@ -127,7 +127,7 @@ def value_on_broker(kafka: KafkaCluster, topic: str, key: str) -> tuple[str, int
     return describe(kafka.bootstrap_servers, topic)[key]
 
 
-def refusal(future: Future[Any]) -> tuple[int, str]:
+def rejection(future: Future[Any]) -> tuple[int, str]:
     """The code and the text of the error that an admin call ends with."""
     error = future.exception(clients.SECONDS)
     assert isinstance(error, KafkaException), f"no Kafka error but {error!r}"
@@ -141,7 +141,7 @@ def await_free(servers: str, namespace: str) -> None:
         future = creation(servers, namespace)
         if future.exception(clients.SECONDS) is None:
             return True
-        code, text = refusal(future)
+        code, text = rejection(future)
         assert (code, "is being deleted" in text) == (INVALID_TOPIC_EXCEPTION, True), text
         return False
 

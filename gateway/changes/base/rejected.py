@@ -30,7 +30,7 @@ UNANSWERED: Final = try_again("The broker does not say what became of it")
 """The error for an item that a broker's response leaves out."""
 
 
-class Refused(Exception):
+class Rejected(Exception):
     """Nothing is changed, and the client gets the error ``why``. Raised inside a catalog change it
     leaves the catalog as it is."""
 
@@ -39,15 +39,15 @@ class Refused(Exception):
         self.why = Denied(code, message, rule)
 
     @classmethod
-    def of(cls, why: Denied) -> Refused:
+    def of(cls, why: Denied) -> Rejected:
         """The exception for a rule's, or the broker's, error."""
         return cls(why.code, why.message, why.rule)
 
 
-def refuse_if(why: Denied | None) -> None:
-    """Raise :class:`Refused` with the error, if there is one."""
+def reject_if(why: Denied | None) -> None:
+    """Raise :class:`Rejected` with the error, if there is one."""
     if why is not None:
-        raise Refused.of(why)
+        raise Rejected.of(why)
 
 
 def unavailable(error: OSError) -> Denied:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from gateway.catalog.source import CatalogUnavailable
-from gateway.changes.base.refused import Refused, refuse_if, try_again, unavailable
+from gateway.changes.base.rejected import Rejected, reject_if, try_again, unavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.decision import Denied
 
 
-def test_a_refusal_carries_what_the_client_is_told() -> None:
-    refused = Refused(36, "Topic 'x' already exists.")
-    assert refused.why == Denied(36, "Topic 'x' already exists.", "namespaces")
-    assert str(refused) == "Topic 'x' already exists."
+def test_a_rejection_carries_what_the_client_is_told() -> None:
+    rejected = Rejected(36, "Topic 'x' already exists.")
+    assert rejected.why == Denied(36, "Topic 'x' already exists.", "namespaces")
+    assert str(rejected) == "Topic 'x' already exists."
 
 
 def test_what_is_away_may_be_tried_again_and_its_address_is_not_told() -> None:
@@ -26,11 +26,11 @@ def test_what_is_away_may_be_tried_again_and_its_address_is_not_told() -> None:
 
 def test_what_a_rule_found_is_raised() -> None:
     why = Denied(44, "Too many.", "policies")
-    refuse_if(None)
-    with pytest.raises(Refused, match="Too many") as raised:
-        refuse_if(why)
+    reject_if(None)
+    with pytest.raises(Rejected, match="Too many") as raised:
+        reject_if(why)
     assert raised.value.why == why
-    assert Refused.of(why).why == why
+    assert Rejected.of(why).why == why
 
 
 def test_what_may_be_tried_again() -> None:

@@ -28,8 +28,8 @@ UNSUPPORTED_SASL_MECHANISM = 33
 # -- clients ----------------------------------------------------------------------------------
 
 
-def refusal(servers: str, login: dict[str, Any]) -> str:
-    """The error with which a client of confluent-kafka is refused."""
+def rejection(servers: str, login: dict[str, Any]) -> str:
+    """The error with which a client of confluent-kafka is rejected."""
     errors: list[KafkaError] = []
     config = clients.settings(servers) | login | {"error_cb": errors.append}
     client = AdminClient(config)
@@ -39,7 +39,7 @@ def refusal(servers: str, login: dict[str, Any]) -> str:
         return next((error.str() for error in errors if error.name() == "_AUTHENTICATION"), None)
 
     client.poll(0)  # where a token is asked for
-    for _ in range(2):  # it comes back, and is refused again
+    for _ in range(2):  # it comes back, and is rejected again
         with pytest.raises(KafkaException):
             client.list_topics(timeout=IN_PASSING)
         text = wait_until(told, "that it is told", clients.SECONDS, poll=0)
@@ -52,7 +52,7 @@ def refusal(servers: str, login: dict[str, Any]) -> str:
 def test_a_wrong_password_and_an_unknown_user_are_told_alike(
     secured: SecuredGateway, mechanism: str, user: str, password: str
 ) -> None:
-    told = refusal(secured.sasl, sasl.settings(mechanism, user, password))
+    told = rejection(secured.sasl, sasl.settings(mechanism, user, password))
     text = f"Authentication with {mechanism} failed: the credentials are not valid."
     assert text in told
 
@@ -73,7 +73,7 @@ def test_a_token_that_does_not_hold(
         # What the client itself believes of the token's end is another matter.
         "oauth_cb": lambda _: (token(sub="alice", **claims), time.time() + 60)
     }
-    assert f"Authentication with OAUTHBEARER failed: {told}." in refusal(secured.sasl, login)
+    assert f"Authentication with OAUTHBEARER failed: {told}." in rejection(secured.sasl, login)
 
 
 # -- bytes ------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def _may_log_in(gateway: SecuredGateway) -> bool:
             return False
 
 
-def test_a_refusal_takes_its_time(secured: SecuredGateway) -> None:
+def test_a_rejection_takes_its_time(secured: SecuredGateway) -> None:
     """``unauthenticated.failure_delay_seconds`` is 0.1 unless it is set."""
     with Wire(secured.sasl) as wire:
         wire.ask("SaslHandshake", 1, mechanism="PLAIN")
