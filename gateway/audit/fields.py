@@ -102,7 +102,7 @@ FIELDS: Final[tuple[Field, ...]] = (
         "operation",
         "string",
         _DENIED,
-        "what was to be done, such as `WRITE`; null: no ACL was involved",
+        "the operation, such as `WRITE`; null: no ACL was involved",
         nullable=True,
     ),
     Field(
@@ -119,7 +119,7 @@ FIELDS: Final[tuple[Field, ...]] = (
         ("denied", "changed"),
         "its logical name (a namespace's ends in `:`); if no ACL was involved, as it was spelled",
     ),
-    Field("spelled", "string", _DENIED, "what was asked for, as the client spelled it"),
+    Field("spelled", "string", _DENIED, "the requested item, as the client spelled it"),
     Field("rule", "string", _DENIED, "the rule that denied; `acl`: the ACLs"),
     Field(
         "because",

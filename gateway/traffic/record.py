@@ -81,7 +81,7 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "string",
         ("flow", "denial", "policy"),
         "the topic's namespace, empty for the default one; null where no topic is named; denial: "
-        "that of what was asked for, null for what is in none",
+        "that of the requested item, null for an item in none",
         nullable=True,
     ),
     RecordField(
@@ -137,7 +137,7 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "each namespace, on the topic named first there",
     ),
     RecordField("errors", "map<string,long>", _FLOW, "error codes answered, by Kafka's name"),
-    RecordField("denials", "map<string,long>", _FLOW, "items refused, by rule"),
+    RecordField("denials", "map<string,long>", _FLOW, "items denied, by rule"),
     RecordField(
         "gateway_us_quarters",
         "map<string,long>",
@@ -150,17 +150,17 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "rule",
         "string",
         ("denial", "policy"),
-        "denial: the rule that refused; policy: the rule of the policies, such as `partitions.max`",
+        "denial: the rule that denied; policy: the rule of the policies, such as `partitions.max`",
     ),
     RecordField("error_code", "integer", _DENIAL, "the error code that the client was given"),
     RecordField("error", "string", _DENIAL, "its name"),
-    RecordField("resource", "string", _DENIAL, "what was asked for, as the client spelled it"),
+    RecordField("resource", "string", _DENIAL, "the requested item, as the client spelled it"),
     RecordField("message", "string", ("denial", "policy"), "why, in a sentence"),
     RecordField(
         "operation",
         "string",
         _DENIAL,
-        "what was to be done, such as `WRITE`; null: no ACL was asked",
+        "the operation, such as `WRITE`; null: no ACL was involved",
         nullable=True,
     ),
     RecordField(
@@ -174,7 +174,7 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "because",
         "string",
         _DENIAL,
-        "which ACL refused, or for want of which; null likewise",
+        "the ACL that denied, or the missing one; null likewise",
         nullable=True,
     ),
     RecordField(
@@ -193,7 +193,7 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         _POLICY,
         "`refused`, `warned`, or `near`: allowed, and within 20 % of the limit",
     ),
-    RecordField("value", "long", _POLICY, "the number asked for; null: it is none", nullable=True),
+    RecordField("value", "long", _POLICY, "the requested number; null: it is none", nullable=True),
     RecordField("limit", "long", _POLICY, "its limit; null: there is none", nullable=True),
     RecordField(
         "acl",
