@@ -9,16 +9,13 @@ from typing import Any
 
 from gateway.exchanges.formats import Format
 from gateway.exchanges.framing import Buffer
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
 from gateway.rules.declaration import Declaration
 from protocol.errors import ProtocolError
 from protocol.records import BatchFacts
 from protocol.splice import Edit
-
-
-class Kept:
-    """What a handler keeps of a request until its response comes: a class of each API's own."""
 
 
 class Plan(Format):

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from gateway.apis.table import APIS, plan_of
 from gateway.brokers.messages import BrokerError, request_frame, response_entity
-from gateway.exchanges.exchange import Exchange, Kept, Outcome, Plan
+from gateway.exchanges.exchange import Exchange, Outcome, Plan
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from protocol.errors import ProtocolError
 from protocol.schema import api_key_of

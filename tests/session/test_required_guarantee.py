@@ -56,7 +56,7 @@ def test_by_topic_id_too() -> None:
 
 def test_acks_0_has_no_response_to_carry_it() -> None:
     made = pair(**STRICT)
-    with pytest.raises(Unanswerable, match=r"acks=0 was refused: .*acks=all only"):
+    with pytest.raises(Unanswerable, match=r"acks=0 was rejected: .*acks=all only"):
         made.send(request_frame("Produce", 9, produce({"team-a:orders": [GOOD]}, acks=0)))
     assert made.to_broker() == b""
     assert weak(made) == {OWN: {"acks0_refused": 1}}

@@ -199,12 +199,14 @@ def compare(
     assert found.sent == expected.sent
     assert found.denials() == expected.denials()
     assert found.answer is not None and expected.answer is not None
-    if plan.name == "Fetch" and found.denials():
+    if plan.name == "Fetch" and found.sent != body:
+        # Errors of rejected topics stand before the broker's where the response is divided.
         assert by_topic(plan.name, plan.version, found.answer) == by_topic(
             plan.name, plan.version, expected.answer
         )
     else:
         assert found.answer == expected.answer
+    if not found.denials():
         assert found.lead == expected.lead
     assert found.counts() == expected.counts()
 

@@ -16,7 +16,8 @@ from gateway.apis import generic
 from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Forward, Kept, Outcome, Refresh
+from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import DESCRIBE, Do
 from gateway.rules.rename import Rejections

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from gateway.apis import generic
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Kept, Outcome
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import READ, Do, Needs
 from gateway.rules.rename import CONSUMER

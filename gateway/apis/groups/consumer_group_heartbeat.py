@@ -14,7 +14,8 @@ from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, note_denials
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.decision import Denied
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Kept, Outcome, Refresh
+from gateway.exchanges.exchange import Exchange, Outcome, Refresh
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial

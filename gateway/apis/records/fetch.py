@@ -25,9 +25,10 @@ from gateway.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Answer, Exchange, Forward, Kept, Outcome, Unanswerable
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape

@@ -35,7 +35,8 @@ from gateway.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Answer, Exchange, Kept, Outcome, Refresh
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.names import DELIMITER, may_be_captured
 from gateway.rules.access import check_creation

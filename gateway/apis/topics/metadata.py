@@ -26,7 +26,8 @@ from gateway.catalog.source import Actor
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Kept, Outcome, Refresh
+from gateway.exchanges.exchange import Exchange, Outcome, Refresh
+from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.names import LogicalName, may_be_captured
 from gateway.rules.access import check_creation

@@ -197,7 +197,7 @@ def test_acks_0_where_all_are_required_ends_the_connection(
 ) -> None:
     strict = made("strict")
     errors(servers, strict, acks="0")
-    gateway.wait_for_log(f"Produce with acks=0 was refused: Topic '{strict}' is written with")
+    gateway.wait_for_log(f"Produce with acks=0 was rejected: Topic '{strict}' is written with")
 
 
 async def aiokafka_sends(servers: str, topic: str, **more: object) -> None:
