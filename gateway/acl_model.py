@@ -36,7 +36,7 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How a pattern covers names (KIP-290). MATCH and ANY stand in filters alone."""
+    """The type of a pattern (KIP-290). MATCH and ANY occur in filters only."""
 
     UNKNOWN = 0
     ANY = 1

@@ -24,8 +24,8 @@ as what it has counted needs: see :mod:`gateway.exchanges.meter`."""
 
 _GATEWAY_AT_FIRST: Final = 40
 _BROKER_AT_FIRST: Final = 56
-"""How long histograms begin: up to 0.9 ms and 14 ms, what most requests take. Zeros for all buckets
-would cost more than a flow of a few requests does."""
+"""The initial length of histograms: up to 0.9 ms and 14 ms, enough for most requests. Zeros for all
+buckets would cost more than a flow of a few requests does."""
 
 NO_TOPIC: Final = "(none)"
 """The namespace label of a request that names no topic."""

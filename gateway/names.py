@@ -26,7 +26,7 @@ TIER = re.compile(r"[a-zA-Z0-9.-]+\Z")
 """One tier of a namespace, as KIP-37 allows it."""
 
 TOPIC = re.compile(r"[a-zA-Z0-9._-]+\Z")
-"""What Kafka allows in a topic name; ``.`` and ``..`` alone are rejected besides."""
+"""Characters that Kafka allows in a topic name; ``.`` and ``..`` alone are rejected as well."""
 
 RESERVED_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 RESERVED_PREFIX = "__kafka_gateway"

@@ -30,8 +30,8 @@ from protocol import pausing
 T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.005
-"""How long work goes on before it pauses; the longest slice is this and what lies between two pause
-points, and no client waits longer than a few of them."""
+"""The time that work runs before it pauses; the longest slice is this and what lies between two
+pause points, and no client waits longer than a few of them."""
 
 FIRST_SECONDS: Final = 0.002
 """The same for the first slice, which waits for no turn: most work is done in it."""
@@ -46,7 +46,7 @@ MAX_IDLE: Final = 4
 NEVER: Final = 1 << 30
 
 MAX_SECONDS: Final = 60.0
-"""How long passes wait for requests that follow each other without a gap."""
+"""The time that passes wait for requests that follow each other without a gap."""
 
 _idle: list[greenlet] = []
 _until = 0.0
@@ -134,7 +134,7 @@ class Slices(Generic[T]):
         return self.done
 
     def result(self) -> T:
-        """What the work gave, once it is done. Raises what it raised."""
+        """The result of the work, once it is done. Raises the work's exception."""
         assert self.done
         if self._error is not None:
             raise self._error
@@ -222,7 +222,7 @@ class Turns:
 
 
 async def in_slices(turns: Turns, work: Slices[T]) -> T:
-    """What a piece of work gives, done in slices. Raises what it raises."""
+    """The result of a piece of work, done in slices. Raises the work's exception."""
     try:
         if not work.done and not work.step():
             async with turns.places:

@@ -78,7 +78,7 @@ def read_request_header(buf: bytes, pos: int, end: int) -> tuple[int, int, int, 
 
 
 def response_body_pos(buf: bytes, pos: int, end: int, header_version: int) -> int:
-    """Where the body of a response begins; ``pos`` is the first byte after the frame's size."""
+    """The position of a response's body; ``pos`` is the first byte after the frame's size."""
     pos += _CORRELATION_ID.size
     if pos > end:
         raise TruncatedError("a response ends inside its header")

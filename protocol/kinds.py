@@ -8,7 +8,7 @@ from typing import Final
 
 @unique
 class Kind(IntEnum):
-    """What a field carries. The value of its span is raw bytes unless said otherwise here."""
+    """The content of a field. The value of its span is raw bytes unless stated otherwise here."""
 
     TOPIC_NAME = 0
     TOPIC_ID = 1

@@ -1,4 +1,5 @@
-"""Where fields end on the wire, by their specs: how many bytes they take, and how to pass them.
+"""The lengths of fields on the wire, by their specs: how many bytes they take, and how to skip
+them.
 
 What passes fields here believes lengths and counts: a ``walkers.validator`` must have passed them.
 """
@@ -99,7 +100,7 @@ def write_count(count: int, flexible: bool) -> bytes:
 
 
 def field_end(buf: bytes, pos: int, field: FieldSpec, flexible: bool) -> int:
-    """Where the field that starts at ``pos`` ends."""
+    """The end of the field that starts at ``pos``."""
     if field.array:
         count, pos = read_count(buf, pos, flexible)
         for _ in paced(range(count), FEW_PLAIN):

@@ -207,8 +207,8 @@ def _plain_of(cls: type[Entity]) -> dict[str, Writer]:
 
 
 def _array_starts(buf: bytes, spec: StructSpec, names: Collection[str]) -> dict[str, int]:
-    """Where these arrays stand, in order, in an entity that was written with empty ones (or nulls)
-    for those that are long."""
+    """The positions of these arrays, in order, in an entity that was written with empty ones (or
+    nulls) for those that are long."""
     found: dict[str, int] = {}
     pos = 0
     for field in spec.fields:

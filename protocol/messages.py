@@ -198,7 +198,7 @@ def _reader(message: str, version: int) -> _Reader:
 
 @cache
 def _zeros(cls: type[Entity]) -> Mapping[str, object]:
-    """What fields without a default are if they are not given; entities are immutable."""
+    """Values of fields without a default that are not given; entities are immutable."""
     hints = get_type_hints(cls)
     zeros: dict[str, object] = {}
     for field in fields(cls):

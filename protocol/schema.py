@@ -21,7 +21,7 @@ from kio.static.protocol import Entity
 from protocol.errors import ProtocolError
 
 Nominal = Literal["", "TopicName", "GroupId", "TransactionalId", "BrokerId"]
-"""What kio knows of a field beyond its wire type."""
+"""kio's metadata of a field beyond its wire type."""
 
 _NOMINALS: Final = frozenset(get_args(Nominal))
 
@@ -67,7 +67,7 @@ class MessageSpec:
 
     @property
     def flexible(self) -> bool:
-        """Whether it has tagged fields and compact lengths (KIP-482)."""
+        """Whether the message has tagged fields and compact lengths (KIP-482)."""
         return self.body.flexible
 
     @property
@@ -178,7 +178,7 @@ def struct_spec(cls: type[Entity]) -> StructSpec:
 
 
 def field_type(annotation: object) -> tuple[Any, bool, bool]:
-    """What a field's resolved annotation says: (type of the field or of its elements, whether
+    """The content of a field's resolved annotation: (type of the field or of its elements, whether
     the field may be null, whether it is an array)."""
     inner, nullable = _strip_none(annotation)
     if get_origin(inner) is tuple:

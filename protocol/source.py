@@ -71,7 +71,7 @@ class Source:
         return f"pos + {ahead}" if ahead else "pos"
 
     def ahead(self, distance: int = 0) -> int:
-        """What must be added to ``pos`` to stand ``distance`` bytes further than now."""
+        """The number to add to ``pos`` to stand ``distance`` bytes further than now."""
         return self._ahead + distance
 
     def advance(self, distance: int) -> None:

@@ -31,7 +31,7 @@ _IMPLIED: Final[Mapping[Operation, Operation]] = {
     Operation.ALTER: Operation.DESCRIBE,
     Operation.ALTER_CONFIGS: Operation.DESCRIBE_CONFIGS,
 }
-"""What an ALLOW of an operation allows besides (KIP-11, KIP-133); a DENY denies only itself."""
+"""Operations that an ALLOW of an operation implies (KIP-11, KIP-133); a DENY implies none."""
 
 ALLOWS: Final[Mapping[Operation, int]] = {
     **{each: 1 << each for each in Operation},

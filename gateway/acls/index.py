@@ -179,7 +179,7 @@ class Presence:
         self._literals: set[str] = set()
         self._prefixes: set[str] = set()
         self._lengths: dict[str, Counter[int]] = {}
-        """How many prefixes have a length, by the namespace that they stay in. Those that are
+        """The number of prefixes of each length, by the namespace that they stay in. Those that are
         whole namespaces have none."""
 
     def put(self, pattern: ResourcePattern, *, there: bool) -> None:

@@ -288,7 +288,7 @@ def require_open(state: ConnectionState) -> None:
 
 
 def look_again(exchange: Exchange, rejections: Rejections) -> Refresh | None:
-    """What to refresh, once for each request, before a rejection as unknown is final."""
+    """The refresh that is due, once for each request, before a rejection as unknown is final."""
     if exchange.refreshed:
         return None
     if rejections.unknown_ids:

@@ -85,7 +85,7 @@ class Audit:
                     self._put(part)
 
     def take_rows(self) -> Sequence[Row]:
-        """What was counted since the last call, for the metrics."""
+        """The counts since the last call, for the metrics."""
         if not self._sinks:
             return ()
         rows: list[Row] = [
@@ -111,4 +111,4 @@ class Audit:
 
 
 NO_AUDIT: Final = Audit()
-"""Where neither a directory nor a topic is configured."""
+"""The audit log without a directory or a topic."""

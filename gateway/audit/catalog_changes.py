@@ -1,4 +1,4 @@
-"""What a change of the catalog looks like to an auditor: in logical names, without secrets.
+"""Changes of the catalog as audit events show them: in logical names, without secrets.
 
 Flat names stay out because they are nobody's but the broker's, salts and keys of SCRAM because they
 are as good as passwords to whoever has time. Times are milliseconds since the epoch, topic ids as

@@ -1,4 +1,4 @@
-"""What an audit event holds: CloudEvents 1.0's attributes, and the fields of its ``data``.
+"""The content of an audit event: CloudEvents 1.0's attributes, and the fields of its ``data``.
 
 :data:`ATTRIBUTES` and :data:`FIELDS` are the one place that says so. docs/audit.md is made from
 them (``python -m gateway.audit.fields``), and tests compare. A field is never renamed, and its type
@@ -15,7 +15,7 @@ SPEC_VERSION: Final = "1.0"
 CONTENT_TYPE: Final = "application/json"
 
 Kind = Literal["denied", "failed", "revoked", "changed"]
-"""What the tables call an event."""
+"""The tables' name of an event."""
 
 TYPES: Final[Mapping[Kind, str]] = {
     "denied": "kafka.gateway.access.denied",
@@ -143,7 +143,7 @@ FIELDS: Final[tuple[Field, ...]] = (
         "`committed`; `unknown`: the cluster was lost before it said so",
     ),
 )
-"""What ``data`` holds."""
+"""The fields of ``data``."""
 
 
 def markdown_tables() -> str:

@@ -106,7 +106,7 @@ class PlainUsers:
         return gone
 
     def matches(self, user: str, password: str) -> bool:
-        """Whether it is the user's password; unknown users take the same time."""
+        """Whether the password is the user's; unknown users take the same time."""
         expected = self._hashes.get(user, self._unknown)
         return hmac.compare_digest(self._hash(password), expected)
 

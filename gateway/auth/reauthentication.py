@@ -37,7 +37,7 @@ class _Attempt:
 
     @property
     def over(self) -> bool:
-        """Whether it has succeeded or failed."""
+        """Whether the re-authentication has succeeded or failed."""
         return self.identity is not None or self.failed is not None
 
     def _check_mechanism(self) -> None:

@@ -20,7 +20,7 @@ from gateway.config.security import ClusterSecurity, SecretError
 from gateway.tls.contexts import TlsError, client_context, watched_files
 
 KEY: Final = "clusters[0].security"
-"""Where the configuration has what this is made of; a gateway has one cluster."""
+"""The configuration key of these settings; a gateway has one cluster."""
 
 SESSION_USE: Final = 0.5
 """The part of a session's time (KIP-368) after which it is renewed, or its connection left. The

@@ -58,8 +58,8 @@ def find_problems(config: Config) -> list[Problem]:
 
 
 def find_warnings(config: Config, *, of_cluster: bool = False) -> list[Problem]:
-    """What works now, and may still be a mistake. ``of_cluster``: the cluster is queried as well,
-    so that its catalog is compared with the homes."""
+    """Warnings: settings that work and may still be a mistake. ``of_cluster``: the cluster is
+    queried as well, so that its catalog is compared with the homes."""
     return [
         *certificate_warnings(config),
         *_unresolved_names(config),

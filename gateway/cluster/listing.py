@@ -108,7 +108,7 @@ class ListingReader:
 
 
 def _controller_position(version: int, body: bytes, listing: Listing) -> int | None:
-    """Where the controller id stands, which is right behind the cluster id (v2+).
+    """The position of the controller id, right behind the cluster id (v2+).
 
     None where these bytes are found elsewhere too, or there is no cluster id.
     """

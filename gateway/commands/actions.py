@@ -1,4 +1,4 @@
-"""What a command line describes and how it is run: flags, actions, connection, exit status."""
+"""The description of a command and its execution: flags, actions, connection, exit status."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Flag(NamedTuple):
 
 
 class Action(NamedTuple):
-    """What a command does where the switch of this name is given; ``flags`` are those that go with
+    """The action that the switch of this name selects; ``flags`` are those that go with
     it, by their names in ``argparse``."""
 
     name: str

@@ -36,7 +36,7 @@ _ROOT = ":"
 _NAMESPACES = "gateway.namespaces"
 _BROKER_DEFAULT = -1
 _REQUEST_SECONDS = 30.0
-"""What Kafka's admin client gives a broker for one request (request.timeout.ms)."""
+"""The time that Kafka's admin client gives a broker for one request (request.timeout.ms)."""
 
 
 class Admin:

@@ -25,7 +25,7 @@ from gateway.config.models import Config
 from gateway.sinks.record_writer import SinkError
 
 START_SECONDS: Final = 15.0
-"""How long to wait for a cluster, and then for its catalog: an operator waits at a terminal."""
+"""Seconds to wait for a cluster, and then for its catalog: an operator waits at a terminal."""
 
 
 class NoCatalog(CommandError):

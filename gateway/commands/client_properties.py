@@ -72,7 +72,7 @@ class _Inline(Secret):
 
 
 class ClientSecurity(BrokerSecurity):
-    """How a command connects, by the file ``path``; None: in plaintext, without a login."""
+    """The connection settings of the file ``path``; None: in plaintext, without a login."""
 
     def __init__(self, path: Path | None) -> None:
         """Raises UsageError for a file that cannot be read, or is not valid."""

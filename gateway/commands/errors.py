@@ -1,4 +1,4 @@
-"""How a command fails: its exceptions, what became of each item, and the sentences about both."""
+"""Failures of commands: exceptions, the outcome of each item, and the sentences about both."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Unavailable(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one named item. ``code`` 0: done; ``error`` is the code's Kafka name.
+    """The outcome of one named item. ``code`` 0: done; ``error`` is the code's Kafka name.
     ``repeated``: an earlier attempt may have been carried out, though its response was lost."""
 
     name: str

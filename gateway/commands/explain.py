@@ -130,7 +130,7 @@ class Permitted(NamedTuple):
 
 
 def _permitted(config: Config, view: View, options: argparse.Namespace) -> list[Permitted] | None:
-    """What the principal may do with the topic or namespace; None: there are no ACLs."""
+    """The operations that the principal may do; None: there are no ACLs."""
     authorizer = load_authorizer(config.authorization, lambda: None)
     if authorizer is None:
         return None

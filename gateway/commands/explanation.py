@@ -1,4 +1,4 @@
-"""What a name stands for in a view, layer by layer: namespace, stored name, topic, configs."""
+"""The meaning of a name in a view, layer by layer: namespace, stored name, topic, configs."""
 
 from __future__ import annotations
 

@@ -133,7 +133,8 @@ def namespace_text(path: str) -> str:
 
 
 def is_default(path: str) -> bool:
-    """Whether it is no namespace that can be made or deleted: what holds the outermost ones."""
+    """Whether the name is the root, which holds the outermost namespaces and cannot be created or
+    deleted."""
     return path in ("", ROOT)
 
 
@@ -193,5 +194,5 @@ def topic_argument(topic: str, namespace: str | None) -> Name:
 
 
 def _legal(listed: str) -> LogicalName:
-    """What a name stands for as a legal spelling; of a namespace's own name, any topic in it."""
+    """The meaning of a name as a legal spelling; for a namespace's own name, any topic in it."""
     return decode(listed + _ANY_TOPIC if listed.endswith(END_OF_NAMESPACE) else listed)

@@ -1,4 +1,4 @@
-"""What commands print: results on standard output, progress and questions on standard error."""
+"""The output of commands: results on standard output, progress and questions on standard error."""
 
 from __future__ import annotations
 

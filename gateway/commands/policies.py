@@ -42,7 +42,7 @@ async def of_topic(admin: Admin, name: LogicalName) -> Applied:
     (``org..orders``)."""
     if name.namespace == ROOT:
         why = (
-            "which policies apply is not told of the root's default namespace: "
+            "policies of the root's default namespace are not described: "
             "ask at a listener without a home"
         )
         return Applied(ROOT, None, why=why)

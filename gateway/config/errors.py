@@ -1,4 +1,4 @@
-"""How mistakes in a configuration are told: a line each, with what to do about it."""
+"""Errors in a configuration: a line each, with the next step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 Key: TypeAlias = tuple[str | int, ...]
-"""Where a value stands: names of keys and indices of list items, outermost first."""
+"""The path of a value: names of keys and indices of list items, outermost first."""
 
 ANY_NAME: Final = "*"
 """In the keys of a model: a name that people choose, such as that of a namespace."""
@@ -69,7 +69,7 @@ def _written(key: Key) -> Key:
 
 
 def _follows(details: ErrorDetails) -> bool:
-    """Whether it only follows from another problem, which is told anyway.
+    """Whether the problem only follows from another one, which is reported anyway.
 
     A default may depend on a value that was rejected, and a list count only what was not rejected.
     """

@@ -192,7 +192,7 @@ class Listener(StrictModel):
 
 
 class CatalogSettings(StrictModel):
-    """How this gateway uses the catalog that it shares with others.
+    """Settings of the catalog, which this gateway shares with others.
 
     ``max_staleness``: seconds for which the last read is valid. ``replication_factor``: of its
     topic, when this gateway creates it; -1 is the brokers' default. ``security``: of connections

@@ -235,7 +235,7 @@ class PolicyBlock(StrictModel):
         return {**short, **self.configs.ranges}
 
     def judges_topics(self) -> bool:
-        """Whether it has rules for creating and altering topics."""
+        """Whether the block has rules for creating and altering topics."""
         unset = PolicyBlock()
         mine: Any = self.model_copy(
             update={"producer": unset.producer, "mode": unset.mode, "timeout_ms": unset.timeout_ms}
@@ -243,7 +243,7 @@ class PolicyBlock(StrictModel):
         return bool(mine != unset)
 
     def counts_topics(self) -> bool:
-        """Whether it limits how many topics or partitions there are."""
+        """Whether the block limits the number of topics or partitions."""
         in_tree = self.max_topics_in_tree, self.max_partitions_in_tree
         return any(limit is not None for limit in (self.max_topics, self.max_partitions, *in_tree))
 

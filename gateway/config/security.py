@@ -128,7 +128,7 @@ class ListenerTls(StrictModel):
 
 
 class OAuthBearer(StrictModel):
-    """How bearer tokens (JWT, RFC 7519) are verified. ``jwks`` is a file or an http(s) URL; it and
+    """Verification of bearer tokens (JWT, RFC 7519). ``jwks`` is a file or an http(s) URL; it and
     ``audience`` are needed, but where tokens pass through to brokers, which check them.
 
     ``clock_skew_seconds`` is allowed between our clock and the issuer's. ``required_claims`` must
@@ -179,7 +179,7 @@ class ClientSasl(StrictModel):
 
 
 class ClusterSecurity(StrictModel):
-    """How the gateway connects to a cluster's brokers: for clients, and for itself."""
+    """Connections to a cluster's brokers: for clients, and for the gateway itself."""
 
     protocol: SecurityProtocol = "PLAINTEXT"
     tls: ClientTls = ClientTls()
@@ -216,7 +216,8 @@ class Authorization(StrictModel):
 
 
 class AuditSettings(StrictModel):
-    """Where audit events go: files (JSON Lines), and a topic of the cluster, by its name there.
+    """Destinations of audit events: files (JSON Lines), and a topic of the cluster, by its name
+    there.
 
     Sizes are bytes; ``max_queued_events`` wait for a slow disk or broker, for each worker.
     """

@@ -36,7 +36,7 @@ class UnreadableError(Exception):
 
 @dataclass(slots=True)
 class Document:
-    """What a file says. ``lines`` holds the line of each key or list item, from 1."""
+    """The content of a file. ``lines`` holds the line of each key or list item, from 1."""
 
     value: dict[str, Any] = field(default_factory=dict)
     lines: dict[Key, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""How clients are admitted, which identity they get, and when their right to stay ends."""
+"""Admits clients, gives them their identity, and closes them when it is no longer valid."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ CONNECT_TIMEOUT: Final = 10.0
 """Seconds a broker may take to accept a connection, TLS and login included."""
 
 SWEEP_SECONDS: Final = 1.0
-"""How often :meth:`BrokerSessions.sweep` is called."""
+"""Seconds between calls of :meth:`BrokerSessions.sweep`."""
 
 SHORTEST_SECONDS: Final = 1.1
 """Seconds between two logins on one connection: brokers reject another within one second."""

@@ -25,10 +25,10 @@ from gateway.identity import Identity
 
 SWEEP_SECONDS: Final = 0.25
 LOOK_SECONDS: Final = 0.5
-"""How often the files of users and keys are looked at."""
+"""Seconds between checks of the files of users and keys."""
 
 REAUTHENTICATION_SECONDS: Final = 0.5
-"""How much longer than its session a connection stays while it re-authenticates."""
+"""Seconds that a re-authenticating connection may outlive its session."""
 
 SESSION_EXPIRED: Final = "session expired"
 

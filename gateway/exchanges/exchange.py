@@ -177,7 +177,7 @@ class Unanswerable(ProtocolError):
 
 
 class Refresh(Enum):
-    """What the gateway must read again before it can decide a request."""
+    """State that the gateway must read again before it can decide a request."""
 
     TOPICS = "topics"
     CATALOG = "catalog"
@@ -228,7 +228,8 @@ class Interlude:
 
 
 Outcome = list[Edit] | Forward | Answer | Refresh | Work
-"""What a request handler decides: edits to splice (none: as it is), or one of the rest."""
+"""The decision of a request handler: edits to splice (none: forward unchanged), or one of the
+rest."""
 
 RequestHandler = Callable[[ConnectionState, Exchange, bytes, int, int], Outcome]
 """(connection, exchange, buffer, body start, body end) -> outcome. May raise ProtocolError."""

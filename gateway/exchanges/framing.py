@@ -46,7 +46,7 @@ class Held:
         return held.tell() if isinstance(held, BytesIO) else len(held)
 
     def join(self, data: bytes) -> bytes | None:
-        """What is held and ``data`` behind it, to be read now; None to wait for more."""
+        """The held bytes and ``data`` behind them, to be read now; None to wait for more."""
         held = self._bytes
         if not held and len(data) >= self.wanted:
             return data

@@ -5,4 +5,5 @@ from __future__ import annotations
 
 
 class Kept:
-    """What a handler keeps of a request until its response comes: a class of each API's own."""
+    """The state of one request until its response comes: each API that keeps some has a class of
+    its own."""

@@ -48,7 +48,7 @@ dropped."""
 
 
 class Usage(Protocol):
-    """How many topics and partitions there are now.
+    """The present numbers of topics and partitions.
 
     ``path`` is a namespace's, ``""`` the default one's. ``tree_`` counts a namespace and all below
     it; None: all namespaces, the default one too.

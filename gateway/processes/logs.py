@@ -14,7 +14,7 @@ from typing import TextIO
 from gateway.foreign_text import one_line
 
 SUPERVISOR = "-"
-"""What stands for the worker's number in the supervisor's lines."""
+"""Replaces the worker's number in the supervisor's lines."""
 
 
 class LineFormatter(logging.Formatter):

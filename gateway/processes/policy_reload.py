@@ -24,10 +24,11 @@ log = logging.getLogger(__name__)
 
 DONE: Final = "done"
 FAILED: Final = "failed"
-"""How a reload went: labels of a metric."""
+"""Outcomes of a reload: labels of a metric."""
 
 ANSWER_SECONDS: Final = 90.0
-"""How long a worker may take to prepare policies: it asks a broker first, then configures them."""
+"""Seconds that a worker may take to prepare policies: it queries a broker first, then configures
+them."""
 
 
 class PolicyReload:

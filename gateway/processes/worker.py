@@ -139,7 +139,7 @@ class Worker:
             await asyncio.wait([done], timeout=seconds)
 
     def _collect(self) -> WorkerReport:
-        """What has been counted since the last call; it is in the traffic log then."""
+        """The counts since the last call, which the traffic log has then, too."""
         report = self._server.collect()
         if self._traffic_log is not None:
             self._traffic_log.add(report.flows, report.denials, report.policies, report.acls)

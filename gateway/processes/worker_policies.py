@@ -115,7 +115,7 @@ class WorkerPolicies:
         await self._runner.close()
 
     def take_rows(self) -> list[Row]:
-        """What was counted since the last call."""
+        """The counts since the last call."""
         return [*self.judge.take_counters(), *self._runner.take_rows()]
 
     async def _made(self, policies: Policies) -> Generation:

@@ -29,7 +29,7 @@ from gateway.processes.worker_channel import (
 log = logging.getLogger(__name__)
 
 EXIT_SECONDS = 10.0
-"""How long a worker may take to end after it has closed its channel."""
+"""Seconds that a worker may take to end after it has closed its channel."""
 
 WorkerCommand: TypeAlias = Callable[[int, int], Sequence[str]]
 """(worker id, number of the channel's descriptor) to the command line that starts it."""

@@ -154,7 +154,7 @@ def _spelled_id(view: View, name: str) -> str:
 
 
 def _spellings(view: View, pattern: ResourcePattern) -> list[str]:
-    """How a pattern's name may be written in this view, the listener's own way first."""
+    """The spellings of a pattern's name in this view, the listener's own first."""
     settings, name = view.settings, pattern.name
     if pattern.type not in NAMESPACED:
         return [name]

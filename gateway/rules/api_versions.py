@@ -22,7 +22,7 @@ _NO_ZERO_FEATURES = 3
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 UNKNOWN_SOFTWARE = ("unknown", "unknown")
-"""What Kafka calls a client that sends no name (before v3)."""
+"""Kafka's name for a client that sends none (before v3)."""
 
 
 class InvalidClientSoftware(Exception):

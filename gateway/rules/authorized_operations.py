@@ -34,15 +34,15 @@ _OF_TOPICS: Final = sum(
 def requested(api: Declaration, version: int, body: bytes) -> tuple[bool, bool]:
     """Whether a request is for any operations, and whether for those of topics, which is the first
     of its fields. Raises ProtocolError."""
-    told = api.operations
-    if told is None or not told.asked_by:
-        return told is not None, told is not None
+    shown = api.operations
+    if shown is None or not shown.asked_by:
+        return shown is not None, shown is not None
     name = f"{api.name}Request"
     message = messages.message_class(name, version)
-    if not any(has_field(message, field) for field in told.asked_by):
+    if not any(has_field(message, field) for field in shown.asked_by):
         return False, False
     request = messages.parse(name, version, body)
-    fields = [getattr(request, field, False) for field in told.asked_by]
+    fields = [getattr(request, field, False) for field in shown.asked_by]
     return any(fields), fields[0]
 
 
@@ -54,23 +54,23 @@ def cut(
     them of every topic that may be described."""
     response = messages.parse(f"{api.name}Response", version, body)
     changes: dict[str, Any] = {}
-    told = api.operations
-    if told is not None and told.array:
-        named = _topic if told.array == "topics" else _group
+    shown = api.operations
+    if shown is not None and shown.array:
+        named = _topic if shown.array == "topics" else _group
         of_topics = of_topics and named is _topic
-        changes[told.array] = tuple(
-            _with(entry, told.bits, access, named(access, getattr(entry, told.named_by)), of_topics)
-            for entry in getattr(response, told.array)
+        changes[shown.array] = tuple(
+            _with(entry, shown.bits, access, named(access, getattr(entry, shown.named_by)), of_topics)
+            for entry in getattr(response, shown.array)
         )
     if has_field(type(response), _CLUSTER_FIELD):
         changes[_CLUSTER_FIELD] = _cluster(getattr(response, _CLUSTER_FIELD), access)
     return messages.write(replace(response, **changes))
 
 
-def _cluster(told: int, access: Access) -> int:
+def _cluster(shown: int, access: Access) -> int:
     """None without DESCRIBE on the cluster (AuthHelper)."""
-    if told == NOT_ASKED or access.cluster(DESCRIBE) is None:
-        return _allowed(told, lambda op: access.cluster(op) is None)
+    if shown == NOT_ASKED or access.cluster(DESCRIBE) is None:
+        return _allowed(shown, lambda op: access.cluster(op) is None)
     return 0
 
 
@@ -80,14 +80,14 @@ def _with(entry: Any, bits: str, access: Access, named: Resource | None, of_topi
     held = getattr(entry, bits)
     if of_topics and held == NOT_ASKED and entry.error_code != TOPIC_AUTHORIZATION_FAILED:
         held = _OF_TOPICS
-    told = _allowed(held, lambda op: access.denial(op, named) is None)
-    return replace(entry, **{bits: told})
+    shown = _allowed(held, lambda op: access.denial(op, named) is None)
+    return replace(entry, **{bits: shown})
 
 
-def _allowed(told: int, allows: Callable[[int], bool]) -> int:
-    if told == NOT_ASKED:
-        return told
-    return sum(1 << op for op in Operation if told >> op & 1 and allows(op))
+def _allowed(shown: int, allows: Callable[[int], bool]) -> int:
+    if shown == NOT_ASKED:
+        return shown
+    return sum(1 << op for op in Operation if shown >> op & 1 and allows(op))
 
 
 def _topic(access: Access, name: str | None) -> Resource | None:

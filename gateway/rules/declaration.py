@@ -49,7 +49,7 @@ CLUSTER_ACTION = int(Operation.CLUSTER_ACTION)
 
 
 class Do(Enum):
-    """What is done with one way of naming topics (or groups, for an API without topics)."""
+    """The decision for one way of naming topics (or groups, for an API without topics)."""
 
     REWRITE = "names are rewritten in the request and restored in the response"
     CHECK = (
@@ -103,7 +103,7 @@ BY_PARTITION_INDEX: Final = Topics("topics", partitions="partitions", index="par
 
 @dataclass(frozen=True, slots=True)
 class TopicShape:
-    """Where topics stand in one API's messages, in its versions ``first`` to ``last`` (all).
+    """The position of topics in one API's messages, in its versions ``first`` to ``last`` (all).
 
     ``error_code`` is the field of a response's partition (or topic) that holds the error and
     ``error_values`` what stands beside it. ``codes`` changes the code of a rejection to what this
@@ -136,7 +136,7 @@ class TopicShape:
 
 @dataclass(frozen=True, slots=True)
 class ItemShape:
-    """Where groups, coordinator keys or config resources stand in one API's messages, in its
+    """The position of groups, coordinator keys or config resources in one API's messages, in its
     versions ``first`` to ``last`` (all).
 
     ``asked`` is the request's array and ``asked_by`` the fields that name one of its elements
@@ -237,9 +237,9 @@ class Declaration:
         return range(max(self.first, shape.first), min(self.last, shape.last) + 1)
 
     def topic_shape(self, version: int) -> TopicShape | None:
-        """Where the topics stand at a version; None where no array holds topics."""
+        """The position of topics at a version; None if no array holds topics."""
         return next((s for s in self.topics if version in self.versions_of(s)), None)
 
     def item_shape(self, version: int) -> ItemShape | None:
-        """Where other items stand at a version; None where no array holds any."""
+        """The position of other items at a version; None if no array holds any."""
         return next((s for s in self.items if version in self.versions_of(s)), None)

@@ -25,7 +25,7 @@ characters as one name."""
 CHARACTERS_OF_A_NAME: Final = 16
 
 UNHEARD_SECONDS: Final = 180.0
-"""How long a member is kept that sends no heartbeat: three times the longest session that a broker
+"""The time that a member without heartbeats is kept: three times the longest session that a broker
 allows (group.consumer.max.session.timeout.ms). One that returns after that joins anew."""
 
 MAX_PATTERN_BYTES: Final = 32_767
@@ -119,7 +119,7 @@ class Subscription:
 
 @dataclass(slots=True)
 class _Scope:
-    """What is known within one scope, the longest unused first. ``evaluations`` holds by pattern
+    """The members of one scope, the longest unused first. ``evaluations`` holds by pattern
     what it matches, and of which version of the names, ``subscriptions`` what comes of it together
     with a member's own names; ``names`` counts those of all members."""
 

@@ -19,7 +19,7 @@ from protocol.messages import element_class, make
 from protocol.pausing import pause_point
 
 Key = TypeVar("Key", bound=Hashable)
-"""What names an item: its id as raw bytes, or a number and raw bytes."""
+"""The key of an item: its id as raw bytes, or a number and raw bytes."""
 
 
 ConfigResource = tuple[int, bytes]
@@ -37,7 +37,7 @@ class RequestedItem(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class KeptItems(Generic[Key]):
-    """What ``merge_items`` needs of the request."""
+    """The parts of the request that ``merge_items`` needs."""
 
     api: Declaration
     shape: ItemShape

@@ -32,7 +32,7 @@ class TopicList:
 
 @dataclass(frozen=True, slots=True)
 class KeptTopics:
-    """What ``merge`` needs of the request.
+    """The parts of the request that ``merge`` needs.
 
     ``answered`` is False for a Produce request with acks=0: it has no response, so nothing may be
     written to the client (Kafka closes such a connection when there is an error to tell).

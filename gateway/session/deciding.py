@@ -13,9 +13,9 @@ from gateway.slices import Slices
 from protocol.splice import splice
 
 MAX_TRIES: Final = 3
-"""How often a request is decided if the catalog changes meanwhile. Then the last decision counts,
-as if made just before the change: where something changes every second, no listing would ever be
-answered."""
+"""The number of times that a request is decided if the catalog changes meanwhile. Then the last
+decision counts, as if made just before the change: where something changes every second, no listing
+would ever be answered."""
 
 FEW_EDITS: Final = 100
 """The most edits of a request that are written to the broker one by one."""

@@ -298,7 +298,7 @@ class Requests:
             raise ProtocolError(produce.NOT_PLAIN)
 
     def _body_of_request(self, plan: Plan, buf: bytes, position: int, end: int) -> int:
-        """Where the body begins; records a client id that is new on this connection."""
+        """The position of the body; records a client id that is new on this connection."""
         start = position + HEADER_SIZE + len(self._client_id)
         if buf.startswith(self._client_id, position + HEADER_SIZE) and start < end:
             # The client id of the request before, as it nearly always is.

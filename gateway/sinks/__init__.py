@@ -1,1 +1,1 @@
-"""Where records go, of the traffic log and the audit log: rolling files, topics."""
+"""Sinks for the records of the traffic log and the audit log: rolling files, topics."""

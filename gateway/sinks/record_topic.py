@@ -38,7 +38,7 @@ _Record = TypeVar("_Record")
 
 
 class Partitions(Protocol):
-    """Where messages go (gateway/sinks/topic_partitions.py)."""
+    """The topic that messages are written to (gateway/sinks/topic_partitions.py)."""
 
     async def write(self, messages: Sequence[Message]) -> Written:
         """Write as many as can be now. Raises LogError: none was written."""

@@ -26,7 +26,7 @@ CHUNK = 50
 PAUSE_SECONDS = 0.001
 CLOSE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
-"""How long records are dropped, after a write has failed, before the next one is tried."""
+"""Seconds for which records are dropped after a failed write, before the next one is tried."""
 
 QUEUE_FULL = "queue full"
 WRITE_FAILED = "write failed"
@@ -81,7 +81,7 @@ class RecordSink(Generic[_Record]):
         raise NotImplementedError
 
     def take_counts(self) -> tuple[int, Mapping[str, int]]:
-        """How many were written since the last call, and how many dropped, by reason."""
+        """The numbers of records written and, by reason, dropped since the last call."""
         written, self._written = self._written, 0
         dropped, self._dropped = self._dropped, {}
         return written, dropped
@@ -108,7 +108,8 @@ class RecordSink(Generic[_Record]):
 
 
 class LineFiles(Protocol):
-    """Where lines go. ``write`` takes whole lines and raises OSError; all of it may block."""
+    """A destination of lines. ``write`` takes whole lines and raises OSError; all methods may
+    block."""
 
     def prepare(self) -> None: ...
     def tidy(self) -> None: ...

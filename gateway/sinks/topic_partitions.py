@@ -141,7 +141,7 @@ class TopicPartitions:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Where Kafka's own clients put a key."""
+    """The partition that Kafka's own clients choose for a key."""
     return int(murmur2(key) & 0x7FFFFFFF) % partitions
 
 
@@ -201,7 +201,7 @@ async def ensure_topic(
 
 
 async def _is_there(admin: ClusterAdmin, topic: str) -> bool:
-    """What is just being made has no leader for a moment, which passes."""
+    """Whether the error is of a topic that is just being created, which has no leader yet."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _SETTLE_SECONDS
     while True:

@@ -133,7 +133,8 @@ def _element(data: bytes, offset: int) -> tuple[int, bytes]:
 
 
 def _bounds(data: bytes, offset: int) -> tuple[int, int]:
-    """Where the content of the element at ``offset`` begins and ends (X.690, 8.1)."""
+    """The positions of the first byte of the content of the element at ``offset`` and behind it
+    (X.690, 8.1)."""
     start = offset + 2
     if start > len(data) or data[offset] & _CONTENT_TAGS == _CONTENT_TAGS:
         raise UnreadableName("the certificate is cut off")

@@ -26,7 +26,7 @@ from gateway.tls.principal_mapping import NoPrincipal
 log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS: Final = 2.0
-"""How long a client may take to answer the end of TLS before its socket is closed."""
+"""Seconds that a client may take to answer the end of TLS before its socket is closed."""
 
 FAILED: Final = "TLS handshake failed"
 NO_PRINCIPAL: Final = "no principal"

@@ -1,1 +1,1 @@
-"""What one client sees and may do: names, their spelling, access."""
+"""The view of one client: names, their spelling, access."""

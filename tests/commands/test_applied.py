@@ -64,7 +64,7 @@ async def test_the_root_is_not_asked() -> None:
         assert (applied.rows, gateway.requests) == (None, [])
         said = await topics(gateway, *VALIDATE, "--topic", ":orders")
         assert said.status == 0
-        assert "which policies apply is not told of the root's default namespace" in said.err
+        assert "policies of the root's default namespace are not described" in said.err
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ ENDING = (
     "connections/clients.py",
     "tls/handshake.py",
 )
-CALLS = {"close", "revoke", "_revoke", "refused", "_fail"}
+CALLS = {"close", "revoke", "_revoke", "rejected", "_fail"}
 """What ends connections, and by a call of what."""
 
 

@@ -134,7 +134,7 @@ def change_of(record: Record) -> Change:
 
 
 def place_of(record: Record) -> Place:
-    """Where a record says that it stands. Raises Junk where it does not say so."""
+    """The place that a record claims to stand at. Raises Junk if it claims none."""
     found = dict(record.headers)
     try:
         seq, last = _number(found["seq"]), _number(found["last"])

@@ -36,8 +36,8 @@ class BrokenSequence(Exception):
 
 
 class _Rank(IntEnum):
-    """How much a record proves of its place. What proves more is never out of sequence because of
-    what proves less."""
+    """The degree to which a record proves its place. One that proves more is never out of sequence
+    because of what proves less."""
 
     LOOSE = 0
     PLACED = 1

@@ -1,4 +1,4 @@
-"""Where a record stands in the catalog, and signatures that bind records to their places.
+"""The place of a record in the catalog, and signatures that bind records to their places.
 
 A signature is HMAC-SHA256 over the record's key, its value and its place. The place holds the
 offset that the record was written for, so a signed record that somebody writes once more, at
@@ -28,7 +28,7 @@ _MAX_FILE_BYTES: Final = 64 * 1024
 
 
 class Place(NamedTuple):
-    """Where a record stands.
+    """The place of a record.
 
     ``seq`` grows by 1 with every record over the life of the catalog and is the catalog's version
     after it. ``decision`` is a random text that all records of one decision share, ``last`` the

@@ -20,8 +20,8 @@ from gateway.catalog.schema.yaml_values import Value
 
 
 class Section(NamedTuple):
-    """Where a kind stands in a file. ``form``: the one entity's only field; fields by key; the only
-    field by key; or a list of fields, the key among them."""
+    """The section of a kind in a file. ``form``: the one entity's only field; fields by key; the
+    only field by key; or a list of fields, the key among them."""
 
     name: str
     form: Literal["value", "fields by key", "value by key", "list"]

@@ -157,5 +157,5 @@ def _with_default(made: type[Any], field: Field) -> Field:
 
 
 def place_in(made: type[Any], name: str) -> int:
-    """Where a dataclass has a field: its index."""
+    """The index of a field in a dataclass."""
     return [field.name for field in dataclasses.fields(made)].index(name)

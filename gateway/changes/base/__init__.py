@@ -1,1 +1,1 @@
-"""What all domains share: requests and their items, rights, policies, configs, and the broker."""
+"""Code that all domains share: requests and their items, rights, policies, configs, the broker."""

@@ -110,14 +110,14 @@ async def read_configs(
 async def read_dynamic(
     context: Context, flats: Sequence[str], keys: Collection[str] | None = None
 ) -> dict[str, dict[str, str]]:
-    """What is set on the topics at the broker: key to value, by flat name. As
+    """The configs that are set on the topics at the broker: key to value, by flat name. As
     :func:`read_configs`."""
     read = await read_configs(context, flats, keys)
     return {flat: dynamic_configs(configs) for flat, configs in read.items()}
 
 
 def dynamic_configs(configs: Iterable[Any]) -> dict[str, str]:
-    """Those of the configs that the broker has as the topic's own, key to value."""
+    """The configs that the broker has as the topic's own, key to value."""
     return {each.name: each.value or "" for each in configs if each.config_source == OWN}
 
 

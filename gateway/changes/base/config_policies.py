@@ -36,7 +36,7 @@ _OF_SOME_BELOW: Final = (
 
 
 def subject_to_policies(context: Context, flats: Iterable[str]) -> list[str]:
-    """Those of the topics that any policy applies to."""
+    """The topics that any policy applies to."""
     owner = context.catalog.snapshot.owner
     return [flat for flat in flats if context.judge.applies(owner(flat).namespace)]
 
@@ -156,7 +156,7 @@ def changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> frozens
 def _inherited_then(
     snapshot: Snapshot, namespace: str, key: str, path: str, configs: Mapping[str, str]
 ) -> str | None:
-    """What topics of a namespace inherit once the one at ``path`` has these configs."""
+    """The configs that a namespace's topics inherit once the one at ``path`` has these configs."""
     for tier in reversed(parents(namespace)):
         found = snapshot.namespaces.get(tier)
         own = configs if tier == path else NO_CONFIGS if found is None else found.configs

@@ -1,4 +1,4 @@
-"""What every change works with: the catalog, the cluster, and the admin request with its items."""
+"""The context of every change: the catalog, the cluster, and the admin request with its items."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 ATTEMPTS: Final = 20
-"""How often a change is decided anew when what it is decided by keeps changing."""
+"""How often a change is decided again if its grounds keep changing."""
 
 
 class Outdated(Exception):

@@ -71,7 +71,7 @@ def own_of(snapshot: Snapshot, flat: str, dynamic: Mapping[str, str]) -> frozens
 
 
 def topics_in(snapshot: Snapshot, flats: Iterable[bytes], namespace: str) -> list[str]:
-    """Those of the flat names that belong to ``namespace`` or one below it, sorted."""
+    """The flat names that belong to ``namespace`` or one below it, sorted."""
     prefix = namespace + ":"
     owners = ((flat.decode(), snapshot.owner(flat.decode()).namespace) for flat in flats)
     return sorted(f for f, owner in owners if owner == namespace or owner.startswith(prefix))

@@ -115,7 +115,7 @@ def in_logical_names(view: View, denied: Denied, topic: TopicResource | None = N
 
 
 def text_facts(view: View, spelled: Mapping[str, str | None]) -> TextFacts:
-    """How flat names in a broker's text are replaced. ``spelled`` are the topics of the request,
+    """The replacement of flat names in a broker's text. ``spelled`` are the topics of the request,
     by flat name, as the client spells them; all others (and None) are spelled by the view."""
 
     def shown(flat: bytes) -> bytes | None:

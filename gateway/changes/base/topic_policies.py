@@ -53,7 +53,7 @@ Replicas = Mapping[int, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How many partitions with how many replicas each; or the ``assignments`` in place of both,
+    """Partitions and replicas of each; or the ``assignments`` in place of both,
     where a request makes them, or partitions differ."""
 
     num_partitions: int | None = None
@@ -202,7 +202,7 @@ class Metadata:
         layout: Layout = _NO_LAYOUT,
         flat: str | None = None,
     ) -> RequestMetadata:
-        """What is named ``topic`` in a namespace; ``flat`` is not counted among its topics."""
+        """The topic named ``topic`` in a namespace; ``flat`` is not counted among its topics."""
         usage = self.context.usage.at(self.snapshot, self.context.cluster.index)
         is_there = flat is not None and self.snapshot.owner(flat).namespace == namespace
         itself = usage.partitions_of(flat) if flat is not None and is_there else 0

@@ -1,4 +1,4 @@
-"""How many topics and partitions every namespace has: what counted limits are compared with.
+"""Topics and partitions of every namespace, which counted limits are compared with.
 
 A topic counts once the cluster lists it, and before that while its catalog entry says that it is
 about to be made (``TopicEntry.counted``): from the decision that it may be made until the next

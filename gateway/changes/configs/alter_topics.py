@@ -301,7 +301,7 @@ class _Alteration:
         return denied | dict.fromkeys(changed, _CHANGED), newest
 
     def _place(self, snapshot: Snapshot, flat: str) -> tuple[object, ...]:
-        """What the catalog says of a topic's configs, but for what was recorded here."""
+        """The catalog's entry about a topic's configs, without this change's own record."""
         owner = snapshot.owner(flat)
         own = own_configs(snapshot, flat) - self.recorded.get(flat, frozenset())
         return owner, tiers(snapshot, owner.namespace), own

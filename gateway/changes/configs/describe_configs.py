@@ -283,7 +283,7 @@ def _namespace_result(
 
 
 def _virtual_configs(batch: _Batch, path: str) -> Iterator[Any]:
-    """What is in a namespace, as configs that only a description of all shows; what may not be
+    """The content of a namespace, as configs that only a description of all shows; what may not be
     described is left out."""
     snapshot, shape, access = batch.view.snapshot, batch.shape, batch.access
     tree = batch.context.trees.of(snapshot, batch.context.cluster.index)

@@ -1,4 +1,4 @@
-"""What namespaces have besides topic configs, by virtual configs that no broker is sent.
+"""Settings of namespaces beside topic configs: virtual configs, which no broker gets.
 
 Settings say what the gateway itself does in a namespace, ``gateway.auto.create.topics.enable`` and
 ``gateway.num.partitions``; they are inherited down the tree like configs. ``gateway.principals``
@@ -93,7 +93,7 @@ def read_setting(key: str, value: str | None) -> str:
 
 
 def wrong_setting(key: str, value: str) -> str | None:
-    """What is wrong with a setting that comes from elsewhere than a client; None: nothing."""
+    """The problem of a setting that does not come from a client; None: there is none."""
     if key not in SETTINGS:
         return f"'{key}' is no setting of a namespace; there are {', '.join(sorted(SETTINGS))}"
     try:

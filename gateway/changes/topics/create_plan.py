@@ -1,4 +1,4 @@
-"""How a topic of a CreateTopics request is stored by the broker, and in the catalog. Pure."""
+"""Plans how a topic of a CreateTopics request is stored at the broker and in the catalog. Pure."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Planned:
 
     @property
     def partitions(self) -> int:
-        """How many partitions it gets at least."""
+        """The least number of partitions that the topic gets."""
         if self.resolved is not None:
             return self.resolved[0]
         return max(1, len(self.requested.assignments), int(self.requested.num_partitions))

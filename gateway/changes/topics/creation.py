@@ -105,8 +105,8 @@ async def ask_broker(
 
 
 def _text_facts(access: Access, spellings: Mapping[str, str]) -> TextFacts:
-    """How flat names in the broker's texts are replaced. Topics other than the request's are named
-    to a client that may describe them."""
+    """The replacement of flat names in the broker's texts. Topics other than the request's are
+    named to a client that may describe them."""
     view = access.view
     requested = {flat.encode(): spelled.encode() for flat, spelled in paced(spellings.items())}
 

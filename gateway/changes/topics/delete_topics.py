@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TopicKey:
-    """How a client names a topic: its spelling or an id (16 bytes), seldom both or neither."""
+    """A client's name of a topic: its spelling or an id (16 bytes), seldom both or neither."""
 
     name: str | None
     topic_id: bytes | None = None

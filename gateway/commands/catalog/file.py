@@ -36,8 +36,8 @@ _SECRETS_HEADING = """\
 
 @dataclass(slots=True)
 class Imported:
-    """What a file says: ``entities``, the place of each in it, and the ``catalog_format`` of the
-    catalog that it was exported from."""
+    """The content of a file: ``entities``, the place of each in it, and the ``catalog_format`` of
+    the catalog that it was exported from."""
 
     path: Path
     catalog_format: int

@@ -54,7 +54,7 @@ class Row(NamedTuple):
 
     @property
     def action(self) -> Action:
-        """What is done with the partition."""
+        """The action for the partition."""
         if self.source is None:
             return "keep"
         if self.target is None:
@@ -125,7 +125,7 @@ async def planned(
 
 
 async def carry(groups: Groups, carriage: Carriage, rows: Sequence[Row]) -> int:
-    """How many offsets were written; all are there then. Raises CommandError otherwise."""
+    """The number of offsets written; all are there then. Raises CommandError otherwise."""
     wanted = {row.partition: row.source for row in rows if row.source is not None}
     positions = to_commit(rows)
     failed = await groups.commit(carriage.target, positions)

@@ -37,7 +37,7 @@ _AT_ONCE: Final = 1_000
 
 _BACKOFF: Final = 0.2
 _NEXT_STEPS: Final = {30: "; ask whoever manages the group's permissions"}
-"""What to do about an error: 30 is GROUP_AUTHORIZATION_FAILED."""
+"""Advice for an error code: 30 is GROUP_AUTHORIZATION_FAILED."""
 
 _PASSING: Final = RETRIABLE | {_UNSTABLE_OFFSET_COMMIT}
 
@@ -50,7 +50,7 @@ class Partition(NamedTuple):
 
 
 class Position(NamedTuple):
-    """What a group has committed of a partition. ``leader_epoch`` is -1 where it is not known."""
+    """The committed offset of a partition. ``leader_epoch`` is -1 where it is not known."""
 
     offset: int
     leader_epoch: int

@@ -132,7 +132,7 @@ def _output(
 def validated(
     kind: str, name: str, created: Created, applied: Applied, *, accepted: bool
 ) -> Output:
-    """What would be created, and the policies that apply there.
+    """The topic that would be created, and the policies that apply to it.
 
     In JSON ``error`` is Kafka's name of the error that it would be rejected with, or null;
     ``policies_of`` the namespace that ``policies`` apply in.

@@ -102,7 +102,7 @@ async def _mark(admin: Admin, path: str, *, recursive: bool) -> list[str]:
 
 
 async def _is_going(admin: Admin, path: str, outcome: Outcome) -> bool:
-    """Whether it was rejected only because it is being deleted already."""
+    """Whether the deletion was rejected only because it is under way already."""
     if not _is_unknown(outcome):
         return False
     found = (await describe_namespaces(admin, [path])).get(path)
