@@ -59,7 +59,9 @@ def cut(
         named = _topic if shown.array == "topics" else _group
         of_topics = of_topics and named is _topic
         changes[shown.array] = tuple(
-            _with(entry, shown.bits, access, named(access, getattr(entry, shown.named_by)), of_topics)
+            _with(
+                entry, shown.bits, access, named(access, getattr(entry, shown.named_by)), of_topics
+            )
             for entry in getattr(response, shown.array)
         )
     if has_field(type(response), _CLUSTER_FIELD):
