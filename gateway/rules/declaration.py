@@ -53,11 +53,11 @@ class Do(Enum):
 
     REWRITE = "names are rewritten in the request and restored in the response"
     CHECK = (
-        "ids are looked up and foreign ones answered with an error; "
+        "ids are looked up, and foreign ones get an error; "
         "only the ids of moved topics are rewritten"
     )
-    EXPAND = "asked by explicit names: those the view lists"
-    FILTER = "forwarded, and what the view may not see is dropped from the response"
+    EXPAND = "forwarded with explicit names: those that the view lists"
+    FILTER = "forwarded, and items outside the view are dropped from the response"
     DENY = "answered with an error"
     FORWARD = "carries no name and is forwarded"
     ANSWER = "answered by the gateway itself"
