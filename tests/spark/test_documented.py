@@ -87,7 +87,7 @@ def test_every_job_is_described() -> None:
     jobs = {
         path.stem
         for path in (markdown.ROOT / "spark").glob("*.py")
-        if "def main(" in path.read_text()
+        if '__name__ == "__main__"' in path.read_text()
     }
     assert {command.split()[0].removeprefix("spark.") for command in commands()} == jobs
     assert jobs <= markdown.anchors(DESCRIBED)
