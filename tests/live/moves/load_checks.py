@@ -67,7 +67,7 @@ def check_log(log: Log, sender: Sender) -> None:
 def check_answered(sender: Sender) -> None:
     """Check that every record has exactly one outcome."""
     sent = sender.sent
-    assert sent.answered == sent.count
+    assert sent.answered == sent.count, f"{sender.who}: {sent.answered} of {sent.count} records"
     assert {*sent.acknowledged, *sent.failed, *sent.unknown} == set(range(sent.count))
 
 

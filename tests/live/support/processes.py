@@ -10,7 +10,14 @@ from devkit.gateway_process import GatewayProcess
 def workers(gateway: GatewayProcess) -> list[psutil.Process]:
     """The worker processes, which the supervisor has started."""
     supervisor = psutil.Process(gateway.process.command_pid)
-    return [child for child in supervisor.children() if child.status() != psutil.STATUS_ZOMBIE]
+    return [child for child in supervisor.children() if _runs(child)]
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:  # it ended after it was listed
+        return False
 
 
 def memory(gateway: GatewayProcess) -> int:
