@@ -7,8 +7,9 @@ from struct import Struct
 
 from kio.static.protocol import Entity
 
+from devkit.exact_messages import exactly
 from protocol.headers import frame, request_header_version
-from protocol.messages import make, message_class, write
+from protocol.messages import message_class, write
 from protocol.schema import api_key_of
 
 CLIENT_ID = b"bench"
@@ -17,8 +18,9 @@ _HEADER = Struct(">hhih")
 
 
 def entity(message: str, version: int, values: Mapping[str, object]) -> Entity:
-    """The message with ``values``, where structs are mappings; see ``protocol.messages.make``."""
-    made: Entity = make(message_class(message, version), values)
+    """The message with ``values``, where structs are mappings. Raises TypeError for a field that it
+    does not have."""
+    made: Entity = exactly(message_class(message, version), values)
     return made
 
 

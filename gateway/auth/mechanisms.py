@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from gateway.auth.exchange import Exchange
-from gateway.auth.jwks import FileKeys, Keys, UrlKeys
+from gateway.auth.jwks import FileKeys, Keys
 from gateway.auth.oauthbearer import OAUTHBEARER, OAuthBearerExchange, TokenChecker
 from gateway.auth.passwords import (
     PLAIN,
@@ -117,5 +117,8 @@ class Mechanisms:
 def _keys_of(settings: OAuthBearer, key: str) -> Keys:
     assert settings.jwks is not None, "the configuration's rules see to it"
     if settings.jwks.startswith(URLS):
+        # Imported while the mechanisms are made, not while clients wait on the event loop.
+        from gateway.auth.jwks_url import UrlKeys
+
         return UrlKeys(settings.jwks, settings.refresh_seconds, key)
     return FileKeys(Path(settings.jwks), key)

@@ -10,8 +10,9 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from gateway.auth import jwks
-from gateway.auth.jwks import MAX_BYTES, KeySet, UrlKeys
+from gateway.auth import jwks_url
+from gateway.auth.jwks import MAX_BYTES, KeySet
+from gateway.auth.jwks_url import UrlKeys
 from tests.auth.tokens import jwk, key_set
 
 KEY = "listeners[0].sasl.oauthbearer.jwks"
@@ -85,7 +86,7 @@ async def test_keys_are_fetched_again(issuer: Issuer) -> None:
 async def test_a_key_that_is_missed_is_looked_for_soon(
     issuer: Issuer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jwks, "MISSED_SECONDS", 0.02)
+    monkeypatch.setattr(jwks_url, "MISSED_SECONDS", 0.02)
     async with fetching(issuer.url) as keys:
         await until(lambda: has(keys, "one"))
         issuer.text = key_set(jwk("ES256", "two"))
@@ -142,7 +143,7 @@ async def test_a_url_that_is_down_at_start(
 async def test_a_url_that_does_not_answer(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jwks, "TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(jwks_url, "TIMEOUT_SECONDS", 0.05)
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
@@ -157,7 +158,7 @@ async def test_a_defect_does_not_end_the_fetching(
     def fail(_: object) -> None:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr(jwks, "FIRST_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(jwks_url, "FIRST_RETRY_SECONDS", 0.01)
     with monkeypatch.context() as patch:
         patch.setattr(KeySet, "parse", fail)
         async with fetching(issuer.url) as keys:

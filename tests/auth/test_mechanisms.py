@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.auth.exchange import CannotTell, CredentialsError
-from gateway.auth.jwks import UrlKeys
+from gateway.auth.jwks_url import UrlKeys
 from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.oauthbearer import OAuthBearerExchange
 from gateway.auth.passwords import PlainExchange, ScramExchange

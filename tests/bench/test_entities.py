@@ -15,9 +15,14 @@ def test_structs_are_given_as_mappings() -> None:
     assert [topic.name for topic in message.topics] == ["a", "b"]  # type: ignore[attr-defined]
 
 
-def test_a_field_that_a_version_does_not_have_is_left_out() -> None:
-    values = {"topics": [{"name": "a"}], "allow_auto_topic_creation": False}
-    assert not hasattr(entity("MetadataRequest", 3, values), "allow_auto_topic_creation")
+def test_an_unknown_field_is_rejected() -> None:
+    with pytest.raises(TypeError, match="nonsense"):
+        entity("MetadataRequest", 12, {"topics": [{"nonsense": 1}]})
+
+
+def test_a_field_of_another_version_is_rejected() -> None:
+    with pytest.raises(TypeError, match="allow_auto_topic_creation"):
+        entity("MetadataRequest", 3, {"topics": [], "allow_auto_topic_creation": False})
 
 
 @pytest.mark.parametrize("version", [8, 9])

@@ -7,13 +7,13 @@ import socket
 import struct
 from typing import Any, Self
 
+from devkit.exact_messages import exactly
 from protocol import messages
 from protocol.headers import (
     request_header_version,
     response_body_pos,
     response_header_version,
 )
-from protocol.messages import make
 from protocol.schema import api_key_of
 
 SECONDS = 120.0
@@ -148,5 +148,5 @@ def response_body(api_key: int, version: int, correlation_id: int, frame: bytes)
     return frame[response_body_pos(frame, 0, len(frame), header) :]
 
 
-entity = make
+entity = exactly
 """A message or a struct in one, from plain values."""
