@@ -1,6 +1,7 @@
 """Node ids: the ranges that a configuration provides addresses for.
 
-Clients see brokers under the node ids that brokers have themselves, in 24 bits.
+Clients see brokers under the node ids that brokers have themselves, in 24 bits. Those of a mounted
+cluster have 16 bits, behind the cluster's number in the tree.
 """
 
 from __future__ import annotations
@@ -13,6 +14,16 @@ from typing import Self
 MAX_NODE_ID = (1 << 24) - 1
 
 _RANGE = re.compile(r"\s*(-?[0-9]+)\s*(?:-\s*(-?[0-9]+)\s*)?")
+
+
+MOUNTED_BITS = 16
+"""Bits of a mounted cluster's node ids; its number stands above them."""
+
+
+def virtual_node_id(number: int, node_id: int) -> int:
+    """A broker's node id as clients see it. ``number`` is its cluster's in the tree, 0 where there
+    is no tree; negative ids, which stand for no broker, stay as they are."""
+    return number << MOUNTED_BITS | node_id if number and node_id >= 0 else node_id
 
 
 class NodeIdRanges:

@@ -33,6 +33,8 @@ from gateway.config.security import (
     TrafficTopicName,
     Unauthenticated,
 )
+from gateway.mounts import MAX_NUMBER
+from gateway.names import DELIMITER
 from gateway.node_ids import NodeIdRanges
 
 MAX_PORT = 65_535
@@ -116,6 +118,13 @@ def _replication_factor(value: int) -> int:
     return value
 
 
+def _mount(value: str) -> str:
+    """A mount's path, written ``la:tracking``, ``:la:tracking`` or ``/la/tracking``."""
+    path = value.replace("/", DELIMITER) if DELIMITER not in value else value
+    path = path.removeprefix(DELIMITER)
+    return namespace_of(path) if path else path
+
+
 def _default_gateway_id() -> str:
     return _NOT_IN_NAMES.sub("-", socket.gethostname())[:64] or "gateway"
 
@@ -133,6 +142,7 @@ NodeId = Annotated[str, BeforeValidator(_node_id_text)]
 NodeIds = Annotated[tuple[NodeId, ...], AfterValidator(_node_ids)]
 Name = Annotated[str, AfterValidator(_name)]
 Namespace = Annotated[str, AfterValidator(namespace_of)]
+Mount = Annotated[str, AfterValidator(_mount)]
 Host = Annotated[str, Field(min_length=1, max_length=253)]
 Port = Annotated[int, AfterValidator(_port)]
 IpAddress = Annotated[str, AfterValidator(_ip_address)]
@@ -140,11 +150,41 @@ ConnectionCount = Annotated[int, Field(ge=0, le=UNLIMITED)]
 Directory = Annotated[Path, Field(strict=False)]
 
 
+class CatalogSettings(StrictModel):
+    """Settings of the catalog, which this gateway shares with others.
+
+    ``max_staleness``: seconds for which the last read is valid. ``replication_factor``: of its
+    topic, when this gateway creates it; -1 is the brokers' default. ``security``: of connections
+    for it, and for the topics of the audit log and the traffic log; None: that of the cluster.
+    ``key_file``: the keys that its records are signed with.
+    """
+
+    max_staleness: Annotated[float, Field(ge=1, le=86_400)] = 60.0
+    replication_factor: Annotated[int, AfterValidator(_replication_factor)] = BROKERS_DEFAULT
+    security: ClusterSecurity | None = None
+    key_file: Directory | None = None
+
+
+class Trust(StrictModel):
+    """Principals of a listener of another volume that count in this one.
+
+    ``principals`` maps them to those that they are here, and no other one counts; None: all count
+    as what they are there.
+    """
+
+    listener: Name
+    principals: dict[Principal, Principal] | None = None
+
+
 class Cluster(StrictModel):
     """One backing cluster. ``node_ids`` has a place, hence a port, for every broker it may get.
 
     ``allow_namespace_like_topics``: topics outside of namespaces may have names that decode to a
     namespace, such as ``team-b..orders``.
+    ``mount`` is its path in the tree (``la:tracking``; ``""``: the root) and ``number`` what its
+    virtual node ids and producer ids begin with, unique in the tree and never used again; without
+    them there is no tree, and one cluster. With them ``catalog``, ``policies`` and ``namespaces``
+    are its own, and ``trust`` says whom of other volumes' listeners it knows.
     """
 
     name: Name
@@ -152,6 +192,12 @@ class Cluster(StrictModel):
     node_ids: NodeIds
     security: ClusterSecurity = ClusterSecurity()
     allow_namespace_like_topics: bool = False
+    mount: Mount | None = None
+    number: Annotated[int, Field(ge=1, le=MAX_NUMBER)] | None = None
+    catalog: CatalogSettings | None = None
+    policies: PolicySettings | None = None
+    namespaces: tuple[Namespace, ...] | None = None
+    trust: tuple[Trust, ...] = ()
 
 
 class Listener(StrictModel):
@@ -161,6 +207,9 @@ class Listener(StrictModel):
     below the listener's own; None: only without a home. ``broker_names`` (SNI): every broker has
     a name at the bootstrap port instead of a port, with its node id for ``{node_id}``. The limits
     of connections are Kafka's, for each worker.
+    In a tree ``volume`` is the mount of the cluster that relative names are in, ``reach`` are the
+    mounts whose brokers its clients see (None: all), in the order of their ports, and
+    ``list_tree`` makes listings hold the mounts.
     """
 
     name: Name
@@ -168,11 +217,14 @@ class Listener(StrictModel):
     port: Port
     advertised_host: Host = Field(default_factory=_default_advertised_host)
     broker_base_port: Port = Field(default_factory=_default_broker_base_port)
-    spelling: Literal["colon", "legal"] = "colon"
+    spelling: Literal["colon", "legal", "slash"] = "colon"
     home: Namespace | None = None
     escape: bool = False
     list_namespaces: bool = False
     list_subtree: bool | None = None
+    volume: Mount | None = None
+    reach: Annotated[tuple[Mount, ...], Field(min_length=1)] | None = None
+    list_tree: bool = False
     security_protocol: SecurityProtocol = "PLAINTEXT"
     tls: ListenerTls | None = None
     sasl: ListenerSasl | None = None
@@ -189,21 +241,6 @@ class Listener(StrictModel):
     max_connection_creation_rate: Annotated[int, Field(ge=1, le=UNLIMITED)] = Field(
         default=UNLIMITED, alias="max.connection.creation.rate"
     )
-
-
-class CatalogSettings(StrictModel):
-    """Settings of the catalog, which this gateway shares with others.
-
-    ``max_staleness``: seconds for which the last read is valid. ``replication_factor``: of its
-    topic, when this gateway creates it; -1 is the brokers' default. ``security``: of connections
-    for it, and for the topics of the audit log and the traffic log; None: that of the cluster.
-    ``key_file``: the keys that its records are signed with.
-    """
-
-    max_staleness: Annotated[float, Field(ge=1, le=86_400)] = 60.0
-    replication_factor: Annotated[int, AfterValidator(_replication_factor)] = BROKERS_DEFAULT
-    security: ClusterSecurity | None = None
-    key_file: Directory | None = None
 
 
 class MetricsSettings(StrictModel):
@@ -249,6 +286,17 @@ class Config(StrictModel):
     authorization: Authorization | None = None
     audit: AuditSettings = AuditSettings()
     policies: PolicySettings = PolicySettings()
+
+    def of_volume(self, cluster: Cluster) -> "Config":
+        """The same configuration with one of its clusters alone, and what is that cluster's own."""
+        return self.model_copy(
+            update={
+                "clusters": (cluster,),
+                "catalog": cluster.catalog or self.catalog,
+                "policies": cluster.policies or self.policies,
+                "namespaces": self.namespaces if cluster.namespaces is None else cluster.namespaces,
+            }
+        )
 
     def to_json(self) -> str:
         """One line of JSON, in which workers get the configuration."""

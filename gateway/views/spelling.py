@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from gateway.catalog.snapshot import Snapshot
+from gateway.mounts import Mounts
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,
@@ -23,7 +24,7 @@ from gateway.names import (
     is_reserved,
 )
 
-Spelling = Literal["colon", "legal"]
+Spelling = Literal["colon", "legal", "slash"]
 
 _ANY_TOPIC: Final = "t"
 
@@ -42,6 +43,8 @@ class ViewSettings:
     below the view's own, not only that one. ``list_namespaces``: they hold namespaces, too.
     ``namespace_like``: topics of the default namespace may be created under names that read as a
     namespace's.
+    ``mounts`` are those of the tree (None: there is no tree), ``volume`` is the mount of the
+    cluster that the view is of, ``listener_volume`` that which relative names are in.
     """
 
     listener: str
@@ -51,6 +54,9 @@ class ViewSettings:
     list_subtree: bool = True
     list_namespaces: bool = False
     namespace_like: bool = False
+    mounts: Mounts | None = None
+    volume: str = ""
+    listener_volume: str = ""
 
     @property
     def scope(self) -> str:

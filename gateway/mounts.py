@@ -1,0 +1,80 @@
+"""Mounts: the paths at which clusters stand in the tree, and whose a path is.
+
+Pure; the hierarchical-topics proposal calls them mount points. A path is tiers joined by ``:``
+without one before them (``la:tracking``); ``""`` is the root. A **volume** is one Kafka cluster,
+known in the tree by its mount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gateway.names import DELIMITER
+
+CACHE_LIMIT = 100_000
+"""Paths whose owner is remembered; with more of them they are looked up anew."""
+
+MAX_NUMBER = 16_383
+"""Above it a virtual node id would reach 2^30; Java makes coordinator ids by subtraction."""
+
+MAX_MOUNTED_NODE_ID = (1 << 16) - 1
+"""The largest broker id of a mounted cluster: 16 bits of a virtual node id are for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One cluster's place in the tree.
+
+    ``number`` (1 to 16383, never reused) stands in its virtual node ids and producer ids;
+    ``cluster`` is its name in the configuration.
+    """
+
+    path: str
+    number: int
+    cluster: str
+
+    def __str__(self) -> str:
+        return f"{DELIMITER}{self.path}"
+
+
+class Mounts:
+    """All mounts that one gateway knows. The longest one that is a prefix of a path owns it."""
+
+    def __init__(self, mounts: Iterable[Mount]) -> None:
+        self._by_path = {mount.path: mount for mount in mounts}
+        self._owners: dict[str, Mount | None] = {}
+
+    def __iter__(self) -> Iterator[Mount]:
+        return iter(self._by_path.values())
+
+    def at(self, path: str) -> Mount | None:
+        """The mount at exactly this path."""
+        return self._by_path.get(path)
+
+    def owner(self, path: str) -> Mount | None:
+        """The mount that owns a path; None: the path is above every mount, or beside them."""
+        try:
+            return self._owners[path]
+        except KeyError:
+            if len(self._owners) >= CACHE_LIMIT:
+                self._owners.clear()
+            found = self._owners[path] = self._longest(path)
+            return found
+
+    def leads_to_mounts(self, path: str) -> bool:
+        """Whether mounts stand below a path that none of them owns: it is a directory."""
+        return self.owner(path) is None and any(self.below(path))
+
+    def below(self, path: str) -> Iterator[Mount]:
+        """The mounts below a path, without one at the path itself."""
+        start = f"{path}{DELIMITER}" if path else ""
+        return (each for each in self if each.path != path and each.path.startswith(start))
+
+    def _longest(self, path: str) -> Mount | None:
+        while path:
+            found = self._by_path.get(path)
+            if found is not None:
+                return found
+            path = path.rpartition(DELIMITER)[0]
+        return self._by_path.get("")
