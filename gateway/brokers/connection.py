@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import ssl
+from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
 from gateway.brokers.login import authenticate_version, log_in
@@ -182,11 +183,24 @@ class BrokerConnection:
         Callers take turns; the timeout counts from when the turn comes. Raises BrokerError, and
         the connection is closed then.
         """
+        return await self._in_turn(name, lambda: self._exchange(name, version, entity))
+
+    async def forward(self, request: bytes) -> bytes:
+        """Sends a client's request frame and returns the response frame, sizes and headers
+        included, which only its sender can read; otherwise as :meth:`exchange`."""
+
+        async def exchange() -> bytes:
+            response = await self._send(request)
+            return len(response).to_bytes(SIZE_BYTES, "big") + response
+
+        return await self._in_turn("a client's request", exchange)
+
+    async def _in_turn(self, name: str, exchange: Callable[[], Awaitable[bytes]]) -> bytes:
         async with self._turn:
             answered = False
             try:
                 async with asyncio.timeout(self._timeout):
-                    body = await self._exchange(name, version, entity)
+                    body = await exchange()
                 answered = True
                 self._spoken = self._spoken or name != API_VERSIONS
                 return body
@@ -212,13 +226,17 @@ class BrokerConnection:
     async def _exchange(self, name: str, version: int, entity: Any) -> bytes:
         self._correlation_id = self._correlation_id % MAX_CORRELATION_ID + 1
         request = request_frame(name, version, self._correlation_id, entity, self._client_id)
+        response = await self._send(request)
+        return response_body(name, version, self._correlation_id, response)
+
+    async def _send(self, request: bytes) -> bytes:
+        """The payload of the response to a request frame."""
         self._writer.write(request)
         await self._writer.drain()
         size = int.from_bytes(await self._reader.readexactly(SIZE_BYTES), "big", signed=True)
         if not CORRELATION_BYTES <= size <= self._max_response_bytes:
             raise ProtocolError(f"{size} bytes announced, {self._max_response_bytes} allowed")
-        response = await self._reader.readexactly(size)
-        return response_body(name, version, self._correlation_id, response)
+        return await self._reader.readexactly(size)
 
     async def _log_in(self) -> None:
         login = self._security.login()

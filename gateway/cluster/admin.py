@@ -7,7 +7,8 @@ it was done is not known when its connection breaks, and only its caller can tel
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
 
 from gateway.brokers.connection import BrokerConnection, BrokerError
 from gateway.brokers.security import BrokerSecurity
@@ -16,6 +17,8 @@ from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from protocol import messages
 from protocol.messages import Request
 from protocol.schema import api_key_of, response_name
+
+_Answer = TypeVar("_Answer")
 
 MAX_CONNECTIONS: Final = 4
 """Questions that are under way at once; more wait for their turn."""
@@ -36,13 +39,17 @@ class BrokerAdmin:
         *,
         timeout: float = ASK_TIMEOUT,
         security: BrokerSecurity | None = None,
+        most: int = MAX_CONNECTIONS,
     ) -> None:
-        """``security`` is who it asks as; None: as the cluster is asked for everything else."""
+        """``security`` is who it asks as; None: as the cluster is asked for everything else.
+        ``most`` questions are under way at once; more wait for their turn."""
+        self.cluster = cluster
         self._cluster = cluster
+        self._most = most
         self._security = security or cluster.security
         self._timeout = timeout
         self._free: list[ClusterLink] = []
-        self._turns = asyncio.Semaphore(MAX_CONNECTIONS)
+        self._turns = asyncio.Semaphore(most)
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """The response entity to one request, in the newest version both sides know.
@@ -50,11 +57,20 @@ class BrokerAdmin:
         A question that ``changes`` nothing is asked again elsewhere when its
         broker is lost. Raises ClusterUnreachable, and ProtocolError for an unwritable request.
         """
+        return await self._ask_some(lambda at: _ask(at, request, changes))
+
+    async def forward(self, request: bytes, *, changes: bool) -> bytes:
+        """The response frame to a client's request frame; otherwise as :meth:`ask`."""
+        return await self._ask_some(lambda at: _forward(at, request, changes))
+
+    async def _ask_some(
+        self, question: Callable[[BrokerConnection], Awaitable[_Answer | BrokerError]]
+    ) -> _Answer:
         await self._take_turn()
         link = self._free.pop() if self._free else self._new_link()
         try:
             link.know(self._in_order())
-            answer = await link.ask(lambda at: _ask(at, request, changes))
+            answer = await link.ask(question)
             if isinstance(answer, BrokerError):
                 link.close()  # the connection is gone; it is not to be asked again
         finally:
@@ -69,9 +85,7 @@ class BrokerAdmin:
             async with asyncio.timeout(TURN_TIMEOUT):
                 await self._turns.acquire()
         except TimeoutError:
-            reason = (
-                f"{MAX_CONNECTIONS} earlier questions have had no answer for {TURN_TIMEOUT:g} s"
-            )
+            reason = f"{self._most} earlier questions have had no answer for {TURN_TIMEOUT:g} s"
             raise ClusterUnreachable(self._cluster.name, reason) from None
 
     def close(self) -> None:
@@ -92,6 +106,17 @@ class BrokerAdmin:
         brokers = self._cluster.brokers
         controller = self._cluster.controller_id
         return [brokers[node] for node in sorted(brokers, key=lambda node: node != controller)]
+
+
+async def _forward(
+    connection: BrokerConnection, request: bytes, changes: bool
+) -> bytes | BrokerError:
+    try:
+        return await connection.forward(request)
+    except BrokerError as error:
+        if changes:
+            return error
+        raise
 
 
 async def _ask(connection: BrokerConnection, request: Request, changes: bool) -> Any:

@@ -10,22 +10,21 @@ from typing import Any, Final, Protocol
 from gateway.apis.table import APIS
 from gateway.auth.login import Login
 from gateway.auth.pass_through import PassThrough, PassThroughLogin, principal_claim
-from gateway.cluster.cluster import Cluster
+from gateway.auth.passwords import Credentials
 from gateway.config.models import Config, Listener
 from gateway.connections.closing import guard
 from gateway.connections.connection import Connection, Hub
 from gateway.connections.login_connection import LoginConnection, LoginHub
 from gateway.connections.logins import Logins
+from gateway.connections.volumes import Volumes
 from gateway.counts import Counts
 from gateway.exchanges.state import ConnectionState
-from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import FlowSource
 from gateway.identity import ANONYMOUS, Identity
 from gateway.rules import api_versions
 from gateway.session.own_requests import ask
 from gateway.session.session import Session
 from gateway.views.access import Access
-from gateway.views.views import Views, home_of
 from gateway.virtual_brokers import ListenerAddresses
 
 HOME_CHANGED: Final = "home namespace of its principal has changed"
@@ -59,40 +58,32 @@ class EarlyVersions:
 
 
 class Admission:
-    """Admits the clients of one worker. ``views`` is what clients see once they are in."""
+    """Admits the clients of one worker to its volumes."""
 
-    def __init__(
-        self,
-        hub: AdmittingHub,
-        config: Config,
-        state: WorkerState,
-        cluster: Cluster,
-        views: Views,
-        counts: Counts,
-    ) -> None:
+    def __init__(self, hub: AdmittingHub, config: Config, volumes: Volumes, counts: Counts) -> None:
         self._hub = hub
-        self._state = state
-        self._principals = config.principals
-        self._views = views
-        self._early_versions = EarlyVersions(lambda: cluster.served)
+        self._volumes = volumes
+        self._listeners = {listener.name: listener for listener in config.listeners}
+        self._audit = volumes.of_listener(config.listeners[0].name).state.audit
+        self._early_versions = {
+            volume.path: EarlyVersions(partial(getattr, volume.cluster, "served"))
+            for volume in volumes
+        }
         self.logins = Logins(
-            config.listeners,
-            config.unauthenticated,
-            lambda: state.catalog.snapshot.scram,
-            counts,
-            self.revoke,
-            self.review,
+            config.listeners, config.unauthenticated, self._scram, counts, self.revoke, self.review
         )
-        state.sasl = self.logins.sasl
-        state.pass_through = {
+        self._pass_through = {
             listener.name: PassThrough(
                 self.logins.sasl[listener.name],
                 principal_claim(listener.sasl),
-                lambda: cluster.api_versions,
+                partial(getattr, volumes.of_listener(listener.name).cluster, "api_versions"),
             )
             for listener in config.listeners
             if listener.sasl is not None and listener.sasl.pass_through
         }
+        for volume in volumes:
+            volume.state.sasl = self.logins.sasl
+            volume.state.pass_through = self._pass_through
 
     # -- coming in ---------------------------------------------------------------------------------
 
@@ -104,12 +95,11 @@ class Admission:
             return self._connection(listener, addresses, node_id, None)
         max_bytes = self.logins.limits.max_bytes
         login: Login
-        if listener.name in self._state.pass_through:
-            through = self._state.pass_through[listener.name]
-            login = PassThroughLogin(through, self._early_versions.body, max_bytes)
+        early = self._early_versions[self._volumes.of_listener(listener.name).path]
+        if listener.name in self._pass_through:
+            login = PassThroughLogin(self._pass_through[listener.name], early.body, max_bytes)
         else:
-            accepts = self.logins.sasl[listener.name]
-            login = Login(accepts, self._early_versions.body, max_bytes)
+            login = Login(self.logins.sasl[listener.name], early.body, max_bytes)
         return LoginConnection(
             self._hub,
             listener.name,
@@ -123,7 +113,7 @@ class Admission:
         login = connection.login
         assert login.failed is not None
         self.logins.count(connection.listener, login.mechanism, "refused")
-        self._state.audit.authentication_failed(
+        self._audit.authentication_failed(
             connection.listener,
             connection.client_address,
             login.mechanism,
@@ -134,7 +124,7 @@ class Admission:
     def identified(self, connection: Connection, identity: Identity) -> None:
         """From here on a connection has this identity, and its access."""
         state = connection.session.state
-        state.identify(identity, self._access_of(connection.listener, identity, state.host))
+        state.identify(identity, self._access_of(connection, identity))
         self.logins.identified(connection, identity)
         gone = self.logins.why_not(connection.listener, identity)
         if gone is not None:  # while it was logging in
@@ -149,8 +139,9 @@ class Admission:
     ) -> Connection:
         """A connection of a client that has logged in, or need not."""
         source = FlowSource(listener.name, ANONYMOUS.principal, "", "", "", "")
-        access = self._access_of(listener.name, ANONYMOUS, "")
-        state = ConnectionState(self._state, access, addresses, source)
+        volume = self._volumes.of_listener(listener.name)
+        access = volume.access_of(listener, ANONYMOUS, "")
+        state = ConnectionState(volume.state, access, addresses, source)
         if login is not None:
             assert login.identity is not None
             state.identity = login.identity
@@ -158,14 +149,16 @@ class Admission:
             if login.software != api_versions.UNKNOWN_SOFTWARE:
                 state.note_software(*login.software)
         connection = Connection(self._hub, listener.name, node_id, Session(state))
-        if listener.name in self._state.pass_through:
+        if listener.name in self._pass_through:
             state.ask_broker = partial(ask, connection.send_own)
         return connection
 
-    def _access_of(self, listener: str, identity: Identity, host: str) -> Access:
-        home = home_of(self._principals, self._state.catalog.snapshot, identity.principal)
-        view = self._views.of(listener, home)
-        return self._views.access(view, identity.principal, host)
+    def _access_of(self, connection: Connection, identity: Identity) -> Access:
+        state, listener = connection.session.state, self._listeners[connection.listener]
+        return self._volumes.of(state.worker).access_of(listener, identity, state.host)
+
+    def _scram(self, listener: str) -> Credentials:
+        return self._volumes.of_listener(listener).state.catalog.snapshot.scram
 
     # -- staying -----------------------------------------------------------------------------------
 
@@ -181,7 +174,7 @@ class Admission:
         if why is not None:
             self.revoke(connection, why)
             return
-        access = self._access_of(connection.listener, state.identity, state.host)
+        access = self._access_of(connection, state.identity)
         if access.view.settings.home != state.view.settings.home:
             self.revoke(connection, HOME_CHANGED)
         elif state.access is not access:
@@ -189,7 +182,7 @@ class Admission:
 
     def revoke(self, connection: Connection, reason: str) -> None:
         """Close a connection whose right to stay has ended."""
-        self._state.audit.connection_revoked(connection.session.state.source, reason)
+        self._audit.connection_revoked(connection.session.state.source, reason)
         connection.close(reason)
 
     def reauthenticated(self, connection: Connection) -> None:
@@ -205,7 +198,7 @@ class Admission:
             return
         assert reauth.failed is not None
         self.logins.count(connection.listener, reauth.mechanism, "not renewed")
-        self._state.audit.authentication_failed(
+        self._audit.authentication_failed(
             connection.listener,
             connection.client_address,
             reauth.mechanism,

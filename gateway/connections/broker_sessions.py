@@ -70,15 +70,14 @@ async def open_broker(
 class BrokerSessions:
     """The client connections whose sessions at a broker end, and when each is renewed."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._due: dict[Connection, float] = {}
+    def __init__(self) -> None:
+        self._due: dict[Connection, tuple[float, Cluster]] = {}
 
-    def opened(self, connection: Connection, session_seconds: float) -> None:
+    def opened(self, connection: Connection, cluster: Cluster, session_seconds: float) -> None:
         """The gateway has logged in for this connection; ``session_seconds`` 0: for good."""
         if session_seconds:
             wait = max(SESSION_USE * session_seconds - SWEEP_SECONDS, SHORTEST_SECONDS)
-            self._due[connection] = monotonic() + wait
+            self._due[connection] = monotonic() + wait, cluster
 
     def closed(self, connection: Connection) -> None:
         """The connection is gone."""
@@ -86,14 +85,14 @@ class BrokerSessions:
 
     def sweep(self, now: float) -> None:
         """Renew what is due by ``now``, of the monotonic clock."""
-        for connection in [one for one, due in self._due.items() if due <= now]:
-            del self._due[connection]
-            connection.interject(partial(self._renew, connection))
+        for connection in [one for one, (due, _) in self._due.items() if due <= now]:
+            _, cluster = self._due.pop(connection)
+            connection.interject(partial(self._renew, connection, cluster))
 
-    async def _renew(self, connection: Connection) -> None:
+    async def _renew(self, connection: Connection, cluster: Cluster) -> None:
         """Log in once more, with the password of now. Raises BrokerError."""
-        login = self._cluster.security.login()
+        login = cluster.security.login()
         assert login is not None
-        version = authenticate_version(self._cluster.api_versions)
+        version = authenticate_version(cluster.api_versions)
         await log_in(login, partial(ask, connection.send_own), version)
-        self.opened(connection, login.session_seconds)
+        self.opened(connection, cluster, login.session_seconds)

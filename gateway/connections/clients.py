@@ -12,7 +12,6 @@ from typing import Any
 
 from gateway.acls.authorizer import needed_acls
 from gateway.catalog.source import ACTOR, Actor, CatalogUnavailable
-from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config, Listener
 from gateway.connections.admission import Admission
@@ -23,18 +22,17 @@ from gateway.connections.closing import CloseLog, Guarded, guard
 from gateway.connections.connection import DRAINED, Connection, Waiting
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
+from gateway.connections.volumes import Volumes
 from gateway.connections.waiting_clients import SilentClients
 from gateway.counts import Counts
 from gateway.exchanges.exchange import Interlude, Refresh
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import Flow
-from gateway.node_ids import NodeIdRanges
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
 from gateway.slices import InSlices, Turns, in_slices
 from gateway.tls.handshake import FAILED, NO_PRINCIPAL
 from gateway.tls.principal_mapping import MECHANISM, identity_of
-from gateway.views.views import Views
 
 log = logging.getLogger(__name__)
 
@@ -76,17 +74,14 @@ class Clients:
     def __init__(
         self,
         config: Config,
-        ranges: NodeIdRanges,
-        state: WorkerState,
-        cluster: Cluster,
-        views: Views,
+        volumes: Volumes,
         *,
         turns: Turns,
         tasks: Tasks,
         counts: Counts,
     ) -> None:
-        self._state = state
-        self._cluster = cluster
+        self.volumes = volumes
+        self._audit = volumes.of_listener(config.listeners[0].name).state.audit
         self._counts = counts
         self._listener_names = [listener.name for listener in config.listeners]
         self.turns = turns
@@ -95,15 +90,15 @@ class Clients:
         self.connections: set[Connection] = set()
         self.lingering = Lingering()
         self._silent = SilentClients()
-        self._broker_sessions = BrokerSessions(cluster)
+        self._broker_sessions = BrokerSessions()
         self._close_log = CloseLog(counts)
-        self.admission = Admission(self, config, state, cluster, views, counts)
+        self.admission = Admission(self, config, volumes, counts)
         self.logins = self.admission.logins
         self.login_failed = self.admission.login_failed
         self.reauthenticated = self.admission.reauthenticated
         self.listeners = Listeners(
             config.listeners,
-            ranges,
+            volumes.of_listener(config.listeners[0].name).ranges,
             self.admission.accept,
             rejected=self._rejected,
             limits=config.unauthenticated,
@@ -206,27 +201,26 @@ class Clients:
         """A client was not let in; it never was a connection."""
         self._close_log.note(listener.name, address, reason, quietly=False, error=error)
         if reason.startswith((FAILED, NO_PRINCIPAL)):
-            audit = self._state.audit
-            audit.authentication_failed(listener.name, address, MECHANISM, None, reason)
+            self._audit.authentication_failed(listener.name, address, MECHANISM, None, reason)
 
     async def connect_broker(self, connection: Connection) -> None:
         """Connect a client to its broker. Raises OSError."""
         self._silent.remove(connection)  # from here on the broker's own idle limit holds
+        cluster = self.volumes.of(connection.session.state.worker).cluster
         session_seconds = await open_broker(
-            self._cluster, connection.node_id, lambda: BrokerSide(connection)
+            cluster, connection.node_id, lambda: BrokerSide(connection)
         )
-        self._broker_sessions.opened(connection, session_seconds)
+        self._broker_sessions.opened(connection, cluster, session_seconds)
 
     async def connect_login(self, login: LoginConnection) -> None:
         """Connect a client that logs in to the broker that decides on it. Raises OSError."""
-        await open_broker(
-            self._cluster, login.node_id, lambda: LoginBroker(login), log_in_first=False
-        )
+        cluster = self.volumes.of_listener(login.listener).cluster
+        await open_broker(cluster, login.node_id, lambda: LoginBroker(login), log_in_first=False)
 
     async def perform(self, session: Session, work: Waiting) -> bytes | None:
         """Do what a session waits for; returns the response body, where the gateway makes one."""
         if isinstance(work, Refresh):
-            await self._refresh(work)
+            await self._refresh(session.state.worker, work)
         elif isinstance(work, Interlude):
             await work.run()
         elif isinstance(work, Deciding):
@@ -238,11 +232,11 @@ class Clients:
             return await InSlices(self.turns, work.run())
         return None
 
-    async def _refresh(self, what: Refresh) -> None:
+    async def _refresh(self, state: WorkerState, what: Refresh) -> None:
         """Read the cluster's topics, or the catalog, anew; an unreachable one changes nothing."""
-        readings = [self._state.catalog.refresh]
+        readings = [state.catalog.refresh]
         if what is Refresh.TOPICS:  # the catalog says whose they are
-            readings.append(self._cluster.refresh)
+            readings.append(self.volumes.of(state).cluster.refresh)
         await asyncio.gather(*map(_if_possible, readings))
 
 

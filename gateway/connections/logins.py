@@ -48,6 +48,7 @@ class LoginClient(UnauthenticatedClient, Protocol):
 class Logins:
     """Logins and sessions of one worker. ``sasl`` is what listeners with SASL accept, by name.
 
+    ``credentials`` are those of SCRAM that a listener's users have, by its name.
     ``revoke`` is called to close a connection, ``review`` when users may be gone, to ask
     :meth:`why_not` of everyone.
     """
@@ -56,14 +57,16 @@ class Logins:
         self,
         listeners: Sequence[Listener],
         limits: Unauthenticated,
-        credentials: Callable[[], Credentials],
+        credentials: Callable[[str], Credentials],
         counts: Counts,
         revoke: Callable[[Connection, str], None],
         review: Callable[[], None],
     ) -> None:
         self.limits = limits
         self.sasl: Mapping[str, Mechanisms] = {
-            listener.name: Mechanisms(listener.sasl, f"listeners[{index}].sasl", credentials)
+            listener.name: Mechanisms(
+                listener.sasl, f"listeners[{index}].sasl", partial(credentials, listener.name)
+            )
             for index, listener in enumerate(listeners)
             if listener.sasl is not None
         }

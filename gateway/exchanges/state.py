@@ -9,6 +9,7 @@ from typing import Final
 from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
 from gateway.brokers.login import Ask
 from gateway.decision import Denied
+from gateway.exchanges.tree import Tree
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import NO_TOPIC, Flow, FlowSource
 from gateway.identity import ANONYMOUS, Identity
@@ -60,6 +61,7 @@ class ConnectionState:
     flat names of topics to the name or topic id that it produced under, and the broker's id.
     ``reauth`` is a re-authentication under way (KIP-368). ``ask_broker`` sends a request of the
     gateway's own while the client's wait, where the client's login passes through.
+    ``tree`` are the other volumes; None: there is none, or the client does not leave its own.
     ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
     that do not repeat it.
     """
@@ -80,6 +82,7 @@ class ConnectionState:
         "reauth",
         "source",
         "spelled",
+        "tree",
         "view",
         "worker",
     )
@@ -90,6 +93,7 @@ class ConnectionState:
         self.worker = worker
         self.access = access
         self.ask_broker: Ask | None = None
+        self.tree: Tree | None = None
         self.view = access.view
         self.identity = ANONYMOUS
         self.host = ""

@@ -97,7 +97,7 @@ class WorkerState:
     ``sasl`` is what listeners with SASL accept, by name, and ``pass_through`` those of them where
     brokers decide. ``failure_delay`` is how many seconds an authentication that failed is
     answered late. ``judge`` asks the policies. ``auto_creation`` creates what brokers must not.
-    ``number`` is the cluster's in the tree; 0: there is no tree.
+    ``number`` is the cluster's in the tree, ``mount`` its path; 0: there is no tree.
     """
 
     catalog: Catalog
@@ -116,6 +116,7 @@ class WorkerState:
     judge: Judge = NO_JUDGE
     auto_creation: AutoCreation = NO_AUTO_CREATION
     number: int = 0
+    mount: str = ""
 
     def denied(self, denial: Denial) -> bool:
         """Audit a denial and keep it for the next collection, or count it as dropped.

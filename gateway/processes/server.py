@@ -1,97 +1,86 @@
-"""One worker: its clients, and what it does for all of them: catalog, cluster, policies, jobs."""
+"""One worker: its clients, and the volumes that it serves them."""
 
 from __future__ import annotations
 
+import asyncio
 import gc
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from gateway import version
-from gateway.acls.authorizer import load_authorizer
 from gateway.apis.table import prepare
 from gateway.audit.setup import open_audit
-from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.members import register, seed
-from gateway.catalog.replicated import open_catalog, own_security
-from gateway.catalog.source import OwnedCatalog
-from gateway.changes.base.context import Context
-from gateway.changes.changes import NamespaceChanges
-from gateway.changes.jobs.background import background_jobs
-from gateway.changes.topics.auto_creation import AutoCreation
+from gateway.catalog.replicated import own_security
+from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
 from gateway.cluster.admin import BrokerAdmin
-from gateway.cluster.cluster import Cluster
+from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
 from gateway.connections.clients import Clients, Tasks
+from gateway.connections.volumes import Volumes
 from gateway.counts import Counts
-from gateway.exchanges.worker_state import WorkerState
-from gateway.node_ids import NodeIdRanges
+from gateway.flows import Denial
+from gateway.mounts import Mount, Mounts
+from gateway.processes.volume import ServedVolume, mount_of, open_cluster
 from gateway.processes.worker_channel import WorkerReport
-from gateway.processes.worker_policies import WorkerPolicies, broker_configs
 from gateway.slices import Turns
-from gateway.views.views import Views, view_settings
+
+log = logging.getLogger(__name__)
+
+START_SECONDS = 10.0
+"""Seconds for which clusters of a tree are waited for while another one is ready."""
+
+RETRY_SECONDS = 1.0
+"""Seconds between two tries to start a volume whose cluster cannot be reached."""
 
 
 class Server:
-    """Clients of one worker and what they need. ``catalog`` replaces the one on the cluster."""
+    """Clients of one worker and what they need. ``catalog`` replaces the one on the (only)
+    cluster."""
 
     def __init__(
         self, config: Config, catalog: OwnedCatalog | None = None, *, worker_id: int = 0
     ) -> None:
         self._config = config
-        cluster = config.clusters[0]
-        self.ranges = NodeIdRanges.parse(cluster.node_ids)
-        security = BrokerSecurity(cluster.security)
-        turns, tasks = Turns(), Tasks()
+        self._turns, self._tasks = Turns(), Tasks()
         self._counts = Counts()
-        self.cluster = Cluster(
-            cluster.name, cluster.bootstrap_servers, security=security, turns=turns
-        )
-        self.admin = BrokerAdmin(self.cluster)
-        own = own_security(config, security)
-        self.own_admin = BrokerAdmin(self.cluster, security=own)
-        self.audit = open_audit(config, f"w{worker_id}", self.own_admin, own)
-        self.catalog = catalog or open_catalog(
-            config, self.own_admin, own, self.audit.catalog_changed
-        )
-        self.policies = WorkerPolicies(config.policies, self.admin, self.cluster)
-        context = Context(self.catalog, self.cluster, self.admin, judge=self.policies.judge)
-        self._jobs = background_jobs(context, config.gateway_id)
-        self._changes = NamespaceChanges(context, self._jobs.claim)
-        self.state = WorkerState(
-            self.catalog,
-            self.cluster,
-            self._changes,
-            config.max_request_bytes,
-            failure_delay=config.unauthenticated.failure_delay_seconds,
-            audit=self.audit,
-            judge=context.judge,
-        )
-        self._auto_creation = AutoCreation(
-            context, lambda: broker_configs(self.admin, self.cluster), tasks.run
-        )
-        self.state.auto_creation = self._auto_creation
-        self._authorizer = load_authorizer(config.authorization, self._catalog_changed)
-        self._views = Views(
-            self.catalog,
-            [view_settings(listener, cluster) for listener in config.listeners],
-            self._authorizer,
-            self.policies.policies,
-        )
-        self.policies.changed = self._catalog_changed
+        configs = [config.of_volume(cluster) for cluster in config.clusters]
+        admins = [_own_admin(each, self._turns) for each in configs]
+        self.own_admin = admins[0]
+        own = own_security(configs[0], self.own_admin.cluster.security)
+        self.audit = open_audit(configs[0], f"w{worker_id}", self.own_admin, own)
+        self._starting: set[asyncio.Task[None]] = set()
+        mounts = [mount for each in configs if (mount := mount_of(each)) is not None]
+        self.served = [
+            self._volume(each, admin, mounts, catalog)
+            for each, admin in zip(configs, admins, strict=True)
+        ]
+        volumes = Volumes([each.volume for each in self.served], config.listeners)
         self.clients = Clients(
+            config, volumes, turns=self._turns, tasks=self._tasks, counts=self._counts
+        )
+
+    def _volume(
+        self,
+        config: Config,
+        admin: BrokerAdmin,
+        mounts: list[Mount],
+        catalog: OwnedCatalog | None,
+    ) -> ServedVolume:
+        return ServedVolume(
             config,
-            self.ranges,
-            self.state,
-            self.cluster,
-            self._views,
-            turns=turns,
-            tasks=tasks,
-            counts=self._counts,
+            admin,
+            self.audit,
+            mounts=Mounts(mounts) if mounts else None,
+            turns=self._turns,
+            tasks=self._tasks,
+            changed=lambda: self.clients.admission.review(),
+            catalog=catalog,
         )
 
     async def start(self) -> None:
-        """Learn the cluster, read the catalog to its end, then bind every port.
+        """Learn the clusters, read the catalogs to their end, then bind every port.
 
+        In a tree one volume is enough: the others are tried again and again.
         Raises OSError with the address that cannot be bound, or the cluster's own error when no
         broker answers; CatalogUnavailable, CatalogTopicError, UnreadableCatalog and FormatRejected
         when the catalog cannot be used; SinkError when there is no place for audit events;
@@ -100,32 +89,58 @@ class Server:
         """
         prepare()
         self.clients.logins.start()
-        await self.cluster.start()
-        await self.audit.start()
-        await self.policies.start()
         with collecting_no_garbage():
-            await self.catalog.start()
-        taking_part = register(self._config.gateway_id, version())
-        for decide in (taking_part, seed(self._config.namespaces)):
-            # Mostly there is nothing to say, and then no turn is taken for it.
-            if decide(self.catalog.snapshot):
-                await self.catalog.change(decide)
-        self.catalog.subscribe(self._catalog_changed)
-        self._catalog_changed()
-        self._jobs.start()
-        self._auto_creation.start()
+            if len(self.served) == 1:
+                await self._start(self.served[0])
+            else:
+                await self._start_tree()
         await self.clients.listeners.start()
+
+    async def _start(self, volume: ServedVolume) -> None:
+        await volume.cluster.start()
+        if volume is self.served[0]:
+            await self.audit.start()
+        await volume.start()
+
+    async def _start_tree(self) -> None:
+        """Wait until each volume is ready, or one is and the others take too long."""
+        starting = {self._tasks.run(self._start_at_last(each)) for each in self.served}
+        self._starting = set(starting)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + START_SECONDS
+        ready = False
+        while starting:
+            left = max(deadline - loop.time(), 0.0) if ready else None
+            done, starting = await asyncio.wait(
+                starting, timeout=left, return_when=asyncio.FIRST_COMPLETED
+            )
+            for each in done:
+                each.result()
+            if not done:
+                return
+            ready = True
+
+    async def _start_at_last(self, volume: ServedVolume) -> None:
+        """Start a volume, however long its cluster cannot be reached."""
+        while True:
+            try:
+                await self._start(volume)
+                return
+            except (ClusterUnreachable, CatalogUnavailable) as error:
+                log.warning("volume %s is not there yet: %s", volume.volume.mount, error)
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def stop(self) -> None:
         """Close whatever is open, at once."""
+        for task in self._starting:
+            task.cancel()
         await self.clients.stop()
-        await self._jobs.stop()
-        await self.policies.stop()
-        await self.catalog.stop()
+        for each in self.served:
+            await each.stop()
         await self.audit.stop()
-        self.admin.close()
-        self.own_admin.close()
-        await self.cluster.stop()
+        for each in self.served:
+            each.own_admin.close()
+            await each.cluster.stop()
 
     async def drain(self, seconds: float) -> None:
         """Accept no more, respond to what is in flight for at most ``seconds``, then stop."""
@@ -135,41 +150,43 @@ class Server:
     def collect(self) -> WorkerReport:
         """The counts since the last call, and the state of the worker. Called once a second."""
         self.clients.sweep()
-        self.state.regexes.expire()
         flows, acls = self.clients.take_flows()
-        denials, self.state.denials = self.state.denials, []
-        self._counts.add("denials_dropped", ("",), self.state.denials_dropped)
-        self.state.denials_dropped = 0
-        for operation, count in self._changes.take_deprecated_grants().items():
-            self._counts.add("deprecated_grants", (operation,), count)
+        denials = [denial for each in self.served for denial in self._denials_of(each)]
         return WorkerReport(
             flows=flows,
             denials=denials,
-            policies=self.policies.judge.take_events(),
+            policies=[e for each in self.served for e in each.policies.judge.take_events()],
             acls=acls,
             connections=self.clients.count_open(),
             gauges={
-                "catalog_version": self.catalog.snapshot.version,
-                "topics": len(self.cluster.index.names()),
-                "cluster_reachable": int(self.cluster.reachable),
-                "catalog_fresh": int(self.catalog.fresh),
+                "catalog_version": min(each.catalog.snapshot.version for each in self.served),
+                "topics": sum(len(each.cluster.index.names()) for each in self.served),
+                "cluster_reachable": min(int(each.cluster.reachable) for each in self.served),
+                "catalog_fresh": min(int(each.catalog.fresh) for each in self.served),
                 "accepting": int(self.clients.listeners.accepting),
-                "catalog_damaged_records": self.catalog.damaged,
+                "catalog_damaged_records": max(each.catalog.damaged for each in self.served),
                 "audit_queued_events": self.audit.queued,
             },
             rows=[
                 *self._counts.take(),
-                *self.state.take_authorization_denials(),
                 *self.audit.take_rows(),
-                *self.catalog.take_rows(),
-                *self.policies.take_rows(),
+                *(row for each in self.served for row in each.take_rows()),
             ],
         )
 
-    def _catalog_changed(self) -> None:
-        """Every connection goes on with the catalog, and the policies, as they are now."""
-        self._views.set_policies(self.policies.policies)
-        self.clients.admission.review()
+    def _denials_of(self, volume: ServedVolume) -> list[Denial]:
+        state = volume.state
+        state.regexes.expire()
+        denials, state.denials = state.denials, []
+        self._counts.add("denials_dropped", ("",), state.denials_dropped)
+        state.denials_dropped = 0
+        return denials
+
+
+def _own_admin(config: Config, turns: Turns) -> BrokerAdmin:
+    """The gateway's own requests to one volume's cluster, as the identity of its own topics."""
+    cluster = open_cluster(config, turns)
+    return BrokerAdmin(cluster, security=own_security(config, cluster.security))
 
 
 @contextmanager

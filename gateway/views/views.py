@@ -14,6 +14,7 @@ from gateway.catalog.entities import PrincipalHome
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog
 from gateway.config.models import Cluster, Listener
+from gateway.mounts import Mounts
 from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
@@ -115,8 +116,10 @@ def home_of(configured: Mapping[str, HasHome], snapshot: Snapshot, principal: st
     return None if kept is None else kept.namespace
 
 
-def view_settings(listener: Listener, cluster: Cluster) -> ViewSettings:
-    """The view settings of a listener."""
+def view_settings(
+    listener: Listener, cluster: Cluster, mounts: Mounts | None = None
+) -> ViewSettings:
+    """The view settings of a listener for one cluster."""
     home = listener.home or ""
     subtree = listener.list_subtree
     return ViewSettings(
@@ -127,6 +130,9 @@ def view_settings(listener: Listener, cluster: Cluster) -> ViewSettings:
         not home if subtree is None else subtree,
         listener.list_namespaces,
         cluster.allow_namespace_like_topics,
+        mounts,
+        cluster.mount or "",
+        (cluster.mount if listener.volume is None else listener.volume) or "",
     )
 
 

@@ -62,7 +62,7 @@ class FakeServer:
     async def perform(self, session: Session, work: Waiting) -> bytes | None:
         return await Clients.perform(cast(Clients, self), session, work)
 
-    async def _refresh(self, what: Refresh) -> None:
+    async def _refresh(self, state: object, what: Refresh) -> None:
         self.refreshed.append(what)
 
 

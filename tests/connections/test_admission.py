@@ -50,9 +50,9 @@ class Gate:
         self.config = config
         self.catalog = FakeCatalog(Log(Snapshot.of(["team-a", "team-b"])), no_step)
         self.server = Server(config, cast(OwnedCatalog, self.catalog))
-        self.catalog.subscribe(self.server._catalog_changed)
+        self.catalog.subscribe(self.server.served[0].catalog_changed)
         self.server.clients.logins.sasl["sasl"].load()
-        self.server.cluster.served = messages.build(
+        self.server.served[0].cluster.served = messages.build(
             messages.message_class("ApiVersionsResponse", 4)
         )
         self.audited: list[tuple[object, ...]] = []
@@ -66,7 +66,7 @@ class Gate:
     def arrive(self, listener: int) -> tuple[Any, FakeTransport]:
         """A client connects to a listener, by its place in the configuration."""
         settings = self.config.listeners[listener]
-        addresses = ListenerAddresses("127.0.0.1", 1, self.server.ranges)
+        addresses = ListenerAddresses("127.0.0.1", 1, self.server.served[0].volume.ranges)
         protocol, transport = (
             self.server.clients.admission.accept(settings, addresses, None),
             FakeTransport(),

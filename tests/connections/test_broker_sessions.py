@@ -52,28 +52,34 @@ def password(tmp_path: Path) -> Path:
     return path
 
 
+class OneCluster(BrokerSessions):
+    """Sessions at the brokers of one cluster."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__()
+        self.cluster = cluster
+
+
 @pytest.fixture
-def sessions(password: Path) -> BrokerSessions:
+def sessions(password: Path) -> OneCluster:
     sasl = ClientSasl(mechanism="SCRAM-SHA-256", username="gateway", password=Secret(file=password))
     security = BrokerSecurity(ClusterSecurity(protocol="SASL_PLAINTEXT", sasl=sasl))
     cluster = Cluster("main", [("broker", 9092)], security=security)
     cluster.api_versions = {36: (0, 2)}
-    return BrokerSessions(cluster)
+    return OneCluster(cluster)
 
 
-def opened(sessions: BrokerSessions, seconds: float, **options: Any) -> tuple[Any, SaslBroker]:
+def opened(sessions: OneCluster, seconds: float, **options: Any) -> tuple[Any, SaslBroker]:
     broker = SaslBroker({"gateway": "secret"}, **options)
     connection = FakeConnection(broker)
-    sessions.opened(cast(Connection, connection), seconds)
+    sessions.opened(cast(Connection, connection), sessions.cluster, seconds)
     return connection, broker
 
 
 @pytest.mark.parametrize(
     ("seconds", "due"), [(100.0, 49.0), (4.0, SHORTEST_SECONDS), (1.0, SHORTEST_SECONDS)]
 )
-def test_renewed_when_half_of_it_is_over(
-    sessions: BrokerSessions, seconds: float, due: float
-) -> None:
+def test_renewed_when_half_of_it_is_over(sessions: OneCluster, seconds: float, due: float) -> None:
     now = monotonic()
     connection, broker = opened(sessions, seconds, lifetime_ms=50_000)
     sessions.sweep(now + due - 0.5)
@@ -83,7 +89,7 @@ def test_renewed_when_half_of_it_is_over(
     assert broker.logins == ["gateway"]
 
 
-def test_each_is_renewed_once_and_then_again_in_its_time(sessions: BrokerSessions) -> None:
+def test_each_is_renewed_once_and_then_again_in_its_time(sessions: OneCluster) -> None:
     connection, broker = opened(sessions, 10.0, lifetime_ms=60_000)
     sessions.sweep(monotonic() + 60)
     sessions.sweep(monotonic() + 60)
@@ -95,13 +101,13 @@ def test_each_is_renewed_once_and_then_again_in_its_time(sessions: BrokerSession
     assert broker.logins == ["gateway"] * 2
 
 
-def test_a_session_without_an_end_is_left_alone(sessions: BrokerSessions) -> None:
+def test_a_session_without_an_end_is_left_alone(sessions: OneCluster) -> None:
     connection, _ = opened(sessions, 0.0)
     sessions.sweep(monotonic() + 1e9)
     assert connection.interludes == []
 
 
-def test_a_renewed_session_without_an_end_is_left_alone(sessions: BrokerSessions) -> None:
+def test_a_renewed_session_without_an_end_is_left_alone(sessions: OneCluster) -> None:
     connection, _ = opened(sessions, 10.0, lifetime_ms=0)
     sessions.sweep(monotonic() + 60)
     connection.do()
@@ -109,7 +115,7 @@ def test_a_renewed_session_without_an_end_is_left_alone(sessions: BrokerSessions
     assert connection.interludes == []
 
 
-def test_a_connection_that_is_gone_is_forgotten(sessions: BrokerSessions) -> None:
+def test_a_connection_that_is_gone_is_forgotten(sessions: OneCluster) -> None:
     connection, _ = opened(sessions, 10.0)
     sessions.closed(connection)
     sessions.closed(connection)
@@ -117,7 +123,7 @@ def test_a_connection_that_is_gone_is_forgotten(sessions: BrokerSessions) -> Non
     assert connection.interludes == []
 
 
-def test_it_is_renewed_with_the_password_of_now(sessions: BrokerSessions, password: Path) -> None:
+def test_it_is_renewed_with_the_password_of_now(sessions: OneCluster, password: Path) -> None:
     connection, broker = opened(sessions, 10.0)
     broker.users = {"gateway": "another"}
     password.write_text("another")
@@ -126,7 +132,7 @@ def test_it_is_renewed_with_the_password_of_now(sessions: BrokerSessions, passwo
     assert broker.logins == ["gateway"]
 
 
-def test_a_login_that_fails_ends_the_connection(sessions: BrokerSessions, password: Path) -> None:
+def test_a_login_that_fails_ends_the_connection(sessions: OneCluster, password: Path) -> None:
     connection, _ = opened(sessions, 10.0)
     password.write_text("wrong")
     sessions.sweep(monotonic() + 60)

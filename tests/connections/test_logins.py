@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.auth.exchange import CredentialsError
+from gateway.auth.passwords import Credentials
 from gateway.config.models import Listener
 from gateway.config.security import ListenerSasl, Secret, Unauthenticated
 from gateway.connections import logins
@@ -21,6 +22,11 @@ from gateway.connections.waiting_clients import LONGER_ABOUT_IT
 from gateway.counts import Counts
 from gateway.identity import Identity
 from tests.waiting import eventually
+
+
+def _no_scram(listener: str) -> Credentials:
+    """No user of any listener has SCRAM credentials."""
+    return {}
 
 
 class Sasl:
@@ -43,7 +49,7 @@ class Sasl:
         self.reviews = 0
         self.counts = Counts()
         self.logins = Logins(
-            listeners, Unauthenticated(**limits), dict, self.counts, self._revoke, self._review
+            listeners, Unauthenticated(**limits), _no_scram, self.counts, self._revoke, self._review
         )
 
     def _revoke(self, connection: Connection, reason: str) -> None:

@@ -52,9 +52,9 @@ async def test_a_client_that_leaves_early_leaves_nothing_unread(server: Server, 
         read += 1
         await asyncio.sleep(60)
 
-    server.catalog.refresh = refresh  # type: ignore[method-assign]
-    server.cluster.refresh = refresh  # type: ignore[method-assign]
-    task = Tasks().spawn(owner, server.clients._refresh(Refresh.TOPICS))
+    server.served[0].catalog.refresh = refresh  # type: ignore[method-assign]
+    server.served[0].cluster.refresh = refresh  # type: ignore[method-assign]
+    task = Tasks().spawn(owner, server.clients._refresh(server.served[0].state, Refresh.TOPICS))
     for _ in range(turns):
         await asyncio.sleep(0)
     task.cancel()

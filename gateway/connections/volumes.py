@@ -1,0 +1,88 @@
+"""The volumes of one worker: each cluster with its state and its views, as clients reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.cluster.admin import BrokerAdmin
+from gateway.cluster.cluster import Cluster
+from gateway.config.models import Config, Listener, Trust
+from gateway.exchanges.worker_state import WorkerState
+from gateway.identity import Identity
+from gateway.mounts import Mount, Mounts
+from gateway.node_ids import NodeIdRanges
+from gateway.views.access import Access
+from gateway.views.views import Views, home_of
+
+NOBODY: Final = ""
+"""The principal of a client that a volume does not trust: no ACL can name it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """One cluster. ``mount`` is None where there is no tree; ``lanes`` asks its brokers for clients
+    of other nodes, as the gateway itself."""
+
+    mount: Mount | None
+    config: Config
+    state: WorkerState
+    cluster: Cluster
+    views: Views
+    ranges: NodeIdRanges
+    lanes: BrokerAdmin
+
+    @property
+    def path(self) -> str:
+        """The mount's path; empty where there is no tree."""
+        return "" if self.mount is None else self.mount.path
+
+    def access_of(self, listener: Listener, identity: Identity, host: str) -> Access:
+        """The access of a listener's client in this volume, in which only those principals of
+        other volumes' listeners count that it trusts."""
+        snapshot, principal = self.state.catalog.snapshot, identity.principal
+        home = home_of(self.config.principals, snapshot, principal)
+        if self.mount is not None and listener.volume not in (None, self.mount.path):
+            principal, home = trusted(self.config.clusters[0].trust, listener.name, principal), None
+        view = self.views.of(listener.name, home)
+        return self.views.access(view, principal, host)
+
+
+def trusted(trust: Iterable[Trust], listener: str, principal: str) -> str:
+    """The principal of another volume's listener as this volume knows it; :data:`NOBODY` without
+    trust."""
+    for each in trust:
+        if each.listener == listener:
+            if each.principals is None:
+                return principal
+            return each.principals.get(principal, NOBODY)
+    return NOBODY
+
+
+class Volumes:
+    """All volumes of one worker, by mount path. ``mounts`` is None where there is no tree."""
+
+    def __init__(self, volumes: Iterable[Volume], listeners: Iterable[Listener]) -> None:
+        self._by_path = {volume.path: volume for volume in volumes}
+        first = next(iter(self._by_path.values()))
+        mounted = [each.mount for each in self if each.mount is not None]
+        self.mounts = Mounts(mounted) if mounted else None
+        self._of_listener: Mapping[str, Volume] = {
+            listener.name: first if listener.volume is None else self._by_path[listener.volume]
+            for listener in listeners
+        }
+
+    def __iter__(self) -> Iterator[Volume]:
+        return iter(self._by_path.values())
+
+    def __getitem__(self, path: str) -> Volume:
+        return self._by_path[path]
+
+    def of_listener(self, listener: str) -> Volume:
+        """The volume that relative names of a listener are in."""
+        return self._of_listener[listener]
+
+    def of(self, state: WorkerState) -> Volume:
+        """The volume that a connection's state is of."""
+        return self._by_path[state.mount]

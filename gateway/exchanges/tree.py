@@ -1,0 +1,69 @@
+"""The other volumes of a tree, as the handlers of one client connection reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+
+class TreeBroker(NamedTuple):
+    """One broker of the tree at the gateway's address; ``node_id`` is the virtual one."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class TreeFacts(NamedTuple):
+    """What every answer of a listener tells of the brokers, whatever was requested of whichever
+    node: those of its reach, and the cluster id and the controller of its own volume."""
+
+    brokers: Sequence[TreeBroker]
+    cluster_id: str | None
+    controller_id: int
+
+
+class VolumeUnreachable(Exception):
+    """A volume's cluster does not answer, or not in time; the text is a sentence for the client."""
+
+
+class Tree(Protocol):
+    """The tree as one client connection sees it (``gateway.connections.lanes``)."""
+
+    @property
+    def own(self) -> str:
+        """The mount path of the listener's volume."""
+        ...
+
+    def facts(self) -> TreeFacts:
+        """The brokers that this client's listener shows, as last known."""
+        ...
+
+    def topic(self, name: bytes) -> str:
+        """The mount path of the volume that a topic's name is of."""
+        ...
+
+    def topic_id(self, topic_id: bytes) -> str | None:
+        """The mount path of the volume that has a topic of this id; None: none is known to."""
+        ...
+
+    def group(self, group_id: bytes) -> str:
+        """The mount path of the volume that a group id or transactional id is of."""
+        ...
+
+    def acl_pattern(self, resource_type: int, pattern_type: int, name: str | None) -> str:
+        """The mount path of the volume that an ACL pattern, or a filter of patterns, is of."""
+        ...
+
+    async def ask(self, path: str, api_key: int, version: int, body: bytes) -> bytes:
+        """The response body to a part of a request, for this client, in the volume at ``path``.
+
+        Raises VolumeUnreachable.
+        """
+        ...
+
+    def remembered(self, path: str, names: Sequence[str]) -> Mapping[str, tuple[bytes | None, int]]:
+        """Of these topics, named by the client, those that a volume had when it was last seen and
+        that the client may describe: topic id and partition count."""
+        ...

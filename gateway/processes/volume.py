@@ -1,0 +1,147 @@
+"""One cluster in one worker: its catalog, policies, jobs and views, from start to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gateway import version
+from gateway.acls.authorizer import load_authorizer
+from gateway.audit.audit import Audit
+from gateway.brokers.security import BrokerSecurity
+from gateway.catalog.members import register, seed
+from gateway.catalog.replicated import open_catalog, own_security
+from gateway.catalog.source import OwnedCatalog
+from gateway.changes.base.context import Context
+from gateway.changes.changes import NamespaceChanges
+from gateway.changes.jobs.background import background_jobs
+from gateway.changes.topics.auto_creation import AutoCreation
+from gateway.cluster.admin import BrokerAdmin
+from gateway.cluster.cluster import Cluster
+from gateway.config.models import Config
+from gateway.connections.clients import Tasks
+from gateway.connections.volumes import Volume
+from gateway.counts import Row
+from gateway.exchanges.worker_state import WorkerState
+from gateway.mounts import Mount, Mounts
+from gateway.node_ids import NodeIdRanges
+from gateway.processes.worker_policies import WorkerPolicies, broker_configs
+from gateway.slices import Turns
+from gateway.views.views import Views, view_settings
+
+LANES = 16
+"""Requests for other nodes' clients that are under way in one volume at once."""
+
+
+class ServedVolume:
+    """One cluster that a worker serves. ``config`` has this cluster alone (``Config.of_volume``);
+    ``catalog`` replaces the one on the cluster. ``changed`` is called when connections have to go
+    on with another catalog, or other policies."""
+
+    def __init__(
+        self,
+        config: Config,
+        own_admin: BrokerAdmin,
+        audit: Audit,
+        *,
+        mounts: Mounts | None,
+        turns: Turns,
+        tasks: Tasks,
+        changed: Callable[[], None],
+        catalog: OwnedCatalog | None = None,
+    ) -> None:
+        self._config = config
+        self._changed = changed
+        settings = config.clusters[0]
+        self.own_admin = own_admin
+        self.cluster = own_admin.cluster
+        self.admin = BrokerAdmin(self.cluster)
+        own = own_security(config, self.cluster.security)
+        self.catalog = catalog or open_catalog(config, own_admin, own, audit.catalog_changed)
+        self.policies = WorkerPolicies(config.policies, self.admin, self.cluster)
+        context = Context(self.catalog, self.cluster, self.admin, judge=self.policies.judge)
+        self._jobs = background_jobs(context, config.gateway_id)
+        self._changes = NamespaceChanges(context, self._jobs.claim)
+        mount = mount_of(config)
+        self.state = WorkerState(
+            self.catalog,
+            self.cluster,
+            self._changes,
+            config.max_request_bytes,
+            failure_delay=config.unauthenticated.failure_delay_seconds,
+            audit=audit,
+            judge=context.judge,
+            number=0 if mount is None else mount.number,
+            mount="" if mount is None else mount.path,
+        )
+        self._auto_creation = AutoCreation(
+            context, lambda: broker_configs(self.admin, self.cluster), tasks.run
+        )
+        self.state.auto_creation = self._auto_creation
+        authorizer = load_authorizer(config.authorization, self.catalog_changed)
+        self._views = Views(
+            self.catalog,
+            [view_settings(listener, settings, mounts) for listener in config.listeners],
+            authorizer,
+            self.policies.policies,
+        )
+        self.policies.changed = self.catalog_changed
+        ranges = NodeIdRanges.parse(settings.node_ids)
+        lanes = BrokerAdmin(self.cluster, most=LANES)
+        self.volume = Volume(mount, config, self.state, self.cluster, self._views, ranges, lanes)
+
+    async def start(self) -> None:
+        """Read the catalog to its end, and go on with it; the cluster has started.
+
+        Raises CatalogUnavailable,
+        CatalogTopicError, UnreadableCatalog and FormatRejected when the catalog cannot be used;
+        PolicyError when a policy cannot be made or configured.
+        """
+        await self.policies.start()
+        await self.catalog.start()
+        taking_part = register(self._config.gateway_id, version())
+        for decide in (taking_part, seed(self._config.namespaces)):
+            # Mostly there is nothing to say, and then no turn is taken for it.
+            if decide(self.catalog.snapshot):
+                await self.catalog.change(decide)
+        self.catalog.subscribe(self.catalog_changed)
+        self.catalog_changed()
+        self._jobs.start()
+        self._auto_creation.start()
+
+    async def stop(self) -> None:
+        """Close whatever is open, at once."""
+        await self._jobs.stop()
+        await self.policies.stop()
+        await self.catalog.stop()
+        self.admin.close()
+        self.volume.lanes.close()
+
+    def catalog_changed(self) -> None:
+        """Every connection goes on with the catalog, and the policies, as they are now."""
+        self._views.set_policies(self.policies.policies)
+        self._changed()
+
+    def take_rows(self) -> list[Row]:
+        """The counts since the last call."""
+        grants = self._changes.take_deprecated_grants().items()
+        return [
+            *(("deprecated_grants", (operation,), count) for operation, count in grants),
+            *self.state.take_authorization_denials(),
+            *self.catalog.take_rows(),
+            *self.policies.take_rows(),
+        ]
+
+
+def open_cluster(config: Config, turns: Turns) -> Cluster:
+    """The cluster of one volume's configuration, not started yet."""
+    settings = config.clusters[0]
+    security = BrokerSecurity(settings.security)
+    return Cluster(settings.name, settings.bootstrap_servers, security=security, turns=turns)
+
+
+def mount_of(config: Config) -> Mount | None:
+    """The mount of one volume's cluster; None where there is no tree."""
+    cluster = config.clusters[0]
+    if cluster.mount is None or cluster.number is None:
+        return None
+    return Mount(cluster.mount, cluster.number, cluster.name)
