@@ -16,6 +16,7 @@ import gateway.apis
 from gateway.apis import generic
 from gateway.apis.counting import PRODUCE
 from gateway.apis.records import fetch, produce, produce_rejections
+from gateway.apis.splitting import splitting
 from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.exchanges.api import APIS, Api, declare
 from gateway.exchanges.exchange import Exchange, Plan
@@ -65,7 +66,8 @@ def _make(api_key: int, version: int) -> Plan | None:
     api = APIS.get(api_key)
     if api is None or not api.first <= version <= api.last:
         return None
-    on_request, on_response = api.request or generic.request, api.response or generic.response
+    on_request = splitting(api, api.request or generic.request)
+    on_response = api.response or generic.response
     plan = Plan(api, version, on_request, on_response, plan_of)
     PLANS[plan.key] = plan
     return plan

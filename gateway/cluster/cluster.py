@@ -147,6 +147,10 @@ class Cluster:
         node = candidates[next(self._turns) % len(candidates)]
         return (node, *self.brokers[node])
 
+    def suspect(self) -> None:
+        """A request to this cluster has failed: list it soon."""
+        self._asked.set()
+
     def report_connect_failure(self, node_id: int) -> None:
         """A connection to this broker failed: prefer others for a while, and look what is new."""
         address = self.brokers.get(node_id)

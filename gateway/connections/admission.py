@@ -14,6 +14,7 @@ from gateway.auth.passwords import Credentials
 from gateway.config.models import Config, Listener
 from gateway.connections.closing import guard
 from gateway.connections.connection import Connection, Hub
+from gateway.connections.lanes import LaneHub, Lanes
 from gateway.connections.login_connection import LoginConnection, LoginHub
 from gateway.connections.logins import Logins
 from gateway.connections.volumes import Volumes
@@ -30,7 +31,7 @@ from gateway.virtual_brokers import ListenerAddresses
 HOME_CHANGED: Final = "home namespace of its principal has changed"
 
 
-class AdmittingHub(Hub, LoginHub, Protocol):
+class AdmittingHub(Hub, LoginHub, LaneHub, Protocol):
     """The worker that clients are admitted to (``clients.Clients``)."""
 
     connections: set[Connection]
@@ -148,6 +149,8 @@ class Admission:
             self.logins.count(listener.name, login.mechanism, "accepted")
             if login.software != api_versions.UNKNOWN_SOFTWARE:
                 state.note_software(*login.software)
+        if self._volumes.mounts is not None and listener.name not in self._pass_through:
+            state.tree = Lanes(self._hub, listener, state)
         connection = Connection(self._hub, listener.name, node_id, Session(state))
         if listener.name in self._pass_through:
             state.ask_broker = partial(ask, connection.send_own)

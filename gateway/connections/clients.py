@@ -33,6 +33,7 @@ from gateway.session.session import Session
 from gateway.slices import InSlices, Turns, in_slices
 from gateway.tls.handshake import FAILED, NO_PRINCIPAL
 from gateway.tls.principal_mapping import MECHANISM, identity_of
+from gateway.virtual_brokers import ListenerAddresses
 
 log = logging.getLogger(__name__)
 
@@ -216,6 +217,10 @@ class Clients:
         """Connect a client that logs in to the broker that decides on it. Raises OSError."""
         cluster = self.volumes.of_listener(login.listener).cluster
         await open_broker(cluster, login.node_id, lambda: LoginBroker(login), log_in_first=False)
+
+    def addresses(self, listener: str, path: str) -> ListenerAddresses:
+        """The addresses of a listener for the brokers of a volume."""
+        return self.listeners.addresses(listener, path)
 
     async def perform(self, session: Session, work: Waiting) -> bytes | None:
         """Do what a session waits for; returns the response body, where the gateway makes one."""

@@ -85,13 +85,9 @@ class Connection(BaseConnection):
     def data_received(self, data: bytes) -> None:
         """Requests, or pieces of them. Until there is a broker connection they are kept."""
         try:
-            if self._broker is None:
+            if self._broker is None and self.session.state.tree is None:
                 self._early += data
-                if self._task is None:
-                    self._task = self._hub.spawn(
-                        self, self._connect(partial(self._hub.connect_broker, self))
-                    )
-                self._balance()
+                self._begin_connecting()
                 return
             self.session.client_data(data)
             self._flush()
@@ -103,6 +99,13 @@ class Connection(BaseConnection):
             self._reject(error)
         except Exception as error:  # noqa: BLE001 - see ``closing``
             self.fail(error)
+
+    def _begin_connecting(self) -> None:
+        if self._task is None:
+            self._task = self._hub.spawn(
+                self, self._connect(partial(self._hub.connect_broker, self))
+            )
+        self._balance()
 
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
@@ -144,6 +147,8 @@ class Connection(BaseConnection):
             broker.close()
         elif early:
             self.data_received(early)
+        elif self.session.to_broker:
+            self._flush()
         self._balance()
 
     def broker_data(self, data: bytes) -> None:
@@ -257,9 +262,12 @@ class Connection(BaseConnection):
         """Write what the session made, and begin what it waits for."""
         session = self.session
         if session.to_broker:
-            if self._broker is not None:
-                self._broker.write(session.to_broker)
-            session.to_broker.clear()
+            if self._broker is None and self._transport is not None:
+                self._begin_connecting()  # in a tree: what is written waits
+            else:
+                if self._broker is not None:
+                    self._broker.write(session.to_broker)
+                session.to_broker.clear()
         if session.to_client:
             if self._transport is not None:
                 write(self._transport, session.to_client)

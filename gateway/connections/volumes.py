@@ -9,11 +9,13 @@ from typing import Final
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config, Listener, Trust
+from gateway.decision import Denied
 from gateway.exchanges.worker_state import WorkerState
 from gateway.identity import Identity
 from gateway.mounts import Mount, Mounts
 from gateway.node_ids import NodeIdRanges
-from gateway.views.access import Access
+from gateway.topic_ids import TopicIndex
+from gateway.views.access import DESCRIBE, Access
 from gateway.views.views import Views, home_of
 
 NOBODY: Final = ""
@@ -58,6 +60,22 @@ def trusted(trust: Iterable[Trust], listener: str, principal: str) -> str:
                 return principal
             return each.principals.get(principal, NOBODY)
     return NOBODY
+
+
+def describable(
+    access: Access, index: TopicIndex, names: Iterable[str]
+) -> dict[str, tuple[bytes | None, int]]:
+    """Of topics that a client names, those that exist and that it may describe, with the topic id
+    that it knows them by and the number of their partitions."""
+    found: dict[str, tuple[bytes | None, int]] = {}
+    for name in names:
+        topic = access.topic(DESCRIBE, name.encode())
+        if isinstance(topic, Denied) or not index.exists(topic.flat):
+            continue
+        partitions = index.partitions.get(topic.flat)
+        if partitions:
+            found[name] = (topic.topic_id or index.id_of(topic.flat), partitions)
+    return found
 
 
 class Volumes:

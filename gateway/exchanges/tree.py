@@ -36,6 +36,14 @@ class Tree(Protocol):
         """The mount path of the listener's volume."""
         ...
 
+    def reach(self) -> Sequence[str]:
+        """The mount paths of the volumes that the listener's clients can reach."""
+        ...
+
+    def api_versions(self, version: int) -> bytes:
+        """The body of an ApiVersions response of the connection's node."""
+        ...
+
     def facts(self) -> TreeFacts:
         """The brokers that this client's listener shows, as last known."""
         ...

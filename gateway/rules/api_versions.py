@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -70,6 +70,47 @@ def before_login(version: int, served: Any, decided: Mapping[int, Declaration]) 
             ]
         values["finalized_features_epoch"] = served.finalized_features_epoch
     return made(_RESPONSE, version, values)
+
+
+def in_tree(
+    version: int,
+    served: Any,
+    reach: Sequence[Any],
+    decided: Mapping[int, Declaration],
+    split: Collection[int],
+) -> bytes:
+    """The response of one node in a tree of clusters.
+
+    ``served`` is the ApiVersionsResponse of its own cluster, ``reach`` those of all clusters that
+    the client can reach. The APIs of ``split`` are answered on every node for all of them, so they
+    are listed with the versions that all serve. Finalized features are the same on every node, the
+    lowest of each, since Java's client takes those of the highest epoch, whichever node's.
+    """
+    common = [{each.api_key: each for each in one.api_keys} for one in reach]
+    api_keys = []
+    for entry in served.api_keys:
+        if entry.api_key in split:
+            others = [one[entry.api_key] for one in common if entry.api_key in one]
+            lowest = max((each.min_version for each in others), default=entry.min_version)
+            highest = min((each.max_version for each in others), default=entry.max_version)
+            entry = replace(entry, min_version=lowest, max_version=highest)
+        api_keys.append(entry)
+    changes: dict[str, Any] = {"api_keys": tuple(api_keys)}
+    if hasattr(served, "finalized_features") and reach:
+        changes |= _least_features(reach)
+    return before_login(version, replace(served, **changes), decided)
+
+
+def _least_features(reach: Sequence[Any]) -> dict[str, Any]:
+    """The finalized features that all clusters have, each at the lowest level, and the lowest
+    epoch; clusters that tell none (before 2.7) have none."""
+    told = [{each.name: each for each in getattr(one, "finalized_features", ())} for one in reach]
+    names = [name for name in told[0] if all(name in one for one in told)]
+    least = [
+        min((one[name] for one in told), key=lambda each: each.max_version_level) for name in names
+    ]
+    epochs = [getattr(one, "finalized_features_epoch", -1) for one in reach]
+    return {"finalized_features": tuple(least), "finalized_features_epoch": min(epochs)}
 
 
 def rejected(version: int, error_code: int) -> bytes:

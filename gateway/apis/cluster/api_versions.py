@@ -7,10 +7,11 @@ traffic log. A version that is not known gets the response of version 0.
 from __future__ import annotations
 
 from gateway.apis import generic
-from gateway.error_codes import UNSUPPORTED_VERSION
+from gateway.error_codes import INVALID_REQUEST, UNSUPPORTED_VERSION
 from gateway.exchanges.api import APIS, Api
-from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.exchange import Answer, Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.tree import Tree
 from gateway.rules import api_versions
 from gateway.rules.declaration import Do
 from protocol.splice import Edit
@@ -22,14 +23,16 @@ def request(
     """Forward it unchanged; the broker rejects a malformed software name."""
     plan = exchange.plan
     generic.request_spans(plan, buf, start, end)
+    valid = True
     try:
         name, version = api_versions.client_software(plan.version, buf[start:end])
     except api_versions.InvalidClientSoftware:
         name, version = api_versions.UNKNOWN_SOFTWARE
+        valid = False
     if (name, version) != (state.source.software_name, state.source.software_version):
         state.note_software(name, version)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
-    return []
+    return [] if state.tree is None else Answer(_in_tree(state.tree, plan.version, valid=valid))
 
 
 def response(
@@ -37,6 +40,11 @@ def response(
 ) -> list[Edit] | bytes:
     """Cut the broker's APIs and versions to those that the gateway serves."""
     return api_versions.cut(exchange.plan.version, buf[start:end], APIS)
+
+
+def _in_tree(tree: Tree, version: int, *, valid: bool) -> bytes:
+    """The response of a node in a tree, which needs no broker."""
+    return tree.api_versions(version) if valid else api_versions.rejected(version, INVALID_REQUEST)
 
 
 def _unsupported(version: int, body: bytes, code: int) -> bytes | None:

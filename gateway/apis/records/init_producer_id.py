@@ -33,6 +33,9 @@ log = logging.getLogger(__name__)
 IDEMPOTENT_WRITE: Final = int(Operation.IDEMPOTENT_WRITE)
 TWO_PHASE_COMMIT: Final = int(Operation.TWO_PHASE_COMMIT)
 
+MARK_SHIFT: Final = 48
+"""Brokers count their own ids up from 0 in blocks of 1,000, so the bits from here on are free."""
+
 FIRST_WITH_2PC: Final = 6
 """The first version that can request two-phase commit, by an external coordinator (KIP-939)."""
 
@@ -50,6 +53,8 @@ def request(
 ) -> Outcome:
     """Check the operations that depend on more than a name, then rewrite the transactional id."""
     access, plan = state.access, exchange.plan
+    if state.worker.number:
+        mark_ids(state, exchange, buf[start:end])
     if not access.authorizes:
         return generic.request(state, exchange, buf, start, end)
     body = buf[start:end]
@@ -66,6 +71,25 @@ def request(
         return generic.request(state, exchange, buf, start, end)
     note_denials(state, exchange, Rejections(ids={b"": denied}))
     return generic.answer_error(exchange, body, denied)
+
+
+def mark_ids(state: ConnectionState, exchange: Exchange, body: bytes) -> None:
+    """Let an idempotent producer's id have its cluster's number in it: brokers tell producers of a
+    partition apart by nothing else, and take any id (facts tried on Kafka 4.3.1). Ids for
+    transactional ids stay as they are, since their coordinator knows them."""
+    plan, number = exchange.plan, state.worker.number
+    if messages.parse("InitProducerIdRequest", plan.version, body).transactional_id is None:
+        exchange.then(lambda answer: marked(plan.version, answer, number))
+
+
+def marked(version: int, body: bytes, number: int) -> bytes:
+    """An InitProducerIdResponse whose producer id has a cluster's number in its upper 16 bits."""
+    response: Any = messages.parse("InitProducerIdResponse", version, body)
+    if response.producer_id < 0:
+        return body
+    return messages.write(
+        replace(response, producer_id=number << MARK_SHIFT | response.producer_id)
+    )
 
 
 def response(

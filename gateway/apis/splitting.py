@@ -1,0 +1,148 @@
+"""Requests that a gateway with several clusters divides by volume (hierarchical topics).
+
+What concerns one node stays on that node's connection: records, groups, transactions. Everything
+here is answered on every node alike, without that node's broker: each part of a request is decided
+in its own volume, and the answers are merged. Where there is no tree this does nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from gateway.apis import generic
+from gateway.error_codes import COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT
+from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler, Work
+from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.tree import Tree, TreeFacts, VolumeUnreachable
+from gateway.rules import tree_brokers, volume_parts
+from gateway.rules.declaration import Declaration
+from protocol import messages
+from protocol.schema import api_key_of
+
+Finish = Callable[[int, bytes, TreeFacts], bytes]
+"""(version, body, the tree's brokers) -> the body as every node answers it."""
+
+
+def _metadata(version: int, body: bytes, facts: TreeFacts) -> bytes:
+    return tree_brokers.in_metadata(version, body, *facts)
+
+
+def _cluster(version: int, body: bytes, facts: TreeFacts) -> bytes:
+    return tree_brokers.in_description(version, body, *facts)
+
+
+_FINISH: Final[Mapping[str, Finish]] = {"Metadata": _metadata, "DescribeCluster": _cluster}
+
+OF_LISTENER: Final = frozenset(
+    {"DescribeCluster", "DescribeUserScramCredentials", "AlterUserScramCredentials"}
+)
+"""APIs that name nothing which a volume owns: they are of the listener's."""
+
+SPLIT: Final = OF_LISTENER | {
+    "Metadata",
+    "DescribeTopicPartitions",
+    "FindCoordinator",
+    "CreateTopics",
+    "DeleteTopics",
+    "CreatePartitions",
+    "DescribeConfigs",
+    "AlterConfigs",
+    "IncrementalAlterConfigs",
+    "DescribeAcls",
+    "CreateAcls",
+    "DeleteAcls",
+}
+
+
+SPLIT_KEYS: Final = frozenset(api_key_of(f"{name}Request") for name in SPLIT)
+
+
+def splitting(api: Api, handler: RequestHandler) -> RequestHandler:
+    """The request handler of an API in a gateway that may have a tree: the ``handler`` itself where
+    nothing is divided."""
+    if api.name == "InitProducerId":
+        return partial(_init_producer_id, handler)
+    return partial(_divide, api, handler) if api.name in SPLIT else handler
+
+
+def _divide(
+    api: Api,
+    handler: RequestHandler,
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    start: int,
+    end: int,
+) -> Outcome:
+    tree = state.tree
+    if tree is None:
+        return handler(state, exchange, buf, start, end)
+    generic.request_spans(exchange.plan, buf, start, end)
+    version, body = exchange.plan.version, buf[start:end]
+    parts = None if api.name in OF_LISTENER else volume_parts.divide(api, version, body, tree)
+    return Work(partial(_answer, api, tree, version, body, parts))
+
+
+async def _answer(
+    api: Api, tree: Tree, version: int, body: bytes, parts: volume_parts.Parts | None
+) -> bytes:
+    """The answer of every volume that a request names, as one."""
+    if parts is None:
+        answer = await _answer_part(api, tree, version, tree.own, body)
+    else:
+        bodies = parts.bodies
+        answers = await asyncio.gather(
+            *(_answer_part(api, tree, version, path, part) for path, part in bodies.items())
+        )
+        answer = volume_parts.merge(parts, dict(zip(bodies, answers, strict=True)))
+    finish = _FINISH.get(api.name)
+    return answer if finish is None else finish(version, answer, tree.facts())
+
+
+async def _answer_part(api: Api, tree: Tree, version: int, path: str, body: bytes) -> bytes:
+    try:
+        return await tree.ask(path, api.key, version, body)
+    except VolumeUnreachable as error:
+        if api.name == "Metadata":
+            names = volume_parts.topics_named(version, body)
+            known = tree.remembered(path, names)
+            return volume_parts.metadata_when_down(version, body, known)
+        lookup = api.name == "FindCoordinator"
+        code = COORDINATOR_NOT_AVAILABLE if lookup else REQUEST_TIMED_OUT
+        return volume_parts.failed(api, version, body, code, str(error))
+
+
+def _init_producer_id(
+    handler: RequestHandler,
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    start: int,
+    end: int,
+) -> Outcome:
+    """Without a transactional id any cluster can give the id; with one, its coordinator does."""
+    tree = state.tree
+    if tree is None:
+        return handler(state, exchange, buf, start, end)
+    generic.request_spans(exchange.plan, buf, start, end)
+    version, body = exchange.plan.version, buf[start:end]
+    requested = messages.parse("InitProducerIdRequest", version, body)
+    if requested.transactional_id is not None:
+        return handler(state, exchange, buf, start, end)
+    return Work(partial(_producer_id, tree, exchange.plan.api, version, state.worker.mount, body))
+
+
+async def _producer_id(tree: Tree, api: Declaration, version: int, path: str, body: bytes) -> bytes:
+    """A producer id of the node's cluster, or of the first other one that answers: the number of
+    the cluster in it makes it unique in the tree."""
+    failure = ""
+    for each in dict.fromkeys((path, tree.own, *tree.reach())):
+        try:
+            return await tree.ask(each, api.key, version, body)
+        except VolumeUnreachable as error:
+            failure = failure or str(error)
+    return volume_parts.failed(api, version, body, COORDINATOR_NOT_AVAILABLE, failure)

@@ -1,0 +1,264 @@
+"""Lanes: parts of a client's requests, decided in other volumes than that of its node.
+
+A lane is a session of its own over the view that the client's listener has of a volume, with the
+principal that the volume takes the client for. What it forwards goes to any of the volume's brokers
+over connections of the gateway's own. It lives for one request, so it always has the access of now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Protocol
+
+from gateway.apis.splitting import SPLIT_KEYS
+from gateway.apis.table import APIS
+from gateway.brokers.messages import BrokerError
+from gateway.cluster.link import ClusterUnreachable
+from gateway.config.models import Listener
+from gateway.connections.connection import Waiting
+from gateway.connections.volumes import Volume, Volumes, describable
+from gateway.exchanges.exchange import Unanswerable
+from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.tree import TreeBroker, TreeFacts, VolumeUnreachable
+from gateway.mounts import Mount
+from gateway.node_ids import virtual_node_id
+from gateway.rules import api_versions
+from gateway.rules.volume_parts import request_at, response_at, version_at
+from gateway.session.session import Session
+from gateway.slices import Turns, in_slices
+from gateway.views.access import DESCRIBE, Access
+from gateway.virtual_brokers import ListenerAddresses
+from protocol import messages
+from protocol.headers import (
+    request_header_version,
+    response_body_pos,
+    response_header_version,
+)
+from protocol.primitives import legacy_string
+from protocol.schema import api_key_of
+
+LOOKUP_SECONDS: Final = 0.5
+"""Seconds that a lookup in another cluster than the node's may take."""
+
+CHANGE_SECONDS: Final = 30.0
+"""Seconds that anything else may take: what admin clients give a broker by default."""
+
+LOOKUPS: Final = frozenset(
+    api_key_of(f"{name}Request")
+    for name in (
+        "Metadata",
+        "DescribeTopicPartitions",
+        "FindCoordinator",
+        "DescribeCluster",
+        "InitProducerId",
+        "DescribeConfigs",
+        "DescribeAcls",
+    )
+)
+"""APIs that change nothing, so that they may be sent again when a broker is lost."""
+
+_SIZE: Final = 4
+NOTHING_SERVED: Final = messages.build(messages.message_class("ApiVersionsResponse", 4))
+_NO_CONTROLLER: Final = -1
+
+
+class LaneHub(Protocol):
+    """The worker that lanes are in (``clients.Clients``)."""
+
+    turns: Turns
+    volumes: Volumes
+
+    def addresses(self, listener: str, path: str) -> ListenerAddresses: ...
+    async def perform(self, session: Session, work: Waiting) -> bytes | None: ...
+
+
+class Lanes:
+    """The volumes of a tree for one client connection: see :class:`gateway.exchanges.tree.Tree`."""
+
+    __slots__ = ("_client", "_hub", "_listener")
+
+    def __init__(self, hub: LaneHub, listener: Listener, client: ConnectionState) -> None:
+        self._hub = hub
+        self._listener = listener
+        self._client = client
+
+    # -- whose a name is ---------------------------------------------------------------------------
+
+    @property
+    def own(self) -> str:
+        """The mount path of the listener's volume."""
+        return self._hub.volumes.of_listener(self._listener.name).path
+
+    def reach(self) -> Sequence[str]:
+        """The mount paths of the volumes that the listener's clients can reach."""
+        return [volume.path for volume in self._reach()]
+
+    def topic(self, name: bytes) -> str:
+        """The mount path of the volume that a topic's name is of."""
+        return self._client.view.volume_of_topic(name)
+
+    def topic_id(self, topic_id: bytes) -> str | None:
+        """The mount path of the volume that has a topic of this id; None: none is known to."""
+        for volume in self._reach():
+            index = volume.cluster.index
+            if volume.state.catalog.snapshot.by_topic_id(topic_id) or index.name_of(topic_id):
+                return volume.path
+        return None
+
+    def group(self, group_id: bytes) -> str:
+        """The mount path of the volume that a group id or transactional id is of."""
+        return self._client.view.volume_of_group(group_id)
+
+    def acl_pattern(self, resource_type: int, pattern_type: int, name: str | None) -> str:
+        """The mount path of the volume that an ACL pattern, or a filter of patterns, is of."""
+        return self._client.view.volume_of_pattern(resource_type, pattern_type, name)
+
+    def api_versions(self, version: int) -> bytes:
+        """The body of an ApiVersions response of the connection's node."""
+        served = [each.cluster.served for each in self._reach() if each.cluster.served is not None]
+        node = self._hub.volumes.of(self._client.worker).cluster.served
+        if node is None:
+            node = served[0] if served else NOTHING_SERVED
+        return api_versions.in_tree(version, node, served, APIS, SPLIT_KEYS)
+
+    # -- what all answers tell ---------------------------------------------------------------------
+
+    def facts(self) -> TreeFacts:
+        """The brokers that this client's listener shows, as last known."""
+        own = self._hub.volumes.of_listener(self._listener.name)
+        brokers = [
+            broker
+            for volume in self._reach()
+            if volume is own or _shows_anything(self._access(volume))
+            for broker in self._brokers(volume)
+        ]
+        cluster = own.cluster
+        controller = cluster.controller_id
+        known = controller in cluster.brokers
+        number = own.state.number
+        return TreeFacts(
+            brokers,
+            cluster.cluster_id,
+            virtual_node_id(number, controller) if known else _NO_CONTROLLER,
+        )
+
+    def _brokers(self, volume: Volume) -> list[TreeBroker]:
+        addresses = self._addresses(volume)
+        found = []
+        for node_id in sorted(volume.cluster.brokers):
+            endpoint = addresses.endpoint(node_id)
+            if endpoint is not None:
+                virtual = virtual_node_id(volume.state.number, node_id)
+                rack = volume.cluster.racks.get(node_id)
+                found.append(TreeBroker(virtual, endpoint.host, endpoint.port, rack))
+        return found
+
+    def remembered(self, path: str, names: Sequence[str]) -> Mapping[str, tuple[bytes | None, int]]:
+        """Of these topics, named by the client, those that a volume had when it was last seen and
+        that the client may describe: topic id and partition count."""
+        volume = self._hub.volumes[path]
+        return describable(self._access(volume), volume.cluster.index, names)
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    async def ask(self, path: str, api_key: int, version: int, body: bytes) -> bytes:
+        """The response body to a part of a request, for this client, in the volume at ``path``.
+
+        Raises VolumeUnreachable.
+        """
+        volume = self._hub.volumes[path]
+        if volume not in self._reach():
+            raise VolumeUnreachable(
+                f"Volume '{volume.mount}' is not in the reach of listener '{self._listener.name}'."
+            )
+        if not volume.cluster.reachable:
+            raise VolumeUnreachable(_down(volume.mount))
+        lookup = api_key in LOOKUPS
+        near = path == self._client.worker.mount or not lookup
+        try:
+            async with asyncio.timeout(CHANGE_SECONDS if near else LOOKUP_SECONDS):
+                return await self._ask(volume, api_key, version, body, changes=not lookup)
+        except (TimeoutError, ClusterUnreachable, BrokerError, Unanswerable) as error:
+            volume.cluster.suspect()
+            raise VolumeUnreachable(_down(volume.mount)) from error
+
+    async def _ask(
+        self, volume: Volume, api_key: int, version: int, body: bytes, *, changes: bool
+    ) -> bytes:
+        served = version_at(volume.cluster.api_versions, api_key, version)
+        session = Session(self._state(volume))
+        header = api_key << 48 | served << 32
+        client_id = legacy_string(self._client.source.client_id.encode())
+        tagged_fields = b"\x00" if request_header_version(api_key, served) >= 2 else b""
+        frame = b"".join(
+            (
+                header.to_bytes(8, "big"),
+                client_id,
+                tagged_fields,
+                request_at(api_key, version, served, body),
+            )
+        )
+        try:
+            session.client_data(len(frame).to_bytes(_SIZE, "big") + frame)
+            response = await self._answer(volume, session, changes)
+        finally:
+            session.abandon()
+            self._count(session)
+        start = response_body_pos(
+            response, _SIZE, len(response), response_header_version(api_key, served)
+        )
+        return response_at(api_key, served, version, response[start:])
+
+    async def _answer(self, volume: Volume, session: Session, changes: bool) -> bytes:
+        """Do what the session needs until it has its answer, a whole frame."""
+        while not session.to_client:
+            if session.to_broker:
+                request = b"".join(session.to_broker)
+                session.to_broker.clear()
+                session.broker_data(await volume.lanes.forward(request, changes=changes))
+            elif session.waiting is not None:
+                session.resume(await self._hub.perform(session, session.waiting))
+            elif session.restoring is not None:
+                await in_slices(self._hub.turns, session.restoring.slices)
+                session.restored()
+            else:
+                raise AssertionError("a lane has neither an answer nor anything to wait for")
+        return b"".join(session.to_client)
+
+    def _state(self, volume: Volume) -> ConnectionState:
+        client = self._client
+        source = replace(client.source)
+        access = self._access(volume)
+        state = ConnectionState(volume.state, access, self._addresses(volume), source)
+        state.identity = client.identity
+        state.host = client.host
+        return state
+
+    def _count(self, session: Session) -> None:
+        """Let what the lane has counted be collected with the client's own."""
+        client = self._client
+        client.earlier = [*(client.earlier or ()), *session.take_flows()]
+        if client.flows is None:
+            client.flows = {}
+
+    def _access(self, volume: Volume) -> Access:
+        client = self._client
+        return volume.access_of(self._listener, client.identity, client.host)
+
+    def _addresses(self, volume: Volume) -> ListenerAddresses:
+        return self._hub.addresses(self._listener.name, volume.path)
+
+    def _reach(self) -> list[Volume]:
+        reach = self._listener.reach
+        return [each for each in self._hub.volumes if reach is None or each.path in reach]
+
+
+def _shows_anything(access: Access) -> bool:
+    """Whether the principal is allowed anything in a volume at all."""
+    return access.any_topic(DESCRIBE) is None or access.cluster(DESCRIBE) is None
+
+
+def _down(mount: Mount | None) -> str:
+    return f"The cluster of volume '{mount}' does not answer; try again when it does."
