@@ -23,7 +23,8 @@ from gateway.checks.listeners import exposures, probe
 from gateway.config.errors import Key, Problem, nearest
 from gateway.config.models import Address, Config
 from gateway.config.policies import PolicyBlock
-from gateway.config_file.rules import Parts, port_claims
+from gateway.config_file.parts import Parts
+from gateway.config_file.rules import port_claims
 from gateway.connections.listeners import listener_addresses
 from gateway.names import parents
 from gateway.node_ids import NodeIdRanges

@@ -143,6 +143,7 @@ NodeIds = Annotated[tuple[NodeId, ...], AfterValidator(_node_ids)]
 Name = Annotated[str, AfterValidator(_name)]
 Namespace = Annotated[str, AfterValidator(namespace_of)]
 Mount = Annotated[str, AfterValidator(_mount)]
+TreeNumber = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
 Host = Annotated[str, Field(min_length=1, max_length=253)]
 Port = Annotated[int, AfterValidator(_port)]
 IpAddress = Annotated[str, AfterValidator(_ip_address)]
@@ -193,7 +194,7 @@ class Cluster(StrictModel):
     security: ClusterSecurity = ClusterSecurity()
     allow_namespace_like_topics: bool = False
     mount: Mount | None = None
-    number: Annotated[int, Field(ge=1, le=MAX_NUMBER)] | None = None
+    number: TreeNumber | None = None
     catalog: CatalogSettings | None = None
     policies: PolicySettings | None = None
     namespaces: tuple[Namespace, ...] | None = None

@@ -14,12 +14,17 @@ from gateway.config.models import (
     Config,
     Listener,
     MetricsSettings,
+    Mount,
+    Name,
     Namespace,
     NodeIds,
     TrafficLogSettings,
+    TreeNumber,
+    Trust,
 )
 from gateway.config.security import AuditSettings, ClusterSecurity
-from gateway.config_file.rules import Parts, cross_problems
+from gateway.config_file.parts import ClusterParts, Parts
+from gateway.config_file.rules import cross_problems
 from gateway.config_file.yaml_lines import Document, UnreadableError, read_document
 from gateway.node_ids import NodeIdRanges
 
@@ -27,6 +32,12 @@ _Value = TypeVar("_Value")
 
 _NAMESPACES: TypeAdapter[tuple[str, ...]] = TypeAdapter(tuple[Namespace, ...])
 _NODE_IDS: TypeAdapter[tuple[str, ...]] = TypeAdapter(NodeIds)
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
+_MOUNT: TypeAdapter[str] = TypeAdapter(Mount)
+_NUMBER: TypeAdapter[int] = TypeAdapter(TreeNumber)
+_TRUST: TypeAdapter[Trust] = TypeAdapter(Trust)
+_CATALOG: TypeAdapter[CatalogSettings] = TypeAdapter(CatalogSettings)
+_SECURITY: TypeAdapter[ClusterSecurity] = TypeAdapter(ClusterSecurity)
 
 
 def load_config(path: Path) -> Config:
@@ -67,25 +78,42 @@ def _placed(problem: Problem, document: Document) -> Problem:
 
 def _parts(values: dict[str, Any]) -> Parts:
     """The valid parts of a file, so that a mistake in one part hides none in another."""
-    listeners = values.get("listeners")
-    clusters = values.get("clusters")
-    first = clusters[0] if isinstance(clusters, tuple) and clusters else None
-    cluster = first if isinstance(first, dict) else {"security": None}
-    node_ids = _valid(_NODE_IDS, cluster.get("node_ids"))
-    items = enumerate(listeners) if isinstance(listeners, tuple) else ()
-    read = ((index, _valid(TypeAdapter(Listener), item)) for index, item in items)
+    listeners = _items(values.get("listeners"))
+    read = ((index, _valid(TypeAdapter(Listener), item)) for index, item in enumerate(listeners))
     return Parts(
-        clusters=len(clusters) if isinstance(clusters, tuple) else 0,
-        ranges=None if node_ids is None else NodeIdRanges.parse(node_ids),
+        clusters=dict(enumerate(map(_cluster, _items(values.get("clusters"))))),
         namespaces=_valid(_NAMESPACES, values.get("namespaces", ())),
         listeners={index: listener for index, listener in read if listener is not None},
         metrics=_valid(TypeAdapter(MetricsSettings), values.get("metrics", {})),
         audit=_valid(TypeAdapter(AuditSettings), values.get("audit", {})),
         traffic_log=_valid(TypeAdapter(TrafficLogSettings), values.get("traffic_log", {})),
-        catalog=_valid(TypeAdapter(CatalogSettings), values.get("catalog", {})),
+        catalog=_valid(_CATALOG, values.get("catalog", {})),
         authorizes=values.get("authorization") is not None,
-        security=_valid(TypeAdapter(ClusterSecurity), cluster.get("security", {})),
+        written=frozenset(values),
+        listeners_written=len(listeners),
     )
+
+
+def _cluster(value: object) -> ClusterParts:
+    if not isinstance(value, dict):
+        return ClusterParts()
+    node_ids = _valid(_NODE_IDS, value.get("node_ids"))
+    trust = ((place, _valid(_TRUST, one)) for place, one in enumerate(_items(value.get("trust"))))
+    return ClusterParts(
+        name=_valid(_NAME, value.get("name")),
+        ranges=None if node_ids is None else NodeIdRanges.parse(node_ids),
+        security=_valid(_SECURITY, value.get("security", {})),
+        mount=_valid(_MOUNT, value.get("mount")),
+        number=_valid(_NUMBER, value.get("number")),
+        catalog=_valid(_CATALOG, value.get("catalog")),
+        namespaces=_valid(_NAMESPACES, value.get("namespaces")),
+        trust={place: one for place, one in trust if one is not None},
+        written=frozenset(value),
+    )
+
+
+def _items(value: object) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else ()
 
 
 def _valid(kind: TypeAdapter[_Value], value: object) -> _Value | None:

@@ -8,49 +8,17 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from gateway.config.errors import Key, Problem, nearest
-from gateway.config.models import (
-    MAX_PORT,
-    CatalogSettings,
-    Config,
-    Listener,
-    MetricsSettings,
-    TrafficLogSettings,
-)
-from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC, AuditSettings, ClusterSecurity
+from gateway.config.models import MAX_PORT, Listener
+from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC
+from gateway.config_file.parts import Parts
 from gateway.config_file.security_rules import (
     catalog_problems,
     cluster_problems,
     sasl_problems,
     tls_problems,
 )
+from gateway.config_file.tree_rules import tree_problems
 from gateway.names import is_reserved, parents
-from gateway.node_ids import NodeIdRanges
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of a configuration that are valid by themselves; None: not valid.
-
-    ``listeners`` are keyed by their place in the file, ``clusters`` is how many there are,
-    ``authorizes`` whether there is an ``authorization``, ``security`` that of the cluster.
-    """
-
-    clusters: int
-    ranges: NodeIdRanges | None
-    namespaces: Sequence[str] | None
-    listeners: Mapping[int, Listener]
-    metrics: MetricsSettings | None
-    audit: AuditSettings | None = None
-    authorizes: bool = False
-    security: ClusterSecurity | None = None
-    traffic_log: TrafficLogSettings | None = None
-    catalog: CatalogSettings | None = None
-
-    @classmethod
-    def of(cls, config: Config) -> Parts:
-        """The parts of a valid configuration that bind ports."""
-        ranges = NodeIdRanges.parse(config.clusters[0].node_ids)
-        return cls(1, ranges, None, dict(enumerate(config.listeners)), config.metrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,32 +48,37 @@ class PortClaim:
 
 def cross_problems(parts: Parts) -> list[Problem]:
     """Every mistake that no single key shows."""
-    one_too_many = "is one too many: a gateway has one cluster; remove it"
     return [
-        *(Problem(("clusters", index), one_too_many) for index in range(1, parts.clusters)),
+        *tree_problems(parts),
         *_repeated_names(parts.listeners),
         *_homes(parts),
         *_advertised(parts.listeners),
         *_ports(parts),
         *_record_topics(parts),
-        *tls_problems(parts.listeners, parts.ranges),
+        *tls_problems(parts),
         *sasl_problems(parts.listeners),
-        *cluster_problems(parts.security, parts.listeners),
-        *catalog_problems(parts.catalog),
+        *cluster_problems(parts),
+        *catalog_problems(parts.catalog, ()),
+        *(
+            problem
+            for index, cluster in parts.clusters.items()
+            for problem in catalog_problems(cluster.catalog, ("clusters", index))
+        ),
     ]
 
 
 def port_claims(parts: Parts) -> list[PortClaim]:
-    """Every port that will be bound; without ``ranges`` the brokers' ports are not known."""
+    """Every port that will be bound; the brokers' are not known where node ids are not valid."""
     claims: list[PortClaim] = []
     for index, listener in parts.listeners.items():
         where: Key = ("listeners", index)
         own = f"of listener '{listener.name}'"
         port, use = listener.port, f"bootstrap port {own}"
         claims.append(PortClaim(listener.bind, port, port, use, (*where, "port")))
-        if parts.ranges is not None and listener.broker_names is None:
+        ranges = parts.ranges_of(listener)
+        if ranges is not None and listener.broker_names is None:
             base = listener.broker_base_port
-            last = base + parts.ranges.size - 1
+            last = base + sum(one.size for one in ranges) - 1
             use, key = f"broker ports {own}", (*where, "broker_base_port")
             claims.append(PortClaim(listener.bind, base, last, use, key))
     if parts.metrics is not None:
@@ -148,17 +121,27 @@ def _repeated_names(listeners: Mapping[int, Listener]) -> Iterator[Problem]:
 
 
 def _homes(parts: Parts) -> Iterator[Problem]:
-    known = {tier for namespace in parts.namespaces or () for tier in parents(namespace)}
     for index, listener in parts.listeners.items():
+        namespaces = _namespaces_of(parts, listener)
+        known = {tier for namespace in namespaces or () for tier in parents(namespace)}
         if listener.home is None:
             if listener.escape:
                 text = "means nothing without a home; remove it or give home"
                 yield Problem(("listeners", index, "escape"), text)
-        elif parts.namespaces is not None and listener.home not in known:
+        elif namespaces is not None and listener.home not in known:
             near = nearest(listener.home, sorted(known))
             hint = f"did you mean '{near}'?" if near else "add it there"
             text = f"'{listener.home}' is not among the namespaces; {hint}"
             yield Problem(("listeners", index, "home"), text)
+
+
+def _namespaces_of(parts: Parts, listener: Listener) -> Sequence[str] | None:
+    """The namespaces that the file makes where the listener's home is; None: not known."""
+    index = parts.volume_of(listener)
+    cluster = None if index is None else parts.clusters[index]
+    if cluster is not None and "namespaces" in cluster.written:
+        return cluster.namespaces
+    return None if parts.is_tree and cluster is None else parts.namespaces
 
 
 def _advertised(listeners: Mapping[int, Listener]) -> Iterator[Problem]:

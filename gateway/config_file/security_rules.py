@@ -16,15 +16,12 @@ from gateway.catalog.log.signatures import KeyFile, KeyFileError
 from gateway.config.errors import Key, Problem
 from gateway.config.models import CatalogSettings, Listener
 from gateway.config.security import ClusterSecurity, ListenerSasl, Secret, SecretError
-from gateway.node_ids import NodeIdRanges
+from gateway.config_file.parts import Parts
 from gateway.tls.contexts import TlsError, client_context, server_context
 from gateway.tls.principal_mapping import InvalidRules, PrincipalMapping
 
 MAX_NAMES: Final = 65_535
 """Brokers that may have a name on one listener: as many as could have ports."""
-
-KEY: Final[Key] = ("clusters", 0, "security")
-CATALOG_KEY: Final[Key] = ("catalog", "security")
 
 _TLS: Final = ("SSL", "SASL_SSL")
 _SASL: Final = ("SASL_PLAINTEXT", "SASL_SSL")
@@ -35,12 +32,10 @@ _Found: TypeAlias = Iterator[tuple[Key, str]]
 """The rest of a problem's key, below the one that is checked, and its text."""
 
 
-def tls_problems(
-    listeners: Mapping[int, Listener], ranges: NodeIdRanges | None
-) -> Iterator[Problem]:
+def tls_problems(parts: Parts) -> Iterator[Problem]:
     """Every mistake in the TLS settings of listeners, and in their files."""
-    for index, listener in listeners.items():
-        for key, text in (*_tls(listener), *_broker_names(listener, ranges)):
+    for index, listener in parts.listeners.items():
+        for key, text in (*_tls(listener), *_broker_names(parts, listener)):
             yield Problem(("listeners", index, *key), text)
 
 
@@ -70,7 +65,7 @@ def _tls(listener: Listener) -> _Found:
         yield ("tls", error.key), error.reason
 
 
-def _broker_names(listener: Listener, ranges: NodeIdRanges | None) -> _Found:
+def _broker_names(parts: Parts, listener: Listener) -> _Found:
     if listener.broker_names is None:
         return
     key: Key = ("broker_names",)
@@ -80,12 +75,15 @@ def _broker_names(listener: Listener, ranges: NodeIdRanges | None) -> _Found:
     if "broker_base_port" in listener.model_fields_set:
         text = "means nothing with broker_names: all brokers are at the bootstrap port; remove it"
         yield ("broker_base_port",), text
+    ranges = parts.ranges_of(listener)
     if ranges is None:
         return
-    if ranges.size > MAX_NAMES:
-        yield key, f"would make {ranges.size:,} names; give at most {MAX_NAMES:,} node_ids"
+    size = sum(one.size for one in ranges)
+    if size > MAX_NAMES:
+        yield key, f"would make {size:,} names; give at most {MAX_NAMES:,} node_ids"
     try:
-        BrokerNames(listener.broker_names, listener.advertised_host, ranges)
+        for each in ranges:
+            BrokerNames(listener.broker_names, listener.advertised_host, each)
     except ValueError as error:
         yield key, str(error)
 
@@ -165,36 +163,36 @@ def _jwks_file(jwks: str) -> _Found:
         yield ("jwks",), f"{str(error).removeprefix(': ')}; give a JWKS (RFC 7517)"
 
 
-def cluster_problems(
-    security: ClusterSecurity | None, listeners: Mapping[int, Listener]
-) -> Iterator[Problem]:
-    """Every mistake in a cluster's security, and with listeners that pass logins through; None: it
-    is not valid by itself."""
-    if security is None:
-        return
-    yield from _broker_security(KEY, security)
-    for index, listener in listeners.items():
-        if listener.sasl is None or not listener.sasl.pass_through:
+def cluster_problems(parts: Parts) -> Iterator[Problem]:
+    """Every mistake in clusters' security, and with listeners that pass logins through."""
+    for place, cluster in parts.clusters.items():
+        if cluster.security is not None:
+            yield from _broker_security(("clusters", place, "security"), cluster.security)
+    for index, listener in parts.listeners.items():
+        volume = parts.volume_of(listener)
+        security = None if volume is None else parts.clusters[volume].security
+        if security is None or listener.sasl is None or not listener.sasl.pass_through:
             continue
         if security.protocol not in _SASL:
             text = (
                 f"needs brokers that let clients log in, not {security.protocol}; make "
-                "clusters[0].security.protocol SASL_PLAINTEXT or SASL_SSL"
+                f"clusters[{volume}].security.protocol SASL_PLAINTEXT or SASL_SSL"
             )
             yield Problem(("listeners", index, "sasl", "pass_through"), text)
 
 
-def catalog_problems(catalog: CatalogSettings | None) -> Iterator[Problem]:
-    """Every mistake in the catalog's security and signing key; None: not valid by itself."""
+def catalog_problems(catalog: CatalogSettings | None, where: Key) -> Iterator[Problem]:
+    """Every mistake in a catalog's security and signing key. ``where`` is the key that it stands
+    below; None: not valid by itself, or not there."""
     if catalog is None:
         return
     if catalog.security is not None:
-        yield from _broker_security(CATALOG_KEY, catalog.security)
+        yield from _broker_security((*where, "catalog", "security"), catalog.security)
     if catalog.key_file is not None:
         try:
             KeyFile(catalog.key_file).load()
         except KeyFileError as error:
-            yield Problem(("catalog", "key_file"), str(error))
+            yield Problem((*where, "catalog", "key_file"), str(error))
 
 
 def _broker_security(where: Key, security: ClusterSecurity) -> Iterator[Problem]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.config.models import Config
+from gateway.config.policies import Range
+from gateway.config.reach import reached
 from gateway.config_file.loading import load_config
 from tests.auth.tokens import jwk, key_set
 from tests.tls.pki import Pki
@@ -59,7 +61,24 @@ def test_the_examples_are_there() -> None:
         "workers.yaml",
         "secured.yaml",
         "policies.yaml",
+        "tree.yaml",
     }
+
+
+def test_an_example_has_two_clusters_in_one_tree() -> None:
+    config = load_config(EXAMPLES / "tree.yaml")
+    assert [(one.mount, one.number) for one in config.clusters] == [
+        ("la:tracking", 1),
+        ("ny:tracking", 2),
+    ]
+    reach = [[one.name for one in reached(config.clusters, each)] for each in config.listeners]
+    both = ["los-angeles", "new-york"]
+    assert reach == [both, both[::-1], ["new-york"]]
+    la, ny = map(config.of_volume, config.clusters)
+    assert (la.policies.everywhere.partitions, ny.policies.everywhere.partitions) == (
+        Range(max=48),
+        None,
+    )
 
 
 def test_the_quickstart_has_the_three_kinds_of_listeners() -> None:

@@ -89,6 +89,9 @@ audit:
         "escape": True,
         "list_namespaces": True,
         "list_subtree": False,
+        "volume": None,
+        "reach": None,
+        "list_tree": False,
         "security_protocol": "PLAINTEXT",
         "tls": None,
         "sasl": None,
@@ -145,7 +148,7 @@ metrics:
         "5: namespaces[1]: tier 'te am' of namespace 'te am' is not one or more of "
         "[a-zA-Z0-9.-]; write it like org:apache:kafka",
         "6: listner: unknown key 'listner'; did you mean 'listeners'?",
-        "13: listeners[1].spelling: must be 'colon' or 'legal', not 'blue'; choose one",
+        "13: listeners[1].spelling: must be 'colon', 'legal' or 'slash', not 'blue'; choose one",
         "15: listeners[2].port: port 0 is any port, but clients must be told which; choose one",
         "16: workers: must be a whole number, not true; write it without quotes",
         "18: metrics.port: the metrics port (9192) and the bootstrap port of listener 'a' (9192) "

@@ -10,7 +10,8 @@ import pytest
 from gateway.config.errors import key_text
 from gateway.config.models import Listener, MetricsSettings, TrafficLogSettings
 from gateway.config.security import AuditSettings
-from gateway.config_file.rules import Parts, cross_problems, hosts_overlap, port_claims
+from gateway.config_file.parts import ClusterParts, Parts
+from gateway.config_file.rules import cross_problems, hosts_overlap, port_claims
 from gateway.node_ids import NodeIdRanges
 from tests.config import config_samples
 from tests.tls.pki import Pki
@@ -24,14 +25,12 @@ def told(
     metrics: int = 9404,
     namespaces: tuple[str, ...] | None = ("org:apache",),
     node_ids: list[str] | None = None,
-    clusters: int = 1,
     audit_topic: str | None = None,
     authorizes: bool = False,
     traffic_log: dict[str, Any] | None = None,
 ) -> list[str]:
     parts = Parts(
-        clusters,
-        NodeIdRanges.parse(node_ids or ["1-3"]),
+        {0: ClusterParts("main", NodeIdRanges.parse(node_ids or ["1-3"]))},
         namespaces,
         {index: Listener(**listener) for index, listener in enumerate(listeners)},
         MetricsSettings(port=metrics),
@@ -162,13 +161,6 @@ def test_a_wildcard_cannot_be_advertised(host: str) -> None:
     (problem,) = told({"name": "a", "port": 9000, "bind": host})
     assert problem.startswith(f"listeners[0].advertised_host: '{host}' is every address of this")
     assert told({"name": "a", "port": 9000, "bind": host, "advertised_host": "gw"}) == []
-
-
-def test_one_cluster() -> None:
-    assert told({"name": "a", "port": 9000}, clusters=3) == [
-        "clusters[1]: is one too many: a gateway has one cluster; remove it",
-        "clusters[2]: is one too many: a gateway has one cluster; remove it",
-    ]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ from gateway.commands.output import table
 from gateway.config.models import Config
 from gateway.config.policies import PolicyBlock
 from gateway.config_file.loading import load_config
+from gateway.config_file.parts import Parts
+from gateway.config_file.rules import port_claims
 from tests.docs import markdown
 
 PAGE = markdown.read("docs/configuration.md")
@@ -32,6 +34,7 @@ COMPUTED = {
     "listeners[].max.connections.per.ip.overrides": "`{}`",
     "authorization.configs": "`{}`",
     "policies.namespaces": "`{}`",
+    "clusters[].policies.namespaces": "`{}`",
 }
 
 
@@ -114,7 +117,7 @@ def test_bounds(key: str) -> None:
 
 def example(directory: Path) -> Path:
     """The page's least configuration, as a file."""
-    block, _ = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
+    block, *_ = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
     path = directory / "gateway.yaml"
     path.write_text(block.text)
     return path
@@ -126,7 +129,7 @@ def test_the_example_gives_the_table_shown(tmp_path: Path) -> None:
 
 
 def test_the_limits_shown_are_limits(tmp_path: Path) -> None:
-    least, limits = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
+    least, limits, _ = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
     values = yaml.safe_load(least.text) | yaml.safe_load(limits.text)
     path = tmp_path / "gateway.yaml"
     path.write_text(yaml.safe_dump(values))
@@ -134,6 +137,15 @@ def test_the_limits_shown_are_limits(tmp_path: Path) -> None:
     assert (listener.max_connections, listener.max_connections_per_ip) == (20_000, 200)
     assert listener.max_connections_per_ip_overrides == {"192.0.2.7": 5_000}
     assert listener.max_connection_creation_rate == 500
+
+
+def test_the_tree_shown_is_one_with_the_ports_told(tmp_path: Path) -> None:
+    *_, tree = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
+    path = tmp_path / "gateway.yaml"
+    path.write_text(tree.text)
+    claims = port_claims(Parts.of(load_config(path)))
+    ports = [(one.first, one.last) for one in claims if one.key[-1] == "broker_base_port"]
+    assert ports == [(9193, 9208), (9293, 9300)]
 
 
 def test_exit_statuses() -> None:

@@ -1,0 +1,105 @@
+"""The parts of a configuration's file that are valid by themselves, for the rules between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gateway.config.models import (
+    CatalogSettings,
+    Cluster,
+    Config,
+    Listener,
+    MetricsSettings,
+    TrafficLogSettings,
+    Trust,
+)
+from gateway.config.reach import reached
+from gateway.config.security import AuditSettings, ClusterSecurity
+from gateway.node_ids import NodeIdRanges
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterParts:
+    """The valid keys of one cluster; None: not valid, or not written. ``written`` are the names of
+    all keys that it has in the file."""
+
+    name: str | None = None
+    ranges: NodeIdRanges | None = None
+    security: ClusterSecurity | None = None
+    mount: str | None = None
+    number: int | None = None
+    catalog: CatalogSettings | None = None
+    namespaces: Sequence[str] | None = None
+    trust: Mapping[int, Trust] | None = None
+    written: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> ClusterParts:
+        """The parts of a valid cluster that ports depend on."""
+        ranges = NodeIdRanges.parse(cluster.node_ids)
+        return cls(cluster.name, ranges, mount=cluster.mount, number=cluster.number)
+
+    @property
+    def in_tree(self) -> bool:
+        """True if the cluster is written to have a place in a tree."""
+        return not self.written.isdisjoint({"mount", "number"})
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of a configuration that are valid by themselves; None: not valid.
+
+    ``clusters`` and ``listeners`` are keyed by their place in the file, ``authorizes`` is whether
+    there is an ``authorization``, ``written`` are the names of the file's outermost keys,
+    ``listeners_written`` is how many listeners the file has.
+    """
+
+    clusters: Mapping[int, ClusterParts]
+    namespaces: Sequence[str] | None
+    listeners: Mapping[int, Listener]
+    metrics: MetricsSettings | None
+    audit: AuditSettings | None = None
+    authorizes: bool = False
+    traffic_log: TrafficLogSettings | None = None
+    catalog: CatalogSettings | None = None
+    written: frozenset[str] = frozenset()
+    listeners_written: int = 0
+
+    @classmethod
+    def of(cls, config: Config) -> Parts:
+        """The parts of a valid configuration that bind ports."""
+        clusters = dict(enumerate(map(ClusterParts.of, config.clusters)))
+        return cls(clusters, None, dict(enumerate(config.listeners)), config.metrics)
+
+    @property
+    def is_tree(self) -> bool:
+        """True if clusters have places in a tree, as they need where there are several."""
+        return len(self.clusters) > 1 or any(one.in_tree for one in self.clusters.values())
+
+    @property
+    def mounts(self) -> list[str] | None:
+        """Every mount, in the order of the clusters; None: one of them is missing or not valid."""
+        mounts = [one.mount for one in self.clusters.values()]
+        known = [mount for mount in mounts if mount is not None]
+        return known if len(known) == len(mounts) else None
+
+    def volume_of(self, listener: Listener) -> int | None:
+        """The place of the cluster that the listener is of; None: not known."""
+        if not self.is_tree or (listener.volume is None and len(self.clusters) == 1):
+            return next(iter(self.clusters), None)
+        for index, cluster in self.clusters.items():
+            if cluster.mount is not None and cluster.mount == listener.volume:
+                return index
+        return None
+
+    def reach_of(self, listener: Listener) -> tuple[ClusterParts, ...]:
+        """The clusters whose brokers have a port on the listener, in the order of the ports."""
+        return reached(self.clusters.values(), listener)
+
+    def ranges_of(self, listener: Listener) -> list[NodeIdRanges] | None:
+        """The node ids that have a port on the listener, by cluster; None: not all are known."""
+        clusters = self.reach_of(listener)
+        known = [one.ranges for one in clusters if one.ranges is not None]
+        complete = listener.reach is None or len(clusters) == len(listener.reach)
+        return known if clusters and complete and len(known) == len(clusters) else None
