@@ -32,6 +32,17 @@ class Listener:
 
 
 @dataclass(frozen=True, slots=True)
+class MountedCluster:
+    """One cluster of a tree: ``brokers`` is ``host:port`` joined by commas, ``settings`` are
+    further keys of the configuration as they are."""
+
+    mount: str
+    number: int
+    brokers: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class GatewayPlan:
     """A configuration, and the addresses in it that others need."""
 
@@ -41,7 +52,7 @@ class GatewayPlan:
 
 
 def plan_gateway(
-    brokers: str,
+    brokers: str | Sequence[MountedCluster],
     listeners: Sequence[Listener],
     namespaces: Sequence[str],
     *,
@@ -50,16 +61,18 @@ def plan_gateway(
     cluster_security: Mapping[str, Any] | None = None,
     overrides: Mapping[str, Any] | None = None,
 ) -> GatewayPlan:
-    """A configuration with free ports; ``brokers`` is ``host:port`` joined by commas.
+    """A configuration with free ports; ``brokers`` is ``host:port`` joined by commas, or the
+    clusters of a tree.
 
     ``namespaces`` are made at the first start; ``cluster_security`` is how the gateway reaches the
     brokers; ``overrides`` replace top-level keys.
     """
     metrics_port = free_port()
+    clusters = _clusters(brokers, cluster_security)
     entries = []
     for listener in listeners:
         # The first port is the bootstrap address, the others stand for one broker each.
-        ports = free_ports(1 + len(NODE_IDS))
+        ports = free_ports(1 + len(NODE_IDS) * len(clusters))
         entry: dict[str, Any] = {
             "name": listener.name,
             "bind": HOST,
@@ -74,16 +87,9 @@ def plan_gateway(
         if "broker_names" in listener.security:
             del entry["broker_base_port"]  # one port for all brokers
         entries.append(entry | dict(listener.security))
-    cluster: dict[str, Any] = {
-        "name": "main",
-        "bootstrap_servers": brokers.split(","),
-        "node_ids": [f"{NODE_IDS[0]}-{NODE_IDS[-1]}"],
-    }
-    if cluster_security is not None:
-        cluster["security"] = dict(cluster_security)
     config: dict[str, Any] = {
-        "clusters": [cluster],
-        "namespaces": list(namespaces),
+        "clusters": clusters,
+        **({"namespaces": list(namespaces)} if isinstance(brokers, str) else {}),
         "listeners": entries,
         "workers": workers,
         "metrics": {"host": HOST, "port": metrics_port},
@@ -93,6 +99,28 @@ def plan_gateway(
     }
     addresses = {entry["name"]: f"{HOST}:{entry['port']}" for entry in entries}
     return GatewayPlan(config, addresses, metrics_port)
+
+
+def _clusters(
+    brokers: str | Sequence[MountedCluster], security: Mapping[str, Any] | None
+) -> list[dict[str, Any]]:
+    secured = {} if security is None else {"security": dict(security)}
+    node_ids = [f"{NODE_IDS[0]}-{NODE_IDS[-1]}"]
+    if isinstance(brokers, str):
+        servers = brokers.split(",")
+        return [{"name": "main", "bootstrap_servers": servers, "node_ids": node_ids, **secured}]
+    return [
+        {
+            "name": each.mount.replace(":", "-").strip("-") or "root",
+            "bootstrap_servers": each.brokers.split(","),
+            "node_ids": node_ids,
+            "mount": each.mount,
+            "number": each.number,
+            **secured,
+            **each.settings,
+        }
+        for each in brokers
+    ]
 
 
 def _listed(listener: Listener) -> dict[str, bool | None]:

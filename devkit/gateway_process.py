@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import yaml
 
-from devkit.gateway_config import GatewayPlan, Listener, plan_gateway
+from devkit.gateway_config import GatewayPlan, Listener, MountedCluster, plan_gateway
 from devkit.process import ManagedProcess, ProcessError
 from devkit.waiting import DeadlineError, progress, wait_until
 
@@ -46,7 +46,7 @@ def gateway_command() -> str:
 class GatewayProcess:
     """One running ``kafka-gateway serve`` with free ports.
 
-    ``brokers`` is ``host:port`` joined by commas, or a function that says so;
+    ``brokers`` is ``host:port`` joined by commas, a function that says so, or a tree's clusters;
     ``cluster_security`` is how it reaches them. ``python_path`` is where another build of the
     packages lies, ``interpreter`` the Python of another environment, which needs one. A port that
     someone takes between choosing and binding it costs another try with other ports. Its files lie
@@ -55,7 +55,7 @@ class GatewayProcess:
 
     def __init__(
         self,
-        brokers: str | Callable[[], str],
+        brokers: str | Callable[[], str] | Sequence[MountedCluster],
         listeners: Sequence[Listener],
         namespaces: Sequence[str],
         *,
@@ -199,7 +199,7 @@ class GatewayProcess:
 
     def _start(self, tries: int) -> None:
         assert self._directory is not None
-        brokers = self._brokers if isinstance(self._brokers, str) else self._brokers()
+        brokers = self._brokers() if callable(self._brokers) else self._brokers
         traffic_log = self._directory / "traffic"
         traffic_log.mkdir(exist_ok=True)
         self._plan = plan_gateway(
