@@ -6,6 +6,7 @@ from typing import Final
 
 from protocol.schema import ErrorCode
 
+UNKNOWN_SERVER_ERROR: Final = int(ErrorCode.unknown_server_error)
 UNKNOWN_TOPIC_OR_PARTITION: Final = int(ErrorCode.unknown_topic_or_partition)
 LEADER_NOT_AVAILABLE: Final = int(ErrorCode.leader_not_available)
 REQUEST_TIMED_OUT: Final = int(ErrorCode.request_timed_out)

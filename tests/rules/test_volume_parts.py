@@ -1,0 +1,290 @@
+"""Requests divided by volume, and the answers merged: nothing is lost, and nothing is doubled."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.exchanges.api import Api
+from gateway.rules.volume_parts import divide, merge
+from protocol import messages
+from protocol.messages import element_class
+from tests.rules.apis import api_named
+from tests.rules.volume_cases import LA, OSLO, OWN, ByPrefix, answer, answered, asked, sent
+
+TOPICS = ["clicks", "oslo/clicks", "la:tracking/a", "b", "oslo/z", "la:tracking/c", "a"]
+"""In an order that is no volume's."""
+
+IDS = {UUID(int=1): OWN, UUID(int=2): LA, UUID(int=3): OSLO}
+NAMES = ByPrefix(ids=IDS)
+ARRAYS = {
+    "Metadata": ("topics", "topics"),
+    "CreateTopics": ("topics", "topics"),
+    "CreatePartitions": ("topics", "results"),
+    "DeleteTopics": ("topics", "responses"),
+    "FindCoordinator": ("coordinator_keys", "coordinators"),
+    "DescribeConfigs": ("resources", "results"),
+    "AlterConfigs": ("resources", "responses"),
+    "IncrementalAlterConfigs": ("resources", "responses"),
+    "CreateAcls": ("creations", "results"),
+    "DeleteAcls": ("filters", "filter_results"),
+}
+"""The arrays of items of each API's messages, by Kafka's schemas (in kio's names)."""
+
+NOT_THERE_YET = UUID(int=99)
+
+
+def arrays(api: Api, version: int) -> tuple[str, str]:
+    request, response = ARRAYS[api.name]
+    if api.name == "DeleteTopics" and version < 6:
+        request = "topic_names"
+    return request, response
+
+
+VERSIONS = [
+    pytest.param(api, version, id=f"{api.name}-{version}")
+    for api in map(api_named, ARRAYS)
+    for version in api.versions
+    if api.name != "FindCoordinator" or version >= 4
+]
+
+
+def item(api: Api, version: int, name: str) -> Any:
+    """An item of a request that names ``name``."""
+    if api.name == "FindCoordinator" or (api.name == "DeleteTopics" and version < 6):
+        return name
+    field = {"DeleteAcls": "resource_name_filter", "CreateAcls": "resource_name"}
+    values: dict[str, object] = {"name": name, field.get(api.name, "resource_name"): name}
+    return {**values, "resource_type": 2, "resource_type_filter": 2, "count": len(name)}
+
+
+def body_of(api: Api, version: int, items: list[str]) -> bytes:
+    array, _ = arrays(api, version)
+    cls = messages.message_class(f"{api.name}Request", version)
+    made = [
+        messages.make(element_class(cls, array), one) if isinstance(one, dict) else one
+        for one in (item(api, version, name) for name in items)
+    ]
+    return asked(api, version, {array: made, "validate_only": True, "key_type": 1})
+
+
+def named(api: Api, version: int, body: bytes) -> list[str]:
+    """The names in a request, read by kio."""
+    array, _ = arrays(api, version)
+    fields = ("name", "resource_name", "resource_name_filter")
+    return [
+        one
+        if isinstance(one, str)
+        else next(getattr(one, each) for each in fields if hasattr(one, each))
+        for one in getattr(sent(api, version, body), array)
+    ]
+
+
+def serve(api: Api, version: int, body: bytes, throttled: int = 0) -> bytes:
+    """What a cluster answers: for each item its own name, where the answer has room for one."""
+    _, array = arrays(api, version)
+    entries = []
+    for name in named(api, version, body):
+        shown: dict[str, object] = {"name": name, "key": name, "resource_name": name}
+        shown |= {"resource_type": 2, "error_message": f"done: {name}"}
+        if api.name == "DeleteAcls":
+            shown["matching_acls"] = [{"resource_name": name}]
+        cls = element_class(messages.message_class(f"{api.name}Response", version), array)
+        entries.append({"error_code": 0, **messages_fit(cls, shown)})
+    wait = datetime.timedelta(milliseconds=throttled)
+    return answer(api, version, array, entries, throttle_time=wait)
+
+
+def messages_fit(cls: type, values: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if messages.has_field(cls, name)}
+
+
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+def test_divided_and_merged_is_the_undivided_answer(api: Api, version: int) -> None:
+    body = body_of(api, version, TOPICS)
+    parts = divide(api, version, body, NAMES)
+    assert parts is not None
+    assert {each: named(api, version, part) for each, part in parts.bodies.items()} == {
+        OWN: ["clicks", "b", "a"],
+        OSLO: ["oslo/clicks", "oslo/z"],
+        LA: ["la:tracking/a", "la:tracking/c"],
+    }
+    answers = {each: serve(api, version, part) for each, part in parts.bodies.items()}
+    merged = answered(api, version, merge(parts, answers))
+    assert merged == answered(api, version, serve(api, version, body))
+
+
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+def test_every_part_is_the_request_but_for_its_items(api: Api, version: int) -> None:
+    array, _ = arrays(api, version)
+    body = body_of(api, version, TOPICS)
+    parts = divide(api, version, body, NAMES)
+    assert parts is not None
+    for part in parts.bodies.values():
+        read = sent(api, version, part)
+        assert messages.changed(read, {array: ()}) == messages.changed(
+            sent(api, version, body), {array: ()}
+        )
+
+
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+def test_a_request_that_stays_at_home_is_not_divided(api: Api, version: int) -> None:
+    assert divide(api, version, body_of(api, version, ["clicks", "b"]), NAMES) is None
+    assert divide(api, version, body_of(api, version, []), NAMES) is None
+
+
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+def test_a_request_of_one_other_volume_is_that_volumes_as_it_is(api: Api, version: int) -> None:
+    body = body_of(api, version, ["oslo/z", "oslo/clicks"])
+    parts = divide(api, version, body, NAMES)
+    assert parts is not None
+    assert (parts.only, parts.bodies) == (OSLO, {OSLO: body})
+    assert merge(parts, {OSLO: b"its answer"}) == b"its answer"
+
+
+@given(names=st.lists(st.sampled_from(TOPICS)))
+@pytest.mark.parametrize(
+    "api", [api_named(name) for name in ARRAYS], ids=lambda each: str(each.name)
+)
+def test_any_list_is_answered_item_by_item_in_its_order(api: Api, names: list[str]) -> None:
+    version = api.last
+    body = body_of(api, version, names)
+    parts = divide(api, version, body, NAMES)
+    if parts is None:
+        assert all("/" not in name for name in names)
+        return
+    answers = {each: serve(api, version, part) for each, part in parts.bodies.items()}
+    assert answered(api, version, merge(parts, answers)) == answered(
+        api, version, serve(api, version, body)
+    )
+
+
+@pytest.mark.parametrize(("api", "version"), VERSIONS)
+def test_the_longest_throttle_time_is_the_merged_ones(api: Api, version: int) -> None:
+    parts = divide(api, version, body_of(api, version, TOPICS), NAMES)
+    assert parts is not None
+    answers = {
+        each: serve(api, version, part, throttled=len(each)) for each, part in parts.bodies.items()
+    }
+    merged = answered(api, version, merge(parts, answers))
+    if hasattr(merged, "throttle_time"):
+        assert merged.throttle_time == datetime.timedelta(milliseconds=len(LA))
+
+
+@pytest.mark.parametrize("name", ["Metadata", "DeleteTopics"])
+def test_topics_by_id_are_their_volumes_and_unknown_ones_the_listeners(name: str) -> None:
+    api = api_named(name)
+    ids = [UUID(int=3), NOT_THERE_YET, UUID(int=2), UUID(int=1)]
+    topics = [{"topic_id": each, "name": None} for each in ids]
+    parts = divide(api, api.last, asked(api, api.last, {"topics": topics}), NAMES)
+    assert parts is not None
+    _, array = ARRAYS[name]
+    answers = {}
+    for volume, part in parts.bodies.items():
+        wanted = [each.topic_id for each in sent(api, api.last, part).topics]
+        assert {IDS.get(each, OWN) for each in wanted} == {volume}
+        # In any order, and with the names that a broker adds.
+        shown = [{"topic_id": each, "name": f"of {each}"} for each in reversed(wanted)]
+        answers[volume] = answer(api, api.last, array, shown)
+    merged = getattr(answered(api, api.last, merge(parts, answers)), array)
+    assert [each.topic_id for each in merged] == ids
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_a_coordinators_only_key_takes_the_request_along(version: int) -> None:
+    api = api_named("FindCoordinator")
+    there = asked(api, version, {"key": "oslo/workers"})
+    parts = divide(api, version, there, NAMES)
+    assert parts is not None
+    assert parts.bodies == {OSLO: there}
+    assert divide(api, version, asked(api, version, {"key": "workers"}), NAMES) is None
+
+
+def test_share_group_keys_stay_with_the_listeners_volume() -> None:
+    api = api_named("FindCoordinator")
+    values = {"coordinator_keys": ["oslo/workers"], "key_type": 2}
+    assert divide(api, 6, asked(api, 6, values), NAMES) is None
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_metadata_of_all_topics_is_the_listeners_volumes(version: int) -> None:
+    api = api_named("Metadata")
+    all_topics = () if version == 0 else None
+    assert divide(api, version, asked(api, version, {"topics": all_topics}), NAMES) is None
+
+
+def test_the_listeners_volume_tells_of_the_cluster() -> None:
+    api = api_named("Metadata")
+    parts = divide(api, 13, body_of(api, 13, ["oslo/a", "b"]), NAMES)
+    assert parts is not None
+    answers = {
+        OSLO: answer(api, 13, "topics", [{"name": "oslo/a"}], cluster_id="theirs", error_code=129),
+        OWN: answer(api, 13, "topics", [{"name": "b"}], cluster_id="ours", controller_id=7),
+    }
+    merged = answered(api, 13, merge(parts, answers))
+    assert (merged.cluster_id, merged.controller_id, merged.error_code) == ("ours", 7, 0)
+
+
+def test_topics_of_a_volume_that_answers_one_error_are_to_be_asked_for_again() -> None:
+    api = api_named("Metadata")
+    parts = divide(api, 13, body_of(api, 13, ["oslo/a", "b"]), NAMES)
+    assert parts is not None
+    answers = {
+        OSLO: answer(api, 13, "topics", [], error_code=129),
+        OWN: answer(api, 13, "topics", [{"name": "b"}]),
+    }
+    merged = answered(api, 13, merge(parts, answers)).topics
+    assert [(each.name, int(each.error_code)) for each in merged] == [("oslo/a", 5), ("b", 0)]
+
+
+def test_a_missing_answer_is_named() -> None:
+    api = api_named("Metadata")
+    parts = divide(api, 13, body_of(api, 13, ["oslo/a", "b"]), NAMES)
+    assert parts is not None
+    with pytest.raises(LookupError, match=":oslo"):
+        merge(parts, {OWN: answer(api, 13, "topics", [])})
+
+
+def test_results_by_position_keep_their_places() -> None:
+    api = api_named("CreateAcls")
+    parts = divide(api, 3, body_of(api, 3, ["oslo/a", "b", "oslo/c", "d"]), NAMES)
+    assert parts is not None
+    answers = {
+        OSLO: answer(api, 3, "results", [{"error_code": 31}]),
+        OWN: answer(api, 3, "results", [{"error_code": 0}, {"error_code": 42}]),
+    }
+    codes = [int(each.error_code) for each in answered(api, 3, merge(parts, answers)).results]
+    assert codes == [31, 0, -1, 42]
+
+
+def test_an_acl_filter_takes_the_request_along() -> None:
+    api = api_named("DescribeAcls")
+    values = {"resource_type_filter": 2, "resource_name_filter": "oslo/a"}
+    body = asked(api, 3, values)
+    parts = divide(api, 3, body, NAMES)
+    assert parts is not None
+    assert (parts.only, parts.bodies) == (OSLO, {OSLO: body})
+    assert divide(api, 3, asked(api, 3, {"resource_type_filter": 2}), NAMES) is None
+
+
+def test_config_resources_are_divided_by_their_type() -> None:
+    api = api_named("DescribeConfigs")
+    kinds = [(2, "oslo/a"), (32, "la:tracking/g"), (4, "oslo/1"), (2, "b")]
+    resources = [{"resource_type": kind, "resource_name": name} for kind, name in kinds]
+    parts = divide(api, 4, asked(api, 4, {"resources": resources}), NAMES)
+    assert parts is not None
+    assert {
+        volume: [each.resource_name for each in sent(api, 4, part).resources]
+        for volume, part in parts.bodies.items()
+    } == {OSLO: ["oslo/a"], LA: ["la:tracking/g"], OWN: ["oslo/1", "b"]}
+
+
+def test_other_apis_are_not_divided() -> None:
+    api = api_named("ListOffsets")
+    with pytest.raises(LookupError, match="ListOffsets"):
+        divide(api, api.last, asked(api, api.last, {}), NAMES)
