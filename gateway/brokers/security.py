@@ -20,7 +20,7 @@ from gateway.config.security import ClusterSecurity, SecretError
 from gateway.tls.contexts import TlsError, client_context, watched_files
 
 KEY: Final = "clusters[0].security"
-"""The configuration key of these settings; a gateway has one cluster."""
+"""The configuration key of these settings; that of another cluster is ``Config.security_key``."""
 
 SESSION_USE: Final = 0.5
 """The part of a session's time (KIP-368) after which it is renewed, or its connection left. The
@@ -30,7 +30,7 @@ _HOSTNAME_MISMATCH: Final = frozenset({62, 64})  # X509_V_ERR_HOSTNAME_MISMATCH,
 
 
 class BrokerSecurity:
-    """The settings of ``clusters[0].security``, ready for use; by default neither TLS nor login."""
+    """The settings of ``clusters[].security``, ready for use; by default neither TLS nor login."""
 
     def __init__(self, settings: ClusterSecurity | None = None, key: str = KEY) -> None:
         """``key`` is where ``settings`` stand in the configuration, for error texts."""

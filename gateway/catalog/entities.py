@@ -164,6 +164,15 @@ class Signing(Entity):
 
 
 @dataclass(frozen=True, slots=True)
+class Volume(Entity):
+    """The cluster's ``number`` in the tree, which virtual node ids and producer ids begin with."""
+
+    KIND = "volume"
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Seeds(Entity):
     """The namespaces of configuration files that were made once; a deleted one stays deleted."""
 
@@ -205,7 +214,8 @@ class PrincipalHome(Entity):
 Key = tuple[str, str]
 """Kind and identity of an entity: ``("namespace", "org:apache")``, ``("topic", flat name)``,
 ``("acl", pattern as text)``, ``("scram", "SCRAM-SHA-256/alice")``, ``("home", "User:alice")``,
-``("gateway", gateway id)``, ``("format", "")``, ``("signing", "")``, ``("seeds", "")``."""
+``("gateway", gateway id)``, ``("format", "")``, ``("signing", "")``, ``("volume", "")``,
+``("seeds", "")``."""
 
 
 @dataclass(frozen=True, slots=True)

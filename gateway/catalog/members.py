@@ -13,6 +13,7 @@ from gateway.catalog.entities import (
     Removal,
     Seeds,
     Signing,
+    Volume,
 )
 from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
@@ -22,6 +23,10 @@ from gateway.names import check_namespace, parents
 
 class FormatRejected(Exception):
     """The catalog is not kept in that format; the text says who is in the way."""
+
+
+class NumberRejected(FormatRejected):
+    """The cluster has another number in the tree; the text says which, and what to do."""
 
 
 def register(gateway_id: str, software: str, reads: int = FORMAT) -> Decide:
@@ -99,6 +104,53 @@ def seed(namespaces: Iterable[str]) -> Decide:
         tiers = {tier for namespace in new for tier in parents(namespace)}
         missing = sorted(tiers - snapshot.namespaces.keys())
         return [*map(Namespace, missing), Seeds(snapshot.seeded | new)]
+
+    return decide
+
+
+VOLUME_FORMAT: Final = 3
+"""The format that the catalog of a mounted cluster needs."""
+
+
+def mount_decisions(number: int) -> tuple[Decide, Decide]:
+    """Keep the cluster's number in the tree, one decision after the other.
+
+    The first raises the format to what the number needs; it raises FormatRejected, naming the
+    gateways that cannot read it. The second keeps the number of the gateway that mounts the cluster
+    first, and raises NumberRejected for another one. Both have nothing to write from then on.
+    """
+
+    def reads_numbers(snapshot: Snapshot) -> Sequence[Change]:
+        _check_number(snapshot, number)
+        if snapshot.format >= VOLUME_FORMAT:
+            return []
+        return raise_format(VOLUME_FORMAT)(snapshot)
+
+    def keeps(snapshot: Snapshot) -> Sequence[Change]:
+        _check_number(snapshot, number)
+        return [] if snapshot.number else [Volume(number)]
+
+    return reads_numbers, keeps
+
+
+def _check_number(snapshot: Snapshot, number: int) -> None:
+    if snapshot.number not in (0, number):
+        raise NumberRejected(
+            f"the cluster has number {snapshot.number} in the tree, as its catalog says, and this"
+            f" configuration gives it number {number}: write number: {snapshot.number}. If"
+            f" {snapshot.number} was a mistake, stop every gateway of the cluster and run"
+            f" kafka-gateway catalog renumber with number: {number} in the configuration"
+        )
+
+
+def renumber(number: int) -> Decide:
+    """Give the cluster another number in the tree, whatever it was; nothing to write if it has it.
+
+    Clients know brokers by the number, so no gateway of the cluster may run meanwhile.
+    """
+
+    def decide(snapshot: Snapshot) -> Sequence[Change]:
+        return [] if snapshot.number == number else [Volume(number)]
 
     return decide
 

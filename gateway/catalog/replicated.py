@@ -23,6 +23,7 @@ from gateway.catalog.log.writer import CHANGE_SECONDS, Writer
 from gateway.catalog.members import signed
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide, Observer
+from gateway.config.errors import key_text
 from gateway.config.models import Config
 from gateway.counts import Row
 
@@ -239,14 +240,11 @@ def mending(damage: Damage, snapshot: Snapshot, *, everything: bool = False) -> 
     return changes
 
 
-SECURITY_KEY: Final = "catalog.security"
-
-
 def own_security(config: Config, security: BrokerSecurity) -> BrokerSecurity:
     """The gateway's identity at brokers for its own topics: the catalog's, the audit log's, the
     traffic log's. ``security`` is its identity for everything else, and the default here."""
-    settings = config.catalog.security
-    return security if settings is None else BrokerSecurity(settings, SECURITY_KEY)
+    settings, key = config.catalog.security, (*config.key_of("catalog"), "security")
+    return security if settings is None else BrokerSecurity(settings, key_text(key))
 
 
 def open_catalog(

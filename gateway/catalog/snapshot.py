@@ -23,6 +23,7 @@ from gateway.catalog.entities import (
     Seeds,
     Signing,
     TopicEntry,
+    Volume,
 )
 from gateway.catalog.schema.table import KINDS, kind_of
 from gateway.names import (
@@ -150,6 +151,11 @@ class Snapshot:
     def signing(self) -> str:
         """The id of the key that records are signed with; empty: they need not be."""
         return str(self.of_kind(Signing.KIND).get((), Signing("")).key)
+
+    @cached_property
+    def number(self) -> int:
+        """The cluster's number in the tree; 0: no gateway has mounted it."""
+        return int(self.of_kind(Volume.KIND).get((), Volume(0)).number)
 
     @cached_property
     def format(self) -> int:

@@ -17,8 +17,10 @@ from pydantic import (
     Field,
     PlainSerializer,
     PlainValidator,
+    PrivateAttr,
 )
 
+from gateway.config.errors import Key
 from gateway.config.policies import PolicySettings, namespace_of
 from gateway.config.security import (
     AuditSettings,
@@ -287,10 +289,11 @@ class Config(StrictModel):
     authorization: Authorization | None = None
     audit: AuditSettings = AuditSettings()
     policies: PolicySettings = PolicySettings()
+    _place: int = PrivateAttr(default=0)
 
     def of_volume(self, cluster: Cluster) -> "Config":
         """The same configuration with one of its clusters alone, and what is that cluster's own."""
-        return self.model_copy(
+        config = self.model_copy(
             update={
                 "clusters": (cluster,),
                 "catalog": cluster.catalog or self.catalog,
@@ -298,6 +301,23 @@ class Config(StrictModel):
                 "namespaces": self.namespaces if cluster.namespaces is None else cluster.namespaces,
             }
         )
+        config._place = self._place + self.clusters.index(cluster)
+        return config
+
+    @property
+    def cluster_key(self) -> Key:
+        """Where the first cluster stands in the file, ``("clusters", 1)``."""
+        return ("clusters", self._place)
+
+    @property
+    def security_key(self) -> str:
+        """Where the file says how the first cluster is connected to, for error texts."""
+        return f"clusters[{self._place}].security"
+
+    def key_of(self, name: Literal["catalog", "policies", "namespaces"]) -> Key:
+        """Where the file has what is the first cluster's own in a tree: below it, or at the top."""
+        own = getattr(self.clusters[0], name) is not None
+        return (*self.cluster_key, name) if own else (name,)
 
     def to_json(self) -> str:
         """One line of JSON, in which workers get the configuration."""

@@ -211,7 +211,7 @@ def open_traffic_log(config: Config, worker_id: int, admin: ClusterAdmin) -> Tra
     topic: RecordTopic[Draft] | None = None
     if settings.topic is not None:
         name, replicas = settings.topic, config.catalog.replication_factor
-        own = own_security(config, BrokerSecurity(cluster.security))
+        own = own_security(config, BrokerSecurity(cluster.security, config.security_key))
         topic = RecordTopic(
             f"{WHAT}'s topic",
             "records",

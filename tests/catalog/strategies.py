@@ -24,6 +24,7 @@ from gateway.catalog.entities import (
     ScramCredential,
     Seeds,
     TopicEntry,
+    Volume,
     key_of,
 )
 from gateway.catalog.log.records import FORMAT
@@ -87,5 +88,7 @@ credentials = st.builds(
 )
 homes = st.builds(PrincipalHome, some_text, paths)
 
-entities = namespaces | entries | acls | credentials | homes | gateways | formats | seeds
+volumes = st.builds(Volume, st.integers(min_value=1, max_value=16_383))
+
+entities = namespaces | entries | acls | credentials | homes | gateways | formats | seeds | volumes
 changes: st.SearchStrategy[Change] = entities | entities.map(lambda one: Removal(key_of(one)))

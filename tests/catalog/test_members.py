@@ -14,9 +14,20 @@ from gateway.catalog.entities import (
     Namespace,
     Removal,
     Seeds,
+    Volume,
 )
 from gateway.catalog.log.records import FORMAT
-from gateway.catalog.members import FormatRejected, forget, raise_format, register, seed
+from gateway.catalog.members import (
+    FormatRejected,
+    NumberRejected,
+    forget,
+    mount_decisions,
+    raise_format,
+    register,
+    renumber,
+    seed,
+)
+from gateway.catalog.schema.table import KINDS
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import InvalidName
 
@@ -111,3 +122,59 @@ def test_a_seed_under_a_namespace_that_is_being_deleted_is_left_for_later() -> N
 def test_a_malformed_seed_is_rejected_at_once() -> None:
     with pytest.raises(InvalidName):
         seed(["a_b"])
+
+
+# -- the number in the tree -----------------------------------------------------------------------
+
+
+def mounted(snapshot: Snapshot, number: int) -> Snapshot:
+    for decide in mount_decisions(number):
+        snapshot = after(snapshot, decide(snapshot))
+    return snapshot
+
+
+def test_the_first_gateway_that_mounts_a_cluster_says_its_number() -> None:
+    empty = Snapshot()
+    raises, keeps = mount_decisions(7)
+    assert raises(empty) == [CatalogFormat(3)]
+    assert keeps(after(empty, raises(empty))) == [Volume(7)]
+    snapshot = mounted(empty, 7)
+    assert (snapshot.format, snapshot.number, empty.number) == (3, 7, 0)
+    assert [decide(snapshot) for decide in mount_decisions(7)] == [[], []]
+
+
+def test_another_number_is_rejected() -> None:
+    snapshot = mounted(Snapshot(), 7)
+    for decide in mount_decisions(8):
+        with pytest.raises(NumberRejected) as rejected:
+            decide(snapshot)
+        assert "has number 7 in the tree" in str(rejected.value)
+        assert "gives it number 8: write number: 7" in str(rejected.value)
+        assert "kafka-gateway catalog renumber with number: 8" in str(rejected.value)
+
+
+def test_two_gateways_that_mount_a_cluster_at_once() -> None:
+    """Both have decided; what the second one said is decided again, on what the first one wrote."""
+    raises, keeps = mount_decisions(8)
+    assert raises(Snapshot())
+    with pytest.raises(NumberRejected):
+        keeps(mounted(Snapshot(), 7))
+
+
+def test_a_number_waits_for_gateways_that_cannot_read_it() -> None:
+    old = Snapshot().apply([Gateway("old", 2, "0.1")], 1)
+    raises, _ = mount_decisions(7)
+    with pytest.raises(FormatRejected, match=r"'old' \(0.1, format 2\)"):
+        raises(old)
+
+
+def test_a_wrong_number_is_replaced() -> None:
+    snapshot = mounted(Snapshot(), 7)
+    assert renumber(7)(snapshot) == []
+    assert mounted(after(snapshot, renumber(8)(snapshot)), 8).number == 8
+
+
+def test_the_number_is_no_part_of_an_export_nor_of_the_size() -> None:
+    snapshot = mounted(Snapshot(), 7)
+    assert snapshot.size == 0
+    assert KINDS["volume"].section is None

@@ -20,6 +20,7 @@ from gateway.catalog.entities import (
     Seeds,
     Signing,
     TopicEntry,
+    Volume,
 )
 from gateway.catalog.log.records import (
     FORMAT,
@@ -102,6 +103,7 @@ def test_every_change_has_a_level_that_this_software_reads(change: Change) -> No
         (CatalogFormat(1), "format", '{"level":1}'),
         (Signing("k1"), "signing", '{"key":"k1"}'),
         (Signing("k1", whole=True), "signing", '{"key":"k1","whole":true}'),
+        (Volume(7), "volume", '{"number":7}'),
         (Seeds(frozenset({"b", "a"})), "seeds", '{"namespaces":["a","b"]}'),
         (Removal(("namespace", "org")), "namespace/org", None),
     ],

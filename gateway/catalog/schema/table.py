@@ -22,6 +22,7 @@ from gateway.catalog.entities import (
     Seeds,
     Signing,
     TopicEntry,
+    Volume,
 )
 from gateway.catalog.schema.field_types import (
     CONFIGS,
@@ -99,6 +100,14 @@ KINDS: Final[dict[str, Kind]] = {
             [Field("key", TEXT), Field("whole", FLAG, of_decision=True)],
             level=2,
             nothing=Signing(""),
+            counted=False,
+        ),
+        Kind(
+            Volume,
+            [Field("number", NUMBER)],
+            level=3,
+            title="number in the tree",
+            nothing=Volume(0),
             counted=False,
         ),
         Kind(
