@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from gateway.config.errors import ConfigError
 from gateway.config.models import Config
+from gateway.config.policies import PolicySettings
 from gateway.config_file.loading import load_config
 from gateway.processes.worker_channel import Prepare
 from gateway.processes.worker_process import WorkerSlot
@@ -83,13 +84,13 @@ class PolicyReload:
             if config is None:
                 self._counted(FAILED)
                 return
-            order = Prepare(next(self._numbers), config.policies)
+            order = Prepare(next(self._numbers), config.policies, _of_clusters(config))
             if not await self._all_prepared(order):
                 for slot in self._slots:
                     slot.abort(order)
                 self._counted(FAILED)
                 return
-            self.config = self.config.model_copy(update={"policies": config.policies})
+            self.config = _with_policies(self.config, config)
             for slot in self._slots:
                 slot.commit(order)
                 self.started(slot)
@@ -126,5 +127,18 @@ class PolicyReload:
         return config
 
 
+def _of_clusters(config: Config) -> dict[str, PolicySettings]:
+    return {each.name: each.policies for each in config.clusters if each.policies is not None}
+
+
+def _with_policies(old: Config, new: Config) -> Config:
+    """The old configuration with the new one's policies."""
+    of_clusters = _of_clusters(new)
+    clusters = tuple(
+        each.model_copy(update={"policies": of_clusters.get(each.name)}) for each in old.clusters
+    )
+    return old.model_copy(update={"policies": new.policies, "clusters": clusters})
+
+
 def _differs(key: str, new: Config, old: Config) -> bool:
-    return key != "policies" and getattr(new, key) != getattr(old, key)
+    return bool(getattr(new, key) != getattr(_with_policies(old, new), key))

@@ -22,6 +22,7 @@ from gateway.flows import Denial
 from gateway.mounts import Mount, Mounts
 from gateway.processes.volume import ServedVolume, mount_of, open_cluster
 from gateway.processes.worker_channel import WorkerReport
+from gateway.processes.worker_policies import VolumePolicies
 from gateway.slices import Turns
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ class Server:
             self._volume(each, admin, mounts, catalog)
             for each, admin in zip(configs, admins, strict=True)
         ]
+        self.policies = VolumePolicies({each.cluster.name: each.policies for each in self.served})
         volumes = Volumes([each.volume for each in self.served], config.listeners)
         self.clients = Clients(
             config, volumes, turns=self._turns, tasks=self._tasks, counts=self._counts

@@ -8,7 +8,7 @@ from gateway import version
 from gateway.acls.authorizer import load_authorizer
 from gateway.audit.audit import Audit
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.members import register, seed
+from gateway.catalog.members import mount_decisions, register, seed
 from gateway.catalog.replicated import open_catalog, own_security
 from gateway.catalog.source import OwnedCatalog
 from gateway.changes.base.context import Context
@@ -99,7 +99,8 @@ class ServedVolume:
         await self.policies.start()
         await self.catalog.start()
         taking_part = register(self._config.gateway_id, version())
-        for decide in (taking_part, seed(self._config.namespaces)):
+        mounted = mount_decisions(self.state.number) if self.state.number else ()
+        for decide in (taking_part, *mounted, seed(self._config.namespaces)):
             # Mostly there is nothing to say, and then no turn is taken for it.
             if decide(self.catalog.snapshot):
                 await self.catalog.change(decide)

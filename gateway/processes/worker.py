@@ -177,7 +177,7 @@ async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
     link = await WorkerChannel.open(channel, on_closed=stopping.set)
     server = Server(config, worker_id=worker_id)
     traffic_log = open_traffic_log(config, worker_id, server.own_admin)
-    link.on_line = OrderTaker(server.served[0].policies, link.send)
+    link.on_line = OrderTaker(server.policies, link.send)
     worker = Worker(server, traffic_log, link, stopping)
     try:
         return await worker.run(config.drain_seconds)

@@ -95,10 +95,12 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Make and configure these policies. The answer, :class:`Prepared`, has the same number."""
+    """Make and configure these policies. The answer, :class:`Prepared`, has the same number.
+    ``of_clusters`` are those of clusters, by name, that have their own."""
 
     number: int
     policies: PolicySettings
+    of_clusters: Mapping[str, PolicySettings] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,9 +136,15 @@ def encode_message(message: Message) -> bytes:
             content = {"rows": list(rows)}
         case Prepared(number, failure):
             content = {"prepared": number, "failure": failure}
-        case Prepare(number, policies):
-            settings = policies.model_dump(mode="json", by_alias=True)
-            content = {"prepare": number, "policies": settings}
+        case Prepare(number, policies, of_clusters):
+            content = {
+                "prepare": number,
+                "policies": policies.model_dump(mode="json", by_alias=True),
+                "of_clusters": {
+                    name: each.model_dump(mode="json", by_alias=True)
+                    for name, each in of_clusters.items()
+                },
+            }
         case Commit(number):
             content = {"commit": number}
         case Abort():
@@ -166,13 +174,22 @@ def decode_message(line: bytes) -> Message:
             return Increments([_row(row) for row in rows])
         case {"prepared": int(number), "failure": str(failure)}:
             return Prepared(number, failure)
-        case {"prepare": int(number), "policies": dict(policies)}:
-            return Prepare(number, PolicySettings.model_validate_json(json.dumps(policies)))
+        case {
+            "prepare": int(number),
+            "policies": dict(policies),
+            "of_clusters": dict(of_clusters),
+        }:
+            read = {name: _policies(each) for name, each in of_clusters.items()}
+            return Prepare(number, _policies(policies), read)
         case {"commit": int(number)}:
             return Commit(number)
         case {"abort": True}:
             return Abort()
     raise ValueError("a line that is no message")
+
+
+def _policies(settings: object) -> PolicySettings:
+    return PolicySettings.model_validate_json(json.dumps(settings))
 
 
 def _row(row: object) -> Row:

@@ -125,10 +125,39 @@ class WorkerPolicies:
         return await self._runner.prepare(policies, configs)
 
 
+class VolumePolicies:
+    """The policies of all clusters of a worker, by the clusters' names, reloaded as one."""
+
+    def __init__(self, of_clusters: Mapping[str, WorkerPolicies]) -> None:
+        self._of_clusters = of_clusters
+
+    async def prepare(
+        self, settings: PolicySettings, of_clusters: Mapping[str, PolicySettings]
+    ) -> None:
+        """Prepare those of each cluster: its own, else ``settings``. Raises as
+        :meth:`WorkerPolicies.prepare` does, and then all is as it was."""
+        try:
+            for name, policies in self._of_clusters.items():
+                await policies.prepare(of_clusters.get(name, settings))
+        except BaseException:
+            await self.abort()
+            raise
+
+    def commit(self) -> None:
+        """Go on with what was prepared, at once."""
+        for policies in self._of_clusters.values():
+            policies.commit()
+
+    async def abort(self) -> None:
+        """Close what was prepared."""
+        for policies in self._of_clusters.values():
+            await policies.abort()
+
+
 class OrderTaker:
     """Does what the supervisor orders; ``answer`` sends to it. A new order ends the one before."""
 
-    def __init__(self, policies: WorkerPolicies, answer: Callable[[Prepared], None]) -> None:
+    def __init__(self, policies: VolumePolicies, answer: Callable[[Prepared], None]) -> None:
         self._policies = policies
         self._answer = answer
         self._task: asyncio.Task[None] | None = None
@@ -162,7 +191,7 @@ class OrderTaker:
             return
         failure = ""
         try:
-            await self._policies.prepare(order.policies)
+            await self._policies.prepare(order.policies, order.of_clusters)
             self._prepared = order.number
         except (PolicyError, OSError) as error:
             failure = str(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import cast
 
 import pytest
@@ -12,7 +13,7 @@ from gateway.policies.instance import PolicyError
 from gateway.processes.worker_channel import Abort, Commit, Order, Prepare, Prepared
 from gateway.processes.worker_channel import decode_message as decode
 from gateway.processes.worker_channel import encode_message as encode
-from gateway.processes.worker_policies import OrderTaker, WorkerPolicies
+from gateway.processes.worker_policies import OrderTaker, VolumePolicies
 from tests.waiting import eventually
 
 SETTINGS = PolicySettings.model_validate(
@@ -25,7 +26,9 @@ SETTINGS = PolicySettings.model_validate(
 )
 
 
-@pytest.mark.parametrize("order", [Prepare(1, SETTINGS), Commit(2), Abort()])
+@pytest.mark.parametrize(
+    "order", [Prepare(1, SETTINGS), Prepare(1, SETTINGS, {"ny": SETTINGS}), Commit(2), Abort()]
+)
 def test_orders_survive(order: Order) -> None:
     line = encode(order)
     assert line.endswith(b"\n")
@@ -40,7 +43,8 @@ def test_orders_survive(order: Order) -> None:
         b"[]",
         b"{}",
         b'{"prepare": 1}',
-        b'{"prepare": 1, "policies": {"x": 1}}',
+        b'{"prepare": 1, "policies": {"x": 1}, "of_clusters": {}}',
+        b'{"prepare": 1, "policies": {}, "of_clusters": {"a": 1}}',
         b'{"commit": "1"}',
         b'{"abort": false}',
     ],
@@ -59,8 +63,11 @@ class FakePolicies:
         self.may = asyncio.Event()
         self.may.set()
 
-    async def prepare(self, settings: PolicySettings) -> None:
+    async def prepare(
+        self, settings: PolicySettings, of_clusters: Mapping[str, PolicySettings]
+    ) -> None:
         assert settings == SETTINGS
+        assert not of_clusters
         self.did.append("prepare")
         try:
             await self.may.wait()
@@ -84,7 +91,7 @@ class Bench:
     def __init__(self) -> None:
         self.policies = FakePolicies()
         self.answers: list[Prepared] = []
-        self.taker = OrderTaker(cast(WorkerPolicies, self.policies), self.answers.append)
+        self.taker = OrderTaker(cast(VolumePolicies, self.policies), self.answers.append)
 
     def order(self, order: Order) -> None:
         self.taker(encode(order))
