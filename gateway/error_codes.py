@@ -8,9 +8,11 @@ from protocol.schema import ErrorCode
 
 UNKNOWN_TOPIC_OR_PARTITION: Final = int(ErrorCode.unknown_topic_or_partition)
 LEADER_NOT_AVAILABLE: Final = int(ErrorCode.leader_not_available)
+NOT_LEADER_OR_FOLLOWER: Final = int(ErrorCode.not_leader_or_follower)
 REQUEST_TIMED_OUT: Final = int(ErrorCode.request_timed_out)
 REPLICA_NOT_AVAILABLE: Final = int(ErrorCode.replica_not_available)
 COORDINATOR_NOT_AVAILABLE: Final = int(ErrorCode.coordinator_not_available)
+NOT_COORDINATOR: Final = int(ErrorCode.not_coordinator)
 INVALID_TOPIC_EXCEPTION: Final = int(ErrorCode.invalid_topic_exception)
 INVALID_GROUP_ID: Final = int(ErrorCode.invalid_group_id)
 UNKNOWN_MEMBER_ID: Final = int(ErrorCode.unknown_member_id)
