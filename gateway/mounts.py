@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gateway.names import DELIMITER
+from gateway.names import DELIMITER, END_OF_NAMESPACE, SLASH, InvalidName, flat_prefix
 
 CACHE_LIMIT = 100_000
 """Paths whose owner is remembered; with more of them they are looked up anew."""
@@ -38,12 +38,25 @@ class Mount:
         return f"{DELIMITER}{self.path}"
 
 
+class OtherVolume(InvalidName):
+    """A name of another volume than the one that it was looked up in. ``mount`` is that volume's;
+    None: this gateway does not have it."""
+
+    def __init__(self, message: str, mount: Mount | None) -> None:
+        super().__init__(message)
+        self.mount = mount
+
+
 class Mounts:
     """All mounts that one gateway knows. The longest one that is a prefix of a path owns it."""
 
     def __init__(self, mounts: Iterable[Mount]) -> None:
         self._by_path = {mount.path: mount for mount in mounts}
         self._owners: dict[str, Mount | None] = {}
+        self._by_prefix = {
+            prefix.encode(): mount for mount in self for prefix in prefixes(mount.path)
+        }
+        self._prefix_lengths = sorted({len(prefix) for prefix in self._by_prefix}, reverse=True)
 
     def __iter__(self) -> Iterator[Mount]:
         return iter(self._by_path.values())
@@ -71,6 +84,18 @@ class Mounts:
         start = f"{path}{DELIMITER}" if path else ""
         return (each for each in self if each.path != path and each.path.startswith(start))
 
+    def of_id(self, absolute: bytes) -> tuple[Mount, bytes] | None:
+        """The mount that an absolute group or transactional id begins with, the longest one, and
+        the rest, which is the id in that volume; None: the id begins with no mount.
+
+        Ids may hold any character, so nothing but the mount is read.
+        """
+        for length in self._prefix_lengths:
+            found = self._by_prefix.get(absolute[:length])
+            if found is not None:
+                return found, absolute[length:]
+        return None
+
     def _longest(self, path: str) -> Mount | None:
         while path:
             found = self._by_path.get(path)
@@ -78,3 +103,18 @@ class Mounts:
                 return found
             path = path.rpartition(DELIMITER)[0]
         return self._by_path.get("")
+
+
+def prefixes(path: str) -> tuple[str, str, str]:
+    """What absolute ids of the mount at a path begin with: in colon, slash and legal spelling.
+
+    >>> prefixes("la:tracking")
+    (':la:tracking:', '/la/tracking/', '..la.tracking..')
+    """
+    colon = f"{DELIMITER}{path}{DELIMITER}" if path else DELIMITER
+    return colon, colon.replace(DELIMITER, SLASH), END_OF_NAMESPACE + flat_prefix(path)
+
+
+def join(mount: str, path: str) -> str:
+    """A path inside of a volume, as one from the root."""
+    return f"{mount}{DELIMITER}{path}" if mount and path else mount or path

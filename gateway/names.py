@@ -20,6 +20,9 @@ MAX_FLAT_LENGTH = 249
 DELIMITER = ":"
 """KIP-37's delimiter: between tiers and before the topic."""
 
+SLASH = "/"
+"""The delimiter of the directory spelling, which clients may write for ``:`` in a tree."""
+
 END_OF_NAMESPACE = ".."
 
 TIER = re.compile(r"[a-zA-Z0-9.-]+\Z")

@@ -64,7 +64,6 @@ class Admission:
     def __init__(self, hub: AdmittingHub, config: Config, volumes: Volumes, counts: Counts) -> None:
         self._hub = hub
         self._volumes = volumes
-        self._listeners = {listener.name: listener for listener in config.listeners}
         self._audit = volumes.of_listener(config.listeners[0].name).state.audit
         self._early_versions = {
             volume.path: EarlyVersions(partial(getattr, volume.cluster, "served"))
@@ -141,7 +140,7 @@ class Admission:
         """A connection of a client that has logged in, or need not."""
         source = FlowSource(listener.name, ANONYMOUS.principal, "", "", "", "")
         volume = self._volumes.of_listener(listener.name)
-        access = volume.access_of(listener, ANONYMOUS, "")
+        access = self._volumes.access(volume, listener.name, ANONYMOUS, "")
         state = ConnectionState(volume.state, access, addresses, source)
         if login is not None:
             assert login.identity is not None
@@ -157,8 +156,8 @@ class Admission:
         return connection
 
     def _access_of(self, connection: Connection, identity: Identity) -> Access:
-        state, listener = connection.session.state, self._listeners[connection.listener]
-        return self._volumes.of(state.worker).access_of(listener, identity, state.host)
+        state, volumes = connection.session.state, self._volumes
+        return volumes.access(volumes.of(state.worker), connection.listener, identity, state.host)
 
     def _scram(self, listener: str) -> Credentials:
         return self._volumes.of_listener(listener).state.catalog.snapshot.scram

@@ -245,7 +245,8 @@ class Lanes:
 
     def _access(self, volume: Volume) -> Access:
         client = self._client
-        return volume.access_of(self._listener, client.identity, client.host)
+        volumes = self._hub.volumes
+        return volumes.access(volume, self._listener.name, client.identity, client.host)
 
     def _addresses(self, volume: Volume) -> ListenerAddresses:
         return self._hub.addresses(self._listener.name, volume.path)

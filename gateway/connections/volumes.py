@@ -40,16 +40,6 @@ class Volume:
         """The mount's path; empty where there is no tree."""
         return "" if self.mount is None else self.mount.path
 
-    def access_of(self, listener: Listener, identity: Identity, host: str) -> Access:
-        """The access of a listener's client in this volume, in which only those principals of
-        other volumes' listeners count that it trusts."""
-        snapshot, principal = self.state.catalog.snapshot, identity.principal
-        home = home_of(self.config.principals, snapshot, principal)
-        if self.mount is not None and listener.volume not in (None, self.mount.path):
-            principal, home = trusted(self.config.clusters[0].trust, listener.name, principal), None
-        view = self.views.of(listener.name, home)
-        return self.views.access(view, principal, host)
-
 
 def trusted(trust: Iterable[Trust], listener: str, principal: str) -> str:
     """The principal of another volume's listener as this volume knows it; :data:`NOBODY` without
@@ -100,6 +90,16 @@ class Volumes:
     def of_listener(self, listener: str) -> Volume:
         """The volume that relative names of a listener are in."""
         return self._of_listener[listener]
+
+    def access(self, volume: Volume, listener: str, identity: Identity, host: str) -> Access:
+        """The access of a listener's client in a volume, in which only those principals of other
+        volumes' listeners count that it trusts."""
+        principal, home = identity.principal, None
+        if volume is self.of_listener(listener):
+            home = home_of(volume.config.principals, volume.state.catalog.snapshot, principal)
+        else:
+            principal = trusted(volume.config.clusters[0].trust, listener, principal)
+        return volume.views.access(volume.views.of(listener, home), principal, host)
 
     def of(self, state: WorkerState) -> Volume:
         """The volume that a connection's state is of."""

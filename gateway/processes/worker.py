@@ -28,7 +28,7 @@ from gateway.auth.exchange import CredentialsError
 from gateway.catalog.log.records import UnreadableCatalog
 from gateway.catalog.log.signatures import KeyFileError
 from gateway.catalog.log.topics import CatalogTopicError
-from gateway.catalog.members import FormatRejected
+from gateway.catalog.members import FormatRejected, NumberRejected
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
@@ -119,6 +119,7 @@ class Worker:
             FormatRejected,
             InvalidRules,
             KeyFileError,
+            NumberRejected,
             PolicyError,
             SinkError,
             TlsError,

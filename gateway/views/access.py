@@ -157,7 +157,7 @@ class Access:
 
     def id_resource(self, kind: ResourceType, client_id: bytes) -> Resource:
         """A group or transactional id as this view's clients write it: one of its home's."""
-        text = client_id.decode(errors="replace")
+        text = self.view.own_id(client_id).decode(errors="replace")
         home = self.view.settings.home
         return Resource(kind, home, text) if home else self._root_id(kind, text)
 

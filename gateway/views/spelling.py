@@ -5,15 +5,15 @@ Pure functions of a listener's settings and a catalog snapshot; ``view`` caches 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from gateway.catalog.snapshot import Snapshot
-from gateway.mounts import Mounts
+from gateway.mounts import Mount, Mounts, OtherVolume
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,
     MAX_FLAT_LENGTH,
+    SLASH,
     InvalidName,
     LogicalName,
     NoTopicHere,
@@ -23,8 +23,10 @@ from gateway.names import (
     flat_prefix,
     is_reserved,
 )
+from gateway.views import absolute
+from gateway.views.view_settings import Spelling, ViewSettings, below
 
-Spelling = Literal["colon", "legal", "slash"]
+__all__ = ["Spelling", "ViewSettings", "below"]
 
 _ANY_TOPIC: Final = "t"
 
@@ -33,53 +35,27 @@ MAX_SPELLED: Final = 1000
 that longer ones cost nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ViewSettings:
-    """A listener's part of a view.
-
-    ``home`` is the namespace that bare names resolve in and that confines the view (``""``: none).
-    ``escape`` lets a name with a leading ``:`` (legal: ``..``) reach the root all the same.
-    ``list_subtree``: listings, and subscriptions by regular expression, reach the namespaces
-    below the view's own, not only that one. ``list_namespaces``: they hold namespaces, too.
-    ``namespace_like``: topics of the default namespace may be created under names that read as a
-    namespace's.
-    ``mounts`` are those of the tree (None: there is no tree), ``volume`` is the mount of the
-    cluster that the view is of, ``listener_volume`` that which relative names are in.
-    """
-
-    listener: str
-    spelling: Spelling = "colon"
-    home: str = ""
-    escape: bool = False
-    list_subtree: bool = True
-    list_namespaces: bool = False
-    namespace_like: bool = False
-    mounts: Mounts | None = None
-    volume: str = ""
-    listener_volume: str = ""
-
-    @property
-    def scope(self) -> str:
-        """The scope in which a group id is unique: a listener and a home."""
-        return f"{self.listener}/{self.home}"
-
-
 def parse(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> LogicalName:
     """The logical name a spelling stands for, whether or not its namespace exists.
 
-    Raises :class:`gateway.names.InvalidName` for what names no topic, or none in this view.
+    Raises :class:`gateway.names.InvalidName` for what names no topic, or none in this view, and
+    :class:`gateway.mounts.OtherVolume` for a name of another volume.
     """
     _check_length(spelled)
+    written, spelled = spelled, _with_colons(settings, spelled)
     home = settings.home
-    outside = spelled.startswith(DELIMITER) or (home and spelled.startswith(END_OF_NAMESPACE))
-    if home and outside and not settings.escape:
-        raise _outside(settings, spelled)
-    if spelled.startswith(DELIMITER):
-        rest = spelled.removeprefix(DELIMITER)
-        return LogicalName(*_split(rest)) if DELIMITER in rest else LogicalName("", rest)
-    if not home or outside:
-        rest = spelled.removeprefix(END_OF_NAMESPACE) if home else spelled
-        return LogicalName(*_split(rest)) if DELIMITER in rest else snapshot.spelled(rest)
+    if settings.mounts is not None:
+        if _is_absolute(settings, settings.mounts, spelled, written):
+            return absolute.parse_topic(settings, settings.mounts, spelled, written)
+    elif spelled.startswith(DELIMITER) or (home and spelled.startswith(END_OF_NAMESPACE)):
+        if home and not settings.escape:
+            raise _outside(home, written)
+        if spelled.startswith(DELIMITER):
+            rest = spelled.removeprefix(DELIMITER)
+            return LogicalName(*_split(rest)) if DELIMITER in rest else LogicalName("", rest)
+        return _from_root(snapshot, spelled.removeprefix(END_OF_NAMESPACE))
+    if not home:
+        return _from_root(snapshot, spelled)
     namespace, topic = _split(spelled)
     return LogicalName(f"{home}{DELIMITER}{namespace}" if namespace else home, topic)
 
@@ -92,8 +68,9 @@ def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) ->
     malformed path and for one that is outside this view.
     """
     _check_length(spelled)
+    written, spelled = spelled, _with_colons(settings, spelled)
     if spelled.endswith(DELIMITER):
-        path = from_home(settings, spelled.removesuffix(DELIMITER))
+        path = _from_home(settings, spelled.removesuffix(DELIMITER), written)
         check_namespace(path)
         return path
     if not spelled.endswith(END_OF_NAMESPACE):
@@ -103,21 +80,48 @@ def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) ->
         name = parse(settings, snapshot, spelled + _ANY_TOPIC)
     except InvalidName:
         return None
-    return name.namespace if name.namespace and name.topic == _ANY_TOPIC else None
+    namespace = name.namespace if name.topic == _ANY_TOPIC else ""
+    if settings.mounts is not None and namespace not in snapshot.namespaces:
+        return None
+    return namespace or None
 
 
-def from_home(settings: ViewSettings, path: str) -> str:
-    """A tier path as a client writes it, as one from the root.
+def _from_home(settings: ViewSettings, path: str, written: str) -> str:
+    """A tier path in a name of a client's, with colons, as one from the root of the volume.
 
     Raises :class:`gateway.names.InvalidName` where a home does not let it out.
     """
     home = settings.home
-    outside = path.startswith(DELIMITER) or (home and path.startswith(END_OF_NAMESPACE))
-    if not outside:
-        return f"{home}{DELIMITER}{path}" if home else path
-    if home and not settings.escape:
-        raise _outside(settings, path)
-    return path.removeprefix(DELIMITER)
+    if settings.mounts is not None:
+        if path and _is_absolute(settings, settings.mounts, path + DELIMITER, written):
+            if not path.startswith(DELIMITER):
+                raise absolute.mixed(written)
+            path = path.removeprefix(DELIMITER)
+            return absolute.parse_path(settings, settings.mounts, path, written)
+    elif path.startswith(DELIMITER) or (home and path.startswith(END_OF_NAMESPACE)):
+        if home and not settings.escape:
+            raise _outside(home, written.removesuffix(DELIMITER))
+        return path.removeprefix(DELIMITER)
+    return f"{home}{DELIMITER}{path}" if home else path
+
+
+def volume_of(settings: ViewSettings, spelled: str) -> Mount | None:
+    """The mount that owns the name of a topic or namespace, whatever volume the view is of; None:
+    nobody does, and the listener's volume answers for it.
+
+    The settings have to hold mounts.
+    """
+    mounts = settings.mounts
+    assert mounts is not None
+    try:
+        name = _with_colons(settings, spelled[:MAX_SPELLED])
+        if (settings.home or settings.home_elsewhere) and not settings.escape:
+            return mounts.at(settings.listener_volume)
+        if _begins_at_root(settings, name):
+            return mounts.owner(absolute.path_of(name))
+    except InvalidName:
+        pass
+    return mounts.at(settings.listener_volume)
 
 
 def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
@@ -134,49 +138,61 @@ def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
 
 def spell_name(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) -> str | None:
     """A topic's name, or an alias of it, in the listener's spelling; None as for :func:`spell`."""
-    if snapshot.missing_tier(name.namespace) is not None:
+    if settings.shut or snapshot.missing_tier(name.namespace) is not None:
         return None
-    home, legal = settings.home, settings.spelling == "legal"
+    if not settings.is_relative:
+        return _spell_from_root(settings, name)
+    home = settings.home
     if home:
         inside = below(name.namespace, home)
         shown = "" if inside is None else str(LogicalName(inside, name.topic))
         # A topic that begins with ".." reads as one outside the home: it has no name here.
         if shown and not shown.startswith(END_OF_NAMESPACE):
-            return shown
-        if not settings.escape:
-            return None
+            return absolute.with_delimiter(shown, settings.spelling)
+        return _spell_from_root(settings, name) if settings.escape else None
     try:
-        shown = encode(name) if legal else str(name)
+        shown = encode(name) if settings.spelling == "legal" else str(name)
     except InvalidName:
         return None
-    if home:
-        return (END_OF_NAMESPACE if legal else DELIMITER) + shown
-    if not name.namespace and snapshot.spelled(shown) != name:
-        return DELIMITER + shown
-    return shown
+    if not name.namespace and (
+        snapshot.spelled(shown) != name
+        or (settings.mounts is not None and shown.startswith(END_OF_NAMESPACE))
+    ):
+        if settings.mounts is not None:
+            return absolute.spell_topic(settings, settings.mounts, name)
+        shown = DELIMITER + shown
+    return absolute.with_delimiter(shown, settings.spelling)
+
+
+def _spell_from_root(settings: ViewSettings, name: LogicalName) -> str | None:
+    if settings.mounts is not None:
+        return absolute.spell_topic(settings, settings.mounts, name)
+    if settings.spelling != "legal":
+        return absolute.with_delimiter(DELIMITER + str(name), settings.spelling)
+    try:
+        return END_OF_NAMESPACE + encode(name)
+    except InvalidName:
+        return None
 
 
 def spell_namespace(settings: ViewSettings, path: str) -> str | None:
     """A namespace as :func:`parse_namespace` reads it: ``org:apache:``, legal ``org.apache..``;
     None where the view does not reach it."""
+    if settings.shut:
+        return None
     home = settings.home
     if home:
         inside = below(path, home)
         if inside:
-            return inside + DELIMITER
+            return absolute.with_delimiter(inside + DELIMITER, settings.spelling)
         if not settings.escape:
             return None
+    if settings.mounts is not None and (home or not settings.is_relative):
+        return absolute.spell_namespace(settings, settings.mounts, path)
     if settings.spelling == "legal":
         return (END_OF_NAMESPACE if home else "") + flat_prefix(path)
-    return (DELIMITER if home else "") + path + DELIMITER
-
-
-def below(namespace: str, home: str) -> str | None:
-    """``namespace`` relative to ``home`` (``""``: the root); None when it is not in its subtree."""
-    if not home or namespace == home:
-        return namespace if not home else ""
-    inside = namespace.removeprefix(home + DELIMITER)
-    return inside if inside != namespace else None
+    shown = f"{DELIMITER if home else ''}{path}{DELIMITER}"
+    return absolute.with_delimiter(shown, settings.spelling)
 
 
 def id_owner(snapshot: Snapshot, text: str) -> tuple[str, str] | None:
@@ -198,6 +214,44 @@ def _check_length(spelled: str) -> None:
         raise InvalidName(f"a name of {len(spelled)} characters is longer than any name can be")
 
 
+def _with_colons(settings: ViewSettings, spelled: str) -> str:
+    """A name with ``:`` for ``/``, where that is a delimiter. Raises InvalidName for a name with
+    both."""
+    if SLASH not in spelled or not settings.reads_slashes:
+        return spelled
+    if DELIMITER in spelled:
+        raise absolute.mixed(spelled)
+    return spelled.replace(SLASH, DELIMITER)
+
+
+def _is_absolute(settings: ViewSettings, mounts: Mounts, name: str, written: str) -> bool:
+    """Whether a name in a tree begins at its root. Raises InvalidName where a home does not let it
+    out, and OtherVolume for a relative name that is not of this view's volume."""
+    home = settings.home or settings.home_elsewhere
+    if _begins_at_root(settings, name):
+        if home and not settings.escape:
+            raise _outside(home, written)
+        return True
+    if not settings.is_relative:
+        volume = settings.listener_volume
+        message = f"'{written}' is in the listener's volume, '{DELIMITER}{volume}'"
+        raise OtherVolume(message, mounts.at(volume))
+    return False
+
+
+def _begins_at_root(settings: ViewSettings, name: str) -> bool:
+    """Whether a name is one from the root of the tree: with a leading ``:``, or in legal spelling.
+    Without a home ``..a:x`` is a topic of namespace ``..a``."""
+    if name.startswith(DELIMITER):
+        return True
+    home = settings.home or settings.home_elsewhere
+    return name.startswith(END_OF_NAMESPACE) and (bool(home) or DELIMITER not in name)
+
+
+def _from_root(snapshot: Snapshot, name: str) -> LogicalName:
+    return LogicalName(*_split(name)) if DELIMITER in name else snapshot.spelled(name)
+
+
 def _split(spelled: str) -> tuple[str, str]:
     namespace, _, topic = spelled.rpartition(DELIMITER)
     if not topic:
@@ -206,5 +260,5 @@ def _split(spelled: str) -> tuple[str, str]:
     return namespace, topic
 
 
-def _outside(settings: ViewSettings, spelled: str) -> InvalidName:
-    return NoTopicHere(f"'{spelled}' is outside namespace '{settings.home}' of this listener")
+def _outside(home: str, spelled: str) -> InvalidName:
+    return NoTopicHere(f"'{spelled}' is outside namespace '{home}' of this listener")

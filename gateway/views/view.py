@@ -14,9 +14,12 @@ from gateway.error_codes import (
     GROUP_AUTHORIZATION_FAILED,
     INVALID_GROUP_ID,
     INVALID_REQUEST,
+    NOT_COORDINATOR,
+    NOT_LEADER_OR_FOLLOWER,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from gateway.mounts import OtherVolume
 from gateway.names import (
     MAX_FLAT_LENGTH,
     InvalidName,
@@ -27,7 +30,7 @@ from gateway.names import (
 )
 from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.topic_ids import TopicIndex
-from gateway.views import spelling
+from gateway.views import absolute, spelling
 from gateway.views.spelling import MAX_SPELLED, Spelling, ViewSettings, below
 from protocol.pausing import pause_point
 from protocol.primitives import compact_string, legacy_string
@@ -61,6 +64,7 @@ class View:
         self._resolved: dict[bytes, Resolved | Denied] = {}
         self._spelled: dict[bytes, bytes | None] = {}
         self._guarantees: dict[bytes, int] = {}
+        self._volumes: dict[bytes, str] = {}
 
     def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
         """The same view over a newer snapshot, or with other ``policies``.
@@ -154,6 +158,33 @@ class View:
         """A namespace as :meth:`namespace_named` reads it; None where it is not in this view."""
         return spelling.spell_namespace(self.settings, path)
 
+    # -- volumes of a tree ----------------------------------------------------------------------
+
+    def volume_of_topic(self, spelled: bytes) -> str:
+        """The mount of the volume that a topic's or namespace's name is of, whatever volume this
+        view is of; the listener's if nobody owns the name: its view says why."""
+        try:
+            return self._volumes[spelled]
+        except KeyError:
+            pass
+        settings = self.settings
+        if settings.mounts is None:
+            return settings.volume
+        owner = spelling.volume_of(settings, spelled.decode(errors="replace"))
+        found = settings.listener_volume if owner is None else owner.path
+        if len(spelled) <= MAX_SPELLED:
+            if len(self._volumes) >= CACHE_LIMIT:
+                self._volumes.clear()
+            self._volumes[spelled] = found
+        return found
+
+    def volume_of_group(self, client_id: bytes) -> str:
+        """The mount of the volume that a group or transactional id is of."""
+        settings = self.settings
+        if settings.mounts is None:
+            return settings.volume
+        return absolute.parse_id(settings, settings.mounts, client_id)[0]
+
     # -- topic ids ------------------------------------------------------------------------------
 
     def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
@@ -233,9 +264,35 @@ class View:
             if not broker_id.startswith(self.id_prefix):
                 return None
             return broker_id[len(self.id_prefix) :]
-        return None if is_reserved(broker_id.decode(errors="replace")) else broker_id
+        if is_reserved(broker_id.decode(errors="replace")):
+            return None
+        mounts = self.settings.mounts
+        if mounts is None or not broker_id:
+            return broker_id
+        if self.settings.home_elsewhere:
+            return None
+        shown = absolute.spell_id(self.settings, mounts, broker_id)
+        return shown if len(shown) <= MAX_ID_BYTES else None
+
+    def own_id(self, client_id: bytes) -> bytes:
+        """A group or transactional id of this view's volume without the mount that a client may
+        write before it."""
+        settings = self.settings
+        if settings.mounts is None:
+            return client_id
+        return absolute.parse_id(settings, settings.mounts, client_id)[1]
 
     def _id_to_broker(self, client_id: bytes, code: int, what: str) -> bytes | Denied:
+        mounts = self.settings.mounts
+        if mounts is not None:
+            volume, own = absolute.parse_id(self.settings, mounts, client_id)
+            if volume != self.settings.volume:
+                named = client_id[:MAX_SPELLED].decode(errors="replace")
+                why = f"{what} '{named}' is in the volume mounted at ':{volume}', not in this one."
+                return Denied(NOT_COORDINATOR, why, "volume")
+            if client_id and not own:
+                return Denied(INVALID_GROUP_ID, f"{what} is empty after its mount.", "names")
+            client_id = own
         broker_id = self.id_prefix + client_id
         if len(broker_id) > MAX_ID_BYTES:
             room = MAX_ID_BYTES - len(self.id_prefix)
@@ -251,7 +308,7 @@ class View:
         """Whether this view may see a topic of that name, if there is one."""
         settings = self.settings
         confined = settings.home and not settings.escape
-        if confined and below(name.namespace, settings.home) is None:
+        if settings.shut or (confined and below(name.namespace, settings.home) is None):
             return False
         return self.snapshot.missing_tier(name.namespace) is None
 
@@ -263,6 +320,8 @@ class View:
             name = self.parse(text)
             missing = snapshot.missing_tier(name.namespace)
             flat = snapshot.flat_of(name)
+        except OtherVolume as error:
+            return Denied(NOT_LEADER_OR_FOLLOWER, _sentence(str(error)), "volume")
         except InvalidName as error:
             illegal = not isinstance(error, NoTopicHere)
             return _unknown(_sentence(str(error)), "names", illegal)

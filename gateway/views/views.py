@@ -119,10 +119,11 @@ def home_of(configured: Mapping[str, HasHome], snapshot: Snapshot, principal: st
 def view_settings(
     listener: Listener, cluster: Cluster, mounts: Mounts | None = None
 ) -> ViewSettings:
-    """The view settings of a listener for one cluster."""
+    """The view settings of a listener for one cluster; ``mounts``: all of the tree, in the order of
+    the configuration, whose first one relative names are in unless the listener says otherwise."""
     home = listener.home or ""
     subtree = listener.list_subtree
-    return ViewSettings(
+    settings = ViewSettings(
         listener.name,
         listener.spelling,
         home,
@@ -130,18 +131,35 @@ def view_settings(
         not home if subtree is None else subtree,
         listener.list_namespaces,
         cluster.allow_namespace_like_topics,
-        mounts,
-        cluster.mount or "",
-        (cluster.mount if listener.volume is None else listener.volume) or "",
     )
+    if mounts is None:
+        return settings
+    volume = listener.volume
+    if volume is None:
+        volume = next(iter(mounts)).path
+    settings = replace(
+        settings,
+        mounts=mounts,
+        volume=cluster.mount or "",
+        listener_volume=volume,
+        list_tree=listener.list_tree,
+    )
+    return settings if settings.is_relative else _elsewhere(settings, home)
 
 
 def settings_of(settings: ViewSettings, home: str | None) -> ViewSettings:
     """The view settings of a listener for principals with this home, which counts only inside the
     listener's own."""
+    if not settings.is_relative:
+        return _elsewhere(settings, home) if home else settings
     if home is None or not below(home, settings.home):
         return settings
     return replace(settings, home=home, list_subtree=False)
+
+
+def _elsewhere(settings: ViewSettings, home: str) -> ViewSettings:
+    """The settings in a volume that is not the listener's, for clients with a home in that one."""
+    return replace(settings, home="", home_elsewhere=home) if home else settings
 
 
 class Listing(NamedTuple):

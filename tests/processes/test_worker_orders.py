@@ -155,5 +155,5 @@ async def test_what_cannot_be_prepared(error: Exception, told: str) -> None:
 
 
 def test_nonsense_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    OrderTaker(cast(WorkerPolicies, FakePolicies()), lambda _: None)(b"{}")
+    OrderTaker(cast(VolumePolicies, FakePolicies()), lambda _: None)(b"{}")
     assert caplog.messages == ["the supervisor sent no order: a line that is no message"]

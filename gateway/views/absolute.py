@@ -1,0 +1,184 @@
+"""Absolute names: those that begin at the root of a tree, ``:la:tracking:search:clicks``.
+
+They are read in three spellings, the others being ``/la/tracking/search/clicks`` and
+``..la.tracking.search..clicks``. The longest mount that is a prefix of the path owns the name.
+Pure functions of a listener's settings, which have to hold mounts; ``spelling`` decides which names
+are absolute.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.mounts import Mount, Mounts, OtherVolume, join, prefixes
+from gateway.names import (
+    DELIMITER,
+    END_OF_NAMESPACE,
+    SLASH,
+    InvalidName,
+    LogicalName,
+    NoTopicHere,
+    check_namespace,
+    decode,
+    flat_prefix,
+)
+from gateway.views.view_settings import Spelling, ViewSettings, below
+
+_ANY_TOPIC: Final = "t"
+
+
+def path_of(name: str) -> str:
+    """The path of an absolute name in colon or legal spelling: that of the namespace which a topic
+    is in, or of the namespace that the name denotes. It may be malformed."""
+    return _split(name)[0]
+
+
+def parse_topic(settings: ViewSettings, mounts: Mounts, name: str, spelled: str) -> LogicalName:
+    """The topic of an absolute name in colon or legal spelling, in the volume of ``settings``.
+    ``spelled`` is what the client wrote.
+
+    Raises OtherVolume, or InvalidName for what names no topic.
+    """
+    path, topic = _split(name)
+    if path or not topic or name.startswith(DELIMITER * 2):
+        check_namespace(path)
+    inside = _inside(settings, mounts, path, spelled)
+    if not topic:
+        raise NoTopicHere(f"'{spelled}' names a namespace, not a topic in it")
+    if not name.startswith(DELIMITER) and END_OF_NAMESPACE in topic:
+        advice = DELIMITER + str(LogicalName(path, topic))
+        raise NoTopicHere(
+            f"'{name}' names no topic: one with '{END_OF_NAMESPACE}' in its own name is written"
+            f" with colons, as in '{advice}'"
+        )
+    return LogicalName(inside, topic)
+
+
+def parse_path(settings: ViewSettings, mounts: Mounts, path: str, spelled: str) -> str:
+    """A path from the root as one in the volume of ``settings``; the mount itself is none.
+    ``spelled`` is what the client wrote.
+
+    Raises OtherVolume, or InvalidName for a malformed path and one that only leads to mounts.
+    """
+    check_namespace(path)
+    inside = _inside(settings, mounts, path, spelled)
+    if not inside:
+        raise NoTopicHere(f"'{spelled}' is a mount, not a namespace in it")
+    return inside
+
+
+def spell_topic(settings: ViewSettings, mounts: Mounts, name: LogicalName) -> str | None:
+    """The absolute spelling of a topic in the volume of ``settings``; None where a mount hides it.
+
+    A topic with ``..`` in its own name has no legal spelling: it is shown with colons.
+    """
+    path = _shown(settings, mounts, name.namespace)
+    if path is None:
+        return None
+    if settings.spelling == "legal" and END_OF_NAMESPACE not in name.topic:
+        return END_OF_NAMESPACE + flat_prefix(path) + name.topic
+    return with_delimiter(DELIMITER + str(LogicalName(path, name.topic)), settings.spelling)
+
+
+def spell_namespace(settings: ViewSettings, mounts: Mounts, inside: str) -> str | None:
+    """The absolute spelling of a namespace in the volume of ``settings``; None where a mount hides
+    it."""
+    path = _shown(settings, mounts, inside)
+    return None if path is None else spell_directory(settings, path)
+
+
+def spell_directory(settings: ViewSettings, path: str) -> str:
+    """The absolute spelling of any path but the root, whether or not something is there."""
+    if settings.spelling == "legal":
+        return END_OF_NAMESPACE + flat_prefix(path)
+    return with_delimiter(f"{DELIMITER}{path}{DELIMITER}", settings.spelling)
+
+
+def with_delimiter(colons: str, spelling: Spelling) -> str:
+    """A name in colon spelling, with the delimiter of a listener's spelling."""
+    return colons.replace(DELIMITER, SLASH) if spelling == "slash" else colons
+
+
+def parse_id(settings: ViewSettings, mounts: Mounts, client_id: bytes) -> tuple[str, bytes]:
+    """The mount of the volume that a group or transactional id is of, and its id there.
+
+    Every id is one: those that begin with no mount, and all under a home, are ids of the listener's
+    volume as they are.
+    """
+    if not (settings.home or settings.home_elsewhere):
+        found = mounts.of_id(client_id)
+        if found is not None:
+            return found[0].path, found[1]
+    return settings.listener_volume, client_id
+
+
+def spell_id(settings: ViewSettings, mounts: Mounts, own_id: bytes) -> bytes:
+    """A non-empty id of the volume of ``settings``, without a home, as :func:`parse_id` reads it:
+    as it is if that is possible, else with the mount before it.
+
+    What an id begins with can hide the mount in one of colon and slash spelling, not in both.
+    """
+    if settings.is_relative and mounts.of_id(own_id) is None:
+        return own_id
+    colon, slash, legal = prefixes(settings.volume)
+    first = {"colon": colon, "slash": slash, "legal": legal}[settings.spelling]
+    for prefix in (first, colon):
+        shown = prefix.encode() + own_id
+        found = mounts.of_id(shown)
+        if found is not None and found[1] == own_id:
+            return shown
+    return slash.encode() + own_id
+
+
+def hidden_by(settings: ViewSettings, namespace: str) -> Mount | None:
+    """The mount that hides a namespace of the volume of ``settings``; None: it has an absolute
+    name."""
+    if settings.mounts is None:
+        return None
+    owner = settings.mounts.owner(join(settings.volume, namespace))
+    return None if owner is None or owner.path == settings.volume else owner
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The path of an absolute name and its topic, which is empty if it denotes a namespace."""
+    if name.startswith(DELIMITER):
+        path, _, topic = name.removeprefix(DELIMITER).rpartition(DELIMITER)
+        return path, topic
+    rest = name.removeprefix(END_OF_NAMESPACE)
+    if DELIMITER in rest:
+        raise mixed(name)
+    if rest.endswith(END_OF_NAMESPACE):
+        path, topic = decode(rest + _ANY_TOPIC)
+        if path and topic == _ANY_TOPIC:
+            return path, ""
+    return decode(rest)
+
+
+def mixed(name: str) -> InvalidName:
+    """The error of a name in two spellings at once."""
+    return InvalidName(f"'{name}' mixes spellings; use one delimiter, '{DELIMITER}' or '{SLASH}'")
+
+
+def _inside(settings: ViewSettings, mounts: Mounts, path: str, spelled: str) -> str:
+    owner = mounts.owner(path)
+    how: Spelling = "slash" if SLASH in spelled else "colon"
+    if owner is None:
+        shown = with_delimiter(DELIMITER + path, how)
+        if mounts.leads_to_mounts(path):
+            raise NoTopicHere(
+                f"'{shown}' is a directory that leads to mounts; it holds no topics: name one of a"
+                " volume below it"
+            )
+        raise NoTopicHere(f"no cluster is mounted at '{shown}' or above it")
+    if owner.path != settings.volume:
+        mount = with_delimiter(str(owner), how)
+        raise OtherVolume(f"'{spelled}' is in the volume mounted at '{mount}'", owner)
+    inside = below(path, owner.path)
+    assert inside is not None
+    return inside
+
+
+def _shown(settings: ViewSettings, mounts: Mounts, namespace: str) -> str | None:
+    path = join(settings.volume, namespace)
+    owner = mounts.owner(path)
+    return path if owner is not None and owner.path == settings.volume else None
