@@ -19,6 +19,7 @@ from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Listener
 from gateway.connections.connection import Waiting
 from gateway.connections.volumes import Volume, Volumes, describable
+from gateway.decision import Denied
 from gateway.exchanges.exchange import Unanswerable
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import TreeBroker, TreeFacts, VolumeUnreachable
@@ -122,6 +123,11 @@ class Lanes:
         if node is None:
             node = served[0] if served else NOTHING_SERVED
         return api_versions.in_tree(version, node, served, APIS, SPLIT_KEYS)
+
+    def flat(self, name: bytes) -> bytes | None:
+        """A topic's name in its own cluster; None: no topic can have this name."""
+        found = self._access(self._hub.volumes[self.topic(name)]).view.resolve(name)
+        return None if isinstance(found, Denied) else found.flat
 
     # -- what all answers tell ---------------------------------------------------------------------
 

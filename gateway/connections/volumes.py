@@ -94,10 +94,9 @@ class Volumes:
     def access(self, volume: Volume, listener: str, identity: Identity, host: str) -> Access:
         """The access of a listener's client in a volume, in which only those principals of other
         volumes' listeners count that it trusts."""
-        principal, home = identity.principal, None
-        if volume is self.of_listener(listener):
-            home = home_of(volume.config.principals, volume.state.catalog.snapshot, principal)
-        else:
+        principal, own = identity.principal, self.of_listener(listener)
+        home = home_of(own.config.principals, own.state.catalog.snapshot, principal)
+        if volume is not own:
             principal = trusted(volume.config.clusters[0].trust, listener, principal)
         return volume.views.access(volume.views.of(listener, home), principal, host)
 

@@ -64,6 +64,10 @@ class Tree(Protocol):
         """The mount path of the volume that an ACL pattern, or a filter of patterns, is of."""
         ...
 
+    def flat(self, name: bytes) -> bytes | None:
+        """A topic's name in its own cluster; None: no topic can have this name."""
+        ...
+
     async def ask(self, path: str, api_key: int, version: int, body: bytes) -> bytes:
         """The response body to a part of a request, for this client, in the volume at ``path``.
 

@@ -1,0 +1,1 @@
+"""Several real clusters behind one gateway."""

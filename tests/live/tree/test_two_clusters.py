@@ -1,0 +1,72 @@
+"""One tree over two clusters: names, listings, records and admin requests of both."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Producer
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_process import GatewayProcess
+from tests.live.support import clients, java_tools
+
+CLICKS = ":ny:tracking:search:clicks"
+
+
+def test_topics_of_both_clusters_are_made_and_listed(
+    tree: GatewayProcess, la: KafkaCluster, ny: KafkaCluster
+) -> None:
+    servers = tree.bootstrap_servers("la")
+    clients.create(servers, "here", ":ny:tracking:there", partitions=3)
+    clients.await_stored(la, "here")
+    clients.await_stored(ny, "there")
+    assert "there" not in clients.listed(la.bootstrap_servers)
+    assert "here" in clients.listed(servers)
+    assert not any("there" in name for name in clients.listed(servers))
+    assert "there" in clients.listed(tree.bootstrap_servers("ny"))
+
+
+@pytest.mark.parametrize(
+    "spelled", [":ny:tracking:search:{}", "/ny/tracking/search/{}", "..ny.tracking.search..{}"]
+)
+def test_records_of_the_other_cluster(
+    tree: GatewayProcess, ny: KafkaCluster, spelled: str
+) -> None:
+    servers = tree.bootstrap_servers("la")
+    short = "r" + str(len(spelled))
+    name = spelled.format(short)
+    clients.create(servers, name)
+    clients.await_stored(ny, f"search..{short}")
+    sent = [f"{short}-{number}" for number in range(100)]
+    clients.produce(servers, name, sent)
+    assert clients.values(clients.consume(servers, name, len(sent))) == sent
+    direct = clients.consume(ny.bootstrap_servers, f"search..{short}", len(sent))
+    assert clients.values(direct) == sent
+
+
+def test_one_idempotent_producer_writes_to_both(
+    tree: GatewayProcess, la: KafkaCluster, ny: KafkaCluster
+) -> None:
+    servers = tree.bootstrap_servers("la")
+    topics = ["both", ":ny:tracking:both"]
+    clients.create(servers, *topics)
+    producer = Producer(clients.settings(servers, enable_idempotence=True))
+    for number in range(500):
+        for topic in topics:
+            producer.produce(topic, str(number))
+    assert producer.flush(clients.SECONDS) == 0
+    sent = [str(number) for number in range(500)]
+    for cluster in (la, ny):
+        records = clients.consume(cluster.bootstrap_servers, "both", 500)
+        assert clients.values(records) == sent
+
+
+def test_stock_java_tools_reach_both(tree: GatewayProcess, ny: KafkaCluster) -> None:
+    servers = tree.bootstrap_servers("legal")
+    name = "..ny.tracking.search..java"
+    java_tools.topics(servers, "--create", "--topic", name, "--partitions", "2")
+    clients.await_stored(ny, "search..java")
+    java_tools.console_produce(servers, name, ["one", "two", "three"])
+    assert sorted(java_tools.console_consume(servers, name, 3)) == ["one", "three", "two"]
+    told = java_tools.topics(servers, "--delete", "--topic", name)
+    clients.await_gone(ny, "search..java")
+    assert told.stderr is not None
