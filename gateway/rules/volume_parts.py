@@ -22,96 +22,19 @@ DescribeTopicPartitions has pages and is divided by ``volume_pages``.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from gateway.error_codes import LEADER_NOT_AVAILABLE, UNKNOWN_SERVER_ERROR
+from gateway.rules import volume_items, volume_pages
 from gateway.rules.declaration import TOPIC_ID, Declaration
+from gateway.rules.volume_items import Item, Names, Parts, with_all_else
 from protocol import messages
-from protocol.messages import changed, element_class, has_field, make
-from protocol.pausing import paced, pause_point
+from protocol.messages import element_class, make
+from protocol.pausing import paced
 
-GROUP, TRANSACTION = 0, 1
-"""Key types of FindCoordinator (Kafka's CoordinatorType); a share group's key is neither."""
-
-TOPIC_RESOURCE, GROUP_RESOURCE = 2, 32
-"""Types of config resources (Kafka's ConfigResource.Type) that are named by a path."""
-
-CREATE_ACLS: Final = "CreateAcls"
-DELETE_ACLS: Final = "DeleteAcls"
-DESCRIBE_ACLS: Final = "DescribeAcls"
-FIND_COORDINATOR: Final = "FindCoordinator"
-
-_POSITIONAL: Final[Mapping[str, tuple[str, str]]] = {
-    CREATE_ACLS: ("creations", "results"),
-    DELETE_ACLS: ("filters", "filter_results"),
-}
-"""The arrays of a request and of its response whose items belong together by position."""
-
-_KEYED: Final = frozenset(
-    {
-        "AlterConfigs",
-        "CreatePartitions",
-        "CreateTopics",
-        "DeleteTopics",
-        "DescribeConfigs",
-        FIND_COORDINATOR,
-        "IncrementalAlterConfigs",
-        "Metadata",
-    }
-)
-
-
-class Names(Protocol):
-    """The volume of each name, as its mount path, for the clients of one listener."""
-
-    @property
-    def own(self) -> str:
-        """The listener's volume."""
-
-    def topic(self, name: bytes) -> str:
-        """The volume of a topic, or of what would be one."""
-
-    def topic_id(self, topic_id: bytes) -> str | None:
-        """The volume of a topic by the 16 bytes of its id; None: no volume knows it."""
-
-    def group(self, group_id: bytes) -> str:
-        """The volume of a group or a transactional id."""
-
-    def acl_pattern(self, resource_type: int, pattern_type: int, name: str | None) -> str:
-        """The volume of an ACL's pattern or of a filter's (``name`` None: any)."""
-
-    def flat(self, name: bytes) -> bytes | None:
-        """A topic's name in its own cluster, by which DescribeTopicPartitions is sorted; None: no
-        topic can have this name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One item of a request: its volume, and the key that its answer bears (None: no key, the
-    answer is in the same place)."""
-
-    volume: str
-    key: Hashable | None
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A request divided by volume: ``bodies`` has a request body, at the same version, for each.
-
-    ``only`` is the volume that the whole request belongs to, if it is one: its body is then the
-    client's own. ``own`` is the listener's volume, ``items`` are the items in the order of the
-    request. ``merged`` merges the answers where an API has its own way to.
-    """
-
-    api: Declaration
-    version: int
-    bodies: Mapping[str, bytes]
-    own: str
-    items: tuple[Item, ...] = ()
-    only: str | None = None
-    merged: Callable[[Parts, Mapping[str, bytes]], bytes] | None = None
+__all__ = ["Names", "Parts", "divide", "merge"]
 
 
 def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts | None:
@@ -121,16 +44,18 @@ def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts |
     divided.
     """
     request = messages.parse(f"{api.name}Request", version, body)
-    whole = _volume_of_all(api, version, request, names)
+    if api.name == volume_pages.API:
+        return volume_pages.divide(api, version, body, request, names)
+    whole = volume_items.volume_of_all(api, version, request, names)
     if whole is not None:
         if whole == names.own:
             return None
         return Parts(api, version, {whole: body}, names.own, only=whole)
-    array, _ = arrays(api, version)
+    array, _ = volume_items.arrays(api, version)
     entries = getattr(request, array)
     if not entries:
         return None  # nothing, or "all": those of the listener's volume
-    items = tuple(_items(api, version, request, entries, names))
+    items = tuple(volume_items.items(api, version, request, entries, names))
     by_volume: dict[str, list[Any]] = {}
     for item, entry in paced(zip(items, entries, strict=True)):
         by_volume.setdefault(item.volume, []).append(entry)
@@ -161,93 +86,10 @@ def merge(parts: Parts, answers: Mapping[str, bytes]) -> bytes:
         return next(answers[volume] for volume in parts.bodies)
     name, version = f"{parts.api.name}Response", parts.version
     found = {each: messages.parse(name, version, answers[each]) for each in parts.bodies}
-    _, array = arrays(parts.api, version)
-    by_position = parts.api.name in _POSITIONAL
+    _, array = volume_items.arrays(parts.api, version)
+    by_position = volume_items.by_position(parts.api)
     merged = _by_position(parts, array, found) if by_position else _by_key(parts, array, found)
     return messages.write(with_all_else(parts.own, found, {array: merged}))
-
-
-def with_all_else(own: str, answers: Mapping[str, Any], values: Mapping[str, object]) -> Any:
-    """The merged response with these values; all else is as the module says."""
-    base = answers[own] if own in answers else next(iter(answers.values()))
-    rest: dict[str, object] = {}
-    if has_field(type(base), "throttle_time"):
-        rest["throttle_time"] = max(each.throttle_time for each in answers.values())
-    if own not in answers and has_field(type(base), "error_code"):
-        rest["error_code"] = 0
-    return changed(base, {**rest, **values})
-
-
-def arrays(api: Declaration, version: int) -> tuple[str, str]:
-    """The arrays of a request and of its response that are divided and merged. LookupError if it
-    has none."""
-    if api.name in _POSITIONAL:
-        return _POSITIONAL[api.name]
-    if api.name in _KEYED:
-        if (items := api.item_shape(version)) is not None:
-            return items.asked, items.answered
-        if (topics := api.topic_shape(version)) is not None:
-            return topics.request.array, topics.response.array
-    raise LookupError(f"{api.name} version {version} is not divided by volume")
-
-
-# -- division --------------------------------------------------------------------------------------
-
-
-def _volume_of_all(api: Declaration, version: int, request: Any, names: Names) -> str | None:
-    """The volume of a request that is never divided, only sent elsewhere; None: divide it."""
-    if api.name == DESCRIBE_ACLS:
-        return _of_filter(request, names)
-    if api.name == FIND_COORDINATOR:
-        if getattr(request, "key_type", GROUP) not in (GROUP, TRANSACTION):
-            return names.own
-        if api.item_shape(version) is None:
-            return names.group(request.key.encode())
-    return None
-
-
-def _items(
-    api: Declaration, version: int, request: Any, entries: Sequence[Any], names: Names
-) -> Iterator[Item]:
-    for entry in entries:
-        pause_point()
-        if api.name == CREATE_ACLS:
-            pattern = entry.resource_type, entry.resource_pattern_type, entry.resource_name
-            yield Item(names.acl_pattern(*map(_plain, pattern)), None)
-        elif api.name == DELETE_ACLS:
-            yield Item(_of_filter(entry, names), None)
-        elif api.name == FIND_COORDINATOR:
-            yield Item(names.group(entry.encode()), entry)
-        elif api.item_shape(version) is not None:
-            yield Item(_of_resource(entry, names), (int(entry.resource_type), entry.resource_name))
-        else:
-            yield _topic(entry, names)
-
-
-def _topic(entry: Any, names: Names) -> Item:
-    if isinstance(entry, str):
-        return Item(names.topic(entry.encode()), entry)
-    topic_id = getattr(entry, TOPIC_ID, None)
-    if topic_id is None:
-        return Item(names.topic((entry.name or "").encode()), entry.name)
-    volume = names.topic_id(topic_id.bytes)  # a broker answers an unknown one with its error
-    return Item(names.own if volume is None else volume, topic_id)
-
-
-def _of_resource(entry: Any, names: Names) -> str:
-    kind, name = int(entry.resource_type), entry.resource_name.encode()
-    if kind == TOPIC_RESOURCE:
-        return names.topic(name)
-    return names.group(name) if kind == GROUP_RESOURCE else names.own
-
-
-def _of_filter(entry: Any, names: Names) -> str:
-    kind, pattern_type = int(entry.resource_type_filter), int(entry.pattern_type_filter)
-    return names.acl_pattern(kind, pattern_type, entry.resource_name_filter)
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, int) else value
 
 
 # -- merging ---------------------------------------------------------------------------------------

@@ -1,0 +1,128 @@
+"""Answers in place of a volume that cannot be reached, for one part of a divided request.
+
+What a client has seen stays in its metadata: a topic that had been seen is answered without error,
+by its partitions without leader. (An error takes the topic out of Java's metadata: its producers
+forget the partitions, and a group leader rebalances.) A topic never seen is LEADER_NOT_AVAILABLE, a
+coordinator COORDINATOR_NOT_AVAILABLE, which clients ask for again. A change or a description that
+an operator asks for is REQUEST_TIMED_OUT, item by item: an Admin client reports it at once, with
+the sentence, and the items of other volumes are answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from uuid import UUID
+
+from gateway.decision import Denied
+from gateway.error_codes import (
+    COORDINATOR_NOT_AVAILABLE,
+    LEADER_NOT_AVAILABLE,
+    REQUEST_TIMED_OUT,
+)
+from gateway.rules import partial, volume_pages
+from gateway.rules.declaration import TOPIC_ID, Declaration
+from gateway.rules.volume_items import FIND_COORDINATOR, METADATA, arrays, by_position
+from protocol import messages
+from protocol.messages import made
+from protocol.pausing import paced
+
+NO_LEADER = -1
+
+Remembered = tuple[bytes | None, int]
+"""A topic as it was last seen: the 16 bytes of its id, if it has one, and how many partitions."""
+
+
+def code_when_down(api: Declaration) -> int:
+    """The error code for what a volume that cannot be reached was requested by this API."""
+    if api.name == FIND_COORDINATOR:
+        return COORDINATOR_NOT_AVAILABLE
+    topics = api.name in (METADATA, volume_pages.API)
+    return LEADER_NOT_AVAILABLE if topics else REQUEST_TIMED_OUT
+
+
+def failed(api: Declaration, version: int, part_body: bytes, code: int, message: str) -> bytes:
+    """The answer to a part whose volume cannot be reached: each of its items gets the error.
+
+    For Metadata and DescribeTopicPartitions, whose topics may be remembered, see below. Raises
+    ProtocolError when the request cannot be read.
+    """
+    if by_position(api):
+        asked, answered = arrays(api, version)
+        request = messages.parse(f"{api.name}Request", version, part_body)
+        result = {"error_code": code, "error_message": message}
+        results = [result] * len(getattr(request, asked))
+        return made(f"{api.name}Response", version, {answered: results})
+    if api.name == METADATA:
+        # Not in the error of v13, which is for the whole answer.
+        return partial.reject_all(api, version, part_body, Denied(code, message, "volume"))
+    return partial.error_response(api, version, part_body, code, message)
+
+
+def metadata_when_down(
+    version: int, part_body: bytes, remembered: Mapping[str, Remembered]
+) -> bytes:
+    """The MetadataResponse without brokers, by what is ``remembered``: topics that the principal
+    may describe, by their names as the client spells them.
+
+    A request for all topics gets all of these. Raises ProtocolError.
+    """
+    request = messages.parse("MetadataRequest", version, part_body)
+    wanted = request.topics
+    if wanted is None or (version == 0 and not wanted):
+        topics: Iterable[Any] = (_seen(name, each) for name, each in paced(remembered.items()))
+    else:
+        names = {topic_id: name for name, (topic_id, _) in remembered.items()}
+        topics = (_topic(entry, names, remembered) for entry in paced(wanted))
+    return made("MetadataResponse", version, {"controller_id": NO_LEADER, "topics": list(topics)})
+
+
+def description_when_down(
+    version: int, part_body: bytes, remembered: Mapping[str, Remembered]
+) -> bytes:
+    """The DescribeTopicPartitionsResponse by what is ``remembered``, as ``metadata_when_down``.
+
+    It goes on at the request's cursor, and may be longer than a page: ``volume_parts.merge`` cuts
+    it. Raises ProtocolError.
+    """
+    request = messages.parse(f"{volume_pages.API}Request", version, part_body)
+    topics = []
+    for entry in paced(request.topics):
+        cursor = request.cursor
+        here = cursor is not None and cursor.topic_name == entry.name
+        start = max(0, cursor.partition_index) if here else 0
+        topics.append(_topic(entry, {}, remembered, start))
+    return made(f"{volume_pages.API}Response", version, {"topics": topics})
+
+
+def _topic(
+    entry: Any,
+    names: Mapping[bytes | None, str],
+    remembered: Mapping[str, Remembered],
+    start: int = 0,
+) -> dict[str, object]:
+    """The answer for one topic of a request; ``names`` are those of remembered ids."""
+    topic_id: UUID | None = getattr(entry, TOPIC_ID, None)
+    name = entry.name if topic_id is None else names.get(topic_id.bytes, entry.name)
+    seen = None if name is None else remembered.get(name)
+    if seen is not None and (topic_id is None or seen[0] == topic_id.bytes):
+        return _seen(name, seen, start)
+    return {"name": name, TOPIC_ID: topic_id, "error_code": LEADER_NOT_AVAILABLE}
+
+
+def _seen(name: str, seen: Remembered, start: int = 0) -> dict[str, object]:
+    raw_id, count = seen
+    partitions = [
+        {
+            "error_code": LEADER_NOT_AVAILABLE,
+            "partition_index": index,
+            "leader_id": NO_LEADER,
+            "leader_epoch": NO_LEADER,
+            # Java's client fails on null in their place.
+            "eligible_leader_replicas": (),
+            "last_known_elr": (),
+        }
+        for index in range(start, count)
+    ]
+    topic_id = None if raw_id is None else UUID(bytes=raw_id)
+    return {"name": name, TOPIC_ID: topic_id, "partitions": partitions}

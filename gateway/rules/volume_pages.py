@@ -1,0 +1,154 @@
+"""DescribeTopicPartitions (KIP-966) for topics of several volumes: pages that go through them all.
+
+A broker sorts the topics that a request names, shows partitions up to a limit, and says with a
+cursor (topic and partition) where the next page begins; topics before the cursor are not shown
+(DescribeTopicPartitionsRequestHandler, KRaftMetadataCache.describeTopicResponse). Here the order is
+that of mount paths, and within a volume that of the names in its cluster, which is its brokers'.
+So a page begins in the cursor's volume and leaves those before it out, all volumes behind it are
+asked for as much as one page holds, and what is more than that is cut off: any cursor says by its
+name alone where to go on, and no topic is shown twice or left out.
+
+A name that no topic can have stands in no order: its error is on every page that its volume is on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, Final
+
+from gateway.rules.declaration import Declaration
+from gateway.rules.volume_items import Item, Names, Parts, with_all_else
+from protocol import messages
+from protocol.messages import element_class, make
+from protocol.pausing import paced
+
+API: Final = "DescribeTopicPartitions"
+
+MAX_PARTITIONS: Final = 2_000
+"""Partitions of a page at most (Kafka's default of max.request.partition.size.limit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A topic of a request, and its place in the order of all; None: it has none in its volume."""
+
+    topic: Any
+    volume: str
+    flat: bytes | None
+
+
+def divide(api: Declaration, version: int, body: bytes, request: Any, names: Names) -> Parts | None:
+    """As ``volume_parts.divide``; ``request`` is the ``body``, read.
+
+    A cursor whose topic is not requested is left to its volume's broker, which rejects that
+    volume's topics; where it has none left, the page begins with the next volume, and behind the
+    last one with the first. A cursor with a partition below 0 goes to all, and all reject it.
+    """
+    places = [_place(topic, names) for topic in paced(request.topics)]
+    cursor = request.cursor
+    start = None if cursor is None else _place(cursor, names)
+    volumes = sorted({place.volume for place in places})
+    merged = partial(merge, names, page_limit(request))
+    if volumes in ([], [names.own]) and (start is None or start.volume == names.own):
+        return None  # "all" is also the listener's volume's
+    if not volumes:
+        return None
+    if len(volumes) == 1 and (start is None or start.volume == volumes[0]):
+        items = tuple(_item(place) for place in places)
+        return Parts(api, version, {volumes[0]: body}, names.own, items, volumes[0], merged)
+    everywhere = cursor is not None and cursor.partition_index < 0
+    if start is not None and not everywhere:
+        places = [each for each in places if not _is_before(each, start)] or places
+    bodies = {}
+    for volume in sorted({place.volume for place in places}):
+        has_cursor = everywhere or (start is not None and start.volume == volume)
+        topics = tuple(place.topic for place in places if place.volume == volume)
+        part = replace(request, topics=topics, cursor=cursor if has_cursor else None)
+        bodies[volume] = messages.write(part)
+    items = tuple(_item(place) for place in places)
+    return Parts(api, version, bodies, names.own, items, merged=merged)
+
+
+def merge(names: Names, limit: int, parts: Parts, answers: Mapping[str, bytes]) -> bytes:
+    """The page that the answers of all parts make; a single one that fits is returned as it is."""
+    name = f"{API}Response"
+    found = {each: messages.parse(name, parts.version, answers[each]) for each in parts.bodies}
+    if len(found) == 1:
+        volume, only = next(iter(found.items()))
+        if sum(len(topic.partitions) for topic in only.topics) <= limit:
+            return answers[volume]
+    shown: list[Any] = []
+    cursor = None
+    for response in found.values():
+        entries, cursor, limit = _cut(names, response, limit)
+        shown += entries
+        if cursor is not None:
+            break
+    values = {"topics": shown, "next_cursor": cursor}
+    return messages.write(with_all_else(parts.own, found, values))
+
+
+def page_limit(request: Any) -> int:
+    """The partitions of a page at most, as a broker reads the request."""
+    limit: int = request.response_partition_limit
+    return max(1, min(limit, MAX_PARTITIONS))
+
+
+def _place(topic: Any, names: Names) -> _Place:
+    """The place of a topic, or of a cursor."""
+    name = (topic.topic_name if hasattr(topic, "topic_name") else topic.name).encode()
+    return _Place(topic, names.topic(name), names.flat(name))
+
+
+def _item(place: _Place) -> Item:
+    return Item(place.volume, place.topic.name)
+
+
+def _is_before(place: _Place, start: _Place) -> bool:
+    """Whether a topic was on a page before the one that begins at ``start``."""
+    if place.volume != start.volume or place.flat is None or start.flat is None:
+        return place.volume < start.volume
+    return place.flat < start.flat
+
+
+def _cut(names: Names, response: Any, limit: int) -> tuple[list[Any], Any | None, int]:
+    """One volume's entries that fit a page, where the next one begins (None: in another volume),
+    and how many partitions there is room for then.
+
+    Two spellings of one topic are in the same place, and are cut alike.
+    """
+    cursor_class = element_class(type(response), "next_cursor")
+    placed, shown = _sorted(names, response.topics)
+    if not limit and placed:
+        return [], _beginning(cursor_class, placed[0][1], 0), 0
+    for _, same in groupby(placed, key=itemgetter(0)):
+        entries = [entry for _, entry in same]
+        if not limit:
+            return shown, _beginning(cursor_class, entries[0], 0), 0
+        shown += [replace(entry, partitions=entry.partitions[:limit]) for entry in entries]
+        if len(entries[0].partitions) > limit:
+            return shown, _beginning(cursor_class, entries[0], limit), 0
+        limit -= len(entries[0].partitions)
+    return shown, response.next_cursor, limit
+
+
+def _sorted(names: Names, topics: Iterable[Any]) -> tuple[list[tuple[bytes, Any]], list[Any]]:
+    """The entries with their places, in order, and those that have none."""
+    placed, others = [], []
+    for entry in paced(topics):
+        flat = None if entry.name is None else names.flat(entry.name.encode())
+        if flat is None:
+            others.append(entry)
+        else:
+            placed.append((flat, entry))
+    return sorted(placed, key=itemgetter(0)), others
+
+
+def _beginning(cursor_class: type, entry: Any, at: int) -> Any:
+    """The cursor to an entry's partition, by its position."""
+    index = entry.partitions[at].partition_index if entry.partitions else 0
+    return make(cursor_class, {"topic_name": entry.name, "partition_index": index})
