@@ -13,13 +13,15 @@ from functools import partial
 from typing import Final
 
 from gateway.apis import generic
-from gateway.error_codes import COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT
+from gateway.error_codes import COORDINATOR_NOT_AVAILABLE
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import Tree, TreeFacts, VolumeUnreachable
-from gateway.rules import tree_brokers, volume_parts
+from gateway.rules import tree_brokers, volume_down, volume_parts
 from gateway.rules.declaration import Declaration
+from gateway.rules.volume_down import Remembered
+from gateway.rules.volume_items import Parts
 from protocol import messages
 from protocol.schema import api_key_of
 
@@ -36,6 +38,11 @@ def _cluster(version: int, body: bytes, facts: TreeFacts) -> bytes:
 
 
 _FINISH: Final[Mapping[str, Finish]] = {"Metadata": _metadata, "DescribeCluster": _cluster}
+
+_WHEN_DOWN: Final[Mapping[str, Callable[[int, bytes, Mapping[str, Remembered]], bytes]]] = {
+    "Metadata": volume_down.metadata_when_down,
+    "DescribeTopicPartitions": volume_down.description_when_down,
+}
 
 OF_LISTENER: Final = frozenset(
     {"DescribeCluster", "DescribeUserScramCredentials", "AlterUserScramCredentials"}
@@ -87,9 +94,7 @@ def _divide(
     return Work(partial(_answer, api, tree, version, body, parts))
 
 
-async def _answer(
-    api: Api, tree: Tree, version: int, body: bytes, parts: volume_parts.Parts | None
-) -> bytes:
+async def _answer(api: Api, tree: Tree, version: int, body: bytes, parts: Parts | None) -> bytes:
     """The answer of every volume that a request names, as one."""
     if parts is None:
         answer = await _answer_part(api, tree, version, tree.own, body)
@@ -107,13 +112,12 @@ async def _answer_part(api: Api, tree: Tree, version: int, path: str, body: byte
     try:
         return await tree.ask(path, api.key, version, body)
     except VolumeUnreachable as error:
-        if api.name == "Metadata":
-            names = volume_parts.topics_named(version, body)
-            known = tree.remembered(path, names)
-            return volume_parts.metadata_when_down(version, body, known)
-        lookup = api.name == "FindCoordinator"
-        code = COORDINATOR_NOT_AVAILABLE if lookup else REQUEST_TIMED_OUT
-        return volume_parts.failed(api, version, body, code, str(error))
+        when_down = _WHEN_DOWN.get(api.name)
+        if when_down is not None:
+            names, ids = volume_down.topics_named(api, version, body)
+            return when_down(version, body, tree.remembered(path, names, ids))
+        code = volume_down.code_when_down(api)
+        return volume_down.failed(api, version, body, code, str(error))
 
 
 def _init_producer_id(
@@ -145,4 +149,4 @@ async def _producer_id(tree: Tree, api: Declaration, version: int, path: str, bo
             return await tree.ask(each, api.key, version, body)
         except VolumeUnreachable as error:
             failure = failure or str(error)
-    return volume_parts.failed(api, version, body, COORDINATOR_NOT_AVAILABLE, failure)
+    return volume_down.failed(api, version, body, COORDINATOR_NOT_AVAILABLE, failure)

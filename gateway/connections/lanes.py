@@ -8,7 +8,7 @@ over connections of the gateway's own. It lives for one request, so it always ha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -161,11 +161,19 @@ class Lanes:
                 found.append(TreeBroker(virtual, endpoint.host, endpoint.port, rack))
         return found
 
-    def remembered(self, path: str, names: Sequence[str]) -> Mapping[str, tuple[bytes | None, int]]:
-        """Of these topics, named by the client, those that a volume had when it was last seen and
-        that the client may describe: topic id and partition count."""
+    def remembered(
+        self, path: str, names: Iterable[str] | None, ids: Iterable[bytes]
+    ) -> Mapping[str, tuple[bytes | None, int]]:
+        """Of these topics, those that a volume had when it was last seen and that the client may
+        describe: topic id and partition count, by the client's name. ``names`` None: all listed."""
         volume = self._hub.volumes[path]
-        return describable(self._access(volume), volume.cluster.index, names)
+        access, index = self._access(volume), volume.cluster.index
+        if names is None:
+            names = volume.state.listings.of(access, index).names
+        flats = (access.view.flat_of_id(topic_id, index) for topic_id in ids)
+        shown = (access.view.spell(flat) for flat in flats if flat is not None)
+        by_id = (name.decode() for name in shown if name is not None)
+        return describable(access, index, (*names, *by_id))
 
     # -- asking ------------------------------------------------------------------------------------
 

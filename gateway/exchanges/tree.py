@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -75,7 +75,9 @@ class Tree(Protocol):
         """
         ...
 
-    def remembered(self, path: str, names: Sequence[str]) -> Mapping[str, tuple[bytes | None, int]]:
-        """Of these topics, named by the client, those that a volume had when it was last seen and
-        that the client may describe: topic id and partition count."""
+    def remembered(
+        self, path: str, names: Iterable[str] | None, ids: Iterable[bytes]
+    ) -> Mapping[str, tuple[bytes | None, int]]:
+        """Of these topics, those that a volume had when it was last seen and that the client may
+        describe: topic id and partition count, by the client's name. ``names`` None: all listed."""
         ...

@@ -33,6 +33,19 @@ Remembered = tuple[bytes | None, int]
 """A topic as it was last seen: the 16 bytes of its id, if it has one, and how many partitions."""
 
 
+def topics_named(
+    api: Declaration, version: int, part_body: bytes
+) -> tuple[list[str] | None, list[bytes]]:
+    """The names (None: all topics are requested) and the topic ids in a part of Metadata or
+    DescribeTopicPartitions. Raises ProtocolError."""
+    wanted = messages.parse(f"{api.name}Request", version, part_body).topics
+    if wanted is None or (api.name == METADATA and version == 0 and not wanted):
+        return None, []
+    by_id = [each for each in wanted if getattr(each, TOPIC_ID, None) is not None]
+    names = [each.name for each in wanted if getattr(each, TOPIC_ID, None) is None]
+    return names, [each.topic_id.bytes for each in by_id]
+
+
 def code_when_down(api: Declaration) -> int:
     """The error code for what a volume that cannot be reached was requested by this API."""
     if api.name == FIND_COORDINATOR:
