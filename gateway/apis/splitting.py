@@ -15,7 +15,7 @@ from typing import Final
 from gateway.apis import generic
 from gateway.error_codes import COORDINATOR_NOT_AVAILABLE
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler, Work
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import Tree, TreeFacts, VolumeUnreachable
 from gateway.rules import tree_brokers, volume_down, volume_parts
@@ -73,6 +73,8 @@ def splitting(api: Api, handler: RequestHandler) -> RequestHandler:
     nothing is divided."""
     if api.name == "InitProducerId":
         return partial(_init_producer_id, handler)
+    if api.name == "ListGroups":
+        return partial(_list_groups, handler)
     return partial(_divide, api, handler) if api.name in SPLIT else handler
 
 
@@ -118,6 +120,22 @@ async def _answer_part(api: Api, tree: Tree, version: int, path: str, body: byte
             return when_down(version, body, tree.remembered(path, names, ids))
         code = volume_down.code_when_down(api)
         return volume_down.failed(api, version, body, code, str(error))
+
+
+def _list_groups(
+    handler: RequestHandler,
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    start: int,
+    end: int,
+) -> Outcome:
+    """Admin clients ask every broker for its groups; a listing is that of the listener's volume."""
+    tree = state.tree
+    if tree is None or state.worker.mount == tree.own:
+        return handler(state, exchange, buf, start, end)
+    generic.request_spans(exchange.plan, buf, start, end)
+    return Answer(messages.made("ListGroupsResponse", exchange.plan.version, {}))
 
 
 def _init_producer_id(

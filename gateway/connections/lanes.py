@@ -26,7 +26,7 @@ from gateway.exchanges.tree import TreeBroker, TreeFacts, VolumeUnreachable
 from gateway.mounts import Mount
 from gateway.node_ids import virtual_node_id
 from gateway.rules import api_versions
-from gateway.rules.volume_parts import request_at, response_at, version_at
+from gateway.rules.other_versions import at_version, response_at
 from gateway.session.session import Session
 from gateway.slices import Turns, in_slices
 from gateway.views.access import DESCRIBE, Access
@@ -201,7 +201,11 @@ class Lanes:
     async def _ask(
         self, volume: Volume, api_key: int, version: int, body: bytes, *, changes: bool
     ) -> bytes:
-        served = version_at(volume.cluster.api_versions, api_key, version)
+        api = APIS[api_key]
+        served = version
+        if not api.answered_here:
+            _, highest = volume.cluster.api_versions.get(api_key, (0, version))
+            served = min(version, highest)
         session = Session(self._state(volume))
         header = api_key << 48 | served << 32
         client_id = legacy_string(self._client.source.client_id.encode())
@@ -211,7 +215,7 @@ class Lanes:
                 header.to_bytes(8, "big"),
                 client_id,
                 tagged_fields,
-                request_at(api_key, version, served, body),
+                at_version(api, version, served, body),
             )
         )
         try:
@@ -223,7 +227,7 @@ class Lanes:
         start = response_body_pos(
             response, _SIZE, len(response), response_header_version(api_key, served)
         )
-        return response_at(api_key, served, version, response[start:])
+        return response_at(api, served, version, response[start:], body)
 
     async def _answer(self, volume: Volume, session: Session, changes: bool) -> bytes:
         """Do what the session needs until it has its answer, a whole frame."""

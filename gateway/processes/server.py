@@ -34,6 +34,10 @@ RETRY_SECONDS = 1.0
 """Seconds between two tries to start a volume whose cluster cannot be reached."""
 
 
+class MountedTwice(Exception):
+    """Two mounts of the configuration lead to one cluster; the text says which."""
+
+
 class Server:
     """Clients of one worker and what they need. ``catalog`` replaces the one on the (only)
     cluster."""
@@ -100,9 +104,21 @@ class Server:
 
     async def _start(self, volume: ServedVolume) -> None:
         await volume.cluster.start()
+        self._check_alone(volume)
         if volume is self.served[0]:
             await self.audit.start()
         await volume.start()
+
+    def _check_alone(self, volume: ServedVolume) -> None:
+        """Raise MountedTwice where another mount is the same cluster: its topics would have two
+        names and two producer ids."""
+        cluster_id = volume.cluster.cluster_id
+        for other in self.served:
+            if other is not volume and cluster_id and other.cluster.cluster_id == cluster_id:
+                raise MountedTwice(
+                    f"clusters '{volume.cluster.name}' and '{other.cluster.name}' are one cluster,"
+                    f" {cluster_id}: it can be mounted once; remove one of them"
+                )
 
     async def _start_tree(self) -> None:
         """Wait until each volume is ready, or one is and the others take too long."""

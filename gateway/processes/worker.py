@@ -34,7 +34,7 @@ from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
 from gateway.policies.instance import PolicyError
 from gateway.processes.logs import set_up_logging
-from gateway.processes.server import Server
+from gateway.processes.server import MountedTwice, Server
 from gateway.processes.worker_channel import (
     Failed,
     Ready,
@@ -119,6 +119,7 @@ class Worker:
             FormatRejected,
             InvalidRules,
             KeyFileError,
+            MountedTwice,
             NumberRejected,
             PolicyError,
             SinkError,
