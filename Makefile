@@ -26,7 +26,7 @@ LIVE := tests/live tests/devkit tests/bench
 SPARK := tests/spark
 
 .DEFAULT_GOAL := help
-.PHONY: help demo report test check format unit jobs soak live oracle fuzz fuzz-frames planted \
+.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted \
 	compiled bench bench-spark spark wheel lock upgrade clean
 .NOTPARALLEL:
 
@@ -35,6 +35,9 @@ help:  ## Show this list.
 
 demo: $(STAMP)  ## Start Kafka and the gateway, show what they do, serve until Ctrl-C (ONCE=1: end).
 	@$(BIN)/python -m devkit.demo $(if $(filter-out 0,$(ONCE)),--once)
+
+demo-tree: $(STAMP)  ## Start two Kafkas and one gateway, one tree over both (ONCE=1: end).
+	@$(BIN)/python -m devkit.demo_tree $(if $(filter-out 0,$(ONCE)),--once)
 
 report: $(SPARK_STAMP)  ## Let a few teams work on a Kafka; what Spark makes of it: report.html.
 	@$(BIN)/python -m devkit.report $(PAGE)

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,7 +35,7 @@ HOME = Listener("home", "team-a is home, so bare names are its topics: orders", 
 LEGAL = Listener("legal", "every namespace, names without colons: team-a..orders", spelling="legal")
 LISTENERS = (COLON, HOME, LEGAL)
 
-_EXPECTED = (
+EXPECTED = (
     BrokerError,
     DeadlineError,
     GatewayError,
@@ -57,13 +57,18 @@ class StoredTopic:
 
 def main(args: Sequence[str]) -> int:
     """Run the demo; returns the exit status."""
+    return run_demo(lambda: _run(once="--once" in args))
+
+
+def run_demo(run: Callable[[], int]) -> int:
+    """Run a demo to its end, or to Ctrl-C; returns the exit status."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        return _run(once="--once" in args)
+        return run()
     except KeyboardInterrupt:
-        _say("interrupted")
+        say("interrupted")
         return 130
-    except _EXPECTED as error:
+    except EXPECTED as error:
         print(f"the demo failed: {error}", file=sys.stderr)
         return 1
 
@@ -71,26 +76,24 @@ def main(args: Sequence[str]) -> int:
 def _run(*, once: bool) -> int:
     started = time.monotonic()
     with KafkaCluster() as kafka:
-        _say(f"Apache Kafka {KAFKA_VERSION} serves at {kafka.bootstrap_servers}")
+        say(f"Apache Kafka {KAFKA_VERSION} serves at {kafka.bootstrap_servers}")
         with GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES) as gateway:
-            _say(f"kafka-gateway stands before it, with the namespaces {', '.join(NAMESPACES)}")
+            say(f"kafka-gateway stands before it, with the namespaces {', '.join(NAMESPACES)}")
             _show_tour(kafka, gateway)
-            _say(f"\nFrom the start to here: {time.monotonic() - started:.1f} s")
+            say(f"\nFrom the start to here: {time.monotonic() - started:.1f} s")
             _show_addresses(gateway)
             if not once:
-                _say("\nServing until Ctrl-C.")
-                _serve(gateway)
+                say("\nServing until Ctrl-C.")
+                serve(gateway)
     return 0
 
 
 def _show_tour(kafka: KafkaCluster, gateway: GatewayProcess) -> None:
     stored = [_write(kafka, gateway, name) for name in ("team-a:orders", "org:apache:kafka:orders")]
-    _say(
-        "\nWhat a client wrote at the listener `colon`, and the topic that appeared on the broker:"
-    )
-    _table(
+    say("\nWhat a client wrote at the listener `colon`, and the topic that appeared on the broker:")
+    table(
         ("topic", "values", "flat name on the broker"),
-        [(topic.logical, _join(topic.values), topic.flat) for topic in stored],
+        [(topic.logical, join(topic.values), topic.flat) for topic in stored],
     )
     team_a, kafka_orders = stored
     sights = [
@@ -104,13 +107,13 @@ def _show_tour(kafka: KafkaCluster, gateway: GatewayProcess) -> None:
         tour.consume("broker", kafka.bootstrap_servers, topic.flat, len(topic.values))
         for topic in stored
     ]
-    _say("\nWhat consumer groups read at each listener, and what one reads off the broker itself:")
-    _table(
+    say("\nWhat consumer groups read at each listener, and what one reads off the broker itself:")
+    table(
         ("listener", "topic", "values"),
-        [(sight.listener, sight.topic, _join(sight.values)) for sight in (*sights, *direct)],
+        [(sight.listener, sight.topic, join(sight.values)) for sight in (*sights, *direct)],
     )
-    _say("\nWhat each one lists:")
-    _table(("listener", "topics", "groups"), _listings(kafka, gateway))
+    say("\nWhat each one lists:")
+    table(("listener", "topics", "groups"), _listings(kafka, gateway))
 
 
 def _write(kafka: KafkaCluster, gateway: GatewayProcess, logical: str) -> StoredTopic:
@@ -135,24 +138,24 @@ def _listings(kafka: KafkaCluster, gateway: GatewayProcess) -> list[tuple[str, s
     asked = [(listener.name, gateway.bootstrap_servers(listener.name)) for listener in LISTENERS]
     asked.append(("broker", kafka.bootstrap_servers))
     return [
-        (name, _join(sorted(tour.list_topics(servers))), _join(sorted(tour.list_groups(servers))))
+        (name, join(sorted(tour.list_topics(servers))), join(sorted(tour.list_groups(servers))))
         for name, servers in asked
     ]
 
 
 def _show_addresses(gateway: GatewayProcess) -> None:
-    _say("")
+    say("")
     for listener in LISTENERS:
         address = gateway.bootstrap_servers(listener.name)
-        _say(f"bootstrap.servers={address}  # {listener.about}")
-    _say("\nTo paste into another terminal:")
+        say(f"bootstrap.servers={address}  # {listener.about}")
+    say("\nTo paste into another terminal:")
     for line in _lines_to_paste(gateway):
-        _say(line)
+        say(line)
 
 
 def _lines_to_paste(gateway: GatewayProcess) -> list[str]:
-    python = shlex.quote(_shortest(Path(sys.executable)))
-    topics = shlex.quote(_shortest(write_tool_scripts(cache_dir() / "bin") / "kafka-topics"))
+    python = shlex.quote(shortest(Path(sys.executable)))
+    topics = shlex.quote(shortest(write_tool_scripts(cache_dir() / "bin") / "kafka-topics"))
     colon, home, legal = (gateway.bootstrap_servers(listener.name) for listener in LISTENERS)
     confluent = (
         "from confluent_kafka import Producer; "
@@ -173,35 +176,39 @@ def _lines_to_paste(gateway: GatewayProcess) -> list[str]:
     ]
 
 
-def _serve(gateway: GatewayProcess) -> None:
+def serve(gateway: GatewayProcess) -> None:
+    """Serve until Ctrl-C. Raises GatewayError if the gateway ends before."""
     pause = threading.Event()
     try:
         while gateway.process.running:
             pause.wait(0.5)
     except KeyboardInterrupt:
-        _say("\nstopping")
+        say("\nstopping")
         return
     raise GatewayError(f"the gateway ended by itself\n{gateway.process.tail()}")
 
 
-def _shortest(path: Path) -> str:
+def shortest(path: Path) -> str:
     """A path as it is said from the current directory."""
     relative = os.path.relpath(path)
     return relative if not relative.startswith("..") else str(path)
 
 
-def _join(parts: Sequence[str]) -> str:
+def join(parts: Sequence[str]) -> str:
+    """The parts as one cell of a table."""
     return ", ".join(parts) or "-"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, ["-" * width for width in widths], *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        _say("  " + "  ".join(cells).rstrip())
+        say("  " + "  ".join(cells).rstrip())
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line at once."""
     print(text, flush=True)
 
 

@@ -85,6 +85,13 @@ def produce(servers: str, topic: str, values: Sequence[str]) -> None:
 
 def consume(listener: str, servers: str, topic: str, count: int) -> ConsumedTopic:
     """Consume and commit ``count`` records of ``topic`` as the group ``LISTENER-app``."""
+    return consume_all(listener, servers, [topic], count)[0]
+
+
+def consume_all(
+    listener: str, servers: str, topics: Sequence[str], count: int
+) -> list[ConsumedTopic]:
+    """Consume and commit ``count`` records of these topics as one member of ``LISTENER-app``."""
     consumer = Consumer(
         {
             **_client(servers),
@@ -93,21 +100,22 @@ def consume(listener: str, servers: str, topic: str, count: int) -> ConsumedTopi
             "enable.auto.commit": False,
         }
     )
-    consumer.subscribe([topic])
-    values: list[str] = []
+    consumer.subscribe([*topics])
+    values: dict[str, list[str]] = {topic: [] for topic in topics}
     deadline = time.monotonic() + _SECONDS
     try:
-        with progress(f"consuming {topic} at {listener}"):
-            while len(values) < count:
+        with progress(f"consuming {', '.join(topics)} at {listener}"):
+            while (read := sum(map(len, values.values()))) < count:
                 if time.monotonic() > deadline:
-                    raise TourError(f"{listener}: {len(values)} records of {count} from {topic}")
+                    raise TourError(f"{listener}: {read} records of {count} from {topics}")
                 message = consumer.poll(0.2)
                 if message is not None:
-                    values.append(_value_of(message, topic))
+                    topic, value = _value_of(message, topics)
+                    values[topic].append(value)
         consumer.commit(asynchronous=False)
     finally:
         consumer.close()
-    return ConsumedTopic(listener, topic, tuple(values))
+    return [ConsumedTopic(listener, topic, tuple(found)) for topic, found in values.items()]
 
 
 def _client(servers: str) -> dict[str, str | int | float | bool]:
@@ -119,10 +127,11 @@ def _admin(servers: str) -> AdminClient:
     return AdminClient(_client(servers))
 
 
-def _value_of(message: Message, topic: str) -> str:
-    error = message.error()
+def _value_of(message: Message, topics: Sequence[str]) -> tuple[str, str]:
+    """The topic of a message and its value."""
+    error, topic = message.error(), message.topic()
     if error is not None:
         raise TourError(f"consuming {topic}: {error}")
-    if message.topic() != topic:
-        raise TourError(f"consuming {topic}: a record of {message.topic()} came")
-    return (message.value() or b"").decode()
+    if topic not in topics:
+        raise TourError(f"consuming {', '.join(topics)}: a record of {topic} came")
+    return topic, (message.value() or b"").decode()
