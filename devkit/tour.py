@@ -132,6 +132,6 @@ def _value_of(message: Message, topics: Sequence[str]) -> tuple[str, str]:
     error, topic = message.error(), message.topic()
     if error is not None:
         raise TourError(f"consuming {topic}: {error}")
-    if topic not in topics:
+    if topic is None or topic not in topics:
         raise TourError(f"consuming {', '.join(topics)}: a record of {topic} came")
     return topic, (message.value() or b"").decode()
