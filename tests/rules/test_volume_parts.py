@@ -144,24 +144,54 @@ def test_a_request_of_one_other_volume_is_that_volumes_as_it_is(api: Api, versio
     parts = divide(api, version, body, NAMES)
     assert parts is not None
     assert (parts.only, parts.bodies) == (OSLO, {OSLO: body})
-    assert merge(parts, {OSLO: b"its answer"}) == b"its answer"
+    theirs = serve(api, version, body, throttled=3)
+    assert merge(parts, {OSLO: theirs}) == theirs
 
 
-@given(names=st.lists(st.sampled_from(TOPICS)))
-@pytest.mark.parametrize(
-    "api", [api_named(name) for name in ARRAYS], ids=lambda each: str(each.name)
-)
-def test_any_list_is_answered_item_by_item_in_its_order(api: Api, names: list[str]) -> None:
-    version = api.last
+@given(names=st.lists(st.sampled_from(TOPICS)), data=st.data())
+@pytest.mark.parametrize("name", ARRAYS)
+def test_any_list_is_answered_item_by_item_in_its_order(
+    name: str, names: list[str], data: st.DataObject
+) -> None:
+    api = api_named(name)
+    first = 4 if name == "FindCoordinator" else api.first
+    version = data.draw(st.integers(first, api.last))
     body = body_of(api, version, names)
     parts = divide(api, version, body, NAMES)
     if parts is None:
-        assert all("/" not in name for name in names)
+        assert all("/" not in each for each in names)
         return
-    answers = {each: serve(api, version, part) for each, part in parts.bodies.items()}
-    assert answered(api, version, merge(parts, answers)) == answered(
-        api, version, serve(api, version, body)
+    assert sorted(names) == sorted(
+        each for part in parts.bodies.values() for each in named(api, version, part)
     )
+    answers = {each: serve(api, version, part) for each, part in parts.bodies.items()}
+    if not name.endswith("Acls"):  # all others are told apart by their names
+        _, array = arrays(api, version)
+        for volume, each in answers.items():
+            read = answered(api, version, each)
+            shuffled = tuple(data.draw(st.permutations(getattr(read, array))))
+            answers[volume] = messages.write(messages.changed(read, {array: shuffled}))
+    merged = answered(api, version, merge(parts, answers))
+    whole = answered(api, version, serve(api, version, body))
+    if parts.only is None:
+        assert merged == whole
+
+
+@pytest.mark.parametrize("name", ["CreateTopics", "DeleteTopics", "CreatePartitions"])
+def test_a_topic_that_is_named_twice_is_answered_as_its_cluster_does(name: str) -> None:
+    # A controller answers it once (ControllerApis: "Duplicate topic name").
+    api = api_named(name)
+    body = body_of(api, api.last, ["oslo/z", "b", "oslo/z"])
+    parts = divide(api, api.last, body, NAMES)
+    assert parts is not None
+    assert named(api, api.last, parts.bodies[OSLO]) == ["oslo/z", "oslo/z"]
+    _, array = arrays(api, api.last)
+    answers = {
+        OSLO: answer(api, api.last, array, [{"name": "oslo/z", "error_code": 42}]),
+        OWN: answer(api, api.last, array, [{"name": "b"}]),
+    }
+    merged = getattr(answered(api, api.last, merge(parts, answers)), array)
+    assert [(each.name, int(each.error_code)) for each in merged] == [("oslo/z", 42), ("b", 0)]
 
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS)
@@ -228,6 +258,15 @@ def test_the_listeners_volume_tells_of_the_cluster() -> None:
     }
     merged = answered(api, 13, merge(parts, answers))
     assert (merged.cluster_id, merged.controller_id, merged.error_code) == ("ours", 7, 0)
+
+
+def test_another_volumes_error_of_all_is_dropped_where_it_alone_answers() -> None:
+    api = api_named("Metadata")
+    parts = divide(api, 13, body_of(api, 13, ["oslo/a"]), NAMES)
+    assert parts is not None
+    merged = answered(api, 13, merge(parts, {OSLO: answer(api, 13, "topics", [], error_code=129)}))
+    assert int(merged.error_code) == 0
+    assert [(each.name, int(each.error_code)) for each in merged.topics] == [("oslo/a", 5)]
 
 
 def test_topics_of_a_volume_that_answers_one_error_are_to_be_asked_for_again() -> None:
