@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -215,3 +216,10 @@ def test_two_spellings_of_a_topic_are_cut_alike() -> None:
         (name, 2) for name in names[:2]
     ]
     assert merged.next_cursor.partition_index == 2
+
+
+@pytest.mark.parametrize(("limit", "most"), [(-1, 1), (0, 1), (5_000, 2_000)])
+def test_the_limit_of_a_page_is_what_a_broker_makes_of_it(limit: int, most: int) -> None:
+    # max(min(max.request.partition.size.limit, requested), 1), which is 2000 by default.
+    first = next(pages(["ab", "oslo/ab"], limit, {"ab": 1_500, "oslo/ab": 1_500}))
+    assert sum(len(topic.partitions) for topic in first.topics) == most
