@@ -68,7 +68,7 @@ def failed(api: Declaration, version: int, part_body: bytes, code: int, message:
         return made(f"{api.name}Response", version, {answered: results})
     if api.name == METADATA:
         # Not in the error of v13, which is for the whole answer.
-        return partial.reject_all(api, version, part_body, Denied(code, message, "volume"))
+        return partial.reject_all(api, version, part_body, Denied(code, message, "error_response"))
     return partial.error_response(api, version, part_body, code, message)
 
 

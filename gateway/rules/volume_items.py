@@ -84,7 +84,7 @@ class Parts:
 
     ``only`` is the volume that the whole request belongs to, if it is one: its body is then the
     client's own. ``own`` is the listener's volume, ``items`` are the items in the order of the
-    request. ``merged`` merges the answers where an API has its own way to.
+    request. ``merger`` merges the answers where an API has its own way to.
     """
 
     api: Declaration
@@ -93,7 +93,7 @@ class Parts:
     own: str
     items: tuple[Item, ...] = ()
     only: str | None = None
-    merged: Callable[[Parts, Mapping[str, bytes]], bytes] | None = None
+    merger: Callable[[Parts, Mapping[str, bytes]], bytes] | None = None
 
 
 def with_all_else(own: str, answers: Mapping[str, Any], values: Mapping[str, object]) -> Any:
@@ -144,8 +144,8 @@ def items(
     for entry in entries:
         pause_point()
         if api.name == CREATE_ACLS:
-            pattern = entry.resource_type, entry.resource_pattern_type, entry.resource_name
-            yield Item(names.acl_pattern(*map(_plain, pattern)), None)
+            kind, pattern_type = int(entry.resource_type), int(entry.resource_pattern_type)
+            yield Item(names.acl_pattern(kind, pattern_type, entry.resource_name), None)
         elif api.name == DELETE_ACLS:
             yield Item(_of_filter(entry, names), None)
         elif api.name == FIND_COORDINATOR:
@@ -176,7 +176,3 @@ def _of_resource(entry: Any, names: Names) -> str:
 def _of_filter(entry: Any, names: Names) -> str:
     kind, pattern_type = int(entry.resource_type_filter), int(entry.pattern_type_filter)
     return names.acl_pattern(kind, pattern_type, entry.resource_name_filter)
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, int) else value

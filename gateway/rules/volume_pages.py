@@ -52,14 +52,14 @@ def divide(api: Declaration, version: int, body: bytes, request: Any, names: Nam
     cursor = request.cursor
     start = None if cursor is None else _place(cursor, names)
     volumes = sorted({place.volume for place in places})
-    merged = partial(merge, names, page_limit(request))
+    merger = partial(merge, names, page_limit(request))
     if volumes in ([], [names.own]) and (start is None or start.volume == names.own):
         return None  # "all" is also the listener's volume's
     if not volumes:
         return None
     if len(volumes) == 1 and (start is None or start.volume == volumes[0]):
         items = tuple(_item(place) for place in places)
-        return Parts(api, version, {volumes[0]: body}, names.own, items, volumes[0], merged)
+        return Parts(api, version, {volumes[0]: body}, names.own, items, volumes[0], merger)
     everywhere = cursor is not None and cursor.partition_index < 0
     if start is not None and not everywhere:
         places = [each for each in places if not _is_before(each, start)] or places
@@ -70,7 +70,7 @@ def divide(api: Declaration, version: int, body: bytes, request: Any, names: Nam
         part = replace(request, topics=topics, cursor=cursor if has_cursor else None)
         bodies[volume] = messages.write(part)
     items = tuple(_item(place) for place in places)
-    return Parts(api, version, bodies, names.own, items, merged=merged)
+    return Parts(api, version, bodies, names.own, items, merger=merger)
 
 
 def merge(names: Names, limit: int, parts: Parts, answers: Mapping[str, bytes]) -> bytes:

@@ -29,9 +29,9 @@ from typing import Any
 from gateway.error_codes import LEADER_NOT_AVAILABLE, UNKNOWN_SERVER_ERROR
 from gateway.rules import volume_items, volume_pages
 from gateway.rules.declaration import TOPIC_ID, Declaration
-from gateway.rules.volume_items import Item, Names, Parts, with_all_else
+from gateway.rules.volume_items import METADATA, Item, Names, Parts, with_all_else
 from protocol import messages
-from protocol.messages import element_class, make
+from protocol.messages import element_class, has_field, make
 from protocol.pausing import paced
 
 __all__ = ["Names", "Parts", "divide", "merge"]
@@ -74,17 +74,19 @@ def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts |
 def merge(parts: Parts, answers: Mapping[str, bytes]) -> bytes:
     """The response to the whole request, from one for each part, all at the request's version.
 
-    A single answer is returned as it is. Raises ProtocolError when an answer cannot be read, and
-    LookupError if one is missing.
+    A single answer is returned as it is, but for another volume's error in Metadata v13. Raises
+    ProtocolError when an answer cannot be read, and LookupError if one is missing.
     """
     missing = [f":{volume}" for volume in parts.bodies if volume not in answers]
     if missing:
         raise LookupError(f"no answer to {parts.api.name} from {', '.join(missing)}")
-    if parts.merged is not None:
-        return parts.merged(parts, answers)
-    if len(parts.bodies) == 1:
-        return next(answers[volume] for volume in parts.bodies)
+    if parts.merger is not None:
+        return parts.merger(parts, answers)
     name, version = f"{parts.api.name}Response", parts.version
+    if len(parts.bodies) == 1:
+        volume = next(iter(parts.bodies))
+        if volume == parts.own or not _drops_error(parts.api, version):
+            return answers[volume]
     found = {each: messages.parse(name, version, answers[each]) for each in parts.bodies}
     _, array = volume_items.arrays(parts.api, version)
     by_position = volume_items.by_position(parts.api)
@@ -106,6 +108,12 @@ def _by_key(parts: Parts, array: str, answers: Mapping[str, Any]) -> list[Any]:
         if entry is not None:
             merged.append(entry)
     return [*merged, *(entry for each in found.values() for entry in each.left())]
+
+
+def _drops_error(api: Declaration, version: int) -> bool:
+    """Whether the answer of another volume may hold an error of the whole that is dropped."""
+    cls = messages.message_class(f"{api.name}Response", version)
+    return api.name == METADATA and has_field(cls, "error_code")
 
 
 def _unanswered(parts: Parts, item: Item, answer: Any, array: str) -> Any | None:
@@ -138,14 +146,15 @@ class _Entries:
     def __init__(self, entries: Sequence[Any]) -> None:
         self._left = dict(enumerate(entries))
         self._places: defaultdict[Hashable, list[int]] = defaultdict(list)
-        for place, entry in paced(enumerate(entries)):
-            for key in _keys(entry):
+        for place in paced(range(len(entries) - 1, -1, -1)):
+            for key in _keys(entries[place]):
                 self._places[key].append(place)
 
     def take(self, key: Hashable | None) -> Any | None:
         """The next entry for a key, or None."""
-        for place in self._places.get(key, ()):
-            if place in self._left:
+        places = self._places.get(key, [])
+        while places:
+            if (place := places.pop()) in self._left:
                 return self._left.pop(place)
         return None
 

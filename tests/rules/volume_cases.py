@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,20 @@ from protocol.messages import element_class, has_field, make
 
 OWN, LA, OSLO = "", "la:tracking", "oslo"
 VOLUMES = (OWN, LA, OSLO)
+
+ARRAYS = {
+    "Metadata": ("topics", "topics"),
+    "CreateTopics": ("topics", "topics"),
+    "CreatePartitions": ("topics", "results"),
+    "DeleteTopics": ("topics", "responses"),
+    "FindCoordinator": ("coordinator_keys", "coordinators"),
+    "DescribeConfigs": ("resources", "results"),
+    "AlterConfigs": ("resources", "responses"),
+    "IncrementalAlterConfigs": ("resources", "responses"),
+    "CreateAcls": ("creations", "results"),
+    "DeleteAcls": ("filters", "filter_results"),
+}
+"""The arrays of items of each API's messages, by Kafka's schemas (in kio's names)."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +84,59 @@ def answer(
     return messages.write(make(cls, {**values, array: made}))
 
 
-def has(api: Api, version: int, message: str, attribute: str) -> bool:
-    """Whether a version's request or response has a field."""
-    return has_field(messages.message_class(f"{api.name}{message}", version), attribute)
+def arrays(api: Api, version: int) -> tuple[str, str]:
+    """The arrays of items of a request and of its response."""
+    request, response = ARRAYS[api.name]
+    if api.name == "DeleteTopics" and version < 6:
+        request = "topic_names"
+    return request, response
+
+
+def item(api: Api, version: int, name: str) -> Any:
+    """An item of a request that names ``name``."""
+    if api.name == "FindCoordinator" or (api.name == "DeleteTopics" and version < 6):
+        return name
+    names = dict.fromkeys(("name", "resource_name", "resource_name_filter"), name)
+    return {**names, "resource_type": 2, "resource_type_filter": 2, "count": len(name)}
+
+
+def body_of(api: Api, version: int, items: list[str]) -> bytes:
+    """A request for these items, with all else that is not a default."""
+    array, _ = arrays(api, version)
+    cls = messages.message_class(f"{api.name}Request", version)
+    made = [
+        make(element_class(cls, array), one) if isinstance(one, dict) else one
+        for one in (item(api, version, name) for name in items)
+    ]
+    return asked(api, version, {array: made, "validate_only": True, "key_type": 1})
+
+
+def named(api: Api, version: int, body: bytes) -> list[str]:
+    """The names in a request, read by kio."""
+    array, _ = arrays(api, version)
+    fields = ("name", "resource_name", "resource_name_filter")
+    return [
+        one
+        if isinstance(one, str)
+        else next(getattr(one, each) for each in fields if hasattr(one, each))
+        for one in getattr(sent(api, version, body), array)
+    ]
+
+
+def serve(api: Api, version: int, body: bytes, throttled: int = 0) -> bytes:
+    """What a cluster answers: for each item its own name, where the answer has room for one."""
+    _, array = arrays(api, version)
+    entries = []
+    for name in named(api, version, body):
+        shown: dict[str, object] = {"name": name, "key": name, "resource_name": name}
+        shown |= {"resource_type": 2, "error_message": f"done: {name}"}
+        if api.name == "DeleteAcls":
+            shown["matching_acls"] = [{"resource_name": name}]
+        cls = element_class(messages.message_class(f"{api.name}Response", version), array)
+        entries.append({"error_code": 0, **_fitting(cls, shown)})
+    wait = datetime.timedelta(milliseconds=throttled)
+    return answer(api, version, array, entries, throttle_time=wait)
+
+
+def _fitting(cls: type, values: dict[str, object]) -> dict[str, object]:
+    return {name: value for name, value in values.items() if has_field(cls, name)}

@@ -1,0 +1,168 @@
+"""Answers in place of a volume that cannot be reached, read by kio.
+
+Metadata and coordinators as DESIGN.md has them (The tree); the errors of all else stand where
+Kafka's AbstractRequest.getErrorResponse puts them, but for each item, so that others are answered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from gateway.rules.volume_down import (
+    Remembered,
+    code_when_down,
+    description_when_down,
+    failed,
+    metadata_when_down,
+)
+from gateway.rules.volume_parts import divide, merge
+from tests.rules.apis import api_named
+from tests.rules.volume_cases import OSLO, OWN, ByPrefix, answer, answered, asked
+
+LEADER_NOT_AVAILABLE, REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE = 5, 7, 15
+SENTENCE = "The cluster at :oslo cannot be reached; try again later."
+ID, OTHER = UUID(int=1), UUID(int=2)
+REMEMBERED: dict[str, Remembered] = {"oslo/clicks": (ID.bytes, 3), "oslo/old": (None, 1)}
+
+METADATA = api_named("Metadata")
+DESCRIPTION = api_named("DescribeTopicPartitions")
+COORDINATOR = api_named("FindCoordinator")
+
+ADMIN: dict[str, tuple[dict[str, object], str]] = {
+    "CreateTopics": ({"topics": [{"name": "a"}, {"name": "b"}]}, "topics"),
+    "CreatePartitions": ({"topics": [{"name": "a"}, {"name": "b"}]}, "results"),
+    "DeleteTopics": ({"topics": [{"name": "a"}, {"topic_id": ID}]}, "responses"),
+    "DescribeConfigs": (
+        {"resources": [{"resource_type": 2, "resource_name": name} for name in "ab"]},
+        "results",
+    ),
+    "AlterConfigs": (
+        {"resources": [{"resource_type": 2, "resource_name": name} for name in "ab"]},
+        "responses",
+    ),
+    "IncrementalAlterConfigs": (
+        {"resources": [{"resource_type": 2, "resource_name": name} for name in "ab"]},
+        "responses",
+    ),
+    "CreateAcls": ({"creations": [{"resource_type": 2}, {"resource_type": 3}]}, "results"),
+    "DeleteAcls": ({"filters": [{"resource_type_filter": 2}, {}]}, "filter_results"),
+}
+
+
+def down(version: int, values: dict[str, object]) -> Any:
+    body = asked(METADATA, version, values)
+    return answered(METADATA, version, metadata_when_down(version, body, REMEMBERED))
+
+
+@pytest.mark.parametrize("version", METADATA.versions)
+def test_a_topic_that_was_seen_has_its_partitions_without_leader(version: int) -> None:
+    (topic,) = down(version, {"topics": [{"name": "oslo/clicks"}]}).topics
+    assert (topic.name, int(topic.error_code)) == ("oslo/clicks", 0)
+    assert [int(each.partition_index) for each in topic.partitions] == [0, 1, 2]
+    assert {int(each.error_code) for each in topic.partitions} == {LEADER_NOT_AVAILABLE}
+    assert {int(each.leader_id) for each in topic.partitions} == {-1}
+    if version >= 10:
+        assert topic.topic_id == ID
+
+
+@pytest.mark.parametrize("version", METADATA.versions)
+def test_a_topic_never_seen_has_no_leader_yet(version: int) -> None:
+    (topic,) = down(version, {"topics": [{"name": "oslo/new"}]}).topics
+    assert (topic.name, int(topic.error_code)) == ("oslo/new", LEADER_NOT_AVAILABLE)
+    assert topic.partitions == ()
+
+
+@pytest.mark.parametrize("version", [10, 12, 13])
+def test_topics_by_id_are_remembered_too(version: int) -> None:
+    ids = [{"topic_id": each, "name": None} for each in (OTHER, ID)]
+    unknown, known = down(version, {"topics": ids}).topics
+    assert (unknown.topic_id, int(unknown.error_code)) == (OTHER, LEADER_NOT_AVAILABLE)
+    assert (known.topic_id, known.name, len(known.partitions)) == (ID, "oslo/clicks", 3)
+
+
+@pytest.mark.parametrize("version", METADATA.versions)
+def test_all_topics_are_all_that_are_remembered(version: int) -> None:
+    found = down(version, {"topics": () if version == 0 else None}).topics
+    assert [(topic.name, len(topic.partitions)) for topic in found] == [
+        ("oslo/clicks", 3),
+        ("oslo/old", 1),
+    ]
+
+
+@pytest.mark.parametrize("version", METADATA.versions[1:])
+def test_no_topics_are_none(version: int) -> None:
+    assert down(version, {"topics": ()}).topics == ()
+
+
+def test_another_volumes_topics_are_answered_beside_one_that_is_down() -> None:
+    names = ByPrefix()
+    body = asked(METADATA, 13, {"topics": [{"name": "oslo/clicks"}, {"name": "b"}]})
+    parts = divide(METADATA, 13, body, names)
+    assert parts is not None
+    answers = {
+        OSLO: metadata_when_down(13, parts.bodies[OSLO], REMEMBERED),
+        OWN: answer(METADATA, 13, "topics", [{"name": "b"}], cluster_id="ours"),
+    }
+    merged = answered(METADATA, 13, merge(parts, answers))
+    assert [topic.name for topic in merged.topics] == ["oslo/clicks", "b"]
+    assert merged.cluster_id == "ours"
+
+
+def test_a_description_goes_on_at_its_cursor_and_is_cut_to_a_page() -> None:
+    topics = [{"name": "oslo/old"}, {"name": "oslo/clicks"}, {"name": "oslo/new"}]
+    cursor = {"topic_name": "oslo/clicks", "partition_index": 1}
+    values = {"topics": topics, "response_partition_limit": 1, "cursor": cursor}
+    body = asked(DESCRIPTION, 0, values)
+    parts = divide(DESCRIPTION, 0, body, ByPrefix())
+    assert parts is not None
+    whole = description_when_down(0, parts.bodies[OSLO], REMEMBERED)
+    shown = {topic.name: topic for topic in answered(DESCRIPTION, 0, whole).topics}
+    assert [int(one.partition_index) for one in shown["oslo/clicks"].partitions] == [1, 2]
+    assert int(shown["oslo/new"].error_code) == LEADER_NOT_AVAILABLE
+    # Java's client fails on null in their place.
+    assert shown["oslo/old"].partitions[0].eligible_leader_replicas == ()
+    page = answered(DESCRIPTION, 0, merge(parts, {OSLO: whole}))
+    assert sum(len(topic.partitions) for topic in page.topics) == 1
+
+
+@pytest.mark.parametrize("version", COORDINATOR.versions)
+def test_coordinators_are_not_available(version: int) -> None:
+    body = asked(COORDINATOR, version, {"key": "g", "coordinator_keys": ["g", "h"]})
+    code = code_when_down(COORDINATOR)
+    response = answered(COORDINATOR, version, failed(COORDINATOR, version, body, code, SENTENCE))
+    found = response.coordinators if version >= 4 else (response,)
+    assert {int(each.error_code) for each in found} == {COORDINATOR_NOT_AVAILABLE}
+    assert {(int(each.node_id), each.host) for each in found} == {(-1, "")}
+    if version >= 4:
+        assert [each.key for each in found] == ["g", "h"]
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [(name, version) for name in ADMIN for version in api_named(name).versions],
+)
+def test_an_operators_request_times_out_item_by_item(name: str, version: int) -> None:
+    api = api_named(name)
+    values, array = ADMIN[name]
+    body = asked(api, version, {**values, "topic_names": ["a", "b"]})
+    response = answered(api, version, failed(api, version, body, code_when_down(api), SENTENCE))
+    found = getattr(response, array)
+    assert [int(each.error_code) for each in found] == [REQUEST_TIMED_OUT] * 2
+    assert {getattr(each, "error_message", SENTENCE) for each in found} == {SENTENCE}
+
+
+def test_a_filter_of_acls_times_out_as_a_whole() -> None:
+    api = api_named("DescribeAcls")
+    body = asked(api, 3, {"resource_type_filter": 2})
+    response = answered(api, 3, failed(api, 3, body, code_when_down(api), SENTENCE))
+    assert (int(response.error_code), response.error_message) == (REQUEST_TIMED_OUT, SENTENCE)
+
+
+def test_failed_metadata_leaves_the_error_of_all_to_other_volumes() -> None:
+    body = asked(METADATA, 13, {"topics": [{"name": "la:tracking/a"}]})
+    response = answered(METADATA, 13, failed(METADATA, 13, body, LEADER_NOT_AVAILABLE, SENTENCE))
+    assert int(response.error_code) == 0
+    assert [int(topic.error_code) for topic in response.topics] == [LEADER_NOT_AVAILABLE]
