@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, count_errors, count_topics, note_denials
 from gateway.decision import Denied
-from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import (
     Answer,
     Exchange,
@@ -44,6 +44,12 @@ SIZED: Final = int(Kind.SIZED)
 
 MAX_SPANS: Final = 100_000
 """Names, topic ids and other spans that one request may hold."""
+
+SPELLED_TWICE: Final = Denied(
+    INVALID_REQUEST,
+    "This is already in the request, under another spelling of its name.",
+    "spelling",
+)
 
 _METADATA_V0: Final = 3 << 16
 _NO_TOPIC_AT_ALL: Final = PLACEHOLDER.encode()
@@ -201,10 +207,11 @@ def reject(
         return again
     note_denials(state, exchange, rejections)
     plan = exchange.plan
-    if rejections.ids:
+    if rejections.ids or rejections.id_aliases:
         if plan.api.item_shape(plan.version) is None:
-            return answer_error(exchange, body, next(iter(rejections.ids.values())))
-        left = without_items(exchange, body, rejections.ids)
+            denied = next(iter(rejections.ids.values()), SPELLED_TWICE)
+            return answer_error(exchange, body, denied)
+        left = without_items(exchange, body, rejections.ids, rejections.id_aliases)
         if isinstance(left, Answer):
             return left
         return redecide(state, exchange, left, plan.on_request)

@@ -19,7 +19,7 @@ from gateway.decision import Denied
 from gateway.exchanges.exchange import Answer, Exchange, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import Changes
-from gateway.names import DELIMITER, InvalidName
+from gateway.names import InvalidName
 from gateway.rules.rename import Rejections
 from gateway.views.access import Access
 from protocol.pausing import eased, paced
@@ -35,7 +35,7 @@ anywhere is carried out by the gateway, which looks at every key."""
 def concerns_namespaces(state: ConnectionState, spelled: bytes) -> bool:
     """Whether a name denotes a namespace, a topic in one, or a topic that the catalog knows."""
     text, view = spelled.decode(errors="replace"), state.view
-    if text.endswith(DELIMITER):
+    if view.ends_as_namespace(text):
         return True
     try:
         name = view.parse(text)
@@ -74,7 +74,8 @@ def name_rejections(state: ConnectionState, spans: list[Span]) -> dict[bytes, De
     for kind, _, _, value in eased(spans):
         if kind == TOPIC_NAME and value:
             found = state.view.resolve(value)
-            if isinstance(found, Denied) and not value.endswith(DELIMITER.encode()):
+            namespace = state.view.ends_as_namespace(value.decode(errors="replace"))
+            if isinstance(found, Denied) and not namespace:
                 rejected[value] = found
     return rejected
 

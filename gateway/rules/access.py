@@ -8,10 +8,18 @@ from gateway.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
 )
-from gateway.names import DELIMITER, InvalidName, LogicalName, decode
+from gateway.names import (
+    DELIMITER,
+    END_OF_NAMESPACE,
+    SLASH,
+    InvalidName,
+    LogicalName,
+    decode,
+)
 from gateway.views.view import View
 
 TOPIC_RESOURCE = 2
+_FROM_ROOT = (DELIMITER, SLASH)
 _BROKER_RESOURCES = {4: "brokers", 8: "broker loggers"}
 
 
@@ -20,7 +28,7 @@ def check_creation(view: View, spelled: str) -> Denied | None:
 
     Rejected are names that may not be requested, default-namespace names that Kafka's folding of
     ``.`` and ``_`` takes for a namespace's, and names that read as a topic's in a namespace that
-    does not exist, unless the cluster has such names.
+    does not exist, unless the cluster has such names. In a tree so are names that begin ``..``.
     """
     found = view.resolve(spelled.encode())
     if isinstance(found, Denied):
@@ -33,6 +41,13 @@ def check_creation(view: View, spelled: str) -> Denied | None:
         return Denied(INVALID_TOPIC_EXCEPTION, str(error), "names")
     if view.snapshot.captured_by(name) is not None:
         return collision(spelled)
+    if view.settings.mounts is not None and name.topic.startswith(END_OF_NAMESPACE):
+        return Denied(
+            INVALID_TOPIC_EXCEPTION,
+            f"Topic '{spelled}' would begin '{END_OF_NAMESPACE}', as names from the tree's root do;"
+            " choose another name.",
+            "names",
+        )
     return None if view.settings.namespace_like else _namespace_like(view, spelled, name)
 
 
@@ -50,7 +65,7 @@ def collision(spelled: str) -> Denied:
 def _namespace_like(view: View, spelled: str, name: LogicalName) -> Denied | None:
     """The denial of a name that reads as one in a namespace which does not exist. A name with a
     leading colon is explicitly in none."""
-    if name.namespace or spelled.startswith(DELIMITER):
+    if name.namespace or spelled.startswith(_FROM_ROOT):
         return None
     meant = decode(name.topic)
     if not meant.namespace or view.snapshot.entry_of(name) is not None:

@@ -16,7 +16,7 @@ from gateway.rules.declaration import NOTHING, Needs
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from protocol.entities import Kind
-from protocol.pausing import FEW, paced
+from protocol.pausing import FEW, eased, paced
 from protocol.primitives import compact_string, legacy_bytes, legacy_string
 from protocol.splice import Edit
 from protocol.subscription import rewrite_assignment, rewrite_subscription
@@ -36,6 +36,12 @@ REPLICA_ID: Final = int(Kind.REPLICA_ID)
 EMBEDDED: Final = {SUBSCRIPTION: rewrite_subscription, ASSIGNMENT: rewrite_assignment}
 """Kinds whose bytes hold names by the consumer protocol, and what rewrites them."""
 
+IDS: Final = frozenset({GROUP_ID, TRANSACTIONAL_ID})
+
+OF_ID: Final = bytes(17)
+"""Stands before a broker's group or transactional id among the ``spelled_ids`` of a request, where
+the other keys are topic ids, of 16 bytes."""
+
 CONSUMER: Final = b"consumer"
 NO_ID: Final = bytes(16)
 
@@ -53,13 +59,15 @@ class Rejections:
     """The items of one request that may not be forwarded as they are.
 
     ``topics`` maps raw names (or 16 id bytes), ``ids`` raw group and transactional ids to why.
-    ``aliases`` maps a second spelling of a topic to the first one. ``unknown_ids`` are topic ids
+    ``aliases`` maps a second spelling of a topic to the first one, ``id_aliases`` the same of group
+    and transactional ids. ``unknown_ids`` are topic ids
     this worker does not know: they are denied, once the cluster was listed again.
     """
 
     topics: dict[bytes, Denied] = field(default_factory=dict)
     ids: dict[bytes, Denied] = field(default_factory=dict)
     aliases: dict[bytes, bytes] = field(default_factory=dict)
+    id_aliases: dict[bytes, bytes] = field(default_factory=dict)
     unknown_ids: bool = False
 
 
@@ -67,10 +75,12 @@ class RequestRenamer:
     """Edits for one request.
 
     ``spelled`` collects flat name -> the client's spelling, ``spelled_ids`` the broker's topic id
-    -> the one that the client used.
+    -> the one that the client used; in a tree also, under ``OF_ID`` and the broker's group or
+    transactional id, the client's spelling where it is not the listener's.
     """
 
     __slots__ = (
+        "_absolute",
         "_access",
         "_flexible",
         "_index",
@@ -103,6 +113,7 @@ class RequestRenamer:
         self.spelled_ids: dict[bytes, bytes] = {}
         self.edits: list[Edit] = []
         self.rejections: Rejections | None = None
+        self._absolute = False
 
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
         """Decide each span, in order; a rejected one makes no edit.
@@ -126,6 +137,8 @@ class RequestRenamer:
                 self.edits.append((start, stop, _AS_CONSUMER))
             elif kind in EMBEDDED and protocol_type == CONSUMER:
                 self._embedded(start, stop, value, EMBEDDED[kind])
+        if self._absolute:
+            self._keep_spellings([(span[0], span[3]) for span in eased(spans) if span[0] in IDS])
 
     def transactional_id(self, start: int, stop: int, value: bytes) -> None:
         """A transactional id that the walker cannot know as one (a coordinator key)."""
@@ -177,6 +190,24 @@ class RequestRenamer:
             self._rejected().ids.setdefault(value, found)
         elif found != value:
             self.edits.append((start, stop, wire_string(found, self._flexible)))
+            if self._view.settings.mounts is not None:
+                self._absolute = True
+
+    def _keep_spellings(self, ids: Sequence[tuple[int, bytes | None]]) -> None:
+        """Keep how the client spelled its ids for the response; a second spelling of one is
+        rejected, to be answered as the first."""
+        view = self._view
+        denied = self.rejections.ids if self.rejections is not None else {}
+        firsts: dict[tuple[int, bytes], bytes] = {}
+        for kind, value in ids:
+            if not value or value in denied:
+                continue
+            own = view.id_prefix + view.own_id(value)
+            first = firsts.setdefault((kind, own), value)
+            if first != value:
+                self._rejected().id_aliases[value] = first
+            elif view.id_to_client(own) != value:
+                self.spelled_ids[OF_ID + own] = value
 
     def _embedded(
         self,

@@ -10,6 +10,7 @@ from gateway.rules.rename import (
     EMBEDDED,
     ERROR_CODE,
     GROUP_ID,
+    OF_ID,
     PROTOCOL_TYPE,
     REGEX,
     TOPIC_ID,
@@ -114,6 +115,8 @@ class ResponseRenamer:
     def id(self, start: int, stop: int, value: bytes) -> None:
         """A group or transactional id of the broker's."""
         shown = self._view.id_to_client(value)
+        if self._spelled_ids and self._view.settings.mounts is not None:
+            shown = self._spelled_ids.get(OF_ID + value, shown)
         if shown is None:
             if value:
                 self.hidden_ids.add(value)

@@ -24,9 +24,10 @@ from gateway.names import (
     is_reserved,
 )
 from gateway.views import absolute
+from gateway.views.absolute import hidden_by
 from gateway.views.view_settings import Spelling, ViewSettings, below
 
-__all__ = ["Spelling", "ViewSettings", "below"]
+__all__ = ["Spelling", "ViewSettings", "below", "hidden_by"]
 
 _ANY_TOPIC: Final = "t"
 

@@ -19,9 +19,11 @@ from gateway.error_codes import (
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from gateway.mounts import OtherVolume
+from gateway.mounts import OtherVolume, prefixes
 from gateway.names import (
+    DELIMITER,
     MAX_FLAT_LENGTH,
+    SLASH,
     InvalidName,
     LogicalName,
     NoTopicHere,
@@ -153,6 +155,34 @@ class View:
         Raises :class:`gateway.names.InvalidName`.
         """
         return spelling.parse_namespace(self.settings, self.snapshot, spelled)
+
+    def namespace_at(self, path: str) -> str | None:
+        """The namespace at a path that is written without a final delimiter, as for
+        :meth:`namespace_named`; the view's mount is the default one, ``""``."""
+        name = path + (SLASH if SLASH in path else DELIMITER)
+        return "" if self._is_mount(name) else self.namespace_named(name)
+
+    def ends_as_namespace(self, spelled: str) -> bool:
+        """Whether a name has a final delimiter, and so denotes a namespace if anything."""
+        slash = self.settings.reads_slashes and spelled.endswith(SLASH)
+        return slash or spelled.endswith(DELIMITER)
+
+    def is_outermost(self, spelled: str) -> bool:
+        """Whether a name stands for the outermost namespace that the view has: ``:`` alone, in a
+        tree the view's mount, and ``:`` if no cluster is mounted at the root."""
+        settings = self.settings
+        if spelled != DELIMITER and not (spelled == SLASH and settings.reads_slashes):
+            return self._is_mount(spelled)
+        mounts = settings.mounts
+        if mounts is None or settings.home or mounts.at("") is None:
+            return settings.is_relative
+        return settings.volume == ""
+
+    def _is_mount(self, spelled: str) -> bool:
+        settings = self.settings
+        if settings.mounts is None or settings.home or settings.shut:
+            return False
+        return spelled in prefixes(settings.volume)
 
     def spell_namespace(self, path: str) -> str | None:
         """A namespace as :meth:`namespace_named` reads it; None where it is not in this view."""

@@ -38,7 +38,7 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
-from gateway.names import DELIMITER, may_be_captured
+from gateway.names import may_be_captured
 from gateway.rules.access import check_creation
 from gateway.rules.declaration import Do, Topics, TopicShape
 from gateway.rules.rename import Rejections
@@ -161,7 +161,7 @@ def response_from_v2(version: int, body: bytes) -> bytes:
 
 def _name_denial(state: ConnectionState, name: bytes) -> Denied | None:
     text = name.decode(errors="replace")
-    return None if text.endswith(DELIMITER) else check_creation(state.view, text)
+    return None if state.view.ends_as_namespace(text) else check_creation(state.view, text)
 
 
 def _rejections(state: ConnectionState, topics: Sequence[Any]) -> Rejections:

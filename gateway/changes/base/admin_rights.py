@@ -185,7 +185,9 @@ def _contents(
 def _configs(
     access: Access, operation: int, name: bytes, virtual: Mapping[str, Any]
 ) -> Denied | None:
-    if name == DELIMITER.encode():  # the outermost namespace that this client sees
+    if access.view.is_outermost(
+        name.decode(errors="replace")
+    ):  # the outermost namespace that this client sees
         return access.namespace(operation, access.view.settings.home)
     named = access.topic_resource(name)
     if named is None:
@@ -215,12 +217,12 @@ def _target(
         return Resource(ResourceType.TOPIC, released.namespace, released.topic)
     where, renamed = virtual[NAMESPACE], virtual.get(TOPIC)
     last = (None if renamed is None else renamed.value) or topic.name
-    if where.value == DELIMITER:
+    if where.value and access.view.is_outermost(where.value):
         return Resource(ResourceType.TOPIC, "", last)
     if not where.value:
         return Resource(ResourceType.TOPIC, access.view.settings.home, last)
     try:
-        path = access.view.namespace_named(where.value + DELIMITER)
+        path = access.view.namespace_at(where.value)
     except InvalidName:
         return None
     return None if path is None else Resource(ResourceType.TOPIC, path, last)

@@ -9,7 +9,7 @@ from typing import Any, Final
 from gateway.catalog.source import CatalogUnavailable
 from gateway.decision import Denied
 from gateway.error_codes import POLICY_VIOLATION, REQUEST_TIMED_OUT
-from gateway.names import DELIMITER, LogicalName
+from gateway.names import DELIMITER, SLASH, LogicalName
 from gateway.views.spelling import spell_name
 from gateway.views.view import View
 from protocol.pausing import paced
@@ -72,7 +72,7 @@ def shown_topic(view: View, name: LogicalName) -> str:
 
 def shown_namespace(view: View, path: str) -> str:
     """A namespace as messages name it: the view's spelling without the final colon."""
-    return (view.spell_namespace(path) or path).removesuffix(DELIMITER)
+    return (view.spell_namespace(path) or path).removesuffix(DELIMITER).removesuffix(SLASH)
 
 
 def list_names(names: Collection[str], hidden: int = 0) -> str:

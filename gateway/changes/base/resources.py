@@ -67,7 +67,7 @@ def resource_named(view: View, resource_type: int, name: str) -> Resource:
     why = check_resource(resource_type, name)
     if why is not None:
         return why
-    if name == DELIMITER:
+    if view.is_outermost(name):
         return NamespaceResource(name, view.settings.home)
     try:
         path = view.namespace_named(name)

@@ -50,6 +50,7 @@ from gateway.names import (
     parents,
 )
 from gateway.views.access import DESCRIBE, Access
+from gateway.views.spelling import hidden_by
 from gateway.views.view import View
 
 
@@ -154,6 +155,12 @@ def check_tiers(view: View, path: str) -> list[str]:
         shown = shown_namespace(view, deleting)
         raise _invalid(f"Namespace '{shown}' is being deleted; try again later.")
     shown = shown_namespace(view, path)
+    mount = hidden_by(view.settings, path)
+    if mount is not None:
+        raise _invalid(
+            f"Namespace '{shown}' would be hidden by the cluster mounted at '{mount}'; choose"
+            " another name."
+        )
     missing = [tier for tier in parents(path) if tier not in snapshot.namespaces]
     if not missing:
         raise Rejected(TOPIC_ALREADY_EXISTS, f"Namespace '{shown}' already exists.")

@@ -36,7 +36,7 @@ from gateway.changes.topics.creation import (
 )
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT
-from gateway.names import DELIMITER, InvalidName, LogicalName
+from gateway.names import InvalidName, LogicalName
 from gateway.policies.judge import POLICIES
 from gateway.policies.violation import Violation, enforced
 from gateway.views.access import Access
@@ -99,7 +99,7 @@ async def _create(creation: Creation, counts: Mapping[str, int]) -> None:
 async def _create_namespaces(creation: Creation) -> None:
     wanted: dict[str, Any] = {}
     for topic in paced(creation.request.topics):
-        if not topic.name.endswith(DELIMITER) or topic.name in creation.answers:
+        if not creation.view.ends_as_namespace(topic.name) or topic.name in creation.answers:
             continue
         try:
             path = creation.view.namespace_named(topic.name)

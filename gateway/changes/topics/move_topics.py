@@ -38,7 +38,7 @@ from gateway.error_codes import (
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
-from gateway.names import DELIMITER, InvalidName, LogicalName, encode
+from gateway.names import InvalidName, LogicalName, encode
 from gateway.views.access import Access
 from gateway.views.view import View
 
@@ -202,12 +202,12 @@ class _Attempt:
         view = View(self.access.view.settings, snapshot)
         topic = present.topic if wanted.topic is None else wanted.topic
         settings = view.settings
-        if wanted.namespace == DELIMITER and (settings.escape or not settings.home):
+        if view.is_outermost(wanted.namespace) and (settings.escape or not settings.home):
             return LogicalName("", topic)
         if not wanted.namespace:
             return LogicalName(settings.home, topic)
         try:
-            namespace = view.namespace_named(wanted.namespace + DELIMITER)
+            namespace = view.namespace_at(wanted.namespace)
         except InvalidName as error:
             raise Rejected(INVALID_TOPIC_EXCEPTION, f"{error}.", "names") from None
         assert namespace is not None
