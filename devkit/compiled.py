@@ -45,6 +45,7 @@ MODULES: Final = {
     "gateway/views/view.py": "resolves every name",
     "gateway/exchanges/state.py": "finds every flow",
     "gateway/exchanges/fetch_stream.py": "walks every Fetch response that arrives in pieces",
+    "gateway/exchanges/numbered_stream.py": "the same in a tree; it is a subclass",
     "gateway/exchanges/fetched.py": "counts what they bring",
     "gateway/views/closed_view.py": "a view that decides nothing",
     "gateway/views/access.py": "what every name may be used for",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gateway.apis.table import APIS
-from gateway.exchanges.formats import REQUEST_KINDS, response_kinds
+from gateway.exchanges.formats import NUMBERED_FETCH_KINDS, REQUEST_KINDS, response_kinds
 from protocol.walkers import digest, segments_source, walker_source
 
 _APIS: Final = ("Produce", "Fetch")
@@ -64,3 +64,5 @@ def prebuilt_sources() -> Iterator[str]:
                 yield segments_source(request, version, REQUEST_KINDS)
             else:
                 yield segments_source(response, version, kinds)
+                yield walker_source(response, version, NUMBERED_FETCH_KINDS)
+                yield segments_source(response, version, NUMBERED_FETCH_KINDS)

@@ -28,12 +28,12 @@ LA, NY = "la:tracking", "ny:tracking"
 
 LOCAL = Listener(
     "la",
-    "names of Los Angeles as they are: clicks, search/clicks",
+    "names of Los Angeles as they are: search/clicks",
     "slash",
     security={"volume": LA},
 )
 REMOTE = Listener(
-    "ny", "names of New York as they are: clicks, search/clicks", "slash", security={"volume": NY}
+    "ny", "names of New York as they are: search/clicks", "slash", security={"volume": NY}
 )
 LEGAL = Listener("legal", "for tools that take no ':' and no '/'", "legal", security={"volume": LA})
 LISTENERS = (LOCAL, REMOTE, LEGAL)

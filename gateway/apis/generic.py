@@ -37,7 +37,7 @@ from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.pausing import eased, let_go
 from protocol.splice import Edit, splice
-from protocol.walkers import Span
+from protocol.walkers import Span, Walker
 
 NAMESPACE_RULE: Final = "namespace"
 SIZED: Final = int(Kind.SIZED)
@@ -173,11 +173,15 @@ def request_spans(
     return spans
 
 
-def response_spans(plan: Plan, buf: bytes, start: int, end: int) -> list[Span]:
-    """Walk a whole response body. Raises ProtocolError for bytes behind it."""
+def response_spans(
+    plan: Plan, buf: bytes, start: int, end: int, walk: Walker | None = None
+) -> list[Span]:
+    """Walk a whole response body, with a walker of its plan if none is given. Raises ProtocolError
+    for bytes behind it."""
     spans: list[Span] = []
-    long = end - start > plan.response_walked_at_once
-    walk = plan.long_response_walk() if long else plan.response_walk
+    if walk is None:
+        long = end - start > plan.response_walked_at_once
+        walk = plan.long_response_walk() if long else plan.response_walk
     stop = walk(buf, start, end, spans)
     if stop != end:
         raise ProtocolError(

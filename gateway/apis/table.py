@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Final
 
 import gateway.apis
-from gateway.apis import generic
+from gateway.apis import generic, numbering
 from gateway.apis.counting import PRODUCE
 from gateway.apis.records import fetch, produce, produce_rejections
 from gateway.apis.splitting import splitting
@@ -66,8 +66,9 @@ def _make(api_key: int, version: int) -> Plan | None:
     api = APIS.get(api_key)
     if api is None or not api.first <= version <= api.last:
         return None
-    on_request = splitting(api, api.request or generic.request)
-    on_response = api.response or generic.response
+    on_request = numbering.request_of(api.name, version, api.request or generic.request)
+    on_response = numbering.response_of(api.name, version, api.response or generic.response)
+    on_request = splitting(api, on_request)
     plan = Plan(api, version, on_request, on_response, plan_of)
     PLANS[plan.key] = plan
     return plan

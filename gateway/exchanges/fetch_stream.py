@@ -157,7 +157,7 @@ class FetchStream(Stream):
         except TruncatedError:
             self._require_more(position + self.left, at, limit)
         if at > passed:
-            out.append(slice_of(buf, passed, at))
+            self._pass_on(buf, passed, at, out)
         self.left -= at - position
         if self._stage is Stage.DONE and self.left:
             raise ProtocolError(f"Fetch response has {self.left} bytes after its end")
@@ -210,6 +210,9 @@ class FetchStream(Stream):
             for topic in self._fetched:
                 count_fetched(self._exchange, topic)
 
+    def _pass_on(self, buf: bytes, passed: int, at: int, out: list[Buffer]) -> None:
+        out.append(slice_of(buf, passed, at))
+
     def _next_topic(self) -> None:
         self._stage = Stage.TOPIC_HEAD if self._topics else Stage.TAIL
 
@@ -239,7 +242,7 @@ class FetchStream(Stream):
         if asked is None and not by_id:
             raise ProtocolError(NOT_ASKED)
         if asked is not None and asked != value:
-            out.append(slice_of(buf, passed, start))
+            self._pass_on(buf, passed, start, out)
             out.append(asked if by_id else wire_string(asked, exchange.plan.flexible))
             passed = stop
         plan = exchange.plan

@@ -32,6 +32,9 @@ FETCH_RESPONSE_KINDS: Final = frozenset(
     {Kind.TOPIC_NAME, Kind.TOPIC_ID, Kind.SESSION_ID, Kind.ERROR_CODE, Kind.RECORDS}
 )
 
+NUMBERED_FETCH_KINDS: Final = FETCH_RESPONSE_KINDS | {Kind.NODE_ID}
+"""Those of Fetch responses in a tree, whose clients get virtual node ids."""
+
 
 def response_kinds(name: str) -> frozenset[Kind]:
     """The kinds of fields that are walked for in the responses of an API."""
@@ -103,3 +106,12 @@ class Format:
     def long_response_walk(self) -> Walker:
         """The paced walker, for responses that are too long for one go."""
         return walker(f"{self.name}Response", self.version, self._response_kinds, paced=True)
+
+    def numbered_response_walk(self, size: int) -> Walker:
+        """The walker of a Fetch response of so many bytes in a tree."""
+        long = size > self.response_walked_at_once
+        return walker(f"{self.name}Response", self.version, NUMBERED_FETCH_KINDS, paced=long)
+
+    def numbered_segments(self) -> Segments:
+        """The units of a Fetch response in a tree."""
+        return segments(f"{self.name}Response", self.version, NUMBERED_FETCH_KINDS)

@@ -10,6 +10,7 @@ from typing import Final
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.fetch_stream import FetchStream
 from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, write_frame
+from gateway.exchanges.numbered_stream import NumberedStream
 from gateway.exchanges.state import ConnectionState
 from gateway.session.deciding import Restoring
 from gateway.session.in_flight import InFlight
@@ -87,7 +88,8 @@ class Responses:
         exchange.response_size = size + 4
         end = position + 4 + size
         if exchange.streams and (end > limit or exchange.extra is not None):
-            stream = FetchStream(self._state, exchange)
+            numbered = self._state.worker.number
+            stream = (NumberedStream if numbered else FetchStream)(self._state, exchange)
             at = stream.start(buf, position, size, self._in_flight.to_client)
             if stream.started:
                 exchange.stream = stream

@@ -25,13 +25,14 @@ from gateway.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Plan, Unanswerable
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
 from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape
+from gateway.rules.node_numbers import node_edits
 from gateway.rules.partial import error_response
 from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Rejections, wire_string
 from gateway.views.access import READ
@@ -140,7 +141,7 @@ def response(
     if isinstance(exchange.kept, SessionGone):
         return edits  # the client gets nothing of it
     session_id = 0
-    spans = generic.response_spans(plan, buf, start, end)
+    spans = _response_spans(state, plan, buf, start, end)
     for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):
         if kind == RECORDS:
             count_partition(exchange, flow, buf, stop, value)
@@ -161,10 +162,22 @@ def response(
             session_id = value
         elif kind == ERROR_CODE:
             flow.errors[value] = flow.errors.get(value, 0) + 1
+        else:  # a NODE_ID; nearly always none, to read from the leader
+            edits += node_edits([(kind, at, stop, value)], state.worker.number)
     if session_id:
         by_id = plan.version > LAST_BY_NAME
         state.fetch_session_opened(session_id, spelled, lead.flat.encode(), by_id=by_id)
     return edits
+
+
+def _response_spans(
+    state: ConnectionState, plan: Plan, buf: bytes, start: int, end: int
+) -> list[Span]:
+    """In a tree broker node ids are among them."""
+    if not state.worker.number:
+        return generic.response_spans(plan, buf, start, end)
+    walk = plan.numbered_response_walk(end - start)
+    return generic.response_spans(plan, buf, start, end, walk)
 
 
 def recheck(state: ConnectionState, exchange: Exchange) -> None:

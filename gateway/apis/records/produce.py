@@ -16,6 +16,7 @@ from typing import Final
 
 from gateway.apis import generic
 from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, discount_rejected
+from gateway.apis.numbering import with_numbers
 from gateway.apis.records import init_producer_id, produce_rejections, producer_guarantee
 from gateway.apis.records.produce_rejections import transactional_denial
 from gateway.apis.records.producer_guarantee import ACKS_ALL, count_request
@@ -112,7 +113,13 @@ def response(
             if shown != value:
                 edits.append((at, stop, wire_string(shown, plan.flexible)))
         elif value is not None and (kind != TOPIC_ID or state.view.has_topic_ids):
-            return _restored(state, exchange, buf, start, end, spans)
+            result = _restored(state, exchange, buf, start, end, spans)
+            number = state.worker.number
+            if not number:
+                return result
+            # Leaders stand beside errors alone (KIP-951).
+            message = f"{plan.name}Response"
+            return with_numbers(message, plan.version, buf, start, end, result, number)
     return edits
 
 

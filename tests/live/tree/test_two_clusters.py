@@ -28,9 +28,7 @@ def test_topics_of_both_clusters_are_made_and_listed(
 @pytest.mark.parametrize(
     "spelled", [":ny:tracking:search:{}", "/ny/tracking/search/{}", "..ny.tracking.search..{}"]
 )
-def test_records_of_the_other_cluster(
-    tree: GatewayProcess, ny: KafkaCluster, spelled: str
-) -> None:
+def test_records_of_the_other_cluster(tree: GatewayProcess, ny: KafkaCluster, spelled: str) -> None:
     servers = tree.bootstrap_servers("la")
     short = "r" + str(len(spelled))
     name = spelled.format(short)

@@ -1,0 +1,81 @@
+"""Virtual node ids: handlers of one cluster's messages, for clients of a tree.
+
+The handlers inside see the cluster's own node ids, in requests and in responses.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.apis import generic
+from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler, ResponseHandler
+from gateway.exchanges.state import ConnectionState
+from gateway.rules.node_numbers import (
+    has_nodes,
+    number_edits,
+    numbered,
+    real_edits,
+)
+from gateway.rules.node_numbers import node_spans as spans_of
+from protocol.splice import Edit, splice
+
+BY_THEMSELVES: Final = frozenset({"Produce", "Fetch"})
+"""APIs whose handlers put virtual node ids themselves: no request waits there for another call."""
+
+
+def request_of(api: str, version: int, handler: RequestHandler) -> RequestHandler:
+    """The handler of an API's requests, in a tree given the cluster's own node ids; the very same
+    one where requests hold none."""
+    message = f"{api}Request"
+    if api in BY_THEMSELVES or not has_nodes(message, version):
+        return handler
+
+    def request(
+        state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+    ) -> Outcome:
+        number = state.worker.number
+        if not number:
+            return handler(state, exchange, buf, start, end)
+        generic.request_spans(exchange.plan, buf, start, end)
+        spans = spans_of(message, version, buf, start, end, whole=True)
+        edits = real_edits(spans, number)
+        if not edits:
+            return handler(state, exchange, buf, start, end)
+        return generic.redecide(state, exchange, splice(buf, start, end, edits), handler)
+
+    return request
+
+
+def response_of(api: str, version: int, handler: ResponseHandler) -> ResponseHandler:
+    """The handler of an API's responses, which in a tree get virtual node ids at last; the very
+    same one where responses hold none."""
+    message = f"{api}Response"
+    if api in BY_THEMSELVES or not has_nodes(message, version):
+        return handler
+
+    def response(
+        state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+    ) -> list[Edit] | bytes | None:
+        result = handler(state, exchange, buf, start, end)
+        number = state.worker.number
+        if not number or result is None:
+            return result
+        return with_numbers(message, version, buf, start, end, result, number)
+
+    return response
+
+
+def with_numbers(
+    message: str,
+    version: int,
+    buf: bytes,
+    start: int,
+    end: int,
+    result: list[Edit] | bytes,
+    number: int,
+) -> list[Edit] | bytes:
+    """What a response handler gave, with virtual node ids. Raises ProtocolError."""
+    if isinstance(result, bytes):
+        return numbered(message, version, result, number)
+    edits = number_edits(message, version, buf, start, end, number)
+    return sorted([*result, *edits])
