@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from devkit import tour
@@ -76,7 +77,7 @@ def _show_tour(la: KafkaCluster, ny: KafkaCluster, gateway: GatewayProcess) -> N
     written = {topic: tuple(f"{topic} {number}" for number in (1, 2)) for topic in TOPICS}
     rows = []
     for topic, kafka in zip(TOPICS, (la, ny), strict=True):
-        flat = tour.new_topic(kafka.topics, lambda topic=topic: tour.create_topic(servers, topic))
+        flat = tour.new_topic(kafka.topics, partial(tour.create_topic, servers, topic))
         tour.produce(servers, topic, written[topic])
         rows.append((topic, join(written[topic]), f"{flat} at {kafka.bootstrap_servers}"))
     say("\nWhat clients of the listener `la` wrote, and where it is:")
