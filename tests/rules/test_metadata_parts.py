@@ -61,3 +61,14 @@ def test_answers_that_were_not_requested_stand_at_the_end() -> None:
     }
     merged = answered(api, 13, merge(parts, answers)).topics
     assert [each.name for each in merged] == ["oslo/a", "b", "oslo/more"]
+
+
+def test_the_listeners_volumes_error_of_all_is_the_merged_ones() -> None:
+    api = api_named("Metadata")
+    parts = divide(api, 13, body_of(api, 13, ["oslo/a", "b"]), NAMES)
+    assert parts is not None
+    answers = {
+        OSLO: answer(api, 13, "topics", [{"name": "oslo/a"}]),
+        OWN: answer(api, 13, "topics", [{"name": "b"}], error_code=129),
+    }
+    assert int(answered(api, 13, merge(parts, answers)).error_code) == 129

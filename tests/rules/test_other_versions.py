@@ -35,6 +35,7 @@ EXPRESSIBLE: list[tuple[str, dict[str, object]]] = [
 
 INEXPRESSIBLE: list[tuple[str, int, int, dict[str, object]]] = [
     ("Metadata", 13, 9, {"topics": [{"name": None, "topic_id": ID}]}),
+    ("Metadata", 13, 9, {"topics": [{"name": None}]}),
     ("Metadata", 4, 3, {"topics": [TOPIC], "allow_auto_topic_creation": False}),
     ("Metadata", 8, 7, {"topics": [TOPIC], "include_topic_authorized_operations": True}),
     ("Metadata", 1, 0, {"topics": []}),
@@ -67,7 +68,7 @@ def test_a_request_says_the_same_in_every_version(name: str, values: Mapping[str
 @pytest.mark.parametrize(
     ("name", "before", "after", "values"),
     INEXPRESSIBLE,
-    ids=[f"{name}-{before}-{after}" for name, before, after, _ in INEXPRESSIBLE],
+    ids=lambda each: None if isinstance(each, dict) else str(each),
 )
 def test_what_a_version_cannot_say_is_rejected(
     name: str, before: int, after: int, values: Mapping[str, object]

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.rules.volume_parts import divide, merge
+from protocol import messages
 from tests.rules.apis import api_named
 from tests.rules.volume_cases import LA, OSLO, OWN, ByPrefix, answer, answered, asked, sent
 
@@ -69,6 +70,15 @@ def page(topics: list[dict[str, object]], name: str, index: int) -> bytes:
     )
 
 
+def session(body: bytes, counts: Mapping[str, int]) -> bytes:
+    """The broker's answer with its topics in the order of the request: so it is where the gateway
+    has merged errors or namespaces into it."""
+    order = [topic.name for topic in sent(API, 0, body).topics]
+    response = answered(API, 0, broker(body, counts))
+    topics = sorted(response.topics, key=lambda topic: order.index(topic.name))
+    return messages.write(messages.changed(response, {"topics": topics}))
+
+
 def request(topics: list[str], limit: int, cursor: Any = None) -> bytes:
     values = {"topics": [{"name": name} for name in topics], "cursor": cursor}
     return asked(API, 0, {**values, "response_partition_limit": limit})
@@ -89,7 +99,7 @@ def pages(
         if parts is None:
             response = answered(API, 0, broker(body, counts))
         else:
-            answers = {each: broker(part, counts) for each, part in parts.bodies.items()}
+            answers = {each: session(part, counts) for each, part in parts.bodies.items()}
             response = answered(API, 0, merge(parts, answers))
         yield response
         end = response.next_cursor
