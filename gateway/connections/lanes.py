@@ -18,6 +18,7 @@ from gateway.brokers.messages import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Listener
 from gateway.connections.connection import Waiting
+from gateway.connections.far_topics import FarTopics
 from gateway.connections.volumes import Volume, Volumes, describable
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Unanswerable
@@ -26,6 +27,7 @@ from gateway.exchanges.tree import TreeBroker, TreeFacts, VolumeUnreachable
 from gateway.mounts import Mount
 from gateway.node_ids import virtual_node_id
 from gateway.rules import api_versions
+from gateway.rules.declaration import Shadows
 from gateway.rules.other_versions import at_version, response_at
 from gateway.session.session import Session
 from gateway.slices import Turns, in_slices
@@ -128,6 +130,12 @@ class Lanes:
         """A topic's name in its own cluster; None: no topic can have this name."""
         found = self._access(self._hub.volumes[self.topic(name)]).view.resolve(name)
         return None if isinstance(found, Denied) else found.flat
+
+    def far(self, shadows: Shadows, *, final: bool) -> FarTopics:
+        """The topics of the volumes that are not the node's, for one request of a group's member.
+        ``final``: nothing more is prepared for it."""
+        home = self._hub.volumes.of(self._client.worker)
+        return FarTopics(home, self._reach(), self.topic, self._access, shadows, final=final)
 
     # -- what all answers tell ---------------------------------------------------------------------
 

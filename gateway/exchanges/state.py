@@ -62,6 +62,8 @@ class ConnectionState:
     ``reauth`` is a re-authentication under way (KIP-368). ``ask_broker`` sends a request of the
     gateway's own while the client's wait, where the client's login passes through.
     ``tree`` are the other volumes; None: there is none, or the client does not leave its own.
+    ``marked_ids_only``: idempotent producers must have ids with a cluster's number in them (in a
+    tree, where the node is not of the listener's volume).
     ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
     that do not repeat it.
     """
@@ -77,6 +79,7 @@ class ConnectionState:
         "flows",
         "host",
         "identity",
+        "marked_ids_only",
         "produced",
         "protocol_types",
         "reauth",
@@ -94,6 +97,7 @@ class ConnectionState:
         self.access = access
         self.ask_broker: Ask | None = None
         self.tree: Tree | None = None
+        self.marked_ids_only = False
         self.view = access.view
         self.identity = ANONYMOUS
         self.host = ""

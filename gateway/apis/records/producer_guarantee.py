@@ -29,7 +29,12 @@ from gateway.policies.tree import (
 )
 from gateway.views.view import View
 from protocol.errors import TruncatedError
-from protocol.records import BATCH_HEADER_SIZE, batch_facts, is_older_format
+from protocol.records import (
+    BATCH_HEADER_SIZE,
+    batch_facts,
+    idempotent_producer_id,
+    is_older_format,
+)
 from protocol.schema import error_name
 from protocol.splice import Edit
 
@@ -160,6 +165,33 @@ def idempotence_denial(view: View, flat: bytes, *, older: bool) -> Denied:
         f" (policies: producer.idempotence{setter}); {advice}."
     )
     return Denied(POLICY_VIOLATION, why, "producer_guarantee")
+
+
+def unmarked(buf: bytes, end: int, batches: Iterable[Batch]) -> set[bytes]:
+    """The flat names of topics that have a batch of an idempotent, non-transactional producer whose
+    id has no cluster's number in it.
+
+    Raises TruncatedError where the header of a batch has not arrived by ``end``.
+    """
+    found: set[bytes] = set()
+    for flat, start, stop in batches:
+        if stop > end and end - start < BATCH_HEADER_SIZE:
+            raise TruncatedError("a batch header has not arrived")
+        producer_id = idempotent_producer_id(buf, start, min(end, stop))
+        if producer_id is not None and not producer_id >> init_producer_id.MARK_SHIFT:
+            found.add(flat)
+    return found
+
+
+UNMARKED: Final = Denied(
+    POLICY_VIOLATION,
+    "The id of this idempotent producer has no cluster's number in it, so another producer may have"
+    " the same one here, and records be lost: it was given to the producer before the cluster was"
+    " mounted, or by no gateway. Create the producer anew.",
+    "volume",
+)
+"""The denial of a batch of :func:`unmarked`. Java's producer shows it (it asks for no new id after
+any error, UNKNOWN_PRODUCER_ID included); librdkafka's asks for a new id."""
 
 
 def has_older_format(buf: bytes, end: int, flat: bytes, batches: Iterable[Batch]) -> bool:

@@ -14,7 +14,7 @@ were made so long ago that listings have them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -27,7 +27,8 @@ from gateway.changes.acls.acl_moves import inside
 from gateway.changes.base.broker import batches, delete_at_broker
 from gateway.changes.base.context import Context
 from gateway.changes.base.inherited import settled, topics_in
-from gateway.changes.jobs.runner import JobRunner, Task
+from gateway.changes.jobs.runner import Job, JobRunner, Task
+from gateway.changes.jobs.shadow_removal import ShadowRemoval
 from gateway.changes.namespaces.namespace_configs import apply_namespace, apply_topic
 from gateway.changes.topics.create_plan import is_left_over
 from gateway.views.spelling import below
@@ -54,14 +55,19 @@ _LOOK_AGAIN: Final = 5_000
 """Milliseconds between two looks through all entries."""
 
 
-def background_jobs(context: Context, gateway_id: str) -> JobRunner:
-    """The runner of all jobs, not started yet."""
-    jobs = (
+def background_jobs(
+    context: Context, gateway_id: str, volumes: Mapping[int, Context] | None = None
+) -> JobRunner:
+    """The runner of all jobs, not started yet. ``volumes`` are those of the tree, by number; None:
+    there is no tree."""
+    jobs: list[Job] = [
         NamespaceDeletion(context),
         ApplyJob(context),
         Housekeeping(context),
         Registration(context, gateway_id, version()),
-    )
+    ]
+    if volumes is not None:
+        jobs.append(ShadowRemoval(context, volumes))
     return JobRunner(context, jobs)
 
 
