@@ -26,7 +26,7 @@ from gateway.session.own_requests import ask
 from gateway.session.session import Session
 from gateway.views.access import Access
 from gateway.views.views import Views, home_of
-from gateway.virtual_brokers import ListenerAddresses
+from gateway.virtual_brokers import Target
 
 HOME_CHANGED: Final = "home namespace of its principal has changed"
 
@@ -96,12 +96,10 @@ class Admission:
 
     # -- coming in ---------------------------------------------------------------------------------
 
-    def accept(
-        self, listener: Listener, addresses: ListenerAddresses, node_id: int | None
-    ) -> asyncio.Protocol:
-        """The client's side of a new connection to the port of a broker (None: of any)."""
+    def accept(self, listener: Listener, target: Target) -> asyncio.Protocol:
+        """The client's side of a new connection to the port, or the name, of a target."""
         if listener.sasl is None:
-            return self._connection(listener, addresses, node_id, None)
+            return self._connection(listener, target, None)
         max_bytes = self.logins.limits.max_bytes
         login: Login
         if listener.name in self._state.pass_through:
@@ -113,9 +111,9 @@ class Admission:
         return LoginConnection(
             self._hub,
             listener.name,
-            node_id,
+            target.node_id,
             login,
-            lambda: self._connection(listener, addresses, node_id, login),
+            lambda: self._connection(listener, target, login),
         )
 
     def login_failed(self, connection: LoginConnection) -> None:
@@ -140,24 +138,18 @@ class Admission:
         if gone is not None:  # while it was logging in
             self.revoke(connection, gone)
 
-    def _connection(
-        self,
-        listener: Listener,
-        addresses: ListenerAddresses,
-        node_id: int | None,
-        login: Login | None,
-    ) -> Connection:
+    def _connection(self, listener: Listener, target: Target, login: Login | None) -> Connection:
         """A connection of a client that has logged in, or need not."""
         source = FlowSource(listener.name, ANONYMOUS.principal, "", "", "", "")
         access = self._access_of(listener.name, ANONYMOUS, "")
-        state = ConnectionState(self._state, access, addresses, source)
+        state = ConnectionState(self._state, access, target.addresses, source)
         if login is not None:
             assert login.identity is not None
             state.identity = login.identity
             self.logins.count(listener.name, login.mechanism, "accepted")
             if login.software != api_versions.UNKNOWN_SOFTWARE:
                 state.note_software(*login.software)
-        connection = Connection(self._hub, listener.name, node_id, Session(state))
+        connection = Connection(self._hub, listener.name, target.node_id, Session(state))
         if listener.name in self._state.pass_through:
             state.ask_broker = partial(ask, connection.send_own)
         return connection

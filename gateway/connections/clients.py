@@ -28,7 +28,7 @@ from gateway.counts import Counts
 from gateway.exchanges.exchange import Interlude, Refresh
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import Flow
-from gateway.node_ids import NodeIdRanges
+from gateway.reach import reach_addresses
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
 from gateway.slices import InSlices, Turns, in_slices
@@ -76,7 +76,6 @@ class Clients:
     def __init__(
         self,
         config: Config,
-        ranges: NodeIdRanges,
         state: WorkerState,
         cluster: Cluster,
         views: Views,
@@ -103,7 +102,7 @@ class Clients:
         self.reauthenticated = self.admission.reauthenticated
         self.listeners = Listeners(
             config.listeners,
-            ranges,
+            {listener.name: reach_addresses(config, listener) for listener in config.listeners},
             self.admission.accept,
             rejected=self._rejected,
             limits=config.unauthenticated,

@@ -24,7 +24,6 @@ from gateway.config.models import Config
 from gateway.connections.clients import Clients, Tasks
 from gateway.counts import Counts
 from gateway.exchanges.worker_state import WorkerState
-from gateway.node_ids import NodeIdRanges
 from gateway.processes.worker_channel import WorkerReport
 from gateway.processes.worker_policies import WorkerPolicies, broker_configs
 from gateway.slices import Turns
@@ -39,7 +38,6 @@ class Server:
     ) -> None:
         self._config = config
         cluster = config.clusters[0]
-        self.ranges = NodeIdRanges.parse(cluster.node_ids)
         security = BrokerSecurity(cluster.security)
         turns, tasks = Turns(), Tasks()
         self._counts = Counts()
@@ -80,7 +78,6 @@ class Server:
         self.policies.changed = self._catalog_changed
         self.clients = Clients(
             config,
-            self.ranges,
             self.state,
             self.cluster,
             self._views,
