@@ -12,8 +12,7 @@ from cryptography import x509
 from gateway.commands.output import shortened
 from gateway.config.errors import Key, Problem
 from gateway.config.models import Config, Listener
-from gateway.connections.listeners import listener_addresses
-from gateway.node_ids import NodeIdRanges
+from gateway.reach import reach_addresses
 from gateway.tls.contexts import TlsError, read_certificates, seconds_left
 from gateway.tls.listener import EXPIRES_SOON, expiry_text
 
@@ -41,13 +40,12 @@ def certificate_facts(listener: Listener) -> CertificateFacts | None:
 
 def certificate_problems(config: Config) -> Iterator[Problem]:
     """Certificates that clients with Kafka's defaults reject."""
-    ranges = NodeIdRanges.parse(config.clusters[0].node_ids)
     for key, listener, facts in _found(config):
         path = f"'{_path(listener)}'"
         if facts.seconds_left <= 0:
             text = f"{path} has expired, on {facts.expires:%Y-%m-%d}; renew it"
             yield Problem(key, text)
-        missing = [host for host in _hosts(listener, ranges) if not covers(facts.names, host)]
+        missing = [host for host in _hosts(config, listener) if not covers(facts.names, host)]
         if missing:
             shown = shortened((f"'{host}'" for host in missing), MAX_SHOWN)
             text = (
@@ -87,12 +85,12 @@ def _found(config: Config) -> Iterator[tuple[Key, Listener, CertificateFacts]]:
             yield ("listeners", index, "tls", "certificate"), listener, facts
 
 
-def _hosts(listener: Listener, ranges: NodeIdRanges) -> Iterator[str]:
+def _hosts(config: Config, listener: Listener) -> Iterator[str]:
     """Every host that the listener advertises."""
     yield listener.advertised_host
-    names = listener_addresses(listener, ranges).names
+    names = reach_addresses(config, listener).names
     if names is not None:
-        yield from map(names.host, ranges)
+        yield from names.hosts()
 
 
 def _path(listener: Listener) -> str:

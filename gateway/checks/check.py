@@ -25,10 +25,10 @@ from gateway.config.models import Address, Config
 from gateway.config.policies import PolicyBlock
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
-from gateway.connections.listeners import listener_addresses
 from gateway.names import parents
-from gateway.node_ids import NodeIdRanges
+from gateway.node_ids import virtual_node_id
 from gateway.policies.instance import KEY, PolicyError, load_class
+from gateway.reach import reach_addresses
 
 MAX_ROWS = 16
 """Brokers of a listener that the table lists one by one."""
@@ -71,15 +71,15 @@ def find_warnings(config: Config, *, of_cluster: bool = False) -> list[Problem]:
 
 def plan(config: Config) -> list[ListenerPlan]:
     """The addresses that the gateway advertises, for every node id it has a place for."""
-    ranges = NodeIdRanges.parse(config.clusters[0].node_ids)
     plans = []
     for listener in config.listeners:
-        addresses = listener_addresses(listener, ranges)
-        host, names = listener.advertised_host, addresses.names
-        if names is None:
-            brokers = {node: Address(host, port) for port, node in addresses.ports().items()}
-        else:
-            brokers = {node: Address(names.host(node), listener.port) for node in ranges}
+        brokers = {
+            virtual_node_id(each.number, node): Address(endpoint.host, endpoint.port)
+            for each in reach_addresses(config, listener).by_volume.values()
+            for node in each.ranges
+            if (endpoint := each.endpoint(node)) is not None
+        }
+        host = listener.advertised_host
         plans.append(
             ListenerPlan(
                 listener.name,

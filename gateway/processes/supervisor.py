@@ -15,7 +15,6 @@ from gateway.checks.listeners import probe, warn_of_exposures
 from gateway.config.models import Address, Config, Listener
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
-from gateway.node_ids import NodeIdRanges
 from gateway.processes.http_endpoints import Health, HttpEndpoints
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
@@ -26,6 +25,7 @@ from gateway.processes.worker_process import (
     WorkerSlot,
     worker_command,
 )
+from gateway.reach import listener_ranges
 
 log = logging.getLogger(__name__)
 
@@ -256,7 +256,8 @@ class Supervisor:
         if listener.broker_names is not None:
             return f"{listener.name} at {bootstrap} (brokers as {listener.broker_names})"
         first = listener.broker_base_port
-        last = first + NodeIdRanges.parse(self._config.clusters[0].node_ids).size - 1
+        places = sum(ranges.size for _, ranges in listener_ranges(self._config, listener))
+        last = first + places - 1
         return f"{listener.name} at {bootstrap} (brokers on {first}-{last})"
 
 
