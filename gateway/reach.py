@@ -41,10 +41,10 @@ def reach_addresses(config: Config, listener: Listener) -> ReachAddresses:
         Volume(cluster.mount or "", cluster.number or 0, ranges)
         for cluster, ranges in listener_ranges(config, listener)
     ]
-    return addresses_of(listener, volumes)
+    return addresses_of(listener, volumes, listener_volume(config, listener))
 
 
-def addresses_of(listener: Listener, volumes: Sequence[Volume]) -> ReachAddresses:
+def addresses_of(listener: Listener, volumes: Sequence[Volume], own: str = "") -> ReachAddresses:
     """The same for volumes that are known."""
     by_name = listener.broker_names is not None
     return ReachAddresses(
@@ -52,5 +52,5 @@ def addresses_of(listener: Listener, volumes: Sequence[Volume]) -> ReachAddresse
         listener.port if by_name else listener.broker_base_port,
         volumes,
         pattern=listener.broker_names,
-        own=listener_volume(listener),
+        own=own,
     )
