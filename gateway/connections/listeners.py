@@ -172,8 +172,9 @@ class Listeners:
     def _node_outside(self, listener: str, volume: str, node_id: int) -> None:
         self._counts.add("nodes_outside_ranges", (listener,), 1)
         log.warning(
-            "broker %d%s is outside node_ids of listener %s and is not advertised",
-            *(node_id, volume, listener),
+            "broker %s is outside node_ids of listener %s and is not advertised",
+            f"{node_id}{volume}",
+            listener,
         )
 
 

@@ -109,6 +109,29 @@ def test_brokers_by_their_names(run: Run, pki: Pki) -> None:
     run(test)
 
 
+def test_a_broker_of_a_tree_outside_the_ranges(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        bound = Bound(plain(volume="la"), TREE)
+        given: list[Target] = []
+
+        def accept(_: Listener, target: Target) -> Echo:
+            given.append(target)
+            return Echo(target.node_id, target.volume)
+
+        bound.listeners = bound.bind(accept)
+        await bound.listeners.start()
+        client = await bound.connect(None)
+        await eventually(lambda: given, "the client is accepted")
+        assert given[0].addresses.endpoint(9) is None
+        await client.close()
+        bound.listeners.stop()
+
+    run(test)
+    assert caplog.messages == [
+        "broker 9 of :la is outside node_ids of listener here and is not advertised"
+    ]
+
+
 TREE = (
     Volume("la", 3, NodeIdRanges.parse(["1-2"])),
     Volume("", 1, NodeIdRanges.parse(["1"])),
