@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 
 from cryptography import x509
 
+from gateway.broker_names import NODE_ID
 from gateway.commands.output import shortened
 from gateway.config.errors import Key, Problem
-from gateway.config.models import Config, Listener
-from gateway.reach import reach_addresses
+from gateway.config.models import Address, Config, Listener
+from gateway.config.reach import BrokerPlace, broker_places
 from gateway.tls.contexts import TlsError, read_certificates, seconds_left
 from gateway.tls.listener import EXPIRES_SOON, expiry_text
 
@@ -63,6 +64,15 @@ def certificate_warnings(config: Config) -> Iterator[Problem]:
             yield Problem(key, text)
 
 
+def advertised(config: Config, listener: Listener) -> Iterator[tuple[BrokerPlace, Address]]:
+    """The address that the listener advertises for each place of a broker."""
+    for place in broker_places(config, listener):
+        host = listener.advertised_host
+        if listener.broker_names is not None:
+            host = listener.broker_names.casefold().replace(NODE_ID, str(place.client_id))
+        yield place, Address(host, place.port)
+
+
 def covers(names: tuple[str, ...], host: str) -> bool:
     """Whether a certificate with these names is for a host (RFC 9525, 6.3): ``*`` stands for
     exactly one label, the first; addresses are matched as addresses."""
@@ -88,9 +98,8 @@ def _found(config: Config) -> Iterator[tuple[Key, Listener, CertificateFacts]]:
 def _hosts(config: Config, listener: Listener) -> Iterator[str]:
     """Every host that the listener advertises."""
     yield listener.advertised_host
-    names = reach_addresses(config, listener).names
-    if names is not None:
-        yield from names.hosts()
+    if listener.broker_names is not None:
+        yield from (address.host for _, address in advertised(config, listener))
 
 
 def _path(listener: Listener) -> str:
