@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from gateway.node_ids import NodeIdRanges
@@ -15,7 +16,7 @@ NODE_ID: Final = "{node_id}"
 _MAX_LABEL = 63
 _LABEL = re.compile(rf"[a-z0-9]([a-z0-9-]{{0,{_MAX_LABEL - 2}}}[a-z0-9])?\Z")
 # Only as it is written by us: 1, never 01 or +1.
-_NUMBER = re.compile(r"(0|[1-9][0-9]{0,8})\Z")
+_NUMBER = re.compile(r"(0|[1-9][0-9]{0,9})\Z")
 
 
 class UnknownName(Exception):
@@ -23,7 +24,8 @@ class UnknownName(Exception):
 
 
 class BrokerNames:
-    """The names of one listener: ``bootstrap``, and one for each node id of the ranges."""
+    """The names of one listener: ``bootstrap``, and one for each node id of the ranges, which are
+    virtual ones in a tree."""
 
     __slots__ = ("_after", "_before", "_bootstrap", "_ranges")
 
@@ -53,6 +55,10 @@ class BrokerNames:
     def host(self, node_id: int) -> str:
         """The name of a broker."""
         return f"{self._before}{node_id}{self._after}"
+
+    def hosts(self) -> Iterator[str]:
+        """The names of all brokers."""
+        return map(self.host, self._ranges)
 
     def node_id(self, name: str | None) -> int | None:
         """The broker that a client names by SNI; None: the bootstrap, also without a name.

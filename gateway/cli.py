@@ -13,7 +13,7 @@ from typing import Any
 
 from gateway import exit_codes, version
 from gateway.checks.check import as_json, find_problems, find_warnings, plan, plan_rows
-from gateway.checks.cluster import ask_cluster
+from gateway.checks.cluster import ask_clusters, found_json
 from gateway.commands import acls, configs, explain
 from gateway.commands.actions import add_client_command
 from gateway.commands.catalog import command as catalog
@@ -84,21 +84,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     config, path = load_config(options.config), options.config
-    found = asyncio.run(ask_cluster(config)) if options.cluster else None
+    found = asyncio.run(ask_clusters(config)) if options.cluster else []
     problems = find_problems(config)
-    warnings = find_warnings(config, of_cluster=found is not None)
-    if found is not None:
-        problems += found.problems
-        warnings += found.warnings
+    warnings = find_warnings(config, of_cluster=options.cluster)
+    for one in found:
+        problems += one.problems
+        warnings += one.warnings
     errors = str(with_lines(path, problems)).splitlines()
     warned = [f"warning: {line}" for line in str(with_lines(path, warnings)).splitlines()]
     if options.json:
-        cluster = None if found is None else found.as_json()
-        print(as_json(errors, plan(config), warned, cluster))
+        print(as_json(errors, plan(config), warned, **found_json(found)))
     elif not problems:
         print(table(plan_rows(plan(config))))
-        if found is not None:
-            print(f"\n{table(found.rows())}")
+        for one in found:
+            print(f"\n{table(one.rows())}")
     for line in [*errors, *warned]:
         print(line, file=sys.stderr)
     return exit_codes.FAILED if problems else exit_codes.OK

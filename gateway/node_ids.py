@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Self
 
 MAX_NODE_ID = (1 << 24) - 1
+MAX_VIRTUAL_NODE_ID = (1 << 30) - 1
 
 _RANGE = re.compile(r"\s*(-?[0-9]+)\s*(?:-\s*(-?[0-9]+)\s*)?")
 
@@ -31,13 +32,13 @@ class NodeIdRanges:
 
     __slots__ = ("_ranges", "highest", "size")
 
-    def __init__(self, ranges: Iterable[tuple[int, int]]) -> None:
+    def __init__(self, ranges: Iterable[tuple[int, int]], largest: int = MAX_NODE_ID) -> None:
         """``ranges`` are (first, last), both inclusive. Raises ValueError with one sentence."""
         self._ranges = tuple(ranges)
         if not self._ranges:
             raise ValueError("node_ids names no node id; give ranges such as 1-3")
         for first, last in self._ranges:
-            _check_range(first, last)
+            _check_range(first, last, largest)
         in_order = sorted(self._ranges)
         for (first, last), (next_first, next_last) in pairwise(in_order):
             if next_first <= last:
@@ -47,6 +48,18 @@ class NodeIdRanges:
                 )
         self.size = sum(last - first + 1 for first, last in self._ranges)
         self.highest = in_order[-1][1]
+
+    @classmethod
+    def virtual(cls, numbered: Iterable[tuple[int, Self]]) -> Self:
+        """The virtual node ids of several clusters, given as (number, ranges), in that order."""
+        return cls(
+            (
+                (virtual_node_id(number, first), virtual_node_id(number, last))
+                for number, ranges in numbered
+                for first, last in ranges._ranges
+            ),
+            MAX_VIRTUAL_NODE_ID,
+        )
 
     @classmethod
     def parse(cls, texts: Iterable[str | int]) -> Self:
@@ -84,14 +97,14 @@ def _parse_range(text: str | int) -> tuple[int, int]:
     return first, first if match[2] is None else int(match[2])
 
 
-def _check_range(first: int, last: int) -> None:
+def _check_range(first: int, last: int, largest: int) -> None:
     text = _range_text(first, last)
     if first < 0 or last < 0:
         raise ValueError(f"node_ids {text}: a node id cannot be negative")
     if last < first:
         raise ValueError(f"node_ids {text} is reversed; write {last}-{first}")
-    if last > MAX_NODE_ID:
-        raise ValueError(f"node_ids {text}: the largest node id is {MAX_NODE_ID}")
+    if last > largest:
+        raise ValueError(f"node_ids {text}: the largest node id is {largest}")
 
 
 def _range_text(first: int, last: int) -> str:

@@ -2,16 +2,17 @@
 
 Pure: no sockets and no clock. A broker's port is a listener's base port plus the *place* of its
 node id in the configured ``node_ids`` ranges, so no port moves when a broker joins or leaves. On a
-listener with broker names (``broker_names``) each has a name at one port instead.
+listener with broker names (``broker_names``) each has a name at one port instead. In a tree the
+ranges of the volumes that a listener reaches are put end to end, and names have virtual node ids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gateway.broker_names import BrokerNames
-from gateway.node_ids import NodeIdRanges
+from gateway.broker_names import BrokerNames, UnknownName
+from gateway.node_ids import NodeIdRanges, virtual_node_id
 from protocol.primitives import compact_string, legacy_string
 
 _MAX_PORT = 65_535
@@ -38,11 +39,12 @@ class Endpoint:
 
 
 class ListenerAddresses:
-    """The addresses of one listener for the brokers of one cluster.
+    """The addresses of one listener for the brokers of one cluster, by their own node ids.
 
     ``base_port`` is the port of place 0; with ``names`` it is
-    the port of all. A broker outside the ranges has no address: it is put into ``outside`` and
-    handed to ``on_outside``, once.
+    the port of all. ``number`` is the cluster's in the tree, 0 without one; it stands in names. A
+    broker outside the ranges has no address: it is put into ``outside`` and handed to
+    ``on_outside``, once.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class ListenerAddresses:
         ranges: NodeIdRanges,
         *,
         names: BrokerNames | None = None,
+        number: int = 0,
         on_outside: Callable[[int], None] | None = None,
     ) -> None:
         """Raises ValueError with one sentence if there is no such host or port."""
@@ -68,6 +71,7 @@ class ListenerAddresses:
         self.base_port = base_port
         self.ranges = ranges
         self.names = names
+        self.number = number
         self.outside: set[int] = set()
         self.on_outside = on_outside
         self._endpoints: dict[int, Endpoint] = {}
@@ -92,7 +96,8 @@ class ListenerAddresses:
 
     def _endpoint_at(self, place: int, node_id: int) -> Endpoint:
         names = self.names
-        host = self.advertised_host if names is None else names.host(node_id)
+        virtual = virtual_node_id(self.number, node_id)
+        host = self.advertised_host if names is None else names.host(virtual)
         port = self.base_port if names is not None else self.base_port + place
         encoded = host.encode()
         return Endpoint(
@@ -111,3 +116,78 @@ class ListenerAddresses:
         self.outside.add(node_id)
         if self.on_outside is not None:
             self.on_outside(node_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A cluster that a listener reaches: its mount, its number (0: there is no tree) and the node
+    ids that it has addresses for."""
+
+    path: str
+    number: int
+    ranges: NodeIdRanges
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a client connects to: a broker of a volume by its own node id, or any (None)."""
+
+    volume: str
+    addresses: ListenerAddresses
+    node_id: int | None
+
+
+class ReachAddresses:
+    """The addresses of one listener for the brokers of every volume that it reaches.
+
+    ``by_volume`` has those of each, by its mount. ``names`` are the brokers' by virtual node id,
+    if ``pattern`` gives them any. Clients of the bootstrap connect to the volume ``own``; where
+    that is none of them, with the addresses of the first.
+    """
+
+    def __init__(
+        self,
+        advertised_host: str,
+        base_port: int,
+        volumes: Sequence[Volume],
+        *,
+        pattern: str | None = None,
+        own: str = "",
+    ) -> None:
+        """Raises ValueError with one sentence if there is no such host, name or port."""
+        if not volumes:
+            raise ValueError("the listener reaches no cluster of this gateway; correct its reach")
+        self.names: BrokerNames | None = None
+        if pattern is not None:
+            virtual = NodeIdRanges.virtual((each.number, each.ranges) for each in volumes)
+            self.names = BrokerNames(pattern, advertised_host, virtual)
+        self.by_volume: dict[str, ListenerAddresses] = {}
+        for each in volumes:
+            self.by_volume[each.path] = ListenerAddresses(
+                advertised_host, base_port, each.ranges, names=self.names, number=each.number
+            )
+            if pattern is None:
+                base_port += each.ranges.size
+        first = self.by_volume[volumes[0].path]
+        self.bootstrap = Target(own, self.by_volume.get(own, first), None)
+
+    def ports(self) -> dict[int, Target]:
+        """Every port that stands for a broker, with that broker; none where names do."""
+        return {
+            port: Target(path, addresses, node_id)
+            for path, addresses in self.by_volume.items()
+            for port, node_id in addresses.ports().items()
+        }
+
+    def broker(self, virtual: int) -> Target:
+        """The broker with a virtual node id, one of those that ``names`` knows."""
+        for path, addresses in self.by_volume.items():
+            node_id = virtual - virtual_node_id(addresses.number, 0)
+            if addresses.ranges.place(node_id) is not None:
+                return Target(path, addresses, node_id)
+        raise UnknownName(str(virtual))
+
+    def broker_of(self, name: str | None) -> Target:
+        """The broker that a client names by SNI, or the bootstrap. Raises UnknownName."""
+        virtual = None if self.names is None else self.names.node_id(name)
+        return self.bootstrap if virtual is None else self.broker(virtual)

@@ -14,9 +14,6 @@ from gateway.catalog.log.topics import CATALOG_TOPIC
 from gateway.config.errors import Key, Problem
 from protocol.messages import Request
 
-CLIENTS_KEY: Final[Key] = ("clusters", 0, "security")
-OWN_KEY: Final[Key] = ("catalog", "security")
-
 NEEDED: Final = (Operation.READ, Operation.WRITE, Operation.DESCRIBE_CONFIGS)
 """The operations of the catalog's identity on its topic."""
 
@@ -85,8 +82,9 @@ async def _may_use_id(admin: ClusterAdmin) -> bool:
     return int(response.error_code) not in _AUTHORIZATION_FAILED
 
 
-def exposure(clients: Rights, *, one_identity: bool) -> Iterator[Problem]:
-    """A warning if clients' connections have rights on the catalog at the brokers."""
+def exposure(clients: Rights, key: Key, *, one_identity: bool) -> Iterator[Problem]:
+    """A warning if clients' connections have rights on the catalog at the brokers. ``key`` is
+    where the file says how they connect."""
     may = clients.among(DANGEROUS)
     if not clients.exists or not (may or clients.transactional_id or clients.operations is None):
         return
@@ -104,9 +102,7 @@ def exposure(clients: Rights, *, one_identity: bool) -> Iterator[Problem]:
             "the identity of clients' connections may use the transactional id of the catalog,"
             f" {CATALOG_TOPIC}"
         )
-    yield Problem(
-        CLIENTS_KEY, f"{text}; {step} that begin with __kafka_gateway, see docs/brokers.md"
-    )
+    yield Problem(key, f"{text}; {step} that begin with __kafka_gateway, see docs/brokers.md")
 
 
 def lacking(own: Rights, key: Key) -> Iterator[Problem]:

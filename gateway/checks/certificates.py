@@ -9,11 +9,11 @@ from typing import Final, NamedTuple
 
 from cryptography import x509
 
+from gateway.broker_names import NODE_ID
 from gateway.commands.output import shortened
 from gateway.config.errors import Key, Problem
-from gateway.config.models import Config, Listener
-from gateway.connections.listeners import listener_addresses
-from gateway.node_ids import NodeIdRanges
+from gateway.config.models import Address, Config, Listener
+from gateway.config.reach import BrokerPlace, broker_places
 from gateway.tls.contexts import TlsError, read_certificates, seconds_left
 from gateway.tls.listener import EXPIRES_SOON, expiry_text
 
@@ -41,13 +41,12 @@ def certificate_facts(listener: Listener) -> CertificateFacts | None:
 
 def certificate_problems(config: Config) -> Iterator[Problem]:
     """Certificates that clients with Kafka's defaults reject."""
-    ranges = NodeIdRanges.parse(config.clusters[0].node_ids)
     for key, listener, facts in _found(config):
         path = f"'{_path(listener)}'"
         if facts.seconds_left <= 0:
             text = f"{path} has expired, on {facts.expires:%Y-%m-%d}; renew it"
             yield Problem(key, text)
-        missing = [host for host in _hosts(listener, ranges) if not covers(facts.names, host)]
+        missing = [host for host in _hosts(config, listener) if not covers(facts.names, host)]
         if missing:
             shown = shortened((f"'{host}'" for host in missing), MAX_SHOWN)
             text = (
@@ -63,6 +62,15 @@ def certificate_warnings(config: Config) -> Iterator[Problem]:
         if 0 < facts.seconds_left < EXPIRES_SOON:
             text = f"'{_path(listener)}' {expiry_text(facts.seconds_left)}; renew it"
             yield Problem(key, text)
+
+
+def advertised(config: Config, listener: Listener) -> Iterator[tuple[BrokerPlace, Address]]:
+    """The address that the listener advertises for each place of a broker."""
+    for place in broker_places(config, listener):
+        host = listener.advertised_host
+        if listener.broker_names is not None:
+            host = listener.broker_names.casefold().replace(NODE_ID, str(place.client_id))
+        yield place, Address(host, place.port)
 
 
 def covers(names: tuple[str, ...], host: str) -> bool:
@@ -87,12 +95,11 @@ def _found(config: Config) -> Iterator[tuple[Key, Listener, CertificateFacts]]:
             yield ("listeners", index, "tls", "certificate"), listener, facts
 
 
-def _hosts(listener: Listener, ranges: NodeIdRanges) -> Iterator[str]:
+def _hosts(config: Config, listener: Listener) -> Iterator[str]:
     """Every host that the listener advertises."""
     yield listener.advertised_host
-    names = listener_addresses(listener, ranges).names
-    if names is not None:
-        yield from map(names.host, ranges)
+    if listener.broker_names is not None:
+        yield from (address.host for _, address in advertised(config, listener))
 
 
 def _path(listener: Listener) -> str:

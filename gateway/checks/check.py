@@ -11,10 +11,12 @@ import json
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
 from typing import NamedTuple
 
 from gateway.checks.certificates import (
     CertificateFacts,
+    advertised,
     certificate_facts,
     certificate_problems,
     certificate_warnings,
@@ -22,12 +24,10 @@ from gateway.checks.certificates import (
 from gateway.checks.listeners import exposures, probe
 from gateway.config.errors import Key, Problem, nearest
 from gateway.config.models import Address, Config
-from gateway.config.policies import PolicyBlock
+from gateway.config.policies import PolicyBlock, PolicySettings
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
-from gateway.connections.listeners import listener_addresses
 from gateway.names import parents
-from gateway.node_ids import NodeIdRanges
 from gateway.policies.instance import KEY, PolicyError, load_class
 
 MAX_ROWS = 16
@@ -35,13 +35,16 @@ MAX_ROWS = 16
 
 
 class ListenerPlan(NamedTuple):
-    """The addresses that a listener advertises: of the bootstrap, and of each broker by node id."""
+    """The addresses that a listener advertises: of the bootstrap, and of each broker by node id.
+
+    In a tree ``places`` has each broker's cluster and its id there, by the node id of clients."""
 
     name: str
     bootstrap: Address
     brokers: dict[int, Address]
     security_protocol: str = "PLAINTEXT"
     certificate: CertificateFacts | None = None
+    places: Mapping[int, tuple[str, int]] = MappingProxyType({})
 
 
 def find_problems(config: Config) -> list[Problem]:
@@ -71,22 +74,22 @@ def find_warnings(config: Config, *, of_cluster: bool = False) -> list[Problem]:
 
 def plan(config: Config) -> list[ListenerPlan]:
     """The addresses that the gateway advertises, for every node id it has a place for."""
-    ranges = NodeIdRanges.parse(config.clusters[0].node_ids)
     plans = []
     for listener in config.listeners:
-        addresses = listener_addresses(listener, ranges)
-        host, names = listener.advertised_host, addresses.names
-        if names is None:
-            brokers = {node: Address(host, port) for port, node in addresses.ports().items()}
-        else:
-            brokers = {node: Address(names.host(node), listener.port) for node in ranges}
+        found = list(advertised(config, listener))
+        places = {
+            place.client_id: (place.cluster.name, place.node_id)
+            for place, _ in found
+            if place.cluster.mount is not None
+        }
         plans.append(
             ListenerPlan(
                 listener.name,
-                Address(host, listener.port),
-                brokers,
+                Address(listener.advertised_host, listener.port),
+                {place.client_id: address for place, address in found},
                 listener.security_protocol,
                 certificate_facts(listener),
+                places,
             )
         )
     return plans
@@ -94,12 +97,16 @@ def plan(config: Config) -> list[ListenerPlan]:
 
 def plan_rows(plans: Sequence[ListenerPlan]) -> list[tuple[str, ...]]:
     """The plans as rows of a table, its head first."""
-    rows: list[tuple[str, ...]] = [("listener", "bootstrap.servers", "node id", "address")]
+    in_tree = any(one.places for one in plans)
+    where = ("cluster", "broker") if in_tree else ()
+    rows: list[tuple[str, ...]] = [("listener", "bootstrap.servers", *where, "node id", "address")]
     for one in plans:
         name, bootstrap = one.name, str(one.bootstrap)
-        for node, address in _shown(one.brokers):
-            rows.append((name, bootstrap, node, address))
-            name = bootstrap = ""
+        for cluster, brokers in _by_cluster(one).items():
+            for broker, node, address in _shown(one, brokers):
+                place = (cluster, broker) if in_tree else ()
+                rows.append((name, bootstrap, *place, node, address))
+                name = bootstrap = cluster = ""
     return rows
 
 
@@ -107,18 +114,17 @@ def as_json(
     errors: Sequence[str],
     plans: Sequence[ListenerPlan],
     warnings: Sequence[str] = (),
-    cluster: Mapping[str, object] | None = None,
+    **clusters: object,
 ) -> str:
-    """The findings for programs; ``errors`` and ``warnings`` are lines."""
+    """The findings for programs; ``errors`` and ``warnings`` are lines. ``clusters`` are further
+    keys, of what was found at the cluster, or at each of them."""
     content: dict[str, object] = {
         "ok": not errors,
         "problems": list(errors),
         "warnings": list(warnings),
         "listeners": [_plan_as_json(one) for one in plans],
     }
-    if cluster is not None:
-        content["cluster"] = dict(cluster)
-    return json.dumps(content, indent=2)
+    return json.dumps(content | clusters, indent=2)
 
 
 def _plan_as_json(one: ListenerPlan) -> dict[str, object]:
@@ -128,6 +134,11 @@ def _plan_as_json(one: ListenerPlan) -> dict[str, object]:
         "bootstrap_servers": str(one.bootstrap),
         "brokers": {str(node): str(address) for node, address in one.brokers.items()},
     }
+    if one.places:
+        content["clusters"] = {
+            cluster: {str(one.places[node][1]): str(node) for node in brokers}
+            for cluster, brokers in _by_cluster(one).items()
+        }
     if one.certificate is not None:
         content["certificate"] = {
             "expires": one.certificate.expires.isoformat(),
@@ -136,11 +147,22 @@ def _plan_as_json(one: ListenerPlan) -> dict[str, object]:
     return content
 
 
-def _shown(brokers: dict[int, Address]) -> list[tuple[str, str]]:
-    """Every broker, or the first ones and the last one."""
-    items = [(str(node), str(address)) for node, address in brokers.items()]
+def _by_cluster(one: ListenerPlan) -> dict[str, dict[int, Address]]:
+    """The brokers of a listener by the name of their cluster; of no name where there is no tree."""
+    found: dict[str, dict[int, Address]] = {}
+    for node, address in one.brokers.items():
+        found.setdefault(one.places[node][0] if one.places else "", {})[node] = address
+    return found
+
+
+def _shown(one: ListenerPlan, brokers: dict[int, Address]) -> list[tuple[str, str, str]]:
+    """Every broker of a cluster, or the first ones and the last one: id, node id and address."""
+    items = [
+        (str(one.places[node][1]) if one.places else "", str(node), str(address))
+        for node, address in brokers.items()
+    ]
     if len(items) > MAX_ROWS:
-        items[MAX_ROWS - 2 : -1] = [("...", f"{len(items) - MAX_ROWS + 1} more")]
+        items[MAX_ROWS - 2 : -1] = [("", "...", f"{len(items) - MAX_ROWS + 1} more")]
     return items
 
 
@@ -180,8 +202,9 @@ def _reasons(hosts: Iterable[str]) -> dict[str, str | None]:
 
 
 def _hosts(config: Config) -> Iterator[tuple[Key, str]]:
-    for index, server in enumerate(config.clusters[0].bootstrap_servers):
-        yield ("clusters", 0, "bootstrap_servers", index), server.host
+    for place, cluster in enumerate(config.clusters):
+        for index, server in enumerate(cluster.bootstrap_servers):
+            yield ("clusters", place, "bootstrap_servers", index), server.host
     for index, listener in enumerate(config.listeners):
         yield ("listeners", index, "bind"), listener.bind
         if listener.advertised_host != listener.bind:
@@ -199,7 +222,9 @@ def _why_unresolved(host: str) -> str | None:
 
 def homes_not_seeded(config: Config) -> Iterator[Problem]:
     """Homes that the file does not create. The catalog may have them all the same."""
-    known = {tier for namespace in config.namespaces for tier in parents(namespace)}
+    volumes = map(config.of_volume, config.clusters)
+    seeded = (namespace for volume in volumes for namespace in volume.namespaces)
+    known = {tier for namespace in seeded for tier in parents(namespace)}
     for principal, settings in config.principals.items():
         if settings.home not in known:
             near = nearest(settings.home, sorted(known))
@@ -213,7 +238,12 @@ def homes_not_seeded(config: Config) -> Iterator[Problem]:
 
 def policy_problems(config: Config) -> Iterator[Problem]:
     """Policy classes that cannot be loaded on this machine."""
-    policies = config.policies
+    for cluster in config.clusters:
+        volume = config.of_volume(cluster)
+        yield from _class_problems(volume.policies, volume.key_of("policies"))
+
+
+def _class_problems(policies: PolicySettings, where: Key) -> Iterator[Problem]:
     blocks: dict[Key, PolicyBlock] = {
         ("everywhere",): policies.everywhere,
         ("default_namespace",): policies.default_namespace,
@@ -225,4 +255,4 @@ def policy_problems(config: Config) -> Iterator[Problem]:
                 load_class(block.class_name)
             except PolicyError as error:
                 text = f"{error}; correct it, or put its module on PYTHONPATH"
-                yield Problem(("policies", *key, KEY), text)
+                yield Problem((*where, *key, KEY), text)

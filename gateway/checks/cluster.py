@@ -5,6 +5,7 @@ The cluster is only queried; nothing is changed.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,25 +15,23 @@ from typing import Final, NamedTuple
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
-from gateway.checks.broker_rights import (
-    CLIENTS_KEY,
-    OWN_KEY,
-    Rights,
-    exposure,
-    lacking,
-    rights_of,
+from gateway.checks.broker_rights import Rights, exposure, lacking, rights_of
+from gateway.checks.volumes import (
+    broker_warnings,
+    number_problems,
+    repeated_problems,
+    shadow_warnings,
 )
 from gateway.cluster.cluster import ClusterUnreachable
 from gateway.commands import backend
 from gateway.commands.errors import CommandError
 from gateway.commands.output import shortened
-from gateway.config.errors import Problem
-from gateway.config.models import Config
-from gateway.names import LogicalName, is_reserved, parents
+from gateway.config.errors import Key, Problem, key_text
+from gateway.config.models import Cluster, Config
+from gateway.names import DELIMITER, LogicalName, is_reserved, parents
 from gateway.policies.applied import MIN_ISR, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
 
-_SERVERS: Final = ("clusters", 0, "bootstrap_servers")
 _BATCH: Final = 500
 _SHOWN: Final = 4
 
@@ -59,10 +58,19 @@ class ClusterFindings:
     clients: Rights | None = None
     own: Rights | None = None
     catalog: CatalogFacts | None = None
+    cluster_id: str | None = None
+    cluster: Cluster | None = None
 
     def as_json(self) -> dict[str, object]:
         """The findings for programs, without problems and warnings."""
-        catalog = None
+        catalog, place = None, {}
+        if self.cluster is not None and self.cluster.mount is not None:
+            place = {
+                "name": self.cluster.name,
+                "mount": self.cluster.mount,
+                "number": self.cluster.number,
+                "cluster_id": self.cluster_id,
+            }
         if self.catalog is not None:
             version, level, signed_with, entities, skipped, damaged = self.catalog
             catalog = {
@@ -75,6 +83,7 @@ class ClusterFindings:
                 "damaged_records": damaged,
             }
         return {
+            **place,
             "topics": self.topics,
             "clients_identity": None if self.clients is None else self.clients.as_json(),
             "catalog_identity": None if self.own is None else self.own.as_json(),
@@ -83,7 +92,15 @@ class ClusterFindings:
 
     def rows(self) -> list[tuple[str, str]]:
         """The findings for people, without problems and warnings."""
-        rows = [("topics", f"{self.topics:,}")]
+        rows = []
+        if self.cluster is not None and self.cluster.mount is not None:
+            rows += [
+                ("cluster", self.cluster.name),
+                ("mount", f"{DELIMITER}{self.cluster.mount}"),
+                ("number", str(self.cluster.number)),
+                ("cluster id", self.cluster_id or "not known"),
+            ]
+        rows += [("topics", f"{self.topics:,}")]
         if self.catalog is None:
             return [*rows, ("catalog", "none yet")]
         version, level, signed_with, entities, skipped, damaged = self.catalog
@@ -97,11 +114,36 @@ class ClusterFindings:
         ]
 
 
+def found_json(found: Sequence[ClusterFindings]) -> dict[str, object]:
+    """What was found, for programs: ``cluster``, or in a tree ``clusters``."""
+    if any(one.cluster is not None and one.cluster.mount is not None for one in found):
+        return {"clusters": [one.as_json() for one in found]}
+    return {"cluster": found[0].as_json()} if found else {}
+
+
+async def ask_clusters(config: Config) -> list[ClusterFindings]:
+    """Query every cluster, and compare them with each other."""
+    volumes = map(config.of_volume, config.clusters)
+    found = await asyncio.gather(*map(ask_cluster, volumes))
+    ids = [one.cluster_id for one in found]
+    for problem in repeated_problems(ids):
+        found[int(problem.key[1])].problems.append(problem)
+    for one in found:
+        # A principal may have its home in one cluster alone.
+        one.warnings = [
+            warning
+            for warning in one.warnings
+            if warning.key[:1] != ("principals",)
+            or all(warning in other.warnings for other in found if other is not one)
+        ]
+    return found
+
+
 async def ask_cluster(config: Config) -> ClusterFindings:
-    """Connect to the cluster and query it. Failures are problems among the findings."""
+    """Connect to the first cluster and query it. Failures are problems among the findings."""
     # They are reported once, so not in the log.
     logging.getLogger().addHandler(logging.NullHandler())
-    found = ClusterFindings()
+    found = ClusterFindings(cluster=config.clusters[0])
     try:
         await _ask_rights(config, found)
         if found.problems:
@@ -118,15 +160,22 @@ async def ask_cluster(config: Config) -> ClusterFindings:
                     catalog.damaged,
                 )
                 found.warnings += _judge_catalog(config, found.catalog)
+                found.problems += number_problems(config, snapshot)
             flats = [flat.decode() for flat in opened.cluster.index.names()]
             found.topics = len(flats)
+            found.cluster_id = opened.cluster.cluster_id
+            found.warnings += broker_warnings(config, opened.cluster.brokers)
+            found.warnings += shadow_warnings(config, snapshot, flats)
             policies = Policies(config.policies)
-            found.warnings += await hollow_topics(opened.admin, flats, snapshot, policies)
+            found.warnings += await hollow_topics(
+                opened.admin, flats, snapshot, policies, config.key_of("policies")
+            )
             found.warnings += homes_not_there(config, snapshot)
     except (CommandError, ClusterUnreachable) as error:
         text = str(error)
-        step = "" if "; " in text else "; see that it runs, and that clusters[0] names it"
-        found.problems.append(Problem(_SERVERS, f"{text}{step}"))
+        where = key_text(config.cluster_key)
+        step = "" if "; " in text else f"; see that it runs, and that {where} names it"
+        found.problems.append(Problem((*config.cluster_key, "bootstrap_servers"), f"{text}{step}"))
     return found
 
 
@@ -136,26 +185,29 @@ async def _ask_rights(config: Config, found: ClusterFindings) -> None:
         found.clients = await rights_of(opened.admin)
         found.own = await rights_of(opened.own_admin)
     one_identity = config.catalog.security is None
-    found.problems += lacking(found.own, CLIENTS_KEY if one_identity else OWN_KEY)
-    found.warnings += exposure(found.clients, one_identity=one_identity)
+    clients = (*config.cluster_key, "security")
+    own = clients if one_identity else (*config.key_of("catalog"), "security")
+    found.problems += lacking(found.own, own)
+    found.warnings += exposure(found.clients, clients, one_identity=one_identity)
 
 
 def _judge_catalog(config: Config, facts: CatalogFacts) -> Iterator[Problem]:
+    key = config.key_of("catalog")
     if facts.skipped:
         yield Problem(
-            ("catalog",),
+            key,
             f"its topic holds {facts.skipped:,} records that no gateway wrote; find out who"
             " else may write to it",
         )
     if facts.damaged:
         yield Problem(
-            ("catalog",),
+            key,
             f"{facts.damaged:,} of its records are replaced by junk or missing; a gateway that"
             " runs writes again what it still has, importing an export the rest",
         )
     if config.catalog.key_file is not None and facts.signed_with is None:
         yield Problem(
-            ("catalog", "key_file"),
+            (*key, "key_file"),
             "the catalog is not signed yet; once all gateways have the keys, sign it:"
             " kafka-gateway catalog sign",
         )
@@ -184,10 +236,14 @@ def homes_not_there(config: Config, snapshot: Snapshot) -> Iterator[Problem]:
 
 
 async def hollow_topics(
-    admin: ClusterAdmin, flats: Sequence[str], snapshot: Snapshot, policies: Policies
+    admin: ClusterAdmin,
+    flats: Sequence[str],
+    snapshot: Snapshot,
+    policies: Policies,
+    key: Key = ("policies",),
 ) -> list[Problem]:
     """A warning for each place of the configuration that requires acks=all, with the topics where
-    one broker alone answers it. Raises OSError.
+    one broker alone answers it. ``key`` is where the policies stand. Raises OSError.
 
     A namespace whose producers are held to acks=all (KIP-679) needs ``min.insync.replicas`` of 2
     or more: with 1 the leader answers alone while no other replica is in sync.
@@ -208,13 +264,13 @@ async def hollow_topics(
             if any(is_hollow(policies, name.namespace, str(value)) for value in values):
                 source = policies.guarantee(name.namespace).acks_source
                 found.setdefault(source, []).append(str(name))
-    return [_hollow_warning(source, sorted(names)) for source, names in sorted(found.items())]
+    return [_hollow_warning(key, source, sorted(names)) for source, names in sorted(found.items())]
 
 
-def _hollow_warning(source: str, names: Sequence[str]) -> Problem:
+def _hollow_warning(key: Key, source: str, names: Sequence[str]) -> Problem:
     subject = "namespaces ask" if source == BUILT_IN else f"{source} asks"
     return Problem(
-        () if source == BUILT_IN else ("policies",),
+        () if source == BUILT_IN else key,
         f"{subject} for acks=all, which one replica alone answers where {MIN_ISR} is 1:"
         f" {shortened(names, _SHOWN)}; make it 2 there (with 3 replicas), or at the brokers",
     )

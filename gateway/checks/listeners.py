@@ -15,6 +15,7 @@ from contextlib import ExitStack
 
 from gateway.config.errors import Problem
 from gateway.config.models import Config, Listener
+from gateway.config.reach import volume_of
 from gateway.config_file.rules import PortClaim
 from gateway.policies.tree import Policies
 
@@ -85,7 +86,7 @@ def _without_authorization(config: Config, listener: Listener) -> str:
     if listener.sasl is None or not listener.sasl.pass_through:
         return "every client that can connect may do everything, as there is no authorization"
     rights = "every client that can log in at the brokers may do everything in namespaces"
-    if Policies(config.policies).judges:
+    if Policies(config.of_volume(volume_of(config, listener)).policies).judges:
         rights += ", and create and alter topics of the default namespace, as there are policies"
     return (
         f"{rights}: there is no authorization, and the brokers' ACLs on clients do not cover the"

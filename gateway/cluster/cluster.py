@@ -37,7 +37,8 @@ class Cluster:
     """One backing cluster. All of it belongs to one event loop.
 
     ``index`` holds the topics. ``brokers`` maps node ids to (host, port) as the cluster lists
-    them; while the whole cluster is gone the last list stays. ``api_versions`` maps API keys to
+    them, and ``racks`` to their racks; while the whole cluster is gone the last lists stay.
+    ``api_versions`` maps API keys to
     the (lowest, highest) version of the broker asked last, and ``served`` is its whole
     ApiVersionsResponse. ``reachable`` tells whether the last
     listing came through. ``brokers`` and ``api_versions`` are never changed but replaced.
@@ -70,6 +71,7 @@ class Cluster:
         self.security = security or BrokerSecurity()
         self.index = TopicIndex(settle_time)
         self.brokers: dict[int, Address] = {}
+        self.racks: dict[int, str | None] = {}
         self.api_versions: dict[int, tuple[int, int]] = {}
         self.served: Any = None
         self.cluster_id: str | None = None
@@ -221,6 +223,7 @@ class Cluster:
         self.served = connection.served
         self.cluster_id = listing.cluster_id
         self.controller_id = listing.controller_id
+        self.racks = listing.racks
         self._set_brokers(listing.brokers)
 
     def _check(self, listing: Listing) -> None:

@@ -28,7 +28,8 @@ class Listing:
 
     ``brokers``: node id -> (host, port) of the listener that was asked. ``topics``: (flat name,
     16-byte id), the id None before Metadata v10. ``partitions``: how many each flat name has.
-    ``cluster_id`` is None before v2.
+    ``cluster_id`` is None before v2. ``racks``: node id -> rack, None where a broker has none, and
+    before v1.
     """
 
     cluster_id: str | None
@@ -36,6 +37,7 @@ class Listing:
     brokers: dict[int, Address]
     topics: Sequence[tuple[bytes, bytes | None]]
     partitions: Mapping[bytes, int]
+    racks: dict[int, str | None]
 
 
 def all_topics_request(version: int) -> Any:
@@ -66,6 +68,7 @@ def read_listing(version: int, body: bytes) -> Listing:
             (name, _id_bytes(getattr(topic, "topic_id", None))) for name, topic in paced(there)
         ],
         partitions={name: len(topic.partitions) for name, topic in paced(there)},
+        racks={int(broker.node_id): getattr(broker, "rack", None) for broker in response.brokers},
     )
 
 

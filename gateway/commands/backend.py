@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final, NamedTuple
 
 from gateway.audit.audit import NO_AUDIT, Audit
@@ -21,6 +21,7 @@ from gateway.catalog.source import Actor, CatalogUnavailable, CheckedCatalog
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.commands.errors import CommandError, Unavailable
+from gateway.config.errors import key_text
 from gateway.config.models import Config
 from gateway.sinks.record_writer import SinkError
 
@@ -54,7 +55,7 @@ class OpenedCluster(NamedTuple):
 async def open_cluster(config: Config) -> AsyncIterator[OpenedCluster]:
     """Connect to the cluster of a configuration. Raises ClusterUnreachable."""
     settings = config.clusters[0]
-    security = BrokerSecurity(settings.security)
+    security = BrokerSecurity(settings.security, config.security_key)
     cluster = Cluster(
         settings.name,
         settings.bootstrap_servers,
@@ -86,8 +87,13 @@ async def open_backend(
     logging.getLogger().addHandler(logging.NullHandler())
     name = config.clusters[0].name
     try:
-        async with open_cluster(config) as (cluster, admin, own_admin, own):
-            audit = NO_AUDIT if read_only else open_audit(config, COMMANDS, own_admin, own)
+        async with (
+            AsyncExitStack() as opened,
+            open_cluster(config) as (cluster, admin, own_admin, own),
+        ):
+            audit = NO_AUDIT
+            if not read_only:
+                audit = await _open_audit(config, own_admin, own, opened)
             catalog = open_catalog(
                 config, own_admin, own, audit.catalog_changed, start_seconds=START_SECONDS
             )
@@ -116,7 +122,21 @@ async def open_backend(
     except CatalogUnavailable as error:
         raise Unavailable(f"the catalog of cluster '{name}': {error}") from None
     except ClusterUnreachable as error:
-        raise Unavailable(f"{error}; see that it runs, and that clusters[0] names it") from None
+        step = f"see that it runs, and that {key_text(config.cluster_key)} names it"
+        raise Unavailable(f"{error}; {step}") from None
+
+
+async def _open_audit(
+    config: Config, own_admin: BrokerAdmin, own: BrokerSecurity, opened: AsyncExitStack
+) -> Audit:
+    """The audit log. Its topic is in the first cluster of the file, whichever this command is
+    about. Raises ClusterUnreachable."""
+    whole = config.whole
+    first = whole.of_volume(whole.clusters[0])
+    if config.audit.topic is not None and config.cluster_key != first.cluster_key:
+        elsewhere = await opened.enter_async_context(open_cluster(first))
+        return open_audit(first, COMMANDS, elsewhere.own_admin, elsewhere.own)
+    return open_audit(config, COMMANDS, own_admin, own)
 
 
 def _report_lost(audit: Audit) -> None:

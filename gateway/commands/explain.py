@@ -16,6 +16,8 @@ from gateway.commands.errors import CommandError, UsageError
 from gateway.commands.explanation import Explained, explain_name
 from gateway.commands.output import Output, Progress, table
 from gateway.commands.policies import policies_json, policy_table
+from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
+from gateway.config.errors import key_text
 from gateway.config.models import Config, Listener
 from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS
@@ -34,10 +36,11 @@ examples:
 _ANONYMOUS: Final = ANONYMOUS.principal
 _FLAGS: Final = (
     Flag("--config", "FILE", "YAML file", {"type": Path, "required": True}),
+    CLUSTER_FLAG,
     Flag("--name", "N", "a topic, or a namespace such as org:apache:", {"required": True}),
     Flag("--principal", "P", "the client's (default: %(default)s)", {"default": _ANONYMOUS}),
     Flag("--host", "H", "the client's address (default: %(default)s)", {"default": "127.0.0.1"}),
-    Flag("--listener", "L", "the listener it connects to (default: the first one)"),
+    Flag("--listener", "L", "the listener it connects to (default: the first one, of the cluster)"),
     Flag("--json", "", "print JSON"),
 )
 
@@ -58,7 +61,11 @@ def add_parser(commands: Parsers) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     config = load_config(options.config)
-    return run(lambda: _explain(config, options), options)
+
+    async def explain() -> Output:
+        return await _explain(of_cluster(config, options.cluster), options)
+
+    return run(explain, options)
 
 
 async def _explain(config: Config, options: argparse.Namespace) -> Output:
@@ -95,7 +102,7 @@ async def _explain(config: Config, options: argparse.Namespace) -> Output:
     if explained.configs:
         parts.append(table([("config", "value", "source"), *explained.configs]))
     if policies:
-        parts.append(policy_table(_with_file(row, options.config) for row in policies))
+        parts.append(policy_table(_with_file(row, config, options.config) for row in policies))
     if permitted is not None:
         verdicts = [
             (one.operation, "allowed" if one.allowed else "denied", one.rule) for one in permitted
@@ -105,8 +112,12 @@ async def _explain(config: Config, options: argparse.Namespace) -> Output:
     return Output(content, "\n\n".join(parts))
 
 
-def _with_file(row: AppliedRule, file: Path) -> AppliedRule:
-    return row if row.source == BUILT_IN else replace(row, source=f"{row.source} in {file}")
+def _with_file(row: AppliedRule, config: Config, file: Path) -> AppliedRule:
+    if row.source == BUILT_IN:
+        return row
+    *above, _ = config.key_of("policies")
+    key = f"{key_text(tuple(above))}.{row.source}" if above else row.source
+    return replace(row, source=f"{key} in {file}")
 
 
 def _warnings(config: Config, explained: Explained) -> list[str]:
@@ -148,7 +159,9 @@ def _permitted(config: Config, view: View, options: argparse.Namespace) -> list[
 
 def _listener(config: Config, name: str | None) -> Listener:
     if name is None:
-        return config.listeners[0]
+        mount = config.clusters[0].mount
+        own = (one for one in config.listeners if one.volume in (None, mount))
+        return next(own, config.listeners[0])
     for listener in config.listeners:
         if listener.name == name:
             return listener

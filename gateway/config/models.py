@@ -290,6 +290,7 @@ class Config(StrictModel):
     audit: AuditSettings = AuditSettings()
     policies: PolicySettings = PolicySettings()
     _place: int = PrivateAttr(default=0)
+    _whole: "Config | None" = PrivateAttr(default=None)
 
     def of_volume(self, cluster: Cluster) -> "Config":
         """The same configuration with one of its clusters alone, and what is that cluster's own."""
@@ -302,7 +303,13 @@ class Config(StrictModel):
             }
         )
         config._place = self._place + self.clusters.index(cluster)
+        config._whole = self.whole
         return config
+
+    @property
+    def whole(self) -> "Config":
+        """The configuration with all of its clusters."""
+        return self._whole or self
 
     @property
     def cluster_key(self) -> Key:

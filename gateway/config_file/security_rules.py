@@ -10,13 +10,14 @@ from typing import Final, TypeAlias
 from gateway.auth.exchange import CredentialsError
 from gateway.auth.jwks import FileKeys
 from gateway.auth.mechanisms import URLS
-from gateway.broker_names import BrokerNames
+from gateway.broker_names import BrokerNames, is_host_name
 from gateway.brokers.login import BrokerLogin, LoginError
 from gateway.catalog.log.signatures import KeyFile, KeyFileError
 from gateway.config.errors import Key, Problem
 from gateway.config.models import CatalogSettings, Listener
 from gateway.config.security import ClusterSecurity, ListenerSasl, Secret, SecretError
 from gateway.config_file.parts import Parts
+from gateway.node_ids import NodeIdRanges, virtual_node_id
 from gateway.tls.contexts import TlsError, client_context, server_context
 from gateway.tls.principal_mapping import InvalidRules, PrincipalMapping
 
@@ -82,10 +83,28 @@ def _broker_names(parts: Parts, listener: Listener) -> _Found:
     if size > MAX_NAMES:
         yield key, f"would make {size:,} names; give at most {MAX_NAMES:,} node_ids"
     try:
-        for each in ranges:
-            BrokerNames(listener.broker_names, listener.advertised_host, each)
+        for cluster, each in zip(parts.reach_of(listener), ranges, strict=True):
+            _check_names(listener.broker_names, listener.advertised_host, each, cluster.number or 0)
     except ValueError as error:
         yield key, str(error)
+
+
+def _check_names(pattern: str, bootstrap: str, ranges: NodeIdRanges, number: int) -> None:
+    """Raises ValueError if brokers of the cluster with this number cannot have names."""
+    if number == 0:
+        BrokerNames(pattern, bootstrap, ranges)
+        return
+    # The node ids in names are those that clients see; the cluster's own ones are nobody's names.
+    names = BrokerNames(pattern, "", ranges)
+    longest = names.host(virtual_node_id(number, ranges.highest))
+    if not is_host_name(longest):
+        raise ValueError(f"'{pattern}' gives '{longest}', which is no host name; shorten it")
+    plain = bootstrap.casefold().removesuffix(".")
+    for node_id in ranges:
+        if names.host(virtual_node_id(number, node_id)) == plain:
+            raise ValueError(
+                f"'{bootstrap}' is the name of broker {node_id} too; the bootstrap needs its own"
+            )
 
 
 def sasl_problems(listeners: Mapping[int, Listener]) -> Iterator[Problem]:

@@ -26,7 +26,7 @@ from gateway.rules import api_versions
 from gateway.session.own_requests import ask
 from gateway.session.session import Session
 from gateway.views.access import Access
-from gateway.virtual_brokers import ListenerAddresses
+from gateway.virtual_brokers import Target
 
 HOME_CHANGED: Final = "home namespace of its principal has changed"
 
@@ -87,12 +87,10 @@ class Admission:
 
     # -- coming in ---------------------------------------------------------------------------------
 
-    def accept(
-        self, listener: Listener, addresses: ListenerAddresses, node_id: int | None
-    ) -> asyncio.Protocol:
-        """The client's side of a new connection to the port of a broker (None: of any)."""
+    def accept(self, listener: Listener, target: Target) -> asyncio.Protocol:
+        """The client's side of a new connection to the port, or the name, of a target."""
         if listener.sasl is None:
-            return self._connection(listener, addresses, node_id, None)
+            return self._connection(listener, target, None)
         max_bytes = self.logins.limits.max_bytes
         login: Login
         early = self._early_versions[self._volumes.of_listener(listener.name).path]
@@ -103,9 +101,9 @@ class Admission:
         return LoginConnection(
             self._hub,
             listener.name,
-            node_id,
+            target.node_id,
             login,
-            lambda: self._connection(listener, addresses, node_id, login),
+            lambda: self._connection(listener, target, login),
         )
 
     def login_failed(self, connection: LoginConnection) -> None:
@@ -130,18 +128,12 @@ class Admission:
         if gone is not None:  # while it was logging in
             self.revoke(connection, gone)
 
-    def _connection(
-        self,
-        listener: Listener,
-        addresses: ListenerAddresses,
-        node_id: int | None,
-        login: Login | None,
-    ) -> Connection:
+    def _connection(self, listener: Listener, target: Target, login: Login | None) -> Connection:
         """A connection of a client that has logged in, or need not."""
         source = FlowSource(listener.name, ANONYMOUS.principal, "", "", "", "")
-        volume = self._volumes.of_listener(listener.name)
+        volume = self._volumes.of_target(listener.name, target)
         access = self._volumes.access(volume, listener.name, ANONYMOUS, "")
-        state = ConnectionState(volume.state, access, addresses, source)
+        state = ConnectionState(volume.state, access, target.addresses, source)
         if login is not None:
             assert login.identity is not None
             state.identity = login.identity
@@ -151,7 +143,7 @@ class Admission:
         if self._volumes.mounts is not None and listener.name not in self._pass_through:
             state.tree = Lanes(self._hub, listener, state)
             state.marked_ids_only = state.worker.mount != state.tree.own
-        connection = Connection(self._hub, listener.name, node_id, Session(state))
+        connection = Connection(self._hub, listener.name, target.node_id, Session(state))
         if listener.name in self._pass_through:
             state.ask_broker = partial(ask, connection.send_own)
         return connection

@@ -28,6 +28,7 @@ from gateway.counts import Counts
 from gateway.exchanges.exchange import Interlude, Prepare, Refresh
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import Flow
+from gateway.reach import reach_addresses
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
 from gateway.slices import InSlices, Turns, in_slices
@@ -99,7 +100,7 @@ class Clients:
         self.reauthenticated = self.admission.reauthenticated
         self.listeners = Listeners(
             config.listeners,
-            volumes.of_listener(config.listeners[0].name).ranges,
+            {listener.name: reach_addresses(config, listener) for listener in config.listeners},
             self.admission.accept,
             rejected=self._rejected,
             limits=config.unauthenticated,

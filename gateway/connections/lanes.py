@@ -116,7 +116,7 @@ class Lanes:
 
     def acl_pattern(self, resource_type: int, pattern_type: int, name: str | None) -> str:
         """The mount path of the volume that an ACL pattern, or a filter of patterns, is of."""
-        return self._client.view.volume_of_pattern(resource_type, pattern_type, name)
+        return self.own
 
     def api_versions(self, version: int) -> bytes:
         """The body of an ApiVersions response of the connection's node."""

@@ -12,7 +12,6 @@ import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from gateway.broker_names import BrokerNames
 from gateway.config.models import Listener
 from gateway.config.security import ListenerTls, Unauthenticated
 from gateway.connections.acceptor import (
@@ -26,15 +25,16 @@ from gateway.connections.closing import internal_error
 from gateway.connections.waiting_clients import UnauthenticatedClients
 from gateway.counts import Counts
 from gateway.node_ids import NodeIdRanges
+from gateway.reach import addresses_of
 from gateway.tls.contexts import TlsError
 from gateway.tls.handshake import Handshake
 from gateway.tls.listener import TlsListener
-from gateway.virtual_brokers import ListenerAddresses
+from gateway.virtual_brokers import ListenerAddresses, ReachAddresses, Target, Volume
 
 log = logging.getLogger(__name__)
 
-Accept = Callable[[Listener, ListenerAddresses, int | None], asyncio.Protocol]
-"""(listener, its addresses, the broker that the client connects to) -> the client's side.
+Accept = Callable[[Listener, Target], asyncio.Protocol]
+"""(listener, the broker that the client connects to) -> the client's side.
 
 With TLS it is called after the handshake."""
 
@@ -47,12 +47,13 @@ MakeRoom = Callable[[str], object]
 
 
 class Listeners:
-    """The ports that are bound. ``accept`` makes the protocol of each client that connects."""
+    """The ports that are bound. ``addresses`` are those of each listener, by its name; ``accept``
+    makes the protocol of each client that connects."""
 
     def __init__(
         self,
         listeners: Sequence[Listener],
-        ranges: NodeIdRanges,
+        addresses: Mapping[str, ReachAddresses],
         accept: Accept,
         *,
         rejected: Rejected,
@@ -62,7 +63,7 @@ class Listeners:
         counts: Counts,
     ) -> None:
         self._listeners = listeners
-        self._ranges = ranges
+        self._addresses = addresses
         self._accept = accept
         self._rejected = rejected
         self._limits = limits
@@ -97,40 +98,46 @@ class Listeners:
         for tls in self._tls:
             tls.reload()
 
+    def addresses(self, listener: str, path: str) -> ListenerAddresses:
+        """The addresses of a listener for the brokers of a volume in its reach."""
+        return self._addresses[listener].by_volume[path]
+
     @property
     def accepting(self) -> bool:
         """Whether clients can be accepted, and connected to a broker, as far as the system goes."""
         return not any(each.failing for each in self._acceptors) and descriptors_left()
 
     async def _listen(self, listener: Listener) -> None:
-        addresses = listener_addresses(listener, self._ranges)
-        addresses.on_outside = lambda node_id: self._node_outside(listener.name, node_id)
+        addresses = self._addresses[listener.name]
+        for path, each in addresses.by_volume.items():
+            volume = f" of :{path}" if each.number else ""
+            each.on_outside = partial(self._node_outside, listener.name, volume)
         tls = None
         if listener.tls is not None:
             tls = _tls_of(listener, listener.tls, addresses)
             self._tls.append(tls)
             unauthenticated = self._unauthenticated[listener.name]
             self._gates[listener.name] = _Gate(listener, unauthenticated, self._rejected)
-        await self._bind(listener, tls, listener.port, None, addresses)
-        for port, node_id in addresses.ports().items():
-            await self._bind(listener, tls, port, node_id, addresses)
+        await self._bind(listener, tls, listener.port, addresses.bootstrap, addresses)
+        for port, target in addresses.ports().items():
+            await self._bind(listener, tls, port, target, addresses)
 
     async def _bind(
         self,
         listener: Listener,
         tls: TlsListener | None,
         port: int,
-        node_id: int | None,
-        addresses: ListenerAddresses,
+        target: Target,
+        addresses: ReachAddresses,
     ) -> None:
-        accept = partial(self._accept, listener, addresses)
+        accept = partial(self._accept, listener)
 
-        def named(name_of: int | None) -> asyncio.Protocol:
-            return accept(node_id if name_of is None else name_of)
+        def named(virtual: int | None) -> asyncio.Protocol:
+            return accept(target if virtual is None else addresses.broker(virtual))
 
         def take(accepted: socket.socket, peer: object) -> None:
             if tls is None:
-                self._connect(accept(node_id), accepted)
+                self._connect(accept(target), accepted)
             else:
                 handshake = Handshake(tls, self._gates[listener.name], named, peer)
                 handshake.begin(accepted, self._limits.max_seconds)
@@ -162,14 +169,16 @@ class Listeners:
         accepted.close()
         log.debug("a client was gone before its connection was made", exc_info=error)
 
-    def _node_outside(self, listener: str, node_id: int) -> None:
+    def _node_outside(self, listener: str, volume: str, node_id: int) -> None:
         self._counts.add("nodes_outside_ranges", (listener,), 1)
         log.warning(
-            "broker %d is outside node_ids of listener %s and is not advertised", node_id, listener
+            "broker %s is outside node_ids of listener %s and is not advertised",
+            f"{node_id}{volume}",
+            listener,
         )
 
 
-def _tls_of(listener: Listener, tls: ListenerTls, addresses: ListenerAddresses) -> TlsListener:
+def _tls_of(listener: Listener, tls: ListenerTls, addresses: ReachAddresses) -> TlsListener:
     identifies = listener.security_protocol == "SSL"
     try:
         return TlsListener(listener.name, tls, addresses.names, identifies=identifies)
@@ -211,9 +220,6 @@ class _Gate:
 
 
 def listener_addresses(listener: Listener, ranges: NodeIdRanges) -> ListenerAddresses:
-    """The addresses that a listener advertises. Raises ValueError for what is no address."""
-    host = listener.advertised_host
-    if listener.broker_names is None:
-        return ListenerAddresses(host, listener.broker_base_port, ranges)
-    names = BrokerNames(listener.broker_names, host, ranges)
-    return ListenerAddresses(host, listener.port, ranges, names=names)
+    """The addresses that a listener advertises for one cluster's brokers, where there is no tree.
+    Raises ValueError for what is no address."""
+    return addresses_of(listener, [Volume("", 0, ranges)]).bootstrap.addresses

@@ -18,6 +18,7 @@ from gateway.node_ids import NodeIdRanges
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.views import Views, home_of
+from gateway.virtual_brokers import Target
 
 NOBODY: Final = ""
 """The principal of a client that a volume does not trust: no ACL can name it."""
@@ -92,6 +93,10 @@ class Volumes:
     def of_listener(self, listener: str) -> Volume:
         """The volume that relative names of a listener are in."""
         return self._of_listener[listener]
+
+    def of_target(self, listener: str, target: Target) -> Volume:
+        """The volume of the broker that a client connects to."""
+        return self.of_listener(listener) if target.node_id is None else self[target.volume]
 
     def access(self, volume: Volume, listener: str, identity: Identity, host: str) -> Access:
         """The access of a listener's client in a volume, in which only those principals of other

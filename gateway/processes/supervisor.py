@@ -7,15 +7,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway import exit_codes, version
 from gateway.checks.listeners import probe, warn_of_exposures
-from gateway.config.models import Address, Config, Listener
+from gateway.config.models import Address, Cluster, Config, Listener
+from gateway.config.reach import broker_places
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
-from gateway.node_ids import NodeIdRanges
+from gateway.names import DELIMITER
 from gateway.processes.http_endpoints import Health, HttpEndpoints
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
@@ -109,8 +111,9 @@ class Supervisor:
             if not slot.ready
         ]
         if self.metrics.gauge("cluster_reachable") != 1:
-            cluster = self._config.clusters[0].name
-            not_ready.append(f"cluster '{cluster}' is not known to be reachable")
+            names = [f"'{cluster.name}'" for cluster in self._config.clusters]
+            cluster = f"one of clusters {', '.join(names)}" if names[1:] else f"cluster {names[0]}"
+            not_ready.append(f"{cluster} is not known to be reachable")
         if self.metrics.gauge("catalog_fresh") != 1:
             not_ready.append("the catalog could not be read within catalog.max_staleness")
         if self.metrics.gauge("accepting") == 0:
@@ -241,13 +244,12 @@ class Supervisor:
             log.info("ready: %s", "; ".join(map(self._listener_text, self._config.listeners)))
 
     def _start_text(self) -> str:
-        cluster = self._config.clusters[0]
-        servers = ", ".join(map(str, cluster.bootstrap_servers))
         count = len(self._slots)
         workers = "1 worker" if count == 1 else f"{count} workers"
         metrics = Address(self._config.metrics.host, self._config.metrics.port)
         return (
-            f"kafka-gateway {version()} with {workers}, cluster '{cluster.name}' at {servers}, "
+            f"kafka-gateway {version()} with {workers}, "
+            f"{', '.join(map(_cluster_text, self._config.clusters))}, "
             f"metrics at http://{metrics}/metrics"
         )
 
@@ -255,9 +257,26 @@ class Supervisor:
         bootstrap = Address(listener.advertised_host, listener.port)
         if listener.broker_names is not None:
             return f"{listener.name} at {bootstrap} (brokers as {listener.broker_names})"
-        first = listener.broker_base_port
-        last = first + NodeIdRanges.parse(self._config.clusters[0].node_ids).size - 1
-        return f"{listener.name} at {bootstrap} (brokers on {first}-{last})"
+        brokers = ", ".join(_ports_text(self._config, listener))
+        return f"{listener.name} at {bootstrap} (brokers on {brokers})"
+
+
+def _cluster_text(cluster: Cluster) -> str:
+    servers = ", ".join(map(str, cluster.bootstrap_servers))
+    text = f"cluster '{cluster.name}' at {servers}"
+    if cluster.mount is None:
+        return text
+    return f"{text} (mounted at '{DELIMITER}{cluster.mount}', number {cluster.number})"
+
+
+def _ports_text(config: Config, listener: Listener) -> Iterator[str]:
+    """The ports of each cluster's brokers, ``9193-9200``; in a tree with the cluster's name."""
+    ports: dict[str, list[int]] = {}
+    for place in broker_places(config, listener):
+        ports.setdefault(place.cluster.name, []).append(place.port)
+    in_tree = any(cluster.mount is not None for cluster in config.clusters)
+    for name, found in ports.items():
+        yield f"{found[0]}-{found[-1]}" + (f" for '{name}'" if in_tree else "")
 
 
 def _exit_text(status: int) -> str:

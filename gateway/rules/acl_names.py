@@ -3,6 +3,8 @@
 The catalog knows logical names from the root. Under a home names are relative, as all names there:
 ``orders`` is ``team-a:orders``, and LITERAL ``*``, every resource, is PREFIXED ``team-a:``, every
 resource of the home. Either spelling is read; what is shown reads back as the same pattern.
+In a tree absolute names are read in the view of their volume; all others, and LITERAL ``*``, are of
+the listener's volume, so that of another one is written as its mount, PREFIXED ``:la:tracking:``.
 """
 
 from __future__ import annotations
@@ -25,8 +27,10 @@ from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST
-from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, check_namespace, flat_prefix
-from gateway.views.spelling import MAX_SPELLED, id_owner
+from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, check_namespace
+from gateway.rules.acl_spellings import spellings
+from gateway.views import absolute
+from gateway.views.spelling import MAX_SPELLED, id_owner, parse_absolute, with_colons
 from gateway.views.view import MAX_ID_BYTES, View
 
 _REST: Final = "t"
@@ -43,7 +47,7 @@ def pattern_named(
 
     Namespaces need not exist, as topics need not in Kafka, but to be spelled the legal way.
     """
-    home = view.settings.home
+    home = view.settings.home or view.settings.home_elsewhere
     if kind not in NAMESPACED:
         if home:
             what = kind.name.lower().replace("_", " ")
@@ -53,8 +57,11 @@ def pattern_named(
             )
             return Denied(CLUSTER_AUTHORIZATION_FAILED, message, "access")
         return ResourcePattern(kind, pattern_type, name)
-    if name == WILDCARD and pattern_type is PatternType.LITERAL:
+    if view.settings.is_relative and name == WILDCARD and pattern_type is PatternType.LITERAL:
         return home_wildcard(view, kind) or ResourcePattern(kind, pattern_type, name)
+    at_all = kind is ResourceType.TOPIC or not view.settings.home_elsewhere
+    if pattern_type is PatternType.PREFIXED and at_all and view.is_own_mount(name):
+        return ResourcePattern(kind, PatternType.LITERAL, WILDCARD)
     try:
         text = _topic(view, name) if kind is ResourceType.TOPIC else _id(view, name)
     except InvalidName as error:
@@ -66,12 +73,18 @@ def pattern_named(
 def shown_pattern(view: View, pattern: ResourcePattern) -> ResourcePattern | None:
     """A pattern with its name as the view's clients write it; None for what they do not see."""
     kind, pattern_type, name = pattern.type, pattern.pattern_type, pattern.name
+    settings = view.settings
     if pattern == home_wildcard(view, kind):
         return ResourcePattern(kind, PatternType.LITERAL, WILDCARD)
-    for text in _spellings(view, pattern):
+    if settings.shut or (settings.home_elsewhere and kind is not ResourceType.TOPIC):
+        return None
+    wildcard = ResourcePattern(kind, PatternType.LITERAL, WILDCARD)
+    if not settings.is_relative and kind in NAMESPACED and pattern == wildcard:
+        return ResourcePattern(kind, PatternType.PREFIXED, absolute.spell_mount(settings))
+    for text in spellings(view, pattern):
         if pattern_named(view, kind, pattern_type, text) == pattern:
             return ResourcePattern(kind, pattern_type, text)
-    if view.settings.home:
+    if settings.home or (not settings.is_relative and kind in NAMESPACED):
         return None
     # An id that was written before there was the namespace that it spells: it is shown as it is.
     return ResourcePattern(kind, pattern_type, name)
@@ -96,19 +109,30 @@ def _topic(view: View, name: str) -> str:
     if len(name) > MAX_SPELLED:
         raise InvalidName(f"a name of {len(name)} characters is longer than any name can be")
     home, escape = view.settings.home, view.settings.escape
+    written, name = name, with_colons(view.settings, name)
+    if name == DELIMITER and home:
+        return home + DELIMITER
+    from_tree = parse_absolute(view.settings, written)
+    if from_tree is not None:
+        if not from_tree:
+            raise InvalidName(f"'{written}' is a mount; pattern type PREFIXED covers all in it")
+        return _checked(from_tree, written)
     if name == DELIMITER:
-        if home:
-            return home + DELIMITER
         raise InvalidName(f"'{DELIMITER}' names no namespace; '{WILDCARD}' stands for every topic")
-    from_root = name.startswith(DELIMITER)
-    if not from_root and not (home and name.startswith(END_OF_NAMESPACE)):
+    from_root = view.settings.mounts is None and name.startswith(DELIMITER)
+    outside = view.settings.mounts is None and home and name.startswith(END_OF_NAMESPACE)
+    if not from_root and not outside:
         text = _under(home, name) if home else _spelled(view, name)
     elif home and not escape:
-        raise InvalidName(f"'{name}' is outside namespace '{home}', the home here")
+        raise InvalidName(f"'{written}' is outside namespace '{home}', the home here")
     elif from_root:
         text = name.removeprefix(DELIMITER)
     else:
         text = _spelled(view, name.removeprefix(END_OF_NAMESPACE))
+    return _checked(text, written)
+
+
+def _checked(text: str, name: str) -> str:
     namespace, _, rest = text.rpartition(DELIMITER)
     if namespace:
         check_namespace(namespace)
@@ -125,8 +149,13 @@ def _topic(view: View, name: str) -> str:
 
 def _id(view: View, name: str) -> str:
     """The same for a group or transactional id: see ``Access.id_resource``."""
-    home = view.settings.home
-    text = _under(home, name) if home else _spelled_id(view, name)
+    home, raw = view.settings.home, name.encode()
+    if view.settings.shut or view.volume_of_group(raw) != view.settings.volume:
+        raise InvalidName(f"'{name}' is in another volume than this one")
+    own = view.own_id(raw).decode()
+    if name and not own:
+        raise InvalidName(f"'{name}' is a mount; pattern type PREFIXED covers all in it")
+    text = _under(home, name) if home else _spelled_id(view, own)
     if len(text.encode()) > MAX_ID_BYTES:
         raise InvalidName(f"an id of {len(name.encode())} bytes is longer than any id can be")
     return text
@@ -148,30 +177,6 @@ def _spelled_id(view: View, name: str) -> str:
     """The same for an id, which may hold any character: what a request about it is asked by."""
     owned = id_owner(view.snapshot, name + _REST)
     return name if owned is None else DELIMITER.join(owned).removesuffix(_REST)
-
-
-# -- names that are shown --------------------------------------------------------------------------
-
-
-def _spellings(view: View, pattern: ResourcePattern) -> list[str]:
-    """The spellings of a pattern's name in this view, the listener's own first."""
-    settings, name = view.settings, pattern.name
-    if pattern.type not in NAMESPACED:
-        return [name]
-    namespace, colon, rest = name.rpartition(DELIMITER)
-    is_topic = pattern.type is ResourceType.TOPIC
-    legal = [flat_prefix(namespace) + rest] if colon and settings.spelling == "legal" else []
-    home = settings.home
-    if not home:
-        return [*legal, name, *([DELIMITER + name] if is_topic else [])]
-    prefix = home + DELIMITER
-    if name == prefix:
-        return [DELIMITER]
-    if name.startswith(prefix):
-        return [name.removeprefix(prefix)]
-    if not settings.escape or not is_topic:
-        return []
-    return [*(END_OF_NAMESPACE + text for text in legal), DELIMITER + name]
 
 
 # -- filters ---------------------------------------------------------------------------------------
@@ -199,11 +204,11 @@ class ResolvedFilter:
     def shown(self, pattern: ResourcePattern) -> ResourcePattern | None:
         """The pattern as the client is shown it; None if the filter does not match it."""
         shown = shown_pattern(self.view, pattern)
-        if shown is None or (
-            self.pattern_type in _STORED and shown.pattern_type is not self.pattern_type
-        ):
-            return None
-        return shown
+        if shown is None or shown.pattern_type is self.pattern_type:
+            return shown
+        # In a tree a mount names every resource, which is shown as LITERAL ``*``.
+        named = self.names and self.view.settings.mounts is not None
+        return None if self.pattern_type in _STORED and not named else shown
 
     def patterns(self) -> list[ResourcePattern]:
         """The patterns that a filter with a name matches, whether or not they exist."""
@@ -290,7 +295,7 @@ def _named(
             continue
         match = wanted is PatternType.MATCH and found.pattern_type is PatternType.LITERAL
         yield found, PatternType.MATCH if match else found.pattern_type
-        raw = ResourcePattern(kind, pattern_type, name)
+        raw = ResourcePattern(kind, pattern_type, view.own_id(name.encode()).decode())
         if kind in NAMESPACED - {ResourceType.TOPIC} and not view.settings.home:
             # It may have been written before there was the namespace that it spells.
             yield raw, wanted if wanted is PatternType.MATCH else pattern_type

@@ -22,7 +22,7 @@ from gateway.names import (
     decode,
     flat_prefix,
 )
-from gateway.views.view_settings import Spelling, ViewSettings, below
+from gateway.views.view_settings import ViewSettings, below
 
 _ANY_TOPIC: Final = "t"
 
@@ -67,6 +67,58 @@ def parse_path(settings: ViewSettings, mounts: Mounts, path: str, spelled: str) 
     return inside
 
 
+def parse_text(settings: ViewSettings, mounts: Mounts, name: str, spelled: str) -> str:
+    """An absolute name, or the beginning of one, as a text of the volume of ``settings`` in colon
+    spelling: ``search:`` is all in that namespace, and ``""`` is the volume.
+
+    Raises as :func:`parse_topic`.
+    """
+    if name.startswith(DELIMITER):
+        path, _, rest = name.removeprefix(DELIMITER).rpartition(DELIMITER)
+    else:
+        path, rest = _split(name + _ANY_TOPIC)
+        rest = rest.removesuffix(_ANY_TOPIC)
+    if path or name.startswith(DELIMITER * 2):
+        check_namespace(path)
+    inside = _inside(settings, mounts, path, spelled)
+    return f"{inside}{DELIMITER}{rest}" if inside else rest
+
+
+def spell_text(settings: ViewSettings, text: str) -> list[str]:
+    """The absolute spellings of such a text, the listener's own first; those which do not read back
+    are among them."""
+    namespace, _, rest = text.rpartition(DELIMITER)
+    path = join(settings.volume, namespace)
+    colon = f"{DELIMITER}{path}{DELIMITER}{rest}" if path else DELIMITER + rest
+    first = END_OF_NAMESPACE + flat_prefix(path) + rest
+    return [*([first] if settings.spelling == "legal" else []), shown_as(settings, colon), colon]
+
+
+def spell_mount(settings: ViewSettings) -> str:
+    """The mount of ``settings`` with a final delimiter, as the listener spells it."""
+    how = ("colon", "slash", "legal").index(settings.spelling)
+    return prefixes(settings.volume)[how]
+
+
+def directory_named(settings: ViewSettings, mounts: Mounts, name: str) -> str | None:
+    """The path from the root of a directory that only leads to mounts, or of the view's own mount,
+    if an absolute name in colon or legal spelling denotes it."""
+    path, topic = _split(name)
+    if topic:
+        return None
+    owner = mounts.owner(path)
+    if owner is None:
+        return path if settings.is_relative and mounts.leads_to_mounts(path) else None
+    return path if path == owner.path == settings.volume else None
+
+
+def listed_mounts(settings: ViewSettings, mounts: Mounts) -> dict[str, str]:
+    """The mounts in a listing, but for one at the root: the listener's spelling to the path."""
+    reach = settings.reach
+    paths = sorted(m.path for m in mounts if m.path and (reach is None or m.path in reach))
+    return {spell_directory(settings, path): path for path in paths}
+
+
 def spell_topic(settings: ViewSettings, mounts: Mounts, name: LogicalName) -> str | None:
     """The absolute spelling of a topic in the volume of ``settings``; None where a mount hides it.
 
@@ -77,7 +129,7 @@ def spell_topic(settings: ViewSettings, mounts: Mounts, name: LogicalName) -> st
         return None
     if settings.spelling == "legal" and END_OF_NAMESPACE not in name.topic:
         return END_OF_NAMESPACE + flat_prefix(path) + name.topic
-    return with_delimiter(DELIMITER + str(LogicalName(path, name.topic)), settings.spelling)
+    return shown_as(settings, DELIMITER + str(LogicalName(path, name.topic)))
 
 
 def spell_namespace(settings: ViewSettings, mounts: Mounts, inside: str) -> str | None:
@@ -91,12 +143,12 @@ def spell_directory(settings: ViewSettings, path: str) -> str:
     """The absolute spelling of any path but the root, whether or not something is there."""
     if settings.spelling == "legal":
         return END_OF_NAMESPACE + flat_prefix(path)
-    return with_delimiter(f"{DELIMITER}{path}{DELIMITER}", settings.spelling)
+    return shown_as(settings, f"{DELIMITER}{path}{DELIMITER}")
 
 
-def with_delimiter(colons: str, spelling: Spelling) -> str:
-    """A name in colon spelling, with the delimiter of a listener's spelling."""
-    return colons.replace(DELIMITER, SLASH) if spelling == "slash" else colons
+def shown_as(settings: ViewSettings, colons: str) -> str:
+    """A name in colon spelling, with the listener's delimiter."""
+    return colons.replace(DELIMITER, SLASH) if settings.spelling == "slash" else colons
 
 
 def parse_id(settings: ViewSettings, mounts: Mounts, client_id: bytes) -> tuple[str, bytes]:
@@ -120,9 +172,8 @@ def spell_id(settings: ViewSettings, mounts: Mounts, own_id: bytes) -> bytes:
     """
     if settings.is_relative and mounts.of_id(own_id) is None:
         return own_id
-    colon, slash, legal = prefixes(settings.volume)
-    first = {"colon": colon, "slash": slash, "legal": legal}[settings.spelling]
-    for prefix in (first, colon):
+    colon, slash, _ = prefixes(settings.volume)
+    for prefix in (spell_mount(settings), colon):
         shown = prefix.encode() + own_id
         found = mounts.of_id(shown)
         if found is not None and found[1] == own_id:
@@ -161,9 +212,9 @@ def mixed(name: str) -> InvalidName:
 
 def _inside(settings: ViewSettings, mounts: Mounts, path: str, spelled: str) -> str:
     owner = mounts.owner(path)
-    how: Spelling = "slash" if SLASH in spelled else "colon"
+    delimiter = SLASH if SLASH in spelled else DELIMITER
     if owner is None:
-        shown = with_delimiter(DELIMITER + path, how)
+        shown = f"{DELIMITER}{path}".replace(DELIMITER, delimiter)
         if mounts.leads_to_mounts(path):
             raise NoTopicHere(
                 f"'{shown}' is a directory that leads to mounts; it holds no topics: name one of a"
@@ -171,7 +222,7 @@ def _inside(settings: ViewSettings, mounts: Mounts, path: str, spelled: str) -> 
             )
         raise NoTopicHere(f"no cluster is mounted at '{shown}' or above it")
     if owner.path != settings.volume:
-        mount = with_delimiter(str(owner), how)
+        mount = str(owner).replace(DELIMITER, delimiter)
         raise OtherVolume(f"'{spelled}' is in the volume mounted at '{mount}'", owner)
     inside = below(path, owner.path)
     assert inside is not None

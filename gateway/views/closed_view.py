@@ -31,6 +31,9 @@ class ClosedView(View):
     def namespace_named(self, spelled: str) -> str | None:
         return None
 
+    def directory_named(self, spelled: str) -> str | None:
+        return None
+
     def spell_namespace(self, path: str) -> str | None:
         return None
 

@@ -43,7 +43,7 @@ def parse(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> LogicalNa
     :class:`gateway.mounts.OtherVolume` for a name of another volume.
     """
     _check_length(spelled)
-    written, spelled = spelled, _with_colons(settings, spelled)
+    written, spelled = spelled, with_colons(settings, spelled)
     home = settings.home
     if settings.mounts is not None:
         if _is_absolute(settings, settings.mounts, spelled, written):
@@ -69,7 +69,7 @@ def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) ->
     malformed path and for one that is outside this view.
     """
     _check_length(spelled)
-    written, spelled = spelled, _with_colons(settings, spelled)
+    written, spelled = spelled, with_colons(settings, spelled)
     if spelled.endswith(DELIMITER):
         path = _from_home(settings, spelled.removesuffix(DELIMITER), written)
         check_namespace(path)
@@ -106,6 +106,31 @@ def _from_home(settings: ViewSettings, path: str, written: str) -> str:
     return f"{home}{DELIMITER}{path}" if home else path
 
 
+def parse_absolute(settings: ViewSettings, written: str) -> str | None:
+    """An absolute name, or the beginning of one, as ``absolute.parse_text`` gives it; None for a
+    relative one, and where there is no tree. Raises as :func:`parse`."""
+    if settings.mounts is None:
+        return None
+    name = with_colons(settings, written)
+    if not _is_absolute(settings, settings.mounts, name, written):
+        return None
+    return absolute.parse_text(settings, settings.mounts, name, written)
+
+
+def directory_named(settings: ViewSettings, spelled: str) -> str | None:
+    """The path from the root of a directory of the tree that a name denotes: one that only leads to
+    mounts, or the view's mount."""
+    if settings.mounts is None or len(spelled) > MAX_SPELLED:
+        return None
+    try:
+        name = with_colons(settings, spelled)
+        if not _is_absolute(settings, settings.mounts, name, spelled):
+            return None
+        return absolute.directory_named(settings, settings.mounts, name)
+    except InvalidName:
+        return None
+
+
 def volume_of(settings: ViewSettings, spelled: str) -> Mount | None:
     """The mount that owns the name of a topic or namespace, whatever volume the view is of; None:
     nobody does, and the listener's volume answers for it.
@@ -115,7 +140,7 @@ def volume_of(settings: ViewSettings, spelled: str) -> Mount | None:
     mounts = settings.mounts
     assert mounts is not None
     try:
-        name = _with_colons(settings, spelled[:MAX_SPELLED])
+        name = with_colons(settings, spelled[:MAX_SPELLED])
         if (settings.home or settings.home_elsewhere) and not settings.escape:
             return mounts.at(settings.listener_volume)
         if _begins_at_root(settings, name):
@@ -149,7 +174,7 @@ def spell_name(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) ->
         shown = "" if inside is None else str(LogicalName(inside, name.topic))
         # A topic that begins with ".." reads as one outside the home: it has no name here.
         if shown and not shown.startswith(END_OF_NAMESPACE):
-            return absolute.with_delimiter(shown, settings.spelling)
+            return absolute.shown_as(settings, shown)
         return _spell_from_root(settings, name) if settings.escape else None
     try:
         shown = encode(name) if settings.spelling == "legal" else str(name)
@@ -162,14 +187,14 @@ def spell_name(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) ->
         if settings.mounts is not None:
             return absolute.spell_topic(settings, settings.mounts, name)
         shown = DELIMITER + shown
-    return absolute.with_delimiter(shown, settings.spelling)
+    return absolute.shown_as(settings, shown)
 
 
 def _spell_from_root(settings: ViewSettings, name: LogicalName) -> str | None:
     if settings.mounts is not None:
         return absolute.spell_topic(settings, settings.mounts, name)
     if settings.spelling != "legal":
-        return absolute.with_delimiter(DELIMITER + str(name), settings.spelling)
+        return absolute.shown_as(settings, DELIMITER + str(name))
     try:
         return END_OF_NAMESPACE + encode(name)
     except InvalidName:
@@ -185,7 +210,7 @@ def spell_namespace(settings: ViewSettings, path: str) -> str | None:
     if home:
         inside = below(path, home)
         if inside:
-            return absolute.with_delimiter(inside + DELIMITER, settings.spelling)
+            return absolute.shown_as(settings, inside + DELIMITER)
         if not settings.escape:
             return None
     if settings.mounts is not None and (home or not settings.is_relative):
@@ -193,7 +218,7 @@ def spell_namespace(settings: ViewSettings, path: str) -> str | None:
     if settings.spelling == "legal":
         return (END_OF_NAMESPACE if home else "") + flat_prefix(path)
     shown = f"{DELIMITER if home else ''}{path}{DELIMITER}"
-    return absolute.with_delimiter(shown, settings.spelling)
+    return absolute.shown_as(settings, shown)
 
 
 def id_owner(snapshot: Snapshot, text: str) -> tuple[str, str] | None:
@@ -215,7 +240,7 @@ def _check_length(spelled: str) -> None:
         raise InvalidName(f"a name of {len(spelled)} characters is longer than any name can be")
 
 
-def _with_colons(settings: ViewSettings, spelled: str) -> str:
+def with_colons(settings: ViewSettings, spelled: str) -> str:
     """A name with ``:`` for ``/``, where that is a delimiter. Raises InvalidName for a name with
     both."""
     if SLASH not in spelled or not settings.reads_slashes:

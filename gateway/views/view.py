@@ -160,25 +160,30 @@ class View:
         """The namespace at a path that is written without a final delimiter, as for
         :meth:`namespace_named`; the view's mount is the default one, ``""``."""
         name = path + (SLASH if SLASH in path else DELIMITER)
-        return "" if self._is_mount(name) else self.namespace_named(name)
+        return "" if self.is_own_mount(name) else self.namespace_named(name)
 
     def ends_as_namespace(self, spelled: str) -> bool:
         """Whether a name has a final delimiter, and so denotes a namespace if anything."""
         slash = self.settings.reads_slashes and spelled.endswith(SLASH)
         return slash or spelled.endswith(DELIMITER)
 
+    def directory_named(self, spelled: str) -> str | None:
+        """The path of a directory of the tree that a name denotes: see ``spelling``."""
+        return spelling.directory_named(self.settings, spelled)
+
     def is_outermost(self, spelled: str) -> bool:
         """Whether a name stands for the outermost namespace that the view has: ``:`` alone, in a
         tree the view's mount, and ``:`` if no cluster is mounted at the root."""
         settings = self.settings
         if spelled != DELIMITER and not (spelled == SLASH and settings.reads_slashes):
-            return self._is_mount(spelled)
+            return self.is_own_mount(spelled)
         mounts = settings.mounts
         if mounts is None or settings.home or mounts.at("") is None:
             return settings.is_relative
         return settings.volume == ""
 
-    def _is_mount(self, spelled: str) -> bool:
+    def is_own_mount(self, spelled: str) -> bool:
+        """Whether a name, with its final delimiter, is the mount of the view's volume."""
         settings = self.settings
         if settings.mounts is None or settings.home or settings.shut:
             return False

@@ -143,6 +143,7 @@ def view_settings(
         volume=cluster.mount or "",
         listener_volume=volume,
         list_tree=listener.list_tree,
+        reach=listener.reach,
     )
     return settings if settings.is_relative else _elsewhere(settings, home)
 

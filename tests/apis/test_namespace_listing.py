@@ -13,6 +13,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
 from gateway.views.access import Access
 from gateway.views.view import View, ViewSettings
+from tests.views.trees import mounts
 
 NAMESPACES = ("team-a:sub:deep", "team-b", "org:v1.2")
 TIERS = ["org", "org:v1.2", "team-a", "team-a:sub", "team-a:sub:deep", "team-b"]
@@ -140,3 +141,66 @@ def test_a_namespace_that_is_gone_still_has_a_place() -> None:
     assert namespace_listing.denoted(view(), "gone:") == "gone"
     assert namespace_listing.denoted(view(), "gone..") is None
     assert namespace_listing.denoted(view(), "gone") is None
+
+
+# -- directories of a tree -------------------------------------------------------------------------
+
+TREE = mounts("la:tracking", "ny:tracking", "ny")
+
+
+def in_tree(volume: str = "la:tracking", **settings: Any) -> View:
+    tree = {"mounts": TREE, "volume": volume, "listener_volume": "la:tracking"}
+    return view(**{"list_namespaces": False, "list_tree": True, **tree, **settings})
+
+
+@pytest.mark.parametrize(
+    ("spelling", "shown"),
+    [
+        ("colon", [":la:tracking:", ":ny:", ":ny:tracking:"]),
+        ("slash", ["/la/tracking/", "/ny/", "/ny/tracking/"]),
+        ("legal", ["..la.tracking..", "..ny..", "..ny.tracking.."]),
+    ],
+)
+def test_a_listing_holds_the_mounts(spelling: str, shown: list[str]) -> None:
+    access = Access(in_tree(spelling=spelling), "", "")
+    assert list(namespace_listing.listed(access)) == shown
+    with_namespaces = Access(in_tree(spelling=spelling, list_namespaces=True), "", "")
+    assert list(namespace_listing.listed(with_namespaces))[:3] == shown
+    assert len(namespace_listing.listed(with_namespaces)) == 3 + len(TIERS)
+
+
+def test_mounts_are_listed_in_the_listeners_volume_alone_and_within_its_reach() -> None:
+    assert namespace_listing.listed(Access(in_tree("ny"), "", "")) == {}
+    assert namespace_listing.listed(Access(in_tree(list_tree=False), "", "")) == {}
+    assert namespace_listing.listed(Access(in_tree(home="team-a"), "", "")) == {}
+    within = namespace_listing.listed(Access(in_tree(reach=("ny",)), "", ""))
+    assert list(within) == [":ny:"]
+
+
+@pytest.mark.parametrize("name", [":la:", "/la/", "..la..", ":", "/", ":la:tracking:"])
+def test_directories_and_the_volumes_own_mount_exist(name: str) -> None:
+    # DESIGN: a path that only leads to mounts is a directory: it lists, and holds no topics.
+    found = named(in_tree(list_tree=False), name)
+    assert found is not None
+    assert (list(found.existing), found.others) == ([name], [])
+
+
+@pytest.mark.parametrize("name", [":sf:", "/ny/", "/ny/tracking/", "..ny..", ":la:x:"])
+def test_what_is_no_directory_of_the_listeners_volume(name: str) -> None:
+    found = named(in_tree(), name)
+    assert found is not None
+    assert (found.existing, found.others) == ({}, [name])
+
+
+def test_directories_stand_before_all_topics() -> None:
+    over = in_tree()
+    places = [namespace_listing.place(over, name) for name in (":la:", ":la:tracking:", "0")]
+    assert None not in places
+    assert places == sorted(places, key=str)
+
+
+def test_slashes_end_no_namespace_without_a_tree() -> None:
+    assert named(view(), "org/", "/org/") is None
+    found = named(view(spelling="slash"), "org/", "/org/v1.2/")
+    assert found is not None
+    assert found.existing == {"org/": "org", "/org/v1.2/": "org:v1.2"}

@@ -203,7 +203,7 @@ signed_junk = any_junk | st.builds(
     st.sampled_from(["unsigned", "foreign", "unknown"]),
     removal=st.booleans(),
 )
-ordinary = changes.filter(lambda change: key_of(change)[0] != "format")
+ordinary = changes.filter(lambda change: key_of(change)[0] not in ("format", "volume"))
 decisions = st.lists(ordinary, min_size=1, max_size=3)
 
 

@@ -7,12 +7,15 @@ from typing import Any, get_type_hints
 import pytest
 
 from gateway.acl_model import Operation
-from gateway.checks.broker_rights import OWN_KEY, Rights, exposure, lacking, rights_of
+from gateway.checks.broker_rights import Rights, exposure, lacking, rights_of
 from protocol import messages
 from protocol.messages import Request
 from protocol.schema import field_type
 
 NOT_TOLD = -(2**31)
+
+CLIENTS_KEY = ("clusters", 0, "security")
+OWN_KEY = ("catalog", "security")
 
 
 class Asked:
@@ -72,7 +75,7 @@ async def test_before_there_is_a_catalog_nothing_else_is_asked() -> None:
 async def test_brokers_that_do_not_say() -> None:
     rights = await rights_of(Asked())
     assert rights.operations is None
-    (problem,) = exposure(rights, one_identity=True)
+    (problem,) = exposure(rights, CLIENTS_KEY, one_identity=True)
     assert problem.text.startswith("the brokers do not say what clients' connections may do")
     assert list(lacking(rights, OWN_KEY)) == []
 
@@ -87,7 +90,7 @@ async def test_brokers_that_do_not_say() -> None:
     ],
 )
 def test_what_clients_should_not_be_able_to_do(rights: Rights, told: str) -> None:
-    found = [problem.text for problem in exposure(rights, one_identity=False)]
+    found = [problem.text for problem in exposure(rights, CLIENTS_KEY, one_identity=False)]
     assert len(found) == bool(told)
     assert all(told in text and "deny this identity the topics" in text for text in found)
 

@@ -27,13 +27,15 @@ Fault = Callable[["Answer"], Awaitable[None]]
 class ClusterState:
     """What the brokers of one cluster agree on.
 
-    ``topics`` maps names to ids, ``errors`` names to the error codes of their entries.
+    ``topics`` maps names to ids, ``errors`` names to the error codes of their entries, ``racks``
+    brokers to their racks.
     """
 
     cluster_id: str | None = "cluster-a"
     brokers: dict[int, tuple[str, int]] = field(default_factory=dict)
     topics: dict[str, UUID] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
+    racks: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -187,7 +189,13 @@ def metadata_response(version: int, state: ClusterState, controller_id: int) -> 
         _build(
             response,
             brokers=tuple(
-                _build(broker, node_id=node_id, host=host, port=port)
+                _build(
+                    broker,
+                    node_id=node_id,
+                    host=host,
+                    port=port,
+                    rack=state.racks.get(node_id),
+                )
                 for node_id, (host, port) in state.brokers.items()
             ),
             cluster_id=state.cluster_id,

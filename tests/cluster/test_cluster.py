@@ -89,9 +89,11 @@ async def test_refresh_sees_what_is_new(broker: ScriptedBroker, state: ClusterSt
         changes = Changes(cluster)
         state.topics = {"logs": LOGS}
         state.brokers = {9: broker.address}
+        state.racks = {9: "b"}
         await cluster.refresh()
         assert set(cluster.index.names()) == {b"logs"}
         assert cluster.brokers == {9: broker.address}
+        assert cluster.racks == {9: "b"}
         assert changes.count == 1
 
         await cluster.refresh()

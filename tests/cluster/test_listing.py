@@ -87,6 +87,7 @@ def test_what_has_changed_is_read(read_bodies: list[bytes]) -> None:
         replace(STATE, brokers={1: ("one.example", 9092), 3: ("two.example", 9093)}),
         replace(STATE, topics={"orders": UUID(int=7)}),
         replace(STATE, cluster_id="cluster-b"),
+        replace(STATE, racks={2: "b"}),
     ]
     states = [STATE, *(state for change in changed for state in (change, STATE))]
     for state in states:
@@ -131,3 +132,10 @@ def test_after_what_is_no_metadata_the_known_listing_is_still_known(
         reader.read(13, body[:-1])
     assert reader.read(13, body) == read_listing(13, body)
     assert len(read_bodies) == 2
+
+
+@pytest.mark.parametrize("version", [0, 1, 8, 9, 13])
+def test_reads_racks(version: int) -> None:
+    state = replace(STATE, racks={2: "eu-1b"})
+    listing = read_listing(version, metadata_response(version, state, controller_id=1))
+    assert listing.racks == {1: None, 2: "eu-1b" if version else None}

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 
+from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.catalog.log.records import UnreadableCatalog
 from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.replicated import ReplicatedCatalog
@@ -18,6 +19,7 @@ from gateway.cluster.cluster import Cluster
 from gateway.commands import backend
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.models import Config
+from gateway.config.security import AUDIT_TOPIC
 from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
 from tests.config import config_samples
 
@@ -114,3 +116,44 @@ async def test_all_of_it_is_closed_again(tmp_path: Path, monkeypatch: pytest.Mon
                 raise ValueError("mine")
         await broker.wait_disconnected()
     assert calls == [False, "stopped"]
+
+
+@pytest.mark.usefixtures("no_waiting")
+async def test_errors_of_another_cluster_have_its_key(tmp_path: Path) -> None:
+    config = config_samples.tree(tmp_path)
+    second = config.of_volume(config.clusters[1])
+    with pytest.raises(Unavailable, match=r"cluster 'ny' is not .* that clusters\[1\] names it"):
+        async with backend.open_backend(second, read_only=True):
+            pass
+
+
+@pytest.mark.parametrize("place", [0, 1])
+async def test_audit_events_go_to_the_first_cluster(
+    place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever the command is about."""
+    opened: list[str] = []
+
+    def open_audit(config: Config, *_: object) -> Audit:
+        opened.append(config.clusters[0].name)
+        return NO_AUDIT
+
+    async def start(_: ReplicatedCatalog, *, read_only: bool) -> None:
+        """Nothing is read."""
+
+    async def stop(_: ReplicatedCatalog) -> None:
+        """Nothing was started."""
+
+    monkeypatch.setattr(ReplicatedCatalog, "start", start)
+    monkeypatch.setattr(ReplicatedCatalog, "stop", stop)
+    monkeypatch.setattr(backend, "open_audit", open_audit)
+    values = config_samples.tree_values(audit={"topic": AUDIT_TOPIC})
+    async with ScriptedBroker(ClusterState()) as la, ScriptedBroker(ClusterState("b")) as ny:
+        for cluster, broker in zip(values["clusters"], (la, ny), strict=True):
+            cluster["bootstrap_servers"] = [f"127.0.0.1:{broker.port}"]
+        config = config_samples.tree(tmp_path, **values)
+        about = config.of_volume(config.clusters[place])
+        async with backend.open_backend(about, read_only=False) as found:
+            assert found.cluster.name == ("la", "ny")[place]
+        await la.wait_disconnected()
+    assert opened == ["la"]

@@ -257,6 +257,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "format": 1,
         "newest_format": 3,
         "signed_with": None,
+        "number": None,
         "namespaces": 3,
         "namespaces_deleting": 1,
         "topic_entries": 2,

@@ -56,7 +56,7 @@ async def test_catalog_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     orders = TopicEntry("org.orders", LogicalName("org:apache", "orders"))
     org = Namespace("org", {"retention.ms": "60000"})
     before = Snapshot().apply(
-        [org, Namespace("org:apache"), orders, Gateway("gateway-1", 2, "0.1.0")], 4
+        [org, Namespace("org:apache"), orders, Gateway("gateway-1", 3, "0.1.0")], 4
     )
     after = before.apply([Namespace("org", {"retention.ms": "86400000"}), Namespace("team-a")], 5)
     (tmp_path / "catalog.yaml").write_text(export_text(after))
@@ -110,7 +110,7 @@ def test_every_subcommand_of_catalog_has_its_row() -> None:
     assert rows.keys() == parsers.keys()
     for name, text in rows.items():
         flags = set(re.findall(r"--[a-z-]+", text))
-        assert flags == _options(parsers[name]) - {"--config", "--help", "-h"}
+        assert flags == _options(parsers[name]) - {"--config", "--cluster", "--help", "-h"}
 
 
 def test_every_key_of_an_export_has_its_row() -> None:

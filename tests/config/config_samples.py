@@ -34,6 +34,47 @@ def values(**overrides: Any) -> dict[str, Any]:
     }
 
 
+def tree_values(**overrides: Any) -> dict[str, Any]:
+    """The values of a file with clusters at la:tracking and ny:tracking, and a listener of each.
+    Both listeners have the ports of both clusters."""
+    ports = free_ports(2 * (1 + 2 * NODE_IDS))
+    clusters = [
+        {
+            "name": name,
+            "bootstrap_servers": [f"127.0.0.1:{free_port()}"],
+            "node_ids": [f"1-{NODE_IDS}"],
+            "mount": f"{name}:tracking",
+            "number": number,
+            "namespaces": ["search"],
+        }
+        for number, name in enumerate(("la", "ny"), 1)
+    ]
+    listeners = [
+        {"name": "la", "port": ports[0], "volume": "la:tracking"},
+        {"name": "ny", "port": ports[1 + 2 * NODE_IDS], "volume": "ny:tracking"},
+    ]
+    return {
+        "gateway_id": "gw",
+        "clusters": clusters,
+        "listeners": listeners,
+        "metrics": {"port": free_port()},
+        "traffic_log": {"enabled": False},
+        **overrides,
+    }
+
+
+def tree(directory: Path, **overrides: Any) -> Config:
+    """The same, loaded."""
+    return load_config(write_tree(directory, **overrides))
+
+
+def write_tree(directory: Path, **overrides: Any) -> Path:
+    """A file with :func:`tree_values`."""
+    path = directory / "gateway.yaml"
+    path.write_text(yaml.safe_dump(tree_values(**overrides), sort_keys=False))
+    return path
+
+
 def write(directory: Path, **overrides: Any) -> Path:
     """A file with :func:`values`."""
     path = directory / "gateway.yaml"

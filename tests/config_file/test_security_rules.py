@@ -142,6 +142,39 @@ def test_broker_names(files: Files) -> None:
     ]
 
 
+def test_broker_names_in_a_tree_have_the_node_ids_that_clients_see(tmp_path: Path) -> None:
+    """number << 16 | id."""
+    pki = Pki(tmp_path)
+    values = config_samples.tree_values()
+    values["clusters"][0]["number"] = 300
+    names = {
+        "security_protocol": "SSL",
+        "tls": {"certificate": str(pki.server.certificate), "key": str(pki.server.key)},
+        "advertised_host": "kafka.example",
+        "broker_names": NAMES,
+    }
+
+    def rejections(**changed: str) -> list[str]:
+        values["listeners"][0] |= {**names, **changed}
+        try:
+            load_config(config_samples.write_tree(tmp_path, **values))
+        except ConfigError as error:
+            return [line.partition("broker_names: ")[2] for line in str(error).splitlines()]
+        return []
+
+    assert rejections() == []
+    assert rejections(advertised_host="broker-3.kafka.example") == []
+    for virtual, node_id in ((300 << 16 | 3, 3), (2 << 16 | 1, 1)):
+        assert rejections(advertised_host=f"broker-{virtual}.kafka.example") == [
+            f"'broker-{virtual}.kafka.example' is the name of broker {node_id} too; the bootstrap "
+            "needs its own"
+        ]
+    long = "b" * 56 + "{node_id}.kafka.example"
+    assert rejections(broker_names=long) == [
+        f"'{long}' gives '{'b' * 56}19660803.kafka.example', which is no host name; shorten it"
+    ]
+
+
 def test_too_many_broker_names(files: Files) -> None:
     tls: dict[str, Any] = {
         "security_protocol": "SSL",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -15,12 +15,14 @@ from gateway.connections.listeners import Accept, Listeners
 from gateway.connections.waiting_clients import UnauthenticatedClients
 from gateway.counts import Counts, Row
 from gateway.node_ids import NodeIdRanges
+from gateway.reach import addresses_of
 from gateway.tls.principal_mapping import identity_of
-from gateway.virtual_brokers import ListenerAddresses
+from gateway.virtual_brokers import Target, Volume
 from tests.tls.pki import Pki
 from tests.waiting import eventually
 
 RANGES = NodeIdRanges.parse(["1-2", "7"])
+NO_TREE = (Volume("", 0, RANGES),)
 NAMES = "b{node_id}.gw.localhost"
 
 Test = Callable[[], Coroutine[Any, Any, None]]
@@ -30,8 +32,9 @@ Run = Callable[[Test], None]
 class Echo(asyncio.Protocol):
     """What takes a connection over: it sends back what it gets."""
 
-    def __init__(self, node_id: int | None) -> None:
+    def __init__(self, node_id: int | None, volume: str) -> None:
         self.node_id = node_id
+        self.volume = volume
         self.principal = ""
         self.lost = asyncio.Event()
 
@@ -52,8 +55,11 @@ class Echo(asyncio.Protocol):
 class Bound:
     """A listener that is bound, and what became of its clients."""
 
-    def __init__(self, listener: Listener, **limits: Any) -> None:
+    def __init__(
+        self, listener: Listener, volumes: Sequence[Volume] = NO_TREE, **limits: Any
+    ) -> None:
         self.listener = listener
+        self.volumes = volumes
         self.accepted: list[Echo] = []
         self.rejected: list[tuple[str, str]] = []
         self.errors: list[Exception | None] = []
@@ -66,7 +72,7 @@ class Bound:
         """The listener, with another one who takes connections over."""
         return Listeners(
             [self.listener],
-            RANGES,
+            {self.listener.name: addresses_of(self.listener, self.volumes)},
             accept,
             rejected=self._rejected,
             limits=Unauthenticated(**limits),
@@ -89,11 +95,9 @@ class Bound:
         assert name == self.listener.name
         self.full += 1
 
-    def _accept(
-        self, listener: Listener, addresses: ListenerAddresses, node_id: int | None
-    ) -> Echo:
+    def _accept(self, listener: Listener, target: Target) -> Echo:
         assert listener is self.listener
-        self.accepted.append(Echo(node_id))
+        self.accepted.append(Echo(target.node_id, target.volume))
         return self.accepted[-1]
 
     async def __aenter__(self) -> Bound:

@@ -17,7 +17,7 @@ from gateway.connections.connection import Connection
 from gateway.connections.login_connection import LoginConnection
 from gateway.identity import Identity
 from gateway.processes.server import Server
-from gateway.virtual_brokers import ListenerAddresses
+from gateway.reach import reach_addresses
 from protocol import messages
 from tests.auth.logins import Accepts, answer, api_versions, authenticate, frames, handshake
 from tests.changes.fake_broker import no_step
@@ -66,11 +66,9 @@ class Gate:
     def arrive(self, listener: int) -> tuple[Any, FakeTransport]:
         """A client connects to a listener, by its place in the configuration."""
         settings = self.config.listeners[listener]
-        addresses = ListenerAddresses("127.0.0.1", 1, self.server.served[0].volume.ranges)
-        protocol, transport = (
-            self.server.clients.admission.accept(settings, addresses, None),
-            FakeTransport(),
-        )
+        target = reach_addresses(self.config, settings).bootstrap
+        protocol = self.server.clients.admission.accept(settings, target)
+        transport = FakeTransport()
         protocol.connection_made(transport)
         return protocol, transport
 

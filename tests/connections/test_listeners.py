@@ -14,8 +14,9 @@ import pytest
 
 from gateway.config.models import Listener
 from gateway.connections.listeners import listener_addresses
+from gateway.node_ids import NodeIdRanges
 from gateway.tls.contexts import TlsError
-from gateway.virtual_brokers import ListenerAddresses
+from gateway.virtual_brokers import ListenerAddresses, Target, Volume
 from tests.connections.bound_listener import NAMES, RANGES, Bound, Echo, Run, by_name, plain, secure
 from tests.tls.pki import Pki
 from tests.tls.test_client_hello import written_hello
@@ -62,9 +63,9 @@ def test_a_broker_outside_the_ranges_is_told_once(
         bound = Bound(plain())
         given: list[ListenerAddresses] = []
 
-        def accept(_: Listener, addresses: ListenerAddresses, node_id: int | None) -> Echo:
-            given.append(addresses)
-            return Echo(node_id)
+        def accept(_: Listener, target: Target) -> Echo:
+            given.append(target.addresses)
+            return Echo(target.node_id, target.volume)
 
         bound.listeners = bound.bind(accept)
         await bound.listeners.start()
@@ -104,6 +105,68 @@ def test_brokers_by_their_names(run: Run, pki: Pki) -> None:
             }
             with pytest.raises(OSError):  # there are no other ports
                 await asyncio.open_connection("127.0.0.1", here.port + 1)
+
+    run(test)
+
+
+def test_a_broker_of_a_tree_outside_the_ranges(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        bound = Bound(plain(volume="la"), TREE)
+        given: list[Target] = []
+
+        def accept(_: Listener, target: Target) -> Echo:
+            given.append(target)
+            return Echo(target.node_id, target.volume)
+
+        bound.listeners = bound.bind(accept)
+        await bound.listeners.start()
+        client = await bound.connect(None)
+        await eventually(lambda: given, "the client is accepted")
+        assert given[0].addresses.endpoint(9) is None
+        await client.close()
+        bound.listeners.stop()
+
+    run(test)
+    assert caplog.messages == [
+        "broker 9 of :la is outside node_ids of listener here and is not advertised"
+    ]
+
+
+TREE = (
+    Volume("la", 3, NodeIdRanges.parse(["1-2"])),
+    Volume("", 1, NodeIdRanges.parse(["1"])),
+)
+
+
+def test_the_brokers_of_a_tree_have_ports_end_to_end(run: Run) -> None:
+    async def test() -> None:
+        async with Bound(plain(volume="la"), TREE) as bound:
+            for place in (None, 0, 1, 2):
+                client = await bound.connect(None, place=place)
+                assert await client.echo(b"hello") == b"hello"
+                await client.close()
+            assert [(each.volume, each.node_id) for each in bound.accepted] == [
+                *(("la", None), ("la", 1), ("la", 2), ("", 1))
+            ]
+
+    run(test)
+
+
+def test_the_brokers_of_a_tree_have_names_with_their_virtual_ids(run: Run, pki: Pki) -> None:
+    async def test() -> None:
+        here = by_name(pki)
+        async with Bound(here, TREE) as bound:
+            first, second, root = 3 * 65_536 + 1, 3 * 65_536 + 2, 65_537
+            for name in ("gw", f"b{first}.gw", f"b{second}.gw", f"b{root}.gw"):
+                client = await bound.connect(pki.client(), f"{name}.localhost")
+                assert await client.echo(b"hello") == b"hello"
+                await client.close()
+            assert [(each.volume, each.node_id) for each in bound.accepted] == [
+                *(("", None), ("la", 1), ("la", 2), ("", 1))
+            ]
+            for name in ("b1", "b2", f"b{root + 1}", f"b{3 * 65_536}"):
+                with pytest.raises(ssl.SSLError, match="UNRECOGNIZED_NAME"):
+                    await bound.connect(pki.client(), f"{name}.gw.localhost")
 
     run(test)
 

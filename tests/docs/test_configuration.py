@@ -128,6 +128,12 @@ def test_the_example_gives_the_table_shown(tmp_path: Path) -> None:
     assert table(check.plan_rows(plans)) in [block.text for block in markdown.blocks(PAGE)]
 
 
+def test_the_tree_gives_the_table_shown() -> None:
+    plans = check.plan(load_config(markdown.ROOT / "config" / "tree.yaml"))
+    lines = "\n".join(table(check.plan_rows(plans)).splitlines()[:3])
+    assert lines in [block.text.rstrip() for block in markdown.blocks(PAGE)]
+
+
 def test_the_limits_shown_are_limits(tmp_path: Path) -> None:
     least, limits, _ = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
     values = yaml.safe_load(least.text) | yaml.safe_load(limits.text)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.broker_names import BrokerNames
+from gateway.broker_names import BrokerNames, UnknownName
 from gateway.node_ids import NodeIdRanges
-from gateway.virtual_brokers import ListenerAddresses
+from gateway.virtual_brokers import ListenerAddresses, ReachAddresses, Volume
 
 
 def addresses(**options: object) -> ListenerAddresses:
@@ -119,3 +119,71 @@ def test_impossible_addresses_are_rejected_in_a_sentence(
     with pytest.raises(ValueError) as rejected:
         ListenerAddresses(host, port, NodeIdRanges.parse(["1-3", "10"]))
     assert str(rejected.value) == sentence
+
+
+NUMBER = 7
+TREE = (
+    Volume("la", NUMBER, NodeIdRanges.parse(["1-3", "10"])),
+    Volume("", 1, NodeIdRanges.parse(["0-1"])),
+)
+
+
+def test_a_tree_has_the_ports_of_its_volumes_end_to_end() -> None:
+    reached = ReachAddresses("gw.example", 9100, TREE, own="la")
+    assert {port: (at.volume, at.node_id) for port, at in reached.ports().items()} == {
+        **{9100: ("la", 1), 9101: ("la", 2), 9102: ("la", 3), 9103: ("la", 10)},
+        **{9104: ("", 0), 9105: ("", 1)},
+    }
+    assert port(reached.by_volume["la"], 10) == 9103
+    assert port(reached.by_volume[""], 1) == 9105
+    assert (reached.bootstrap.volume, reached.bootstrap.node_id) == ("la", None)
+    assert reached.bootstrap.addresses is reached.by_volume["la"]
+    assert reached.by_volume["la"].endpoint(4) is None
+
+
+def test_names_in_a_tree_have_virtual_node_ids() -> None:
+    pattern = "b{node_id}.gw.example"
+    reached = ReachAddresses("gw.example", 9093, TREE, pattern=pattern)
+    assert reached.ports() == {}
+    endpoint = reached.by_volume["la"].endpoint(10)
+    assert endpoint is not None
+    virtual = NUMBER * 65_536 + 10
+    assert (endpoint.host, endpoint.port, endpoint.node_id) == (
+        *(f"b{virtual}.gw.example", 9093, 10),
+    )
+    found = reached.broker_of(f"b{virtual}.gw.example")
+    assert (found.volume, found.addresses, found.node_id) == ("la", reached.by_volume["la"], 10)
+    assert reached.broker_of("b65536.gw.example").node_id == 0
+    assert reached.broker_of("gw.example") is reached.bootstrap
+    for other in ("b10.gw.example", "b65538.gw.example", f"b{virtual + 1}.gw.example"):
+        with pytest.raises(UnknownName):
+            reached.broker_of(other)
+
+
+def test_the_largest_number_has_names() -> None:
+    volume = Volume("", 16_383, NodeIdRanges.parse(["65535"]))
+    reached = ReachAddresses("gw.example", 9093, [volume], pattern="b{node_id}.gw.example")
+    assert reached.broker_of("b1073741823.gw.example").node_id == 65_535
+
+
+def test_without_a_tree_a_name_has_the_brokers_own_id() -> None:
+    volume = Volume("", 0, NodeIdRanges.parse(["16777215", "70000"]))
+    reached = ReachAddresses("gw.example", 9093, [volume], pattern="b{node_id}.gw.example")
+    assert reached.broker_of("b16777215.gw.example").node_id == 16_777_215
+    assert reached.broker_of("b70000.gw.example").node_id == 70_000
+
+
+def test_a_bootstrap_of_a_volume_elsewhere_has_the_first_ones_addresses() -> None:
+    reached = ReachAddresses("gw.example", 9100, TREE, own="far")
+    assert reached.bootstrap.volume == "far"
+    assert reached.bootstrap.addresses is reached.by_volume["la"]
+
+
+def test_a_listener_that_reaches_nothing_is_rejected() -> None:
+    with pytest.raises(ValueError, match="reaches no cluster of this gateway; correct its reach"):
+        ReachAddresses("gw.example", 9100, [])
+
+
+def test_too_many_ports_for_a_tree_are_rejected() -> None:
+    with pytest.raises(ValueError, match="ports 65535-65536 for node_ids 0-1 are not within"):
+        ReachAddresses("gw.example", 65_531, TREE)

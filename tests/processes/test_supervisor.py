@@ -45,7 +45,9 @@ class Run:
         self, directory: Path, behaviour: str, timing: Timing = FAST, **overrides: Any
     ) -> None:
         self.directory = directory
-        self.config = config_samples.config(directory, **overrides)
+        in_tree = len(overrides.get("clusters", ())) > 1
+        made_by = config_samples.tree if in_tree else config_samples.config
+        self.config = made_by(directory, **overrides)
         made = command(behaviour, directory)
         self.supervisor = Supervisor(self.config, command=made, timing=timing)
         self.task = asyncio.create_task(self.supervisor.run())
@@ -152,6 +154,31 @@ async def test_what_is_told_of_listeners_at_start(
     assert caplog.messages.count(ready) == 1
     exposed = "listener names is open to other machines: clients need not authenticate"
     assert caplog.messages.count(exposed) == 1
+
+
+async def test_what_is_told_of_a_tree_at_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    values = config_samples.tree_values()
+    first, second = (one["port"] for one in values["listeners"])
+    values["listeners"][1]["reach"] = ["ny:tracking"]
+    async with running(tmp_path, "serves", **values) as run:
+        await run.until_ready()
+        run.supervisor.metrics.forget_state(0)
+        assert "one of clusters 'la', 'ny' is not known to be reachable" in (
+            run.supervisor.health().not_ready
+        )
+        assert await run.stop() == exit_codes.OK
+    (start,) = (line for line in caplog.messages if line.startswith("kafka-gateway "))
+    la, ny = (one["bootstrap_servers"][0] for one in values["clusters"])
+    assert f"cluster 'la' at {la} (mounted at ':la:tracking', number 1), cluster 'ny' at " in start
+    assert f"cluster 'ny' at {ny} (mounted at ':ny:tracking', number 2), metrics at " in start
+    assert (
+        f"ready: la at 127.0.0.1:{first} (brokers on {first + 1}-{first + 3} for 'la', "
+        f"{first + 4}-{first + 6} for 'ny'); ny at 127.0.0.1:{second} (brokers on "
+        f"{second + 1}-{second + 3} for 'ny')"
+    ) in caplog.messages
 
 
 async def test_workers_get_the_configuration_as_it_was_read(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def told(node: Any, reach: list[Any]) -> Any:
 
 
 def highest(response: Any, key: int) -> int:
-    return next(each.max_version for each in response.api_keys if each.api_key == key)
+    return int(next(each.max_version for each in response.api_keys if each.api_key == key))
 
 
 def test_what_every_node_answers_is_what_all_clusters_serve() -> None:

@@ -19,7 +19,7 @@ from gateway.apis.own_changes import (
     without_denied,
     without_error,
 )
-from gateway.apis.topics.namespace_listing import ENDS
+from gateway.apis.topics.namespace_listing import endings
 from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_ID
@@ -88,10 +88,11 @@ def _needs_topics(state: ConnectionState, spans: list[Span]) -> bool:
     """Whether the cluster's topics have to be listed first: an id is not known, or the rights to
     everything in a namespace are checked."""
     name_of = state.worker.cluster.index.name_of
+    ends = endings(state.view)
     for kind, _, _, value in eased(spans):
         if kind == TOPIC_ID and not name_of(value):
             return True
-        if kind == TOPIC_NAME and value and state.access.authorizes and value.endswith(ENDS):
+        if kind == TOPIC_NAME and value and state.access.authorizes and value.endswith(ends):
             return True
     return False
 

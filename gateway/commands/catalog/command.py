@@ -17,6 +17,7 @@ from gateway.catalog.members import (
     FormatRejected,
     forget,
     raise_format,
+    renumber,
     sign_all,
     sign_nothing,
 )
@@ -28,6 +29,8 @@ from gateway.commands.catalog.file import export_text, secrets_text, write_secre
 from gateway.commands.catalog.importing import import_file
 from gateway.commands.errors import CommandError
 from gateway.commands.output import Output, Progress, counted, table
+from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
+from gateway.config.errors import key_text
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
 
@@ -59,7 +62,7 @@ def add_parser(commands: Parsers) -> None:
             epilog=f"examples:\n{_examples(action)}",
         )
         one.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML file")
-        add_flags(one, action.flags)
+        add_flags(one, (CLUSTER_FLAG, *action.flags))
         one.set_defaults(run=lambda options, action=action: _run(action, options))
 
 
@@ -73,7 +76,7 @@ def _run(action: _Action, options: argparse.Namespace) -> int:
 
     async def run_action() -> Output:
         ACTOR.set(backend.operator_actor(f"kafka-gateway catalog {action.name}"))
-        return await action.run(config, options)
+        return await action.run(of_cluster(config, options.cluster), options)
 
     return run(run_action, options)
 
@@ -113,6 +116,7 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
         "format": snapshot.format,
         "newest_format": FORMAT,
         "signed_with": snapshot.signing or None,
+        "number": snapshot.number or None,
         "namespaces": len(snapshot.namespaces),
         "namespaces_deleting": deleting,
         "topic_entries": len(snapshot.topics),
@@ -130,6 +134,7 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
         ("version", f"{snapshot.version:,}"),
         ("format", f"{snapshot.format} (this software reads up to {FORMAT})"),
         ("signed", f"with key {snapshot.signing}" if snapshot.signing else "no"),
+        *([("number", f"{snapshot.number} in the tree")] if snapshot.number else []),
         ("namespaces", f"{len(snapshot.namespaces):,} ({deleting:,} being deleted)"),
         ("topic entries", f"{len(snapshot.topics):,} ({counted(aliases, 'alias', 'aliases')})"),
         ("ACLs", f"{acls:,} (of {counted(len(snapshot.acls), 'pattern')})"),
@@ -168,6 +173,24 @@ async def _forget(config: Config, options: argparse.Namespace) -> Output:
     return Output({}, text)
 
 
+async def _renumber(config: Config, options: argparse.Namespace) -> Output:
+    number = config.clusters[0].number
+    where = key_text(config.cluster_key)
+    if number is None:
+        raise CommandError(f"the configuration has no {where}.number; give it mount and number")
+    async with backend.open_backend(config, read_only=False) as found:
+        before = found.catalog.snapshot.number
+        if before == 0:
+            text = f"The cluster has no number yet; the next gateway that starts gives it {number}."
+            return Output({}, text)
+        await found.catalog.change(renumber(number))
+    text = (
+        f"The cluster has number {number} in the tree, and had {before}. Gateways with {before} "
+        f"do not start any more; end those that run, and never give {before} to another cluster."
+    )
+    return Output({}, text)
+
+
 async def _mend(config: Config, options: argparse.Namespace) -> Output:
     async with backend.open_backend(config, read_only=False) as found, Progress("mending"):
         mended = await found.catalog.mend()
@@ -192,14 +215,13 @@ async def _sign(config: Config, options: argparse.Namespace) -> Output:
 
 
 def _first_key(config: Config) -> SigningKey:
+    key = key_text((*config.key_of("catalog"), "key_file"))
     if config.catalog.key_file is None:
-        raise CommandError(
-            "the configuration has no catalog.key_file; give all gateways the same one first"
-        )
+        raise CommandError(f"the configuration has no {key}; give all gateways the same one first")
     try:
         return KeyFile(config.catalog.key_file).first
     except KeyFileError as error:
-        raise CommandError(f"catalog.key_file: {error}") from None
+        raise CommandError(f"{key}: {error}") from None
 
 
 _FILE: Final = {"type": Path}
@@ -244,6 +266,12 @@ _ACTIONS: Final = (
         _forget,
         ("--gateway gateway-2",),
         (Flag("--gateway", "ID", "its gateway_id", {"required": True}),),
+    ),
+    _Action(
+        "renumber",
+        "keep the number in the tree that the file says, in place of a wrong one",
+        _renumber,
+        ("",),
     ),
     _Action("mend", "rewrite, or remove, the records that junk has replaced", _mend, ("",)),
     _Action(

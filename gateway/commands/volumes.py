@@ -1,0 +1,29 @@
+"""The cluster that a command is about, of a configuration that may have several."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.commands.actions import Flag
+from gateway.commands.errors import CommandError, UsageError
+from gateway.config.models import Config
+
+CLUSTER_FLAG: Final = Flag(
+    "--cluster", "NAME", "the cluster, by its name in the file; needed where there are several"
+)
+
+
+def of_cluster(config: Config, name: str | None) -> Config:
+    """The configuration of the cluster of this name alone; None: of the only one.
+
+    Raises UsageError where several are there and none is named, CommandError for an unknown name.
+    """
+    there = ", ".join(cluster.name for cluster in config.clusters)
+    if name is None:
+        if len(config.clusters) > 1:
+            raise UsageError(f"the file has several clusters; give one of them: --cluster {there}")
+        return config.of_volume(config.clusters[0])
+    for cluster in config.clusters:
+        if cluster.name == name:
+            return config.of_volume(cluster)
+    raise CommandError(f"there is no cluster '{name}' in the file; the clusters are {there}")
