@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from gateway.acl_model import ResourceType
 from gateway.apis.splitting import SPLIT_KEYS
 from gateway.apis.table import APIS
 from gateway.brokers.messages import BrokerError
@@ -27,6 +28,7 @@ from gateway.exchanges.tree import TreeBroker, TreeFacts, VolumeUnreachable
 from gateway.mounts import Mount
 from gateway.node_ids import virtual_node_id
 from gateway.rules import api_versions
+from gateway.rules.acl_spellings import volume_of_pattern
 from gateway.rules.declaration import Shadows
 from gateway.rules.other_versions import at_version, response_at
 from gateway.session.session import Session
@@ -116,7 +118,11 @@ class Lanes:
 
     def acl_pattern(self, resource_type: int, pattern_type: int, name: str | None) -> str:
         """The mount path of the volume that an ACL pattern, or a filter of patterns, is of."""
-        return self.own
+        try:
+            kind = ResourceType(resource_type)
+        except ValueError:
+            return self.own  # whose answer says what is wrong
+        return volume_of_pattern(self._client.view, kind, name)
 
     def api_versions(self, version: int) -> bytes:
         """The body of an ApiVersions response of the connection's node."""
