@@ -126,7 +126,8 @@ class ResponseRenamer:
         shown = self._spelled_ids.get(value)
         flat = self._index.name_of(value)
         if shown is None and flat is not None:
-            shown = self._view.id_to_show(flat, self._spelled.get(flat))
+            spelled = self._spelled.get(flat) or self._access.shown(flat)
+            shown = self._view.id_to_show(flat, spelled)
         if shown is not None and shown != value:
             self.edits.append((start, stop, shown))
 
@@ -143,19 +144,25 @@ class ResponseRenamer:
 
     def in_text(self, flat: bytes) -> bytes | None:
         """A flat name in an error text; one that was not requested must be describable."""
-        return self.shown(flat) if flat in self._spelled else self._described(flat)
+        return self._spelled.get(flat) or self._described(flat)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
         if not value:
             return
-        shown = self.shown(value)
-        if shown is None or (value not in self._spelled and self._access.flat(DESCRIBE, value)):
+        shown = self._spelled.get(value) or self._described(value)
+        if shown is None:
             self.hidden.add(value)
         elif shown != value:
             self.edits.append((start, stop, wire_string(shown, self._flexible)))
 
     def _described(self, flat: bytes) -> bytes | None:
-        return None if self._access.flat(DESCRIBE, flat) else self.shown(flat)
+        """A flat name that the request did not spell, if the client may describe the topic."""
+        if self._spelled_ids and self._view.has_topic_ids:
+            asked = self._spelled_ids.get(self._index.id_of(flat) or b"")
+            if asked is not None:
+                denied = self._access.by_id(DESCRIBE, flat, asked)
+                return None if denied else self._view.spell_under(flat, asked)
+        return self._access.shown(flat)
 
     def _embedded(
         self,

@@ -44,11 +44,7 @@ def response(
         for kind, _, _, value in spans
         if kind == TOPIC_ID
         and value not in requested
-        and (
-            (flat := index.name_of(value)) is None
-            or state.view.spell(flat) is None
-            or state.access.flat(DESCRIBE, flat) is not None
-        )
+        and ((flat := index.name_of(value)) is None or state.access.shown(flat) is None)
     }
     if not hidden:
         return generic.restore(state, exchange, buf, start, end, spans)

@@ -202,7 +202,9 @@ def _reject_uncreated(
         if index.exists(flat):
             continue
         text = spelled.decode(errors="replace")
-        denied = _creation_denial(state, exchange, flat, text, allowed=allowed)
+        denied = _of_link(state, spelled) or _creation_denial(
+            state, exchange, flat, text, allowed=allowed
+        )
         if denied is None:
             continue
         if not exchange.refreshed:
@@ -219,6 +221,15 @@ def _reject_uncreated(
             renamer.rejections = Rejections()
         renamer.rejections.topics |= rejected
     return None
+
+
+def _of_link(state: ConnectionState, spelled: bytes) -> Denied | None:
+    """The answer for a link whose topic does not exist: nothing creates a topic by a link."""
+    found = state.view.resolve(spelled)
+    if isinstance(found, Denied) or not found.link:
+        return None
+    message = f"Topic '{spelled.decode(errors='replace')}' does not exist."
+    return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, "link")
 
 
 def _creation_denial(

@@ -106,6 +106,7 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
     gateways = [snapshot.gateways[one] for one in sorted(snapshot.gateways)]
     deleting = sum(one.deleting is not None for one in snapshot.namespaces.values())
     aliases = sum(len(entry.aliases) for entry in snapshot.topics.values())
+    dangling = sum(bool(link.gone) for link in snapshot.links.values())
     acls = sum(len(one.entries) for one in snapshot.acls.values())
     content = {
         "cluster": config.clusters[0].name,
@@ -117,6 +118,8 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
         "namespaces_deleting": deleting,
         "topic_entries": len(snapshot.topics),
         "aliases": aliases,
+        "links": len(snapshot.links),
+        "links_dangling": dangling,
         "acls": acls,
         "scram_credentials": len(snapshot.scram),
         "principal_homes": len(snapshot.homes),
@@ -132,6 +135,7 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
         ("signed", f"with key {snapshot.signing}" if snapshot.signing else "no"),
         ("namespaces", f"{len(snapshot.namespaces):,} ({deleting:,} being deleted)"),
         ("topic entries", f"{len(snapshot.topics):,} ({counted(aliases, 'alias', 'aliases')})"),
+        ("links", f"{len(snapshot.links):,} ({dangling:,} dangling)"),
         ("ACLs", f"{acls:,} (of {counted(len(snapshot.acls), 'pattern')})"),
         ("SCRAM", f"{counted(len(snapshot.scram), 'credential')}"),
         ("homes", f"{counted(len(snapshot.homes), 'principal')}"),
