@@ -17,6 +17,7 @@ from gateway.catalog.entities import (
     CatalogFormat,
     Change,
     Gateway,
+    Link,
     Namespace,
     PrincipalHome,
     Removal,
@@ -59,6 +60,7 @@ entries = st.builds(
     st.booleans(),
     times,
 )
+links = st.builds(Link, names, topics, st.binary(min_size=16, max_size=16), st.just("") | texts)
 gateways = st.builds(Gateway, texts.filter(bool), times, texts)
 formats = st.builds(CatalogFormat, st.integers(min_value=1, max_value=FORMAT))
 seeds = st.builds(Seeds, st.frozensets(paths, max_size=3))
@@ -87,5 +89,6 @@ credentials = st.builds(
 )
 homes = st.builds(PrincipalHome, some_text, paths)
 
-entities = namespaces | entries | acls | credentials | homes | gateways | formats | seeds
+kept = namespaces | entries | links | acls | credentials | homes
+entities = kept | gateways | formats | seeds
 changes: st.SearchStrategy[Change] = entities | entities.map(lambda one: Removal(key_of(one)))

@@ -241,7 +241,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
     assert said.out == (
         "cluster        main\n"
         "version        7\n"
-        "format         1 (this software reads up to 2)\n"
+        "format         1 (this software reads up to 3)\n"
         "signed         no\n"
         "namespaces     3 (1 being deleted)\n"
         "topic entries  2 (1 alias)\n"
@@ -255,12 +255,14 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "cluster": "main",
         "version": 7,
         "format": 1,
-        "newest_format": 2,
+        "newest_format": 3,
         "signed_with": None,
         "namespaces": 3,
         "namespaces_deleting": 1,
         "topic_entries": 2,
         "aliases": 1,
+        "links": 0,
+        "links_dangling": 0,
         "acls": 2,
         "scram_credentials": 1,
         "principal_homes": 1,

@@ -90,6 +90,7 @@ def test_every_flag_has_its_row(name: str, column: int) -> None:
     documented = {flag for cell in cells for flag in re.findall(r"`(--[a-z-]+)`", cell)}
     flags = _flags(name)
     actions = {"--create", "--list", "--describe", "--delete", "--move", "--adopt", "--release"}
+    actions |= {"--link", "--unlink", "--links"}
     if name == "acls":
         actions = {"--add", "--remove", "--list"}
     if name == "adopt":

@@ -14,6 +14,7 @@ creates what the broker would have created (``gateway.changes.topics``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -96,7 +97,17 @@ def _without_names(state: ConnectionState, exchange: Exchange, body: bytes) -> O
         exchange.then(lambda answer: metadata.add_namespaces(version, answer, listed))
     if version == 0:
         exchange.then(lambda answer: metadata.without_placeholder(0, answer))
-    return _forward(state, exchange, metadata.ask_by_name(version, body, state.listing().names))
+    asked = metadata.ask_by_name(version, body, state.listing().names)
+    if state.view.snapshot.links:
+        # A link and its topic may both be listed: the broker is asked for the topic once.
+        renamer = generic.renamer_for(state, exchange)
+        renamer.add(generic.request_spans(exchange.plan, asked, 0, len(asked), most=math.inf))
+        if renamer.rejections is not None and renamer.rejections.aliases:
+            exchange.flow = state.flow(exchange.plan.api_key, version, b"")
+            return generic.reject(
+                state, exchange, asked, Rejections(aliases=renamer.rejections.aliases)
+            )
+    return _forward(state, exchange, asked)
 
 
 def response(
