@@ -92,3 +92,6 @@ homes = st.builds(PrincipalHome, some_text, paths)
 kept = namespaces | entries | links | acls | credentials | homes
 entities = kept | gateways | formats | seeds
 changes: st.SearchStrategy[Change] = entities | entities.map(lambda one: Removal(key_of(one)))
+early = entities.filter(lambda one: not isinstance(one, Link))
+early_changes: st.SearchStrategy[Change] = early | early.map(lambda one: Removal(key_of(one)))
+"""What a catalog of any format can hold."""

@@ -111,7 +111,7 @@ def test_round_trip(snapshot: Snapshot) -> None:
     assert (result.namespaces, result.topics) == (snapshot.namespaces, snapshot.topics)
     assert (result.seeded, result.format) == (snapshot.seeded, snapshot.format)
     assert (result.acls, result.homes) == (snapshot.acls, snapshot.homes)
-    assert result.scram == snapshot.scram
+    assert (result.scram, result.links) == (snapshot.scram, snapshot.links)
 
 
 def test_gateways_are_left_out(tmp_path: Path) -> None:
