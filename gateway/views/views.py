@@ -151,7 +151,8 @@ class Listing(NamedTuple):
 
 def _links_listed(access: Access, index: TopicIndex) -> set[str]:
     """The links that a principal may list: those that lead to a topic, which they show again."""
-    view, shown = access.view, set[str]()
+    view = access.view
+    shown: set[str] = set()
     for name, link in paced(list(view.snapshot.links.items())):
         spelled = view.spell_name(name) if view.lists_namespace(name.namespace) else None
         if spelled is None or link.gone or not index.exists(link.flat.encode()):
