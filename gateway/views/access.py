@@ -34,9 +34,9 @@ ALTER: Final = int(Operation.ALTER)
 DESCRIBE: Final = int(Operation.DESCRIBE)
 
 
-def own_name(operation: int, spelled: bytes, found: Resolved | Denied) -> Resolved | Denied:
-    """What a name stands for, if ``operation`` may be done under it: see ``NOT_BY_LINK``."""
-    if operation in NOT_BY_LINK and not isinstance(found, Denied) and found.link:
+def own_name(spelled: bytes, found: Resolved | Denied) -> Resolved | Denied:
+    """What a name stands for in an operation that needs a topic's own name (``NOT_BY_LINK``)."""
+    if not isinstance(found, Denied) and found.link:
         return Denied(INVALID_REQUEST, link_sentence(spelled.decode(errors="replace")), "link")
     return found
 
@@ -78,7 +78,8 @@ class Access:
     def topic(self, operation: int, spelled: bytes) -> Resolved | Denied:
         """The topic that a client's spelling names, if ``operation`` is allowed on it (0: no
         operation is checked). Under a link nothing changes a topic or deletes of it."""
-        return own_name(operation, spelled, self.view.resolve(spelled))
+        found = self.view.resolve(spelled)
+        return own_name(spelled, found) if operation in NOT_BY_LINK else found
 
     def by_id(self, operation: int, flat: bytes, topic_id: bytes) -> Denied | None:
         """Why ``operation`` is not allowed on the topic, stored as ``flat``, that a client knows by

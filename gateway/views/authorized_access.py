@@ -28,7 +28,7 @@ from gateway.error_codes import (
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 from gateway.names import DELIMITER
-from gateway.views.access import ALTER, DESCRIBE, READ, WRITE, Access, own_name
+from gateway.views.access import ALTER, DESCRIBE, NOT_BY_LINK, READ, WRITE, Access, own_name
 from gateway.views.spelling import MAX_SPELLED, below
 from gateway.views.view import CACHE_LIMIT, View
 from protocol.pausing import pause_point
@@ -92,7 +92,7 @@ class AuthorizedAccess(Access):
             why = None if named is None else self.denial(operation, named)
         if why is not None:
             return as_asked(why, self.principal, spelled)
-        return own_name(operation, spelled, found)
+        return own_name(spelled, found) if operation in NOT_BY_LINK else found
 
     def by_id(self, operation: int, flat: bytes, topic_id: bytes) -> Denied | None:
         link = self.view.snapshot.link_under(topic_id) if self.view.has_topic_ids else None

@@ -115,10 +115,11 @@ def test_a_leader_in_a_home_sees_other_members_by_the_link() -> None:
     assert not difference({"members": [{"metadata": {"subscription": ["shared"]}}]}, got)
 
 
-def heartbeat(*names: str) -> Any:
+def heartbeat(*names: str, regex: str | None = None) -> Any:
     cls = messages.message_class("ConsumerGroupHeartbeatRequest", 1)
     return messages.build(
         cls,
+        subscribed_topic_regex=regex,
         group_id="app",
         member_id="m",
         member_epoch=0,
@@ -137,6 +138,12 @@ def test_a_heartbeat_with_both_is_rejected_with_a_sentence() -> None:
     )
     seen = one.ask("ConsumerGroupHeartbeat", 1, heartbeat("team-b:shared", "plain"))
     assert set(seen.subscribed_topic_names) == {FLAT, "plain"}
+
+
+def test_an_expression_that_matches_both_subscribes_to_the_topic_once() -> None:
+    one = linked()
+    seen = one.ask("ConsumerGroupHeartbeat", 1, heartbeat(regex="team-[ab]:.*"))
+    assert seen.subscribed_topic_names == (FLAT,)
 
 
 def test_offsets_under_both_names_are_one_partition() -> None:

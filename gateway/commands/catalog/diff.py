@@ -194,14 +194,11 @@ def _removal_problems(result: Snapshot, kind: str, path: str) -> Iterator[str]:
     linked = result.links_of(path) if kind == TopicEntry.KIND else ()
     if linked:
         yield f"'{path}' would be removed, but '{linked[0]}' links to it; remove that too"
-    held: list[TopicEntry | Link] = [
-        each
-        for each in (*result.topics.values(), *result.links.values())
-        if each.name.namespace == path
-    ]
+    names = [*(one.name for one in result.topics.values()), *result.links]
+    held = [name for name in names if name.namespace == path]
     if kind == "namespace" and held:
         yield (
-            f"namespace '{path}' would be removed, but '{held[0].name}' is in it; keep it in the "
+            f"namespace '{path}' would be removed, but '{held[0]}' is in it; keep it in the "
             "file, or take the topic out of it first"
         )
 
