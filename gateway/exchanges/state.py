@@ -166,8 +166,15 @@ class ConnectionState:
         own = view.id_to_broker(topic_id, index) if view.has_topic_ids else topic_id
         if flat is None or asked.setdefault(own, topic_id) != topic_id:
             return None
-        if self.access.authorizes and self.access.flat(operation, flat) is not None:
-            return None
+        if self.access.authorizes:
+            # Only a virtual id can be a link's.
+            why = (
+                self.access.flat(operation, flat)
+                if own == topic_id
+                else self.access.by_id(operation, flat, topic_id)
+            )
+            if why is not None:
+                return None
         if own != topic_id:
             edits.append((start, stop, own))
         return flat
@@ -214,7 +221,7 @@ class ConnectionState:
         for led_to, asked in spelled.items():
             if by_id:
                 flat = view.flat_of_id(asked, index)
-                if flat is None or self.access.flat(READ, flat) is not None:
+                if flat is None or self.access.by_id(READ, flat, asked) is not None:
                     return False
                 if view.id_to_broker(asked, index) != led_to:
                     return False

@@ -16,6 +16,7 @@ from gateway.rules.declaration import NOTHING, Needs
 from gateway.rules.shadows import Far, not_ready
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
+from gateway.views.view import View
 from protocol.entities import Kind
 from protocol.pausing import FEW, eased, paced
 from protocol.primitives import compact_string, legacy_bytes, legacy_string
@@ -183,7 +184,7 @@ class RequestRenamer:
             rule = "access" if heard_of else "topic_id"
             rejected.topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", rule)
             return
-        denied = self._access.flat(self._on_topic, flat)
+        denied = self._access.by_id(self._on_topic, flat, value)
         if denied is not None:
             self._rejected().topics[value] = denied
             return
@@ -261,6 +262,9 @@ class RequestRenamer:
             if far is not None:
                 self.spelled[far] = name
             return far
+        before = self.spelled.get(found.flat, name)
+        if before != name and (why := one_by_link(self._view, before, name)) is not None:
+            self._rejected().ids.setdefault(name, why)
         self.spelled[found.flat] = name
         return found.flat
 
@@ -268,6 +272,20 @@ class RequestRenamer:
         if self.rejections is None:
             self.rejections = Rejections()
         return self.rejections
+
+
+def one_by_link(view: View, first: bytes, second: bytes) -> Denied | None:
+    """Why one subscription may not hold both names of a topic: where one is a link they would be
+    one partition to the group, which it gives to one of the two. None: they are spellings of one
+    name, or an alias."""
+    one, other = view.resolve(first), view.resolve(second)
+    if isinstance(one, Denied) or isinstance(other, Denied) or one.logical == other.logical:
+        return None
+    if not (one.link or other.link):
+        return None
+    names = " and ".join(f"'{name.decode(errors='replace')}'" for name in sorted((first, second)))
+    why = f"{names} are one topic, by a link; subscribe to one of the two names."
+    return Denied(INVALID_REQUEST, why, "link")
 
 
 def wire_string(value: bytes, flexible: bool) -> bytes:

@@ -138,7 +138,8 @@ class ResponseRenamer:
             if self._far is not None and is_shadow(flat):
                 shown = self._far.id_to_show(flat)
             else:
-                shown = self._view.id_to_show(flat, self._spelled.get(flat))
+                spelled = self._spelled.get(flat) or self._access.shown(flat)
+                shown = self._view.id_to_show(flat, spelled)
         if shown is not None and shown != value:
             self.edits.append((start, stop, shown))
 
@@ -157,25 +158,27 @@ class ResponseRenamer:
 
     def in_text(self, flat: bytes) -> bytes | None:
         """A flat name in an error text; one that was not requested must be describable."""
-        return self.shown(flat) if flat in self._spelled else self._described(flat)
+        return self._spelled.get(flat) or self._described(flat)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
         if not value:
             return
-        shown = self.shown(value)
-        if shown is None or (value not in self._spelled and self._hides(value)):
+        shown = self._spelled.get(value) or self._described(value)
+        if shown is None:
             self.hidden.add(value)
         elif shown != value:
             self.edits.append((start, stop, wire_string(shown, self._flexible)))
 
     def _described(self, flat: bytes) -> bytes | None:
-        return None if self._hides(flat) else self.shown(flat)
-
-    def _hides(self, flat: bytes) -> bool:
-        """Whether the client may not describe a topic."""
+        """A flat name that the request did not spell, if the client may describe the topic."""
         if self._far is not None and is_shadow(flat):
-            return self._far.hides(flat)
-        return self._access.flat(DESCRIBE, flat) is not None
+            return None if self._far.hides(flat) else self.shown(flat)
+        if self._spelled_ids and self._view.has_topic_ids:
+            asked = self._spelled_ids.get(self._index.id_of(flat) or b"")
+            if asked is not None:
+                denied = self._access.by_id(DESCRIBE, flat, asked)
+                return None if denied else self._view.spell_under(flat, asked)
+        return self._access.shown(flat)
 
     def _embedded(
         self,

@@ -1,6 +1,7 @@
 """ConsumerGroupHeartbeat (API 68, KIP-848): members of groups of the consumer protocol.
 
-Needs READ on the group and DESCRIBE on every topic named: one denied topic rejects the heartbeat.
+Needs READ on the group and DESCRIBE on every topic named: one denied topic rejects the heartbeat,
+and so does a link that is named beside its topic.
 Names and ids of topics are rewritten. A regular expression is evaluated here, over the names that
 the client may see, and forwarded as a list of names; topics that cannot exist are left out. One of
 another volume than the group's is INVALID_REQUEST.
@@ -23,7 +24,7 @@ from gateway.exchanges.tree import Tree
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial
 from gateway.rules.declaration import READ, Do, Needs
-from gateway.rules.rename import Rejections
+from gateway.rules.rename import Rejections, one_by_link
 from gateway.views.access import DESCRIBE
 from gateway.views.authorized_access import ACL_RULE
 from protocol.pausing import eased
@@ -56,7 +57,7 @@ def request(
         return generic.reject(state, exchange, buf[start:end], rejections)
     if rejections is not None and rejections.unknown_ids and not exchange.refreshed:
         return Refresh.TOPICS
-    forbidden = _forbidden(state, spans)
+    forbidden = _forbidden(state, spans) or _linked(state, spans)
     if forbidden is not None:
         note_denials(state, exchange, Rejections(topics=forbidden))
         return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
@@ -143,6 +144,21 @@ def _elsewhere(state: ConnectionState, tree: Tree, spans: list[Span]) -> Denied 
                 " protocol (KIP-848) keep to one; use group.protocol=classic to read from several."
             )
             return Denied(INVALID_REQUEST, why, "volume")
+    return None
+
+
+def _linked(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
+    """A name of a subscription that is a link to another topic of it, or another way round."""
+    if not state.view.snapshot.links:
+        return None
+    seen: dict[bytes, bytes] = {}
+    for kind, _, _, value in eased(spans):
+        found = state.view.resolve(value) if kind == TOPIC_NAME and value else None
+        if found is None or isinstance(found, Denied):
+            continue
+        why = one_by_link(state.view, seen.setdefault(found.flat, value), value)
+        if why is not None:
+            return {value: why}
     return None
 
 

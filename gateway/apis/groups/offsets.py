@@ -62,7 +62,7 @@ def response(
 def _hides(state: ConnectionState, far: Far | None, flat: bytes) -> bool:
     if far is not None and is_shadow(flat):
         return far.hides(flat)
-    return state.view.spell(flat) is None or state.access.flat(DESCRIBE, flat) is not None
+    return state.access.shown(flat) is None
 
 
 _NO_OFFSET: Mapping[str, object] = MappingProxyType({"committed_offset": -1, "metadata": ""})

@@ -208,9 +208,10 @@ def _namespace(view: View, flat: bytes) -> str:
 
 def _topic_and_setter(view: View, flat: bytes, source: str) -> tuple[str, str]:
     """The topic's name in the view and the policy's place in the configuration. A view that reaches
-    the topic by an alias alone must learn neither its name nor the namespaces around it."""
+    the topic by an alias or a link alone must learn neither its name nor the namespaces around
+    it."""
     shown = view.spell(flat)
-    if shown is None:
+    if shown is None or view.snapshot.links_of(flat.decode(errors="replace")):
         return "This topic", ""
     setter = _SETTERS.get(source, source)
     if source.startswith(_OF_A_NAMESPACE):

@@ -26,7 +26,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_moves import inside
 from gateway.changes.base.broker import batches, delete_at_broker
 from gateway.changes.base.context import Context
-from gateway.changes.base.inherited import settled, topics_in
+from gateway.changes.base.inherited import removed_topic, settled, topics_in
 from gateway.changes.jobs.runner import Job, JobRunner, Task
 from gateway.changes.jobs.shadow_removal import ShadowRemoval
 from gateway.changes.namespaces.namespace_configs import apply_namespace, apply_topic
@@ -137,7 +137,7 @@ class NamespaceDeletion:
                 return []
             entries = (snapshot.topics[flat] for flat in gone if flat in snapshot.topics)
             ours = (e for e in entries if below(e.name.namespace, task.about) is not None)
-            return [Removal(key_of(entry)) for entry in ours]
+            return [change for entry in ours for change in removed_topic(snapshot, entry)]
 
         if any(flat in context.catalog.snapshot.topics for flat in gone):
             await context.catalog.change(without)
@@ -149,17 +149,23 @@ class NamespaceDeletion:
 
 def removals(snapshot: Snapshot, task: Task) -> list[Change]:
     """The changes that end the deletion: the namespace goes with all below it, with every entry of
-    a topic in it (the topics are gone), every alias in it of a topic elsewhere, and its ACLs."""
+    a topic in it (the topics are gone), every alias and link in it of a topic elsewhere, and its
+    ACLs."""
     path = task.about
     if deletion_task(snapshot, path) != task:
         return []
     changes: list[Change] = []
     for entry in snapshot.topics.values():
         if below(entry.name.namespace, path) is not None:
-            changes.append(Removal(key_of(entry)))
+            changes += removed_topic(snapshot, entry)
         elif any(below(alias.name.namespace, path) is not None for alias in entry.aliases):
             kept = tuple(a for a in entry.aliases if below(a.name.namespace, path) is None)
             changes.append(replace(entry, aliases=kept))
+    changes += [
+        Removal(key_of(link))
+        for link in snapshot.links.values()
+        if below(link.name.namespace, path) is not None
+    ]
     changes += inside(snapshot, path)
     paths = [*reversed(snapshot.below(path)), path]
     return [*changes, *(Removal(("namespace", each)) for each in paths)]
