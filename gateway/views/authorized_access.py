@@ -28,7 +28,12 @@ from gateway.error_codes import (
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 from gateway.names import DELIMITER
+<<<<<<< ours
 from gateway.views.access import ALTER, DESCRIBE, NOT_BY_LINK, READ, WRITE, Access, own_name
+=======
+from gateway.views import absolute
+from gateway.views.access import ALTER, DESCRIBE, READ, WRITE, Access
+>>>>>>> theirs
 from gateway.views.spelling import MAX_SPELLED, below
 from gateway.views.view import CACHE_LIMIT, View
 from protocol.pausing import pause_point
@@ -188,8 +193,14 @@ class AuthorizedAccess(Access):
         if verdict.allowed:
             self.allowed_by.add(verdict)
             return None
-        home = self.view.settings.home
-        return denied(self.principal, operation, named, verdict, home)
+        settings = self.view.settings
+        why = denied(self.principal, operation, named, verdict, settings.home)
+        if settings.is_relative or named is CLUSTER:
+            return why
+        shown = absolute.spell_text(settings, named.text)[0]
+        return replace(
+            why, message=_sentence(self.principal, operation.name, named.type.name, shown)
+        )
 
 
 def denied(

@@ -69,6 +69,7 @@ class View:
         self._spelled: dict[bytes, bytes | None] = {}
         self._guarantees: dict[bytes, int] = {}
         self._volumes: dict[bytes, str] = {}
+        self._volumes_of_ids: dict[bytes, str] = {}
 
     def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
         """The same view over a newer snapshot, or with other ``policies``.
@@ -248,10 +249,19 @@ class View:
 
     def volume_of_group(self, client_id: bytes) -> str:
         """The mount of the volume that a group or transactional id is of."""
+        try:
+            return self._volumes_of_ids[client_id]
+        except KeyError:
+            pass
         settings = self.settings
         if settings.mounts is None:
             return settings.volume
-        return absolute.parse_id(settings, settings.mounts, client_id)[0]
+        found = absolute.parse_id(settings, settings.mounts, client_id)[0]
+        if len(client_id) <= MAX_SPELLED:
+            if len(self._volumes_of_ids) >= CACHE_LIMIT:
+                self._volumes_of_ids.clear()
+            self._volumes_of_ids[client_id] = found
+        return found
 
     # -- topic ids ------------------------------------------------------------------------------
 
