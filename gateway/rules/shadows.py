@@ -77,7 +77,7 @@ def not_ready(name: str) -> Denied:
         " group's cluster yet: their shadow topic could not be made, or the other cluster has not"
         " been reached. Try again."
     )
-    return Denied(COORDINATOR_LOAD_IN_PROGRESS, why, "shadow")
+    return Denied(COORDINATOR_LOAD_IN_PROGRESS, why, "being_created")  # counted as no denial
 
 
 class Far(Protocol):
