@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Final
+from uuid import UUID
 
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
@@ -88,7 +89,8 @@ class FarTopics:
             exists = index.id_of(flat) == own
             if not exists and not self._home.shadows.exists(shadow_name(volume.state.number, own)):
                 return None
-            return self._shadow(volume, own, flat, "with this id", make=exists)
+            shown = str(UUID(bytes=topic_id))
+            return self._shadow(volume, own, flat, shown, make=exists)
         for volume in self._by_path.values():
             self._note_unknown(volume, lambda: self.topic_id(operation, topic_id))
         return None

@@ -27,6 +27,7 @@ PREFIX: Final = f"{RESERVED_PREFIX}_far.".encode()
 _SHADOW: Final = re.compile(re.escape(PREFIX) + rb"([1-9][0-9]{0,4})\.([A-Za-z0-9_-]{22})")
 _EXPECTED: Final = re.compile(re.escape(PREFIX) + rb"([1-9][0-9]{0,4}):(.+)", re.DOTALL)
 _PADDING: Final = b"=="
+_BEING_CREATED: Final = "being_created"  # as ``gateway.apis.counting`` has it: it is no denial
 
 
 class Origin(NamedTuple):
@@ -77,7 +78,7 @@ def not_ready(name: str) -> Denied:
         " group's cluster yet: their shadow topic could not be made, or the other cluster has not"
         " been reached. Try again."
     )
-    return Denied(COORDINATOR_LOAD_IN_PROGRESS, why, "shadow")
+    return Denied(COORDINATOR_LOAD_IN_PROGRESS, why, _BEING_CREATED)
 
 
 class Far(Protocol):

@@ -8,7 +8,7 @@ this gateway does not know, says nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from time import monotonic
 from typing import Final
 from uuid import UUID
@@ -38,15 +38,22 @@ class ShadowRemoval:
     """Removes the shadows of one volume. ``context`` is that volume's; ``volumes`` are those that
     this gateway serves, by number, and may be filled later."""
 
-    def __init__(self, context: Context, volumes: Mapping[int, Context]) -> None:
+    def __init__(
+        self,
+        context: Context,
+        volumes: Mapping[int, Context],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """``clock`` returns seconds from any fixed point."""
         self._context = context
+        self._clock = clock
         self._volumes = volumes
-        self._look_at = 0.0
+        self._look_at = clock()
         self._gone_since: dict[bytes, float] = {}
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
         """One, while there are shadows whose topics have been gone for long enough."""
-        now = monotonic()
+        now = self._clock()
         if now >= self._look_at:
             self._look_at = now + LOOK_AGAIN
             gone = {flat for flat, origin in self._shadows() if not self._known(origin)}
@@ -88,7 +95,7 @@ class ShadowRemoval:
         return name is not None and volume.cluster.index.id_of(name) == origin.topic_id
 
     def _due(self) -> list[bytes]:
-        latest = monotonic() - GONE_SECONDS
+        latest = self._clock() - GONE_SECONDS
         return [flat for flat, since in self._gone_since.items() if since <= latest]
 
 
