@@ -11,6 +11,7 @@ from itertools import compress
 from typing import TypeAlias
 
 from gateway.flows import LATENCY_BUCKETS, LATENCY_STEPS, NO_TOPIC, Flow, FlowSource, weak_labels
+from gateway.places import Place
 
 Labels: TypeAlias = tuple[str | int, ...]
 Row: TypeAlias = tuple[str, Labels, int | list[int]]
@@ -41,6 +42,16 @@ MAX_CLIENTS = 1_000
 """Clients that are told apart between two reports, a second apart."""
 
 
+def namespace_label(place: Place, namespace: str) -> str:
+    """The label of a namespace of a cluster: in a tree its path from the root."""
+    return NONE if namespace == NONE else place.namespace_of(namespace) or DEFAULT_NAMESPACE
+
+
+def cluster_label(place: Place) -> tuple[str, ...]:
+    """The last label of what has a namespace: the cluster's name in a tree, else none."""
+    return () if place.mount is None else (place.cluster,)
+
+
 class Counts:
     """Sums by family and label values, until they are taken."""
 
@@ -63,18 +74,19 @@ class Counts:
     def add_flows(self, flows: Sequence[Flow]) -> None:
         """Add what flows have counted. A request counts once, however many topics it names."""
         for flow in flows:
-            namespace = flow.namespace or DEFAULT_NAMESPACE
+            namespace = namespace_label(flow.source.place, flow.namespace)
+            at = cluster_label(flow.source.place)
             api = flow.api_key
-            self.add("requests", (namespace, api, flow.version), flow.led)
-            self.add("bytes", (namespace, "in"), flow.bytes_in)
-            self.add("bytes", (namespace, "out"), flow.bytes_out)
-            self.add("records", (namespace, api), flow.records + flow.records_out)
+            self.add("requests", (namespace, api, flow.version, *at), flow.led)
+            self.add("bytes", (namespace, "in", *at), flow.bytes_in)
+            self.add("bytes", (namespace, "out", *at), flow.bytes_out)
+            self.add("records", (namespace, api, *at), flow.records + flow.records_out)
             for code, count in flow.errors.items():
-                self.add("errors", (namespace, api, code), count)
+                self.add("errors", (namespace, api, code, *at), count)
             for rule, count in flow.denials.items():
                 self.add("denials", (rule,), count)
             for key, count in flow.weak.items():
-                labels = (namespace, *self._client(flow.source), *weak_labels(key))
+                labels = (namespace, *self._client(flow.source), *weak_labels(key), *at)
                 self.add("weak_producer_requests", labels, count)
             if flow.led:
                 self._add_latency("gateway_seconds", api, flow.gateway_us)

@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import compress
-from typing import Final
+from typing import Final, NamedTuple
+
+from gateway.places import NO_PLACE, Place
 
 LATENCY_STEPS: Final = 4
 """Buckets of a latency histogram for each power of two."""
@@ -36,7 +38,8 @@ class FlowSource:
     """The client of one connection.
 
     ``client_address`` is ``host:port``. ``software_name`` and ``software_version`` are KIP-511's,
-    empty until the client has sent an ApiVersions request of version 3 or later.
+    empty until the client has sent an ApiVersions request of version 3 or later. ``place`` is the
+    cluster that its topics are of.
     """
 
     listener: str
@@ -45,6 +48,7 @@ class FlowSource:
     software_name: str
     software_version: str
     client_address: str
+    place: Place = NO_PLACE
 
 
 class FlowCounts:
@@ -254,6 +258,12 @@ class Denial:
     because: str = ""
     namespace: str | None = None
 
+    @property
+    def path(self) -> str | None:
+        """The absolute path of the topic, or the namespace, that ``named`` says, if it does."""
+        kind, _, name = self.named.partition(" ")
+        return self.source.place.path_of(name) if kind == "TOPIC" else None
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvent:
@@ -261,7 +271,8 @@ class PolicyEvent:
 
     ``topic`` is a full logical name, that of a namespace ends in ``:``; ``rule``, ``source`` and
     ``mode`` are those of :class:`gateway.policies.violation.Violation`, as are ``value`` and
-    ``limit``. ``outcome`` is ``refused``, ``warned`` or ``near``.
+    ``limit``. ``outcome`` is ``refused``, ``warned`` or ``near``. ``place`` is the cluster that it
+    is of.
     """
 
     principal: str
@@ -274,3 +285,12 @@ class PolicyEvent:
     message: str
     value: int | None
     limit: int | None
+    place: Place = NO_PLACE
+
+
+class NeededAcl(NamedTuple):
+    """An ACL, as text, that has allowed a principal something in a cluster."""
+
+    principal: str
+    acl: str
+    place: Place = NO_PLACE

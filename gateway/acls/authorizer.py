@@ -31,7 +31,9 @@ from gateway.acl_model import (
 from gateway.acls.grants import canonical_host
 from gateway.catalog.snapshot import Snapshot
 from gateway.config.security import Authorization
+from gateway.flows import NeededAcl
 from gateway.foreign_text import MAX_SHOWN, shown_text
+from gateway.places import Place
 
 _MAX_RULE: Final = 8_000
 """Characters shown of the reason of a verdict."""
@@ -253,7 +255,12 @@ class Rights(Protocol):
     allowed_by: AllowedBy
 
 
-def needed_acls(clients: Iterable[Rights]) -> set[tuple[str, str]]:
-    """Pairs of a client's principal and an ACL that has allowed it an operation."""
-    rights = {(one.principal, one.allowed_by) for one in clients}
-    return {(principal, text) for principal, acls in rights for text in acls.texts()}
+def needed_acls(clients: Iterable[tuple[Rights, Place]]) -> set[NeededAcl]:
+    """The ACLs that have allowed clients an operation, each with the client's principal, and the
+    cluster that its rights are in."""
+    found = {(one.principal, one.allowed_by, place) for one, place in clients}
+    return {
+        NeededAcl(principal, text, place)
+        for principal, acls, place in found
+        for text in acls.texts()
+    }

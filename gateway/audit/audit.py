@@ -20,6 +20,7 @@ from gateway.catalog.source import Committed
 from gateway.counts import Row
 from gateway.flows import Denial, FlowSource
 from gateway.identity import ANONYMOUS
+from gateway.places import NO_PLACE, Place
 from gateway.sinks.record_writer import RecordSink
 
 STOP_SECONDS: Final = 2.0
@@ -77,11 +78,11 @@ class Audit:
         """An admitted client's connection is closed: its right to stay has ended."""
         self._put(Revocation(source, reason))
 
-    def catalog_changed(self, changes: Sequence[Committed]) -> None:
-        """This process has committed changes of the catalog."""
+    def catalog_changed(self, changes: Sequence[Committed], place: Place = NO_PLACE) -> None:
+        """This process has committed changes of the catalog of the cluster at ``place``."""
         if self._sinks:
             for change in changes:
-                for part in changes_of(change):
+                for part in changes_of(change, place):
                     self._put(part)
 
     def take_rows(self) -> Sequence[Row]:

@@ -16,9 +16,12 @@ from gateway.catalog.schema.kinds import Kind
 from gateway.catalog.schema.shapes import Field
 from gateway.catalog.schema.table import KINDS
 from gateway.catalog.source import Actor, Committed
+from gateway.places import NO_PLACE, Place
 
 MAX_LISTED: Final = 1_000
 """ACLs or seeds that one event lists; more of one change go into further events."""
+
+_HAVE_PATHS: Final = frozenset({"namespace", "topic"})
 
 Action = Literal["created", "altered", "deleted"]
 State = Mapping[str, Any]
@@ -29,7 +32,8 @@ class CatalogChange:
     """One changed entity, or a part of a large one, ready to be written.
 
     ``kind`` is the catalog's (``namespace``, ``topic``, ``acl``, …), ``resource`` the entity's
-    logical name. ``before`` and ``after`` are None where it did not exist.
+    logical name. ``before`` and ``after`` are None where it did not exist. ``place`` is the cluster
+    that the catalog is of.
     """
 
     actor: Actor
@@ -40,9 +44,15 @@ class CatalogChange:
     after: State | None
     version: int
     certain: bool
+    place: Place = NO_PLACE
+
+    @property
+    def path(self) -> str | None:
+        """The absolute path of a topic or namespace; None elsewhere."""
+        return self.place.path_of(self.resource) if self.kind in _HAVE_PATHS else None
 
 
-def changes_of(change: Committed) -> Iterator[CatalogChange]:
+def changes_of(change: Committed, place: Place = NO_PLACE) -> Iterator[CatalogChange]:
     """A committed change as events: mostly one, more where it lists more than ``MAX_LISTED``."""
     kind = KINDS[change.key[0]]
     present = change.after if change.after is not None else change.before
@@ -62,6 +72,7 @@ def changes_of(change: Committed) -> Iterator[CatalogChange]:
             after,
             change.version,
             change.certain,
+            place,
         )
 
 

@@ -124,6 +124,7 @@ def _denied(denial: Denial) -> dict[str, Any]:
         "operation": denial.operation or None,
         "resource_type": resource_type or None,
         "resource": named or denial.resource,
+        "path": denial.path,
         "spelled": denial.resource,
         "rule": denial.rule,
         "because": denial.because or None,
@@ -157,6 +158,7 @@ def _client(source: FlowSource) -> dict[str, Any]:
         "client_id": source.client_id,
         "software_name": source.software_name,
         "software_version": source.software_version,
+        "cluster": source.place.cluster,
     }
 
 
@@ -167,9 +169,11 @@ def _changed(change: CatalogChange) -> dict[str, Any]:
         "address": actor.address,
         "listener": actor.listener,
         "client_id": actor.client_id,
+        "cluster": change.place.cluster,
         "api": actor.api,
         "resource_type": change.kind,
         "resource": change.resource,
+        "path": change.path,
         "action": change.action,
         "before": change.before,
         "after": change.after,

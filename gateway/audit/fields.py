@@ -79,6 +79,13 @@ FIELDS: Final[tuple[Field, ...]] = (
     Field("software_name", "string", _CLIENTS, "the client library (KIP-511), or empty"),
     Field("software_version", "string", _CLIENTS, "its version, or empty"),
     Field(
+        "cluster",
+        "string",
+        ("denied", "revoked", "changed"),
+        "the name that the configuration has for the cluster; denied, changed: for that of the "
+        "resource",
+    ),
+    Field(
         "api",
         "string",
         ("denied", "changed"),
@@ -118,6 +125,14 @@ FIELDS: Final[tuple[Field, ...]] = (
         "string",
         ("denied", "changed"),
         "its logical name (a namespace's ends in `:`); if no ACL was involved, as it was spelled",
+    ),
+    Field(
+        "path",
+        "string",
+        ("denied", "changed"),
+        "in a tree the absolute path of a topic or namespace, such as `:la:tracking:search:x`; "
+        "null elsewhere; denied: also null if no ACL was involved",
+        nullable=True,
     ),
     Field("spelled", "string", _DENIED, "the requested item, as the client spelled it"),
     Field("rule", "string", _DENIED, "the rule that denied; `acl`: the ACLs"),

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Final, NamedTuple
 
 from gateway.audit.audit import NO_AUDIT, Audit
@@ -23,6 +24,7 @@ from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.errors import key_text
 from gateway.config.models import Config
+from gateway.places import Place
 from gateway.sinks.record_writer import SinkError
 
 START_SECONDS: Final = 15.0
@@ -86,6 +88,7 @@ async def open_backend(
     # Failures are reported once, as the error that the command ends with.
     logging.getLogger().addHandler(logging.NullHandler())
     name = config.clusters[0].name
+    place = Place(name, config.clusters[0].mount)
     try:
         async with (
             AsyncExitStack() as opened,
@@ -95,7 +98,11 @@ async def open_backend(
             if not read_only:
                 audit = await _open_audit(config, own_admin, own, opened)
             catalog = open_catalog(
-                config, own_admin, own, audit.catalog_changed, start_seconds=START_SECONDS
+                config,
+                own_admin,
+                own,
+                partial(audit.catalog_changed, place=place),
+                start_seconds=START_SECONDS,
             )
             if read_only and not await check_topic(own_admin, CATALOG_TOPIC):
                 if or_empty:

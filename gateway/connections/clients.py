@@ -27,7 +27,7 @@ from gateway.connections.waiting_clients import SilentClients
 from gateway.counts import Counts
 from gateway.exchanges.exchange import Interlude, Prepare, Refresh
 from gateway.exchanges.worker_state import WorkerState
-from gateway.flows import Flow
+from gateway.flows import Flow, NeededAcl
 from gateway.reach import reach_addresses
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
@@ -140,12 +140,13 @@ class Clients:
         self.listeners.reload()
         self._broker_sessions.sweep(monotonic())
 
-    def take_flows(self) -> tuple[list[Flow], Collection[tuple[str, str]]]:
-        """The flows since the last call, and the ACLs that they needed: (principal, ACL)."""
+    def take_flows(self) -> tuple[list[Flow], Collection[NeededAcl]]:
+        """The flows since the last call, and the ACLs that they needed."""
         flows: list[Flow] = []
         for connection in list(self.busy):
             guard(connection, partial(_take_flows, connection, flows))
-        acls = needed_acls(connection.session.state.access for connection in self.busy)
+        states = (connection.session.state for connection in self.busy)
+        acls = needed_acls((state.access, state.worker.place) for state in states)
         self.busy.clear()
         return flows, acls
 

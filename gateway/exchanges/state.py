@@ -103,6 +103,7 @@ class ConnectionState:
         self.host = ""
         self.addresses = addresses
         self.source = source
+        source.place = worker.place
         self.flows: dict[tuple[int, int, bytes], Flow] | None = None
         self.earlier: list[Flow] | None = None
         self.denied: set[bytes] | None = None

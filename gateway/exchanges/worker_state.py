@@ -14,6 +14,7 @@ from gateway.changes.base.context import Answered
 from gateway.counts import Labels, Row
 from gateway.flows import Denial
 from gateway.names import LogicalName
+from gateway.places import NO_PLACE, Place
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
 from gateway.topic_ids import TopicIndex
@@ -97,7 +98,8 @@ class WorkerState:
     ``sasl`` is what listeners with SASL accept, by name, and ``pass_through`` those of them where
     brokers decide. ``failure_delay`` is how many seconds an authentication that failed is
     answered late. ``judge`` asks the policies. ``auto_creation`` creates what brokers must not.
-    ``number`` is the cluster's in the tree, ``mount`` its path; 0: there is no tree.
+    ``number`` is the cluster's in the tree, ``mount`` its path; 0: there is no tree. ``place`` is
+    the cluster as flows and events name it.
     """
 
     catalog: Catalog
@@ -117,6 +119,7 @@ class WorkerState:
     auto_creation: AutoCreation = NO_AUTO_CREATION
     number: int = 0
     mount: str = ""
+    place: Place = NO_PLACE
 
     def denied(self, denial: Denial) -> bool:
         """Audit a denial and keep it for the next collection, or count it as dropped.

@@ -33,6 +33,9 @@ from gateway.policies.violation import (
 
 log = logging.getLogger(__name__)
 
+VIOLATIONS: Final = "policy_violations"
+"""The family of the counts of violations."""
+
 POLICIES: Final = "policies"
 """The rule of every denial by policies."""
 
@@ -148,7 +151,7 @@ class Judge:
         counted, self._counted = self._counted, {}
         dropped, self._dropped = self._dropped, 0
         self._logged = 0
-        rows: list[Row] = [("policy_violations", labels, n) for labels, n in counted.items()]
+        rows: list[Row] = [(VIOLATIONS, labels, n) for labels, n in counted.items()]
         return [*rows, ("policy_events_dropped", ("",), dropped)] if dropped else rows
 
     def take_events(self) -> Sequence[PolicyEvent]:

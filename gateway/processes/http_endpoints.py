@@ -18,11 +18,13 @@ SHUTDOWN_SECONDS = 1.0
 class Health:
     """Problems, in sentences; none where all is well.
 
-    ``not_live`` is what a restart may cure, ``not_ready`` why no traffic should come now.
+    ``not_live`` is what a restart may cure, ``not_ready`` why no traffic should come now;
+    ``degraded`` is what concerns a part of the traffic alone, so that the rest should come.
     """
 
     not_live: Sequence[str] = ()
     not_ready: Sequence[str] = ()
+    degraded: Sequence[str] = ()
 
 
 class HttpEndpoints:
@@ -69,12 +71,17 @@ class HttpEndpoints:
 
     async def _readyz(self, _: web.Request) -> web.Response:
         health = self._health()
-        return _health_response([*health.not_live, *health.not_ready])
+        return _health_response([*health.not_live, *health.not_ready], health.degraded)
 
 
-def _health_response(problems: Sequence[str]) -> web.Response:
+def _health_response(problems: Sequence[str], warnings: Sequence[str] = ()) -> web.Response:
     """200, or 503 and what is not as it should be."""
-    content = {"status": "unavailable" if problems else "ok", "problems": list(problems)}
+    content: dict[str, object] = {
+        "status": "unavailable" if problems else "ok",
+        "problems": list(problems),
+    }
+    if warnings:
+        content["warnings"] = list(warnings)
     return web.Response(
         status=503 if problems else 200,
         text=json.dumps(content) + "\n",

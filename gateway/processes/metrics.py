@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import itemgetter
 
@@ -120,27 +120,31 @@ HISTOGRAMS: Mapping[str, Family] = {
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A state that every worker reports; ``merge`` makes one of all."""
+    """A state that every worker reports; ``merge`` makes one of all. If it is ``of_cluster``, there
+    is one for each cluster of a tree."""
 
     merge: Callable[[Iterable[float]], float]
     help: str
+    of_cluster: bool = False
 
 
 GAUGES: Mapping[str, Gauge] = {
     "cluster_reachable": Gauge(
-        min, "Whether every worker reached the cluster the last time (0, 1)"
+        min, "Whether every worker reached the cluster the last time (0, 1)", of_cluster=True
     ),
     "catalog_fresh": Gauge(
-        min, "Whether every worker has read the catalog within catalog.max_staleness (0, 1)"
+        min,
+        "Whether every worker has read the catalog within catalog.max_staleness (0, 1)",
+        of_cluster=True,
     ),
     "accepting": Gauge(
         min, "Whether every worker can accept clients, as far as the system goes (0, 1)"
     ),
-    "catalog_version": Gauge(min, "The oldest catalog version that a worker has"),
+    "catalog_version": Gauge(min, "The oldest catalog version that a worker has", of_cluster=True),
     "catalog_damaged_records": Gauge(
-        max, "Records of the catalog in whose place there is junk, or nothing"
+        max, "Records of the catalog in whose place there is junk, or nothing", of_cluster=True
     ),
-    "topics": Gauge(max, "Topics of the cluster"),
+    "topics": Gauge(max, "Topics of the cluster", of_cluster=True),
     "audit_queued_events": Gauge(sum, "Events that wait for the audit log's files and topic"),
     "traffic_log_queued_records": Gauge(sum, "Records that wait to be written"),
 }
@@ -154,12 +158,19 @@ WORKER_GAUGES: Mapping[str, str] = {
 class Metrics(Collector):
     """The sums of all workers, as prometheus_client collects them.
 
-    ``now`` is the clock by which workers date their reports, in seconds.
+    ``now`` is the clock by which workers date their reports, in seconds. ``in_tree``: clusters have
+    mounts, and what has a namespace, or is the state of a cluster, has the label ``cluster``.
     """
 
     def __init__(
-        self, version: str, max_namespaces: int, now: Callable[[], float] = time.monotonic
+        self,
+        version: str,
+        max_namespaces: int,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        in_tree: bool = False,
     ) -> None:
+        self._counters = _with_cluster(COUNTERS) if in_tree else COUNTERS
         self._version = version
         self._now = now
         self._limits = {"namespace": max_namespaces}
@@ -169,14 +180,14 @@ class Metrics(Collector):
             name: {} for name in HISTOGRAMS
         }
         self._states: dict[int, State] = {}
-        for name, family in COUNTERS.items():
+        for name, family in self._counters.items():
             if not family.labels:
                 self.count(name, (), 0)
         self.count("label_overflow", ("namespace",), 0)
 
     def count(self, name: str, labels: Labels, count: int = 1) -> None:
         """Add to a counter of :data:`COUNTERS`."""
-        values = self._values(COUNTERS[name], labels, count)
+        values = self._values(self._counters[name], labels, count)
         sums = self._counts[name]
         sums[values] = sums.get(values, 0) + count
 
@@ -200,9 +211,14 @@ class Metrics(Collector):
         """A worker has ended; what it counted stays."""
         self._states.pop(worker_id, None)
 
-    def gauge(self, name: str) -> float | None:
-        """A gauge of :data:`GAUGES`, merged; None while no worker has reported it."""
-        values = [state.gauges[name] for state in self._states.values() if name in state.gauges]
+    def gauge(self, name: str, cluster: str | None = None) -> float | None:
+        """A gauge of :data:`GAUGES`, merged, in a tree that of a ``cluster``; None while no worker
+        has reported it."""
+        states = self._states.values()
+        reported = (
+            state.gauges if cluster is None else state.clusters.get(cluster, {}) for state in states
+        )
+        values = [gauges[name] for gauges in reported if name in gauges]
         return GAUGES[name].merge(values) if values else None
 
     def collect(self) -> Iterator[Metric]:
@@ -210,7 +226,7 @@ class Metrics(Collector):
         yield InfoMetricFamily(
             f"{_PREFIX}build", "The gateway's version", value={"version": self._version}
         )
-        for name, family in COUNTERS.items():
+        for name, family in self._counters.items():
             metric_name = f"{_PREFIX}{_NAMES.get(name, name)}"
             counter = CounterMetricFamily(metric_name, family.help, labels=family.labels)
             for values, count in self._counts[name].items():
@@ -224,7 +240,11 @@ class Metrics(Collector):
         yield from self._collect_gauges()
 
     def _collect_gauges(self) -> Iterator[Metric]:
+        clusters = dict.fromkeys(name for each in self._states.values() for name in each.clusters)
         for name, gauge in GAUGES.items():
+            if clusters and gauge.of_cluster:
+                yield self._by_cluster(name, gauge, clusters)
+                continue
             value = self.gauge(name)
             if value is not None:
                 yield GaugeMetricFamily(_PREFIX + name, gauge.help, value=value)
@@ -239,6 +259,14 @@ class Metrics(Collector):
             open_now.add_metric([listener], count)
         yield open_now
         yield from self._collect_workers()
+
+    def _by_cluster(self, name: str, gauge: Gauge, clusters: Iterable[str]) -> Metric:
+        family = GaugeMetricFamily(_PREFIX + name, gauge.help, labels=["cluster"])
+        for cluster in clusters:
+            value = self.gauge(name, cluster)
+            if value is not None:
+                family.add_metric([cluster], value)
+        return family
 
     def _collect_workers(self) -> Iterator[Metric]:
         age = GaugeMetricFamily(
@@ -274,6 +302,16 @@ class Metrics(Collector):
         overflow = self._counts["label_overflow"]
         overflow[(label,)] = overflow.get((label,), 0) + count
         return OTHER
+
+
+def _with_cluster(families: Mapping[str, Family]) -> Mapping[str, Family]:
+    """The families of a tree: those with a namespace have its cluster, too."""
+    return {
+        name: replace(family, labels=(*family.labels, "cluster"))
+        if "namespace" in family.labels
+        else family
+        for name, family in families.items()
+    }
 
 
 def cumulative(buckets: list[int]) -> list[tuple[str, float]]:

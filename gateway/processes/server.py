@@ -173,21 +173,19 @@ class Server:
         self.clients.sweep()
         flows, acls = self.clients.take_flows()
         denials = [denial for each in self.served for denial in self._denials_of(each)]
+        in_tree = self.served[0].state.place.mount is not None
         return WorkerReport(
             flows=flows,
             denials=denials,
-            policies=[e for each in self.served for e in each.policies.judge.take_events()],
+            policies=[event for each in self.served for event in each.take_policy_events()],
             acls=acls,
             connections=self.clients.count_open(),
             gauges={
-                "catalog_version": min(each.catalog.snapshot.version for each in self.served),
-                "topics": sum(len(each.cluster.index.names()) for each in self.served),
-                "cluster_reachable": min(int(each.cluster.reachable) for each in self.served),
-                "catalog_fresh": min(int(each.catalog.fresh) for each in self.served),
+                **({} if in_tree else self.served[0].gauges()),
                 "accepting": int(self.clients.listeners.accepting),
-                "catalog_damaged_records": max(each.catalog.damaged for each in self.served),
                 "audit_queued_events": self.audit.queued,
             },
+            clusters={each.cluster.name: each.gauges() for each in self.served if in_tree},
             rows=[
                 *self._counts.take(),
                 *self.audit.take_rows(),

@@ -21,6 +21,7 @@ from gateway.names import DELIMITER
 from gateway.processes.http_endpoints import Health, HttpEndpoints
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
+from gateway.processes.readiness import readiness
 from gateway.processes.worker_channel import Failed, Increments, Message, Prepared, Ready, State
 from gateway.processes.worker_process import (
     WorkerCommand,
@@ -61,7 +62,8 @@ class Supervisor:
         command: WorkerCommand = worker_command,
         timing: Timing | None = None,
     ) -> None:
-        self.metrics = Metrics(version(), config.metrics.max_namespaces)
+        in_tree = config.clusters[0].mount is not None
+        self.metrics = Metrics(version(), config.metrics.max_namespaces, in_tree=in_tree)
         self._config = config
         self._command = command
         self._timing = timing or Timing()
@@ -110,17 +112,13 @@ class Supervisor:
             for slot in self._slots
             if not slot.ready
         ]
-        if self.metrics.gauge("cluster_reachable") != 1:
-            names = [f"'{cluster.name}'" for cluster in self._config.clusters]
-            cluster = f"one of clusters {', '.join(names)}" if names[1:] else f"cluster {names[0]}"
-            not_ready.append(f"{cluster} is not known to be reachable")
-        if self.metrics.gauge("catalog_fresh") != 1:
-            not_ready.append("the catalog could not be read within catalog.max_staleness")
+        clusters = readiness(self._config.clusters, self.metrics)
+        not_ready += clusters.not_ready
         if self.metrics.gauge("accepting") == 0:
             not_ready.append("a worker cannot accept clients: it lacks file descriptors")
         if self._stopping.is_set():
             not_ready.append("the gateway is stopping")
-        return Health(not_live, not_ready)
+        return Health(not_live, not_ready, clusters.degraded)
 
     async def _bind(self) -> None:
         claims = port_claims(Parts.of(self._config))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 from gateway import version
 from gateway.acls.authorizer import load_authorizer
@@ -21,10 +23,13 @@ from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config
 from gateway.connections.clients import Tasks
 from gateway.connections.volumes import Volume
-from gateway.counts import Row
+from gateway.counts import DEFAULT_NAMESPACE, Row, cluster_label, namespace_label
 from gateway.exchanges.worker_state import WorkerState
+from gateway.flows import PolicyEvent
 from gateway.mounts import Mount, Mounts
 from gateway.node_ids import NodeIdRanges
+from gateway.places import Place
+from gateway.policies.judge import VIOLATIONS
 from gateway.processes.worker_policies import WorkerPolicies, broker_configs
 from gateway.slices import Turns
 from gateway.views.views import Views, view_settings
@@ -59,10 +64,12 @@ class ServedVolume:
         self.cluster = own_admin.cluster
         self.admin = BrokerAdmin(self.cluster)
         own = own_security(config, self.cluster.security)
-        self.catalog = catalog or open_catalog(config, own_admin, own, audit.catalog_changed)
+        mount = mount_of(config)
+        place = Place(settings.name, None if mount is None else mount.path, mounts)
+        observer = partial(audit.catalog_changed, place=place)
+        self.catalog = catalog or open_catalog(config, own_admin, own, observer)
         self.policies = WorkerPolicies(config.policies, self.admin, self.cluster)
         context = Context(self.catalog, self.cluster, self.admin, judge=self.policies.judge)
-        mount = mount_of(config)
         if mount is not None and contexts is not None:
             contexts[mount.number] = context
         self._jobs = background_jobs(context, config.gateway_id, contexts)
@@ -77,6 +84,7 @@ class ServedVolume:
             judge=context.judge,
             number=0 if mount is None else mount.number,
             mount="" if mount is None else mount.path,
+            place=place,
         )
         self._auto_creation = AutoCreation(
             context, lambda: broker_configs(self.admin, self.cluster), tasks.run
@@ -143,8 +151,33 @@ class ServedVolume:
             *(("deprecated_grants", (operation,), count) for operation, count in grants),
             *self.state.take_authorization_denials(),
             *self.catalog.take_rows(),
-            *self.policies.take_rows(),
+            *map(self._placed, self.policies.take_rows()),
         ]
+
+    def take_policy_events(self) -> Sequence[PolicyEvent]:
+        """The violations and near misses of policies since the last call."""
+        place = self.state.place
+        return [replace(event, place=place) for event in self.policies.judge.take_events()]
+
+    def gauges(self) -> dict[str, int]:
+        """The state of the cluster, and of its catalog."""
+        return {
+            "catalog_version": self.catalog.snapshot.version,
+            "topics": len(self.cluster.index.names()),
+            "cluster_reachable": int(self.cluster.reachable),
+            "catalog_fresh": int(self.catalog.fresh),
+            "catalog_damaged_records": self.catalog.damaged,
+        }
+
+    def _placed(self, row: Row) -> Row:
+        """A count of policies; of one that has a namespace, where this is in the tree."""
+        family, labels, count = row
+        if family != VIOLATIONS or self.state.place.mount is None:
+            return row
+        namespace, *others = labels
+        inside = "" if namespace == DEFAULT_NAMESPACE else str(namespace)
+        place = self.state.place
+        return family, (namespace_label(place, inside), *others, *cluster_label(place)), count
 
 
 def open_cluster(config: Config, turns: Turns) -> Cluster:

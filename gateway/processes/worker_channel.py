@@ -20,7 +20,7 @@ from typing import TypeAlias, cast
 
 from gateway.config.policies import PolicySettings
 from gateway.counts import METRIC_BUCKETS, Counts, Row
-from gateway.flows import Denial, Flow, PolicyEvent
+from gateway.flows import Denial, Flow, NeededAcl, PolicyEvent
 
 MAX_LINE = 1024 * 1024
 """Bytes of the longest line that is read."""
@@ -41,9 +41,10 @@ class WorkerReport:
     """The counts of a server since its last report, and its state.
 
     ``connections`` are open connections by listener. ``gauges`` are states, ``rows`` are counts
-    since the last report. ``acls`` are principals that were busy, each with an ACL that allows them
-    something that they have done on a connection that they still have, or had. ``made_at`` is in
-    seconds of ``time.monotonic``, which all processes of a machine share.
+    since the last report. ``acls`` are those that allow principals that were busy something that
+    they have done on a connection that they still have, or had. ``made_at`` is in
+    seconds of ``time.monotonic``, which all processes of a machine share. ``clusters`` are the
+    gauges of each cluster of a tree, by its name; without a tree they are among ``gauges``.
     """
 
     flows: Sequence[Flow] = ()
@@ -52,8 +53,9 @@ class WorkerReport:
     gauges: Mapping[str, int | float] = field(default_factory=dict)
     rows: Sequence[Row] = ()
     policies: Sequence[PolicyEvent] = ()
-    acls: Collection[tuple[str, str]] = ()
+    acls: Collection[NeededAcl] = ()
     made_at: float = field(default_factory=time.monotonic)
+    clusters: Mapping[str, Mapping[str, int | float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,7 @@ class State:
     connections: Mapping[str, int]
     gauges: Mapping[str, int | float]
     made_at: float
+    clusters: Mapping[str, Mapping[str, int | float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +129,14 @@ def encode_message(message: Message) -> bytes:
             content: dict[str, object] = {"ready": True}
         case Failed(reason):
             content = {"failed": reason}
-        case State(connections, gauges, made_at):
+        case State(connections, gauges, made_at, clusters):
             content = {
                 "connections": dict(connections),
                 "gauges": dict(gauges),
                 "made_at": made_at,
             }
+            if clusters:
+                content["clusters"] = {name: dict(each) for name, each in clusters.items()}
         case Increments(rows):
             content = {"rows": list(rows)}
         case Prepared(number, failure):
@@ -168,8 +173,9 @@ def decode_message(line: bytes) -> Message:
             "gauges": dict(gauges),
             "made_at": float(made_at),
         }:
-            if all(isinstance(value, int | float) for value in (connections | gauges).values()):
-                return State(connections, gauges, made_at)
+            clusters = _clusters(content.get("clusters", {}))
+            if _are_numbers(connections) and _are_numbers(gauges):
+                return State(connections, gauges, made_at, clusters)
         case {"rows": list(rows)}:
             return Increments([_row(row) for row in rows])
         case {"prepared": int(number), "failure": str(failure)}:
@@ -186,6 +192,18 @@ def decode_message(line: bytes) -> Message:
         case {"abort": True}:
             return Abort()
     raise ValueError("a line that is no message")
+
+
+def _clusters(content: object) -> dict[str, dict[str, int | float]]:
+    match content:
+        case dict(clusters) if all(isinstance(each, dict) for each in clusters.values()):
+            if all(map(_are_numbers, clusters.values())):
+                return clusters
+    raise ValueError("a state whose clusters are none")
+
+
+def _are_numbers(gauges: Mapping[str, object]) -> bool:
+    return all(isinstance(value, int | float) for value in gauges.values())
 
 
 def _policies(settings: object) -> PolicySettings:
@@ -290,7 +308,7 @@ class WorkerChannel(asyncio.Protocol):
             return
         self._send_counts(self._transport)
         # Last, so that /metrics never shows a state without the counts that led to it.
-        state = State(report.connections, report.gauges, report.made_at)
+        state = State(report.connections, report.gauges, report.made_at, report.clusters)
         self._transport.write(encode_message(state))
 
     def _send_counts(self, transport: asyncio.WriteTransport) -> None:

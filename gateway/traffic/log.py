@@ -19,7 +19,7 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.replicated import own_security
 from gateway.config.models import Config, TrafficLogSettings
 from gateway.counts import Row
-from gateway.flows import Denial, Flow, PolicyEvent
+from gateway.flows import Denial, Flow, NeededAcl, PolicyEvent
 from gateway.sinks.record_topic import RecordTopic
 from gateway.sinks.record_writer import CLOSE_SECONDS, LineFiles, RecordSink, RecordWriter
 from gateway.sinks.rolling_files import RollingFiles
@@ -89,8 +89,8 @@ class TrafficLog:
         self._number = 1
         self._window = FlowWindow()
         self._start_ms = self._window_start()
-        self._acls: dict[tuple[str, str], None] = {}
-        self._recorded: set[tuple[str, str]] = set()
+        self._acls: dict[NeededAcl, None] = {}
+        self._recorded: set[NeededAcl] = set()
         self._recorded_since = 0.0
         self._folded = 0
 
@@ -112,10 +112,9 @@ class TrafficLog:
         flows: Sequence[Flow],
         denials: Sequence[Denial],
         policies: Sequence[PolicyEvent] = (),
-        acls: Collection[tuple[str, str]] = (),
+        acls: Collection[NeededAcl] = (),
     ) -> None:
-        """Add what was counted since the last call, at most about a second ago. ``acls`` are
-        principals, each with an ACL that it needs."""
+        """Add what was counted since the last call, at most about a second ago."""
         start_ms = self._window_start()
         if start_ms != self._start_ms:
             self._hand_over()
@@ -158,10 +157,10 @@ class TrafficLog:
         self._note_recorded(acls)
         window = Window(self._start_ms, self._window_ms)
         self._put(flow_record, ((window, *item) for item in full.sums.items()), len(full.sums))
-        self._put(acl_record, ((window.start_ms, *one) for one in acls), len(acls))
+        self._put(acl_record, ((window.start_ms, one) for one in acls), len(acls))
         self._folded += full.folded
 
-    def _note_recorded(self, acls: Collection[tuple[str, str]]) -> None:
+    def _note_recorded(self, acls: Collection[NeededAcl]) -> None:
         now = self._clock()
         if now - self._recorded_since >= ACL_AGAIN_SECONDS or len(self._recorded) >= MAX_ACLS:
             self._recorded.clear()

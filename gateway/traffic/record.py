@@ -51,6 +51,21 @@ FIELDS: Final[tuple[RecordField, ...]] = (
     RecordField("gateway_id", "string", _ALL, "the configuration's `gateway_id`"),
     RecordField("worker_id", "integer", _ALL, "the worker process, from 0"),
     RecordField(
+        "cluster",
+        "string",
+        _ALL,
+        "the name that the configuration has for the cluster: a flow, denial or violation is of a "
+        "topic there; empty for what is of none",
+    ),
+    RecordField(
+        "mount",
+        "string",
+        _ALL,
+        "where the cluster is mounted in the tree, such as `la:tracking`; names in other fields "
+        "are relative to it; null: there is no tree",
+        nullable=True,
+    ),
+    RecordField(
         "time_ms",
         "long",
         _ALL,
@@ -89,6 +104,14 @@ FIELDS: Final[tuple[RecordField, ...]] = (
     ),
     RecordField(
         "flat_topic", "string", _FLOW, "the topic's name on the broker, or null", nullable=True
+    ),
+    RecordField(
+        "path",
+        "string",
+        ("flow", "denial", "policy"),
+        "the topic's absolute path, such as `:la:tracking:search:clicks`; null: there is no tree, "
+        "no topic is named, or a mount hides it; denial: null if no ACL was involved",
+        nullable=True,
     ),
     RecordField("requests", "long", _FLOW, "requests that named the topic"),
     RecordField(

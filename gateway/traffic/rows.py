@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from gateway.counts import OTHER
-from gateway.flows import NO_TOPIC, Denial, Flow, FlowSums, PolicyEvent
+from gateway.flows import NO_TOPIC, Denial, Flow, FlowSums, NeededAcl, PolicyEvent
+from gateway.places import Place
 from gateway.traffic.record import SCHEMA_VERSION, Kind, Origin, Record, Window
 from protocol.schema import api_name, error_name
 
@@ -34,6 +35,7 @@ class FlowKey(NamedTuple):
     namespace: str
     logical: str
     flat: str
+    place: Place
 
 
 class FlowWindow:
@@ -82,6 +84,7 @@ def _key_of(flow: Flow) -> FlowKey:
         flow.namespace,
         flow.logical,
         flow.flat,
+        source.place,
     )
 
 
@@ -96,7 +99,7 @@ def flow_record(
     """A flow record, in the order of :data:`FIELDS`."""
     topicless = key.namespace == NO_TOPIC
     return {
-        **_head("flow", origin, record_id),
+        **_head("flow", origin, record_id, key.place),
         "time_ms": window.start_ms,
         "window_ms": window.length_ms,
         "listener": key.listener,
@@ -112,6 +115,7 @@ def flow_record(
         "namespace": None if topicless else key.namespace,
         "logical_topic": None if topicless else key.logical,
         "flat_topic": None if topicless else key.flat,
+        "path": None if topicless or key.logical == OTHER else key.place.path_of(key.logical),
         "requests": sums.requests,
         "led_requests": sums.led,
         "partitions": sums.partitions,
@@ -138,7 +142,7 @@ def denial_record(origin: Origin, record_id: str, time_ms: int, denial: Denial) 
     """A denial record, in the order of :data:`FIELDS`."""
     source = denial.source
     return {
-        **_head("denial", origin, record_id),
+        **_head("denial", origin, record_id, source.place),
         "time_ms": time_ms,
         "listener": source.listener,
         "principal": source.principal,
@@ -150,6 +154,7 @@ def denial_record(origin: Origin, record_id: str, time_ms: int, denial: Denial) 
         "api_key": denial.api_key,
         "api_version": denial.version,
         "namespace": denial.namespace,
+        "path": denial.path,
         "rule": denial.rule,
         "error_code": denial.code,
         "error": error_name(denial.code),
@@ -164,10 +169,11 @@ def denial_record(origin: Origin, record_id: str, time_ms: int, denial: Denial) 
 def policy_record(origin: Origin, record_id: str, time_ms: int, event: PolicyEvent) -> Record:
     """A policy record, in the order of :data:`FIELDS`."""
     return {
-        **_head("policy", origin, record_id),
+        **_head("policy", origin, record_id, event.place),
         "time_ms": time_ms,
         "principal": event.principal,
         "namespace": event.namespace,
+        "path": event.place.path_of(event.topic),
         "rule": event.rule,
         "message": event.message,
         "topic": event.topic,
@@ -179,19 +185,21 @@ def policy_record(origin: Origin, record_id: str, time_ms: int, event: PolicyEve
     }
 
 
-def acl_record(origin: Origin, record_id: str, time_ms: int, principal: str, acl: str) -> Record:
+def acl_record(origin: Origin, record_id: str, time_ms: int, needed: NeededAcl) -> Record:
     """An acl record, in the order of :data:`FIELDS`."""
-    head = _head("acl", origin, record_id)
-    return {**head, "time_ms": time_ms, "principal": principal, "acl": acl}
+    head = _head("acl", origin, record_id, needed.place)
+    return {**head, "time_ms": time_ms, "principal": needed.principal, "acl": needed.acl}
 
 
-def _head(kind: Kind, origin: Origin, record_id: str) -> Record:
+def _head(kind: Kind, origin: Origin, record_id: str, place: Place) -> Record:
     return {
         "kind": kind,
         "schema_version": SCHEMA_VERSION,
         "id": record_id,
         "gateway_id": origin.gateway_id,
         "worker_id": origin.worker_id,
+        "cluster": place.cluster,
+        "mount": place.mount,
     }
 
 

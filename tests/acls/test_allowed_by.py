@@ -7,9 +7,11 @@ import pytest
 from gateway.acl_model import PatternType, ResourcePattern, ResourceType
 from gateway.acls import authorizer
 from gateway.acls.authorizer import AllowedBy, Verdict, needed_acls
+from gateway.places import Place
 from gateway.views.authorized_access import AuthorizedAccess
 from tests.session.test_acls import pair
 
+LA = Place("la", "la:tracking")
 READ = "ALLOW READ for User:alice on TOPIC:LITERAL:team-a:x"
 GROUP = "ALLOW READ for User:alice on GROUP:PREFIXED:app"
 ALTER = "ALLOW ALTER for User:alice on TOPIC:LITERAL:team-b:"
@@ -27,26 +29,32 @@ def access() -> AuthorizedAccess:
     return made
 
 
+def needed(*clients: AuthorizedAccess) -> set[tuple[str, str]]:
+    found = needed_acls((one, LA) for one in clients)
+    assert {one.place for one in found} <= {LA}
+    return {(one.principal, one.acl) for one in found}
+
+
 def test_what_was_asked_and_allowed_is_told() -> None:
     alice = access()
-    assert needed_acls([alice]) == set()
+    assert needed(alice) == set()
     alice.to_read(b"team-a:x")
-    assert needed_acls([alice, alice]) == {("User:alice", READ)}
+    assert needed(alice, alice) == {("User:alice", READ)}
     alice.to_read(b"team-a:denied")
     alice.group(3, b"app-1")
-    assert needed_acls([alice]) == {("User:alice", READ), ("User:alice", GROUP)}
+    assert needed(alice) == {("User:alice", READ), ("User:alice", GROUP)}
 
 
 def test_an_acl_that_lets_others_make_acls_is_needed() -> None:
     alice = access()
     assert alice.manages(ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, "team-b:y"))
-    assert needed_acls([alice]) == {("User:alice", ALTER)}
+    assert needed(alice) == {("User:alice", ALTER)}
 
 
 def test_rights_in_another_state_of_the_catalog_are_the_same_clients() -> None:
     alice = access()
     alice.over(alice.view).to_read(b"team-a:x")
-    assert needed_acls([alice]) == {("User:alice", READ)}
+    assert needed(alice) == {("User:alice", READ)}
 
 
 def test_what_is_no_acl_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,3 +66,11 @@ def test_what_is_no_acl_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
         found.add(Verdict(True, f"ALLOW {number}"))
     assert len(found.texts()) == 1
+
+
+def test_the_same_acl_of_two_clusters_is_needed_in_both() -> None:
+    alice = access()
+    alice.to_read(b"team-a:x")
+    places = [Place("la", "la:tracking"), Place("ny", "ny:tracking")]
+    found = needed_acls((alice, place) for place in places)
+    assert {one.place for one in found} == set(places)

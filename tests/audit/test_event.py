@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import committed
 from gateway.flows import Denial
+from gateway.places import Place
 from tests.audit import audit_samples as samples
 from tests.audit.cloud_events import checked
 from tests.catalog import strategies
@@ -88,11 +90,13 @@ def test_a_denial_by_acls() -> None:
             "client_id": "app",
             "software_name": "librdkafka",
             "software_version": "2.6",
+            "cluster": "main",
             "api": "Produce",
             "api_version": 9,
             "operation": "WRITE",
             "resource_type": "TOPIC",
             "resource": "org:orders",
+            "path": None,
             "spelled": "orders",
             "rule": "acl",
             "because": "DENY WRITE for User:alice on TOPIC:LITERAL:org:orders",
@@ -150,9 +154,11 @@ def test_a_change() -> None:
         "address": "10.0.0.1:50000",
         "listener": "colon",
         "client_id": "admin-1",
+        "cluster": "",
         "api": "CreateAcls",
         "resource_type": "acl",
         "resource": "TOPIC:PREFIXED:org:apache:",
+        "path": None,
         "action": "altered",
         "before": {"entries": []},
         "after": {
@@ -163,6 +169,17 @@ def test_a_change() -> None:
         "catalog_version": 42,
         "outcome": "committed",
     }
+
+
+def test_events_of_a_tree_have_the_cluster_and_the_absolute_path() -> None:
+    la = Place("la", "la:tracking")
+    data = made(samples.acl_denial(source(place=la)))["data"]
+    assert (data["cluster"], data["path"]) == ("la", ":la:tracking:org:orders")
+    assert made(Revocation(source(place=la), "its token has expired"))["data"]["cluster"] == "la"
+    change = replace(samples.change(None, Namespace("org")), place=la)
+    data = made(change)["data"]
+    assert (data["resource"], data["cluster"]) == ("org:", "la")
+    assert data["path"] == ":la:tracking:org:"
 
 
 def test_one_principals_events_have_one_key() -> None:

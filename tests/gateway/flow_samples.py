@@ -7,17 +7,22 @@ from typing import Any
 
 from gateway.counts import METRIC_BUCKETS
 from gateway.flows import LATENCY_BUCKETS, LATENCY_STEPS, Denial, Flow, FlowSource
+from gateway.places import Place
+
+MAIN = Place("main")
+"""The only cluster of a gateway without a tree."""
 
 
-def source(**values: str) -> FlowSource:
+def source(**values: Any) -> FlowSource:
     """A client."""
-    fields = {
+    fields: dict[str, Any] = {
         "listener": "colon",
         "principal": "User:ANONYMOUS",
         "client_id": "app",
         "software_name": "librdkafka",
         "software_version": "2.6",
         "client_address": "10.0.0.1:50000",
+        "place": MAIN,
     }
     return FlowSource(**{**fields, **values})
 

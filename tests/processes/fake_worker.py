@@ -7,6 +7,7 @@ leaves the orders it got in ``DIRECTORY/orders-WORKER_ID-NUMBER``.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -28,7 +29,15 @@ from gateway.processes.worker_channel import (
 
 COUNT = encode_message(Increments([("requests", ("team-a", 0, 9), 1)]))
 _GAUGES = {"cluster_reachable": 1, "catalog_fresh": 1}
-REACHABLE = encode_message(State({"colon": 1}, _GAUGES, time.monotonic()))
+
+
+def reachable(directory: str) -> bytes:
+    """The state of a worker that reaches every cluster of its configuration."""
+    config = json.loads((Path(directory) / "config.json").read_text())
+    mounted = [one["name"] for one in config["clusters"] if one.get("mount") is not None]
+    gauges = {} if mounted else _GAUGES
+    clusters = dict.fromkeys(mounted, _GAUGES)
+    return encode_message(State({"colon": 1}, gauges, time.monotonic(), clusters))
 
 
 def main() -> int:
@@ -44,14 +53,14 @@ def main() -> int:
     unfinished.rename(marker)
     if behaviour.startswith("obeys"):
         return obey(behaviour, run, channel, Path(directory) / f"orders-{worker_id}-{run}")
-    return behave(behaviour, run, channel)
+    return behave(behaviour, run, channel, directory)
 
 
 def obey(behaviour: str, run: int, channel: socket.socket, told: Path) -> int:
     """Take orders, until the end."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    channel.sendall(encode_message(Ready()) + REACHABLE)
+    channel.sendall(encode_message(Ready()) + reachable(str(told.parent)))
     with channel.makefile("rb") as lines:
         for line in lines:
             order = decode_message(line)
@@ -67,7 +76,7 @@ def obey(behaviour: str, run: int, channel: socket.socket, told: Path) -> int:
     return 0
 
 
-def behave(behaviour: str, run: int, channel: socket.socket) -> int:
+def behave(behaviour: str, run: int, channel: socket.socket, directory: str) -> int:
     first = run == 1
     if behaviour == "refuses":
         channel.sendall(encode_message(Failed("cannot listen: address already in use")))
@@ -80,7 +89,7 @@ def behave(behaviour: str, run: int, channel: socket.socket) -> int:
         return 0
     if behaviour == "never-ready-and-deaf":
         time.sleep(1000)
-    channel.sendall(encode_message(Ready()) + REACHABLE + COUNT)
+    channel.sendall(encode_message(Ready()) + reachable(directory) + COUNT)
     if behaviour == "dies-first" and first:
         return 3
     if behaviour == "dies-in-a-line-first" and first:

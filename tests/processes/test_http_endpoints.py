@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from collections.abc import AsyncIterator
 
@@ -85,6 +86,19 @@ async def test_not_live_is_not_ready(site: Site) -> None:
         status, _, body = await site.get(path)
         assert status == 503
         assert "worker 1 is not running" in body
+
+
+async def test_a_part_that_is_down_is_a_warning(site: Site) -> None:
+    site.health = Health(degraded=["cluster 'ny' is not known to be reachable"])
+    status, _, body = await site.get("/readyz")
+    assert status == 200
+    assert json.loads(body) == {
+        "status": "ok",
+        "problems": [],
+        "warnings": ["cluster 'ny' is not known to be reachable"],
+    }
+    status, _, body = await site.get("/livez")
+    assert (status, body) == (200, '{"status": "ok", "problems": []}\n')
 
 
 async def test_other_paths(site: Site) -> None:

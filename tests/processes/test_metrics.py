@@ -12,6 +12,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from gateway.counts import OTHER, Counts, Row
 from gateway.flows import Flow
+from gateway.places import Place
 from gateway.processes.metrics import (
     COUNTERS,
     GAUGES,
@@ -22,6 +23,7 @@ from gateway.processes.metrics import (
     cumulative,
     estimated_sum,
 )
+from gateway.processes.readiness import Readiness, readiness
 from gateway.processes.server import Server
 from gateway.processes.worker_channel import State
 from tests.config import config_samples
@@ -218,3 +220,79 @@ def test_client_ids_are_bounded(metrics: Metrics) -> None:
     assert value(metrics, name, **many, **what, client_id="app-0") == 1
     assert value(metrics, name, **many, **what, client_id=OTHER) == 50
     assert value(metrics, "label_overflow_total", label="client_id") == 50
+
+
+LA, NY = Place("la", "la:tracking"), Place("ny", "ny:tracking")
+
+
+def tree() -> Metrics:
+    """Two clusters in a tree, two workers: one of them does not reach ny."""
+    metrics = Metrics("1", max_namespaces=9, in_tree=True)
+    la = {"cluster_reachable": 1, "catalog_fresh": 1, "topics": 5, "catalog_version": 7}
+    ny = {**la, "topics": 6}
+    metrics.set_state(0, State({"a": 1}, {"accepting": 1}, 1.0, {"la": la, "ny": ny}))
+    down = {**ny, "cluster_reachable": 0}
+    metrics.set_state(1, State({"a": 1}, {"accepting": 1}, 1.0, {"la": la, "ny": down}))
+    return metrics
+
+
+def test_clusters_of_a_tree_have_a_sample_each() -> None:
+    metrics = tree()
+    assert value(metrics, "cluster_reachable", cluster="la") == 1
+    assert value(metrics, "cluster_reachable", cluster="ny") == 0
+    assert value(metrics, "topics", cluster="ny") == metrics.gauge("topics", "ny") == 6
+    assert value(metrics, "catalog_version", cluster="la") == 7
+    assert value(metrics, "topics") is None
+    assert value(metrics, "accepting") == 1
+
+
+def test_namespaces_of_a_tree_are_paths_from_the_root() -> None:
+    metrics = tree()
+    for place in (LA, NY):
+        metrics.add(rows(flow(source(place=place), led=2, records=1, errors={3: 1})))
+    metrics.add(
+        rows(flow(source(place=NY), led=4, topic=""), flow(source(place=NY), topic="t", led=8))
+    )
+    labels = {"api": "Produce", "version": "9"}
+    for cluster in ("la", "ny"):
+        at = {"namespace": f"{cluster}:tracking:team-a", "cluster": cluster}
+        assert value(metrics, "requests_total", **labels, **at) == 2
+        assert value(
+            metrics, "errors_total", api="Produce", error="UNKNOWN_TOPIC_OR_PARTITION", **at
+        )
+    none = {"namespace": "(none)", "cluster": "ny"}
+    assert value(metrics, "requests_total", **labels, **none) == 4
+    default = {"namespace": "ny:tracking", "cluster": "ny"}
+    assert value(metrics, "requests_total", **labels, **default) == 8
+
+
+def test_one_usable_cluster_of_a_tree_is_enough(tmp_path: Path) -> None:
+    clusters = config_samples.tree(tmp_path).clusters
+    metrics = tree()
+    down = "cluster 'ny' is not known to be reachable"
+    assert readiness(clusters, metrics) == Readiness((), [down])
+    good = {"cluster_reachable": 1, "catalog_fresh": 1}
+    for worker in (0, 1):
+        metrics.set_state(worker, State({}, {}, 1.0, {"la": good, "ny": good}))
+    assert not any(readiness(clusters, metrics))
+    stale = {**good, "catalog_fresh": 0}
+    metrics.set_state(0, State({}, {}, 1.0, {"la": stale, "ny": {**good, "cluster_reachable": 0}}))
+    why = "cluster 'la': the catalog could not be read within catalog.max_staleness"
+    assert readiness(clusters, metrics) == Readiness([why, down])
+
+
+def test_without_a_tree_the_cluster_decides(tmp_path: Path) -> None:
+    clusters = config_samples.config(tmp_path).clusters
+    metrics = Metrics("1", 9)
+    metrics.set_state(0, State({}, {"cluster_reachable": 0, "catalog_fresh": 0}, 1.0))
+    down = "cluster 'main' is not known to be reachable"
+    stale = "the catalog could not be read within catalog.max_staleness"
+    assert readiness(clusters, metrics) == Readiness([down, stale])
+
+
+def test_everything_that_a_server_reports_of_a_tree_is_known(tmp_path: Path) -> None:
+    report = Server(config_samples.tree(tmp_path)).collect()
+    assert set(report.gauges) == {"accepting", "audit_queued_events"}
+    assert set(report.clusters) == {"la", "ny"}
+    for gauges in report.clusters.values():
+        assert set(gauges) == {name for name, gauge in GAUGES.items() if gauge.of_cluster}

@@ -15,7 +15,7 @@ import pytest
 
 from devkit.waiting import wait_until
 from gateway.config.models import TrafficLogSettings
-from gateway.flows import PolicyEvent
+from gateway.flows import NeededAcl, PolicyEvent
 from gateway.sinks import record_writer
 from gateway.sinks.record_topic import RecordTopic
 from gateway.sinks.record_writer import SinkError
@@ -280,7 +280,12 @@ def test_no_two_records_have_one_id() -> None:
         sink = MemorySink()
         log = made(sink)
         log.start()
-        log.add([flow(led=1), flow(topic="x")], [denial(), denial()], [event()], [("alice", READ)])
+        log.add(
+            [flow(led=1), flow(topic="x")],
+            [denial(), denial()],
+            [event()],
+            [NeededAcl("alice", READ)],
+        )
         assert log.close()
         found += [record["id"] for record in sink.records]
     assert len(set(found)) == len(found) == 12
@@ -304,7 +309,7 @@ def test_an_acl_is_told_once_an_hour() -> None:
     told = []
     for seconds in range(0, 7_300, 5):
         clock.now = START + seconds
-        log.add([], [], [], {("User:alice", READ)})
+        log.add([], [], [], {NeededAcl("User:alice", READ)})
         told.append(seconds)
     assert log.close()
     acls = [record for record in sink.records if record["kind"] == "acl"]
@@ -319,7 +324,7 @@ async def test_files_and_topic_get_the_same_records() -> None:
     log = made(sink, topic=topic_of(partitions))
     log.start()
     await log.start_topic()
-    log.add([flow(led=1)], [denial()], [event()], [("User:alice", READ)])
+    log.add([flow(led=1)], [denial()], [event()], [NeededAcl("User:alice", READ)])
     assert log.queued
     await log.stop()
     assert [json.loads(message.value) for message in partitions.messages] == sink.records

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from gateway.flows import LATENCY_BUCKETS, LATENCY_STEPS, Flow, PolicyEvent
+from gateway.flows import LATENCY_BUCKETS, LATENCY_STEPS, Flow, NeededAcl, PolicyEvent
+from gateway.mounts import Mount, Mounts
+from gateway.places import Place
 from gateway.traffic.record import (
     FIELDS,
     SCHEMA_VERSION,
@@ -25,6 +27,9 @@ from tests.gateway.flow_samples import buckets, denial, flow, source
 ORIGIN = Origin("gw", 2)
 ID = "gw-2-1-1"
 WINDOW = Window(1_700_000_000_000, 10_000)
+
+MOUNTS = Mounts([Mount("la:tracking", 1, "la"), Mount("la:tracking:deep", 2, "deep")])
+LA = Place("la", "la:tracking", MOUNTS)
 
 
 def record(*flows: Flow) -> dict[str, Any]:
@@ -91,19 +96,24 @@ EVENT = PolicyEvent(
     "Near.",
     10,
     12,
+    Place("main"),
 )
 
 RECORDS: list[tuple[Kind, dict[str, Any]]] = [
     ("flow", record(busy_flow())),
     ("flow", record(flow(topic=""))),
     ("flow", record(flow(topic="orders"))),
+    ("flow", record(flow(source(place=LA)))),
     ("denial", denial_record(ORIGIN, ID, 1_700_000_000_123, denial())),
     ("policy", policy_record(ORIGIN, ID, 1_700_000_000_123, EVENT)),
     (
         "policy",
         policy_record(ORIGIN, ID, 1_700_000_000_123, replace(EVENT, value=None, limit=None)),
     ),
-    ("acl", acl_record(ORIGIN, ID, 1_700_000_000_123, "User:alice", "ALLOW READ for ...")),
+    (
+        "acl",
+        acl_record(ORIGIN, ID, 1_700_000_000_123, NeededAcl("User:alice", "ALLOW READ for ...")),
+    ),
 ]
 
 
@@ -125,6 +135,8 @@ def test_a_flow_record() -> None:
         "id": ID,
         "gateway_id": "gw",
         "worker_id": 2,
+        "cluster": "main",
+        "mount": None,
         "time_ms": 1_700_000_000_000,
         "window_ms": 10_000,
         "listener": "colon",
@@ -140,6 +152,7 @@ def test_a_flow_record() -> None:
         "namespace": "team-a",
         "logical_topic": "team-a:orders",
         "flat_topic": "team-a..orders",
+        "path": None,
         "requests": 11,
         "led_requests": 10,
         "partitions": 12,
@@ -179,6 +192,8 @@ def test_a_denial_record() -> None:
         "id": ID,
         "gateway_id": "gw",
         "worker_id": 2,
+        "cluster": "main",
+        "mount": None,
         "time_ms": 123,
         "listener": "colon",
         "principal": "User:ANONYMOUS",
@@ -190,6 +205,7 @@ def test_a_denial_record() -> None:
         "api_key": 3,
         "api_version": 12,
         "namespace": None,
+        "path": None,
         "rule": "namespace",
         "error_code": 3,
         "error": "UNKNOWN_TOPIC_OR_PARTITION",
@@ -217,9 +233,12 @@ def test_a_policy_record() -> None:
         "id": ID,
         "gateway_id": "gw",
         "worker_id": 2,
+        "cluster": "main",
+        "mount": None,
         "time_ms": 123,
         "principal": "User:alice",
         "namespace": "org",
+        "path": None,
         "rule": "partitions.max",
         "message": "Near.",
         "topic": "org:x",
@@ -232,9 +251,11 @@ def test_a_policy_record() -> None:
 
 
 def test_an_acl_record() -> None:
-    made = acl_record(ORIGIN, ID, 123, "User:alice", "ALLOW READ for User:alice on TOPIC:LITERAL:x")
+    needed = NeededAcl("User:alice", "ALLOW READ for User:alice on TOPIC:LITERAL:x", LA)
+    made = acl_record(ORIGIN, ID, 123, needed)
     assert (made["kind"], made["time_ms"], made["principal"]) == ("acl", 123, "User:alice")
     assert made["acl"] == "ALLOW READ for User:alice on TOPIC:LITERAL:x"
+    assert (made["cluster"], made["mount"]) == ("la", "la:tracking")
 
 
 def test_a_histogram_has_the_buckets_that_count_anything_in_order() -> None:
@@ -262,3 +283,50 @@ def test_every_field_is_named_once_and_explained() -> None:
     names = [field.name for field in FIELDS]
     assert len(set(names)) == len(names)
     assert all(field.meaning and field.kinds for field in FIELDS)
+
+
+@pytest.mark.parametrize(
+    ("topic", "path"),
+    [
+        ("search:clicks", ":la:tracking:search:clicks"),
+        ("clicks", ":la:tracking:clicks"),
+        ("deep", ":la:tracking:deep"),
+        ("deep:clicks", None),  # hidden by the mount there: this absolute name is another topic's
+        ("deep:er:clicks", None),
+        ("deeper:clicks", ":la:tracking:deeper:clicks"),
+        ("", None),
+        ("(other)", None),
+    ],
+)
+def test_a_topic_in_a_tree_has_its_absolute_path(topic: str, path: str | None) -> None:
+    made = record(flow(source(place=LA), topic=topic))
+    assert (made["cluster"], made["mount"], made["path"]) == ("la", "la:tracking", path)
+    assert made["logical_topic"] == (topic or None)
+
+
+def test_a_cluster_at_the_root_has_paths_too() -> None:
+    mounts = Mounts([Mount("", 1, "root"), Mount("la", 2, "la")])
+    root = source(place=Place("root", "", mounts))
+    assert record(flow(root, topic="orders"))["path"] == ":orders"
+    assert record(flow(root, topic="org:orders"))["path"] == ":org:orders"
+    assert record(flow(root, topic="la:orders"))["path"] is None
+
+
+def test_topics_of_one_name_in_two_clusters_are_two_records() -> None:
+    window = FlowWindow()
+    ny = Place("ny", "ny:tracking", MOUNTS)
+    window.add([flow(source(place=LA), led=1), flow(source(place=ny), led=2)])
+    assert [(key.place.cluster, sums.led) for key, sums in window.sums.items()] == [
+        ("la", 1),
+        ("ny", 2),
+    ]
+
+
+def test_events_in_a_tree_have_their_paths() -> None:
+    by_acl = replace(denial(source(place=LA)), named="TOPIC search:x", operation="READ")
+    assert denial_record(ORIGIN, ID, 123, by_acl)["path"] == ":la:tracking:search:x"
+    of_group = replace(by_acl, named="GROUP search:g")
+    assert denial_record(ORIGIN, ID, 123, of_group)["path"] is None
+    for topic, path in (("org:x", ":la:tracking:org:x"), ("org:", ":la:tracking:org:")):
+        made = policy_record(ORIGIN, ID, 123, replace(EVENT, topic=topic, place=LA))
+        assert (made["cluster"], made["path"]) == ("la", path)

@@ -1,0 +1,37 @@
+"""Readiness: what the states of the clusters mean for the traffic that should come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from gateway.config.models import Cluster
+from gateway.processes.metrics import Metrics
+
+STALE: Final = "the catalog could not be read within catalog.max_staleness"
+
+
+class Readiness(NamedTuple):
+    """``not_ready`` is why no traffic should come, ``degraded`` what is wrong with clusters while
+    others can be used, both in sentences."""
+
+    not_ready: Sequence[str] = ()
+    degraded: Sequence[str] = ()
+
+
+def readiness(clusters: Sequence[Cluster], metrics: Metrics) -> Readiness:
+    """By the last reports of all workers: one usable cluster of a tree makes a gateway ready."""
+    if clusters[0].mount is None:
+        return Readiness(_problems(metrics, clusters[0].name, None))
+    found = {each.name: _problems(metrics, each.name, each.name) for each in clusters}
+    problems = [one for each in found.values() for one in each]
+    return Readiness(problems) if all(found.values()) else Readiness((), problems)
+
+
+def _problems(metrics: Metrics, name: str, cluster: str | None) -> list[str]:
+    problems = []
+    if metrics.gauge("cluster_reachable", cluster) != 1:
+        problems.append(f"cluster '{name}' is not known to be reachable")
+    if metrics.gauge("catalog_fresh", cluster) != 1:
+        problems.append(STALE if cluster is None else f"cluster '{name}': {STALE}")
+    return problems
