@@ -22,7 +22,8 @@ class Resolved:
     path (``org:apache:kafka``; ``""`` is the default namespace), ``logical`` the full colon name.
     ``topic_id`` is the virtual topic id (16 bytes) that goes with this name of a moved topic;
     None: the broker's own. ``guarantee`` is the producer guarantee, as the flags of
-    ``gateway.policies.tree.Guarantee``; 0: none.
+    ``gateway.policies.tree.Guarantee``; 0: none. ``link``: the name is a link to the topic, with
+    ACLs of its own.
     """
 
     namespace: str
@@ -32,6 +33,7 @@ class Resolved:
     flat_compact: bytes
     topic_id: bytes | None = None
     guarantee: int = 0
+    link: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,9 @@ class Generator:
             if kind is Kind.ERROR_CODE:
                 source.line(f"if {name}:")
                 source.line(f"    out.append(({int(kind)}, {start}, {stop}, {name}))")
+            elif kind is Kind.NODE_ID:
+                source.line(f"if {name} >= 0:")
+                source.line(f"    out.append(({int(kind)}, {start}, {stop}, {name}))")
             else:
                 source.emit(kind, start, stop, name)
 

@@ -25,7 +25,7 @@ class Kind(IntEnum):
     REGEX = 8
     """A regular expression over topic names, or over transactional ids (ListTransactions)."""
     NODE_ID = 9
-    """int; a broker that is named without its address."""
+    """int; a broker that is named without its address. Emitted only if it is one: not negative."""
     ENDPOINT_NODE = 10
     """int; the broker whose HOST and PORT follow in the same struct."""
     HOST = 11

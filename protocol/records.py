@@ -37,6 +37,17 @@ def batch_facts(buf: bytes, start: int, end: int) -> BatchFacts | None:
     return records if records > 0 else 0, producer_id >= 0, attributes & _TRANSACTIONAL != 0
 
 
+def idempotent_producer_id(buf: bytes, start: int, end: int) -> int | None:
+    """The producer id of the batch that starts at ``start`` if its producer is idempotent and not
+    transactional; None for any other, and where :func:`batch_facts` is None."""
+    if end - start < BATCH_HEADER_SIZE:
+        return None
+    magic, attributes, producer_id, _ = _HEADER.unpack_from(buf, start)
+    if magic != _MAGIC_2 or producer_id < 0 or attributes & _TRANSACTIONAL:
+        return None
+    return int(producer_id)
+
+
 def walk_batches(buf: bytes, start: int, stop: int, end: int) -> tuple[int, int, int]:
     """Read the headers of the batches from ``start`` on, as far as they have arrived (``stop``), in
     records that go on to ``end``.

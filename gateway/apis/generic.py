@@ -20,18 +20,20 @@ from gateway.exchanges.exchange import (
     Forward,
     Outcome,
     Plan,
+    Prepare,
     Refresh,
     RequestHandler,
     Unanswerable,
 )
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import authorized_operations, item_lists, partial
-from gateway.rules.declaration import PLACEHOLDER
+from gateway.rules.declaration import PLACEHOLDER, Shadows
 from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.item_lists import Key
 from gateway.rules.partial import error_response
 from gateway.rules.rename import Rejections, RequestRenamer
 from gateway.rules.restore import ResponseRenamer, endpoint_edits
+from gateway.rules.shadows import Far
 from gateway.rules.topic_entries import NO_ALIASES
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
@@ -74,6 +76,8 @@ def request(
     spans = request_spans(exchange.plan, buf, start, end)
     renamer = renamer_for(state, exchange)
     renamer.add(spans)
+    if renamer.far is not None and (first := prepare(renamer.far)) is not None:
+        return first
     count_topics(state, exchange)
     if exchange.plan.tells_operations:
         tell_allowed_operations(state, exchange, buf[start:end])
@@ -123,6 +127,7 @@ def restore(
         exchange.spelled,
         exchange.spelled_ids,
         of_others=plan.api.of_others,
+        far=None if state.tree is None else far_topics(state, exchange),
     )
     renamer.add(spans, protocol_type)
     if renamer.errors:
@@ -196,9 +201,24 @@ def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
     exchange.spelled = spelled
     index = state.worker.cluster.index
     plan = exchange.plan
-    renamer = RequestRenamer(state.access, plan.needs, index, plan.flexible, spelled)
+    far = None if state.tree is None else far_topics(state, exchange)
+    renamer = RequestRenamer(state.access, plan.needs, index, plan.flexible, spelled, far)
     exchange.spelled_ids = renamer.spelled_ids
     return renamer
+
+
+def far_topics(state: ConnectionState, exchange: Exchange) -> Far | None:
+    """The topics of other volumes; None where there are none, or this API rejects them."""
+    tree, shadows = state.tree, exchange.plan.api.shadows
+    if tree is None or shadows is Shadows.NONE:
+        return None
+    return tree.far(shadows, final=exchange.refreshed)
+
+
+def prepare(far: Far) -> Prepare | None:
+    """What must be done before this request is decided, if anything."""
+    run = far.preparation()
+    return None if run is None else Prepare(run)
 
 
 def reject(

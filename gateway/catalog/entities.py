@@ -117,6 +117,25 @@ class TopicEntry(Entity):
 
 
 @dataclass(frozen=True, slots=True)
+class Link(Entity):
+    """A further name of a topic, with ACLs of its own: the topic is shared under it, not moved.
+
+    ``flat`` is what the broker stores the topic as, so that the link follows it where it is moved;
+    a topic with links has an entry. ``topic_id`` is the virtual topic id (16 bytes) that clients
+    know the topic by under this name. ``gone`` is the name of the topic that the link led to, which
+    was deleted since: the link dangles, for good; empty: the topic is there.
+    """
+
+    KIND = "link"
+    KEY = ("name",)
+
+    name: LogicalName
+    flat: str
+    topic_id: bytes
+    gone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ResourceAcls(Entity):
     """All entries of one pattern: an entity, since they change one record at a time."""
 
@@ -213,6 +232,7 @@ class PrincipalHome(Entity):
 
 Key = tuple[str, str]
 """Kind and identity of an entity: ``("namespace", "org:apache")``, ``("topic", flat name)``,
+``("link", logical name)``,
 ``("acl", pattern as text)``, ``("scram", "SCRAM-SHA-256/alice")``, ``("home", "User:alice")``,
 ``("gateway", gateway id)``, ``("format", "")``, ``("signing", "")``, ``("volume", "")``,
 ``("seeds", "")``."""

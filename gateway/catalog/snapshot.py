@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from gateway.acl_model import ResourcePattern
 from gateway.catalog.entities import (
@@ -15,6 +15,7 @@ from gateway.catalog.entities import (
     Entity,
     Gateway,
     Key,
+    Link,
     Namespace,
     PrincipalHome,
     Removal,
@@ -58,6 +59,9 @@ class Snapshot:
     held: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict)
     _by_name: Mapping[LogicalName, str] = field(default_factory=dict, repr=False, compare=False)
     _by_id: Mapping[bytes, tuple[str, LogicalName]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+    _links_of: Mapping[str, tuple[LogicalName, ...]] = field(
         default_factory=dict, repr=False, compare=False
     )
     _prefixes: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
@@ -120,6 +124,11 @@ class Snapshot:
         """The topics whose flat name does not say everything, by flat name: each is reachable by
         the names of its entry and by no other."""
         return self.of_kind(TopicEntry.KIND)
+
+    @cached_property
+    def links(self) -> Mapping[LogicalName, Link]:
+        """All links, by name, dangling ones too."""
+        return self.of_kind(Link.KIND)
 
     @cached_property
     def acls(self) -> Mapping[ResourcePattern, ResourceAcls]:
@@ -229,25 +238,47 @@ class Snapshot:
         return LogicalName("", text)
 
     def flat_of(self, name: LogicalName) -> str | None:
-        """The flat name under which a topic of an existing namespace is, or would be, stored.
+        """The flat name under which a topic of an existing namespace is, or would be, stored; for
+        a link that of the topic it leads to.
 
         None when another logical name holds its natural flat name: there is no such topic, and a
-        new one needs a fresh flat name. Raises :class:`gateway.names.InvalidName`.
+        new one needs a fresh flat name; and None for a link that leads nowhere. Raises
+        :class:`gateway.names.InvalidName`.
         """
-        found = self._by_name.get(name)
+        found = self._leads_to(name)
         if found is not None:
             return found
         flat = encode(name)
-        return None if flat in self.topics else flat
+        return None if flat in self.topics or name in self.links else flat
 
     def entry_of(self, name: LogicalName) -> TopicEntry | None:
-        """The entry that a logical name reaches, by its name or an alias; None if it has none."""
-        flat = self._by_name.get(name)
+        """The entry that a logical name reaches, by its name, an alias or a link; None if it has
+        none."""
+        flat = self._leads_to(name)
         return None if flat is None else self.topics[flat]
 
+    def _leads_to(self, name: LogicalName) -> str | None:
+        """The flat name that a name reaches by an entry or, if none has that name, by a link."""
+        found = self._by_name.get(name)
+        if found is None and name in self.links:
+            link = self.links[name]
+            found = link.flat if not link.gone and link.flat in self.topics else None
+        return found
+
+    def links_of(self, flat: str) -> tuple[LogicalName, ...]:
+        """The links that lead to a topic, sorted, by its flat name."""
+        return self._links_of.get(flat, ())
+
+    def link_under(self, topic_id: bytes) -> LogicalName | None:
+        """The link that clients know by a topic id; None if that is no link's."""
+        found = self._by_id.get(topic_id)
+        return None if found is None or found[1] not in self.links else found[1]
+
     def default_names(self) -> Iterator[LogicalName]:
-        """The names in the default namespace that reach a topic by its entry, aliases too."""
-        return (name for name in self._by_name if not name.namespace)
+        """The names in the default namespace that reach a topic by its entry, aliases and links
+        too, also links that lead nowhere."""
+        names = self._by_name.keys() | self.links.keys() if self.links else self._by_name
+        return (name for name in names if not name.namespace)
 
     @property
     def has_topic_ids(self) -> bool:
@@ -259,7 +290,10 @@ class Snapshot:
         return self._by_id.get(topic_id)
 
 
-def differing(before: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+_Key = TypeVar("_Key")
+
+
+def differing(before: Mapping[_Key, object], now: Mapping[_Key, object]) -> list[_Key]:
     """The keys that do not hold the same object in both."""
     changed = [key for key, value in now.items() if before.get(key) is not value]
     return changed + [key for key in before if key not in now]
@@ -286,6 +320,8 @@ class _Draft:
             self._index_namespace(place, entity)
         elif kind.name == TopicEntry.KIND:
             self._index_topic(place, entity)
+        elif kind.name == Link.KIND:
+            self._index_link(place, entity)
         _put(self._copy(kind.name), place, entity)
 
     def snapshot(self, version: int) -> Snapshot:
@@ -320,12 +356,36 @@ class _Draft:
                     del names[name]
             for topic_id in former.ids:
                 ids.pop(topic_id, None)
+        links = self._held(Link.KIND)
+        for link in (links[name] for name in self._links_of(flat)):
+            _put(ids, link.topic_id, None if entity is None else (flat, link.name))
         if entity is None:
             return
         # An alias gives way to a topic that has taken the name since.
         names.update({alias: flat for alias in reversed(entity.names) if alias not in names})
         names[entity.name] = flat
         ids.update({topic_id: (flat, name) for topic_id, name in entity.ids.items()})
+
+    def _index_link(self, name: Any, link: Any) -> None:
+        former: Link | None = self._held(Link.KIND).get(name)
+        of, ids = self._index("_links_of"), self._index("_by_id")
+        if former is not None:
+            left = tuple(one for one in of.get(former.flat, ()) if one != name)
+            _put(of, former.flat, left or None)
+            ids.pop(former.topic_id, None)
+        if link is None or link.gone:
+            return
+        of[link.flat] = tuple(sorted({*of.get(link.flat, ()), name}))
+        if link.flat in self._held(TopicEntry.KIND):
+            ids[link.topic_id] = link.flat, name
+
+    def _links_of(self, flat: str) -> tuple[LogicalName, ...]:
+        of = self._indexes.get("_links_of", self._base._links_of)
+        found: tuple[LogicalName, ...] = of.get(flat, ())
+        return found
+
+    def _held(self, kind: str) -> Mapping[Any, Any]:
+        return self._copies.get(kind, self._base.of_kind(kind))
 
 
 def _put(mapping: dict[Any, Any], key: Any, value: Any) -> None:

@@ -27,6 +27,7 @@ from protocol.messages import Request
 
 SET: Final = 0
 DELETE: Final = 1
+APPEND: Final = 2
 """Operations of IncrementalAlterConfigs (AlterConfigOp.OpType)."""
 
 BATCH: Final = 500
@@ -108,7 +109,8 @@ class Admin:
     async def alter(
         self, name: str, changes: Sequence[tuple[str, int, str | None]], *, validate_only: bool
     ) -> Outcome:
-        """IncrementalAlterConfigs of one topic or namespace: (key, SET or DELETE, value)."""
+        """IncrementalAlterConfigs of one topic or namespace: (key, SET, DELETE or APPEND,
+        value)."""
         resource = {
             "resource_type": TOPIC_RESOURCE,
             "resource_name": name,

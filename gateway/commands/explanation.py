@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
-from gateway.catalog.entities import Alias, TopicEntry
+from gateway.catalog.entities import Alias, Link, TopicEntry
 from gateway.catalog.schema.yaml_values import time_text
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.answers import ConfigSource, source_name
@@ -33,7 +33,8 @@ class Explained:
     """``kind`` is topic or namespace, or None for what no name can be: ``refusal`` says why.
 
     ``missing`` is the outermost tier that does not exist, ``deleting`` one that is being
-    deleted. ``refusal`` is the error message for clients.
+    deleted. ``refusal`` is the error message for clients. ``link`` is the link that the name is,
+    ``links`` are those that lead to the topic.
     """
 
     kind: str | None
@@ -46,6 +47,8 @@ class Explained:
     exists: bool = False
     topic_id: str | None = None
     entry: TopicEntry | None = None
+    link: Link | None = None
+    links: tuple[LogicalName, ...] = ()
     configs: tuple[ExplainedConfig, ...] = ()
 
     @property
@@ -69,10 +72,14 @@ class Explained:
             rows.append(("stored as", self.flat or "nothing: its stored name is another topic's"))
             rows.append(("topic exists", "yes" if self.exists else "no"))
         if self.topic_id is not None:
-            virtual = self.entry is not None and self.entry.topic_id is not None
+            moved = self.entry is not None and self.entry.topic_id is not None
+            virtual = moved or self.link is not None
             rows.append(("topic id", f"{self.topic_id}{' (virtual)' if virtual else ''}"))
+        if self.link is not None:
+            rows.append(("link to", self._linked_to()))
         for alias in self._aliases():
             rows.append(("alias", f"{alias.name} until {time_text(alias.until)}"))
+        rows += [("link", str(name)) for name in self.links]
         if self.rejection is not None:
             rows.append(("clients are told", self.rejection))
         return rows
@@ -92,10 +99,18 @@ class Explained:
             "aliases": [
                 {"name": str(one.name), "until": time_text(one.until)} for one in self._aliases()
             ],
+            "link_to": None if self.link is None else self._linked_to(),
+            "links": [str(name) for name in self.links],
             "configs": [
                 {"name": one.key, "value": one.value, "source": one.source} for one in self.configs
             ],
         }
+
+    def _linked_to(self) -> str:
+        assert self.link is not None
+        if self.link.gone:
+            return f"{self.link.gone}, which was deleted"
+        return self.link.flat if self.entry is None else str(self.entry.name)
 
     def _aliases(self) -> tuple[Alias, ...]:
         return () if self.entry is None else self.entry.aliases
@@ -138,6 +153,8 @@ async def explain_name(
         logical=str(name),
         flat=flat,
         entry=entry,
+        link=view.link_named(spelled),
+        links=() if flat is None else snapshot.links_of(flat),
         exists=False,
     )
     if isinstance(resolved, Denied):
@@ -145,7 +162,7 @@ async def explain_name(
     wire = b"" if flat is None else flat.encode()
     if flat is None or not index.exists(wire):
         return explained
-    topic_id = (None if entry is None else entry.id_under(name)) or index.id_of(wire)
+    topic_id = resolved.topic_id or index.id_of(wire)
     return replace(
         explained,
         exists=True,

@@ -142,6 +142,7 @@ class Admission:
                 state.note_software(*login.software)
         if self._volumes.mounts is not None and listener.name not in self._pass_through:
             state.tree = Lanes(self._hub, listener, state)
+            state.marked_ids_only = state.worker.mount != state.tree.own
         connection = Connection(self._hub, listener.name, target.node_id, Session(state))
         if listener.name in self._pass_through:
             state.ask_broker = partial(ask, connection.send_own)

@@ -25,7 +25,7 @@ from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.connections.volumes import Volumes
 from gateway.connections.waiting_clients import SilentClients
 from gateway.counts import Counts
-from gateway.exchanges.exchange import Interlude, Refresh
+from gateway.exchanges.exchange import Interlude, Prepare, Refresh
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import Flow, NeededAcl
 from gateway.reach import reach_addresses
@@ -228,7 +228,7 @@ class Clients:
         """Do what a session waits for; returns the response body, where the gateway makes one."""
         if isinstance(work, Refresh):
             await self._refresh(session.state.worker, work)
-        elif isinstance(work, Interlude):
+        elif isinstance(work, (Interlude, Prepare)):
             await work.run()
         elif isinstance(work, Deciding):
             await in_slices(self.turns, work.slices)

@@ -17,7 +17,7 @@ from gateway.connections.base import BaseConnection, BaseHub
 from gateway.connections.broker_side import BrokerSide, Lingering
 from gateway.connections.closing import TOO_MANY_LINGERING, guarded
 from gateway.connections.transports import WRITE_HIGH, half_close, write
-from gateway.exchanges.exchange import Exchange, Interlude, Refresh, Unanswerable, Work
+from gateway.exchanges.exchange import Exchange, Interlude, Prepare, Refresh, Unanswerable, Work
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
 from gateway.slices import Turns, in_slices
@@ -25,7 +25,7 @@ from protocol.errors import ProtocolError
 
 DRAINED: Final = "drained"
 
-Waiting: TypeAlias = Refresh | Work | Interlude | Deciding
+Waiting: TypeAlias = Refresh | Prepare | Work | Interlude | Deciding
 """Work that a session waits for before it decides the next request."""
 
 

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from gateway.acl_model import ResourceType
 from gateway.apis.splitting import SPLIT_KEYS
 from gateway.apis.table import APIS
 from gateway.brokers.messages import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Listener
 from gateway.connections.connection import Waiting
+from gateway.connections.far_topics import FarTopics
 from gateway.connections.volumes import Volume, Volumes, describable
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Unanswerable
@@ -26,6 +28,8 @@ from gateway.exchanges.tree import TreeBroker, TreeFacts, VolumeUnreachable
 from gateway.mounts import Mount
 from gateway.node_ids import virtual_node_id
 from gateway.rules import api_versions
+from gateway.rules.acl_spellings import volume_of_pattern
+from gateway.rules.declaration import Shadows
 from gateway.rules.other_versions import at_version, response_at
 from gateway.session.session import Session
 from gateway.slices import Turns, in_slices
@@ -114,7 +118,11 @@ class Lanes:
 
     def acl_pattern(self, resource_type: int, pattern_type: int, name: str | None) -> str:
         """The mount path of the volume that an ACL pattern, or a filter of patterns, is of."""
-        return self.own
+        try:
+            kind = ResourceType(resource_type)
+        except ValueError:
+            return self.own  # whose answer says what is wrong
+        return volume_of_pattern(self._client.view, kind, name)
 
     def api_versions(self, version: int) -> bytes:
         """The body of an ApiVersions response of the connection's node."""
@@ -128,6 +136,12 @@ class Lanes:
         """A topic's name in its own cluster; None: no topic can have this name."""
         found = self._access(self._hub.volumes[self.topic(name)]).view.resolve(name)
         return None if isinstance(found, Denied) else found.flat
+
+    def far(self, shadows: Shadows, *, final: bool) -> FarTopics:
+        """The topics of the volumes that are not the node's, for one request of a group's member.
+        ``final``: nothing more is prepared for it."""
+        home = self._hub.volumes.of(self._client.worker)
+        return FarTopics(home, self._reach(), self.topic, self._access, shadows, final=final)
 
     # -- what all answers tell ---------------------------------------------------------------------
 

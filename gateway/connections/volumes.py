@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config, Listener, Trust
@@ -26,7 +27,7 @@ NOBODY: Final = ""
 @dataclass(frozen=True, slots=True)
 class Volume:
     """One cluster. ``mount`` is None where there is no tree; ``lanes`` asks its brokers for clients
-    of other nodes, as the gateway itself."""
+    of other nodes, as the gateway itself. ``shadows`` are its groups' of other volumes' topics."""
 
     mount: Mount | None
     config: Config
@@ -35,6 +36,7 @@ class Volume:
     views: Views
     ranges: NodeIdRanges
     lanes: BrokerAdmin
+    shadows: Shadows
 
     @property
     def path(self) -> str:

@@ -93,8 +93,8 @@ class Exchange:
     response to a ``swallowed`` one, which was acks=0, is not for the client. A response that
     ``streams`` may pass in pieces; ``stream`` walks it then, and puts the topics of ``extra``
     (count, bytes) before the broker's; each restored name makes it ``name_change`` bytes longer.
-    A ``refreshed`` request is decided again after a refresh. A ``long`` request was decided in
-    slices, and its response is restored in slices too, however short it is.
+    A ``refreshed`` request is decided again after a refresh, or a preparation. A ``long`` request
+    was decided in slices, and its response is restored in slices too, however short it is.
     ``flow`` is that of the topic named first, ``others`` are those of the rest. ``facts`` is what a
     Produce request's one batch holds, ``parts`` stand for it where there are several: both are
     counted once the broker has accepted them.
@@ -183,6 +183,16 @@ class Refresh(Enum):
     CATALOG = "catalog"
 
 
+class Prepare:
+    """Something that must be done before a request can be decided: ``run`` does what it can, and
+    raises nothing. The request is decided again then, as after a refresh."""
+
+    __slots__ = ("run",)
+
+    def __init__(self, run: Callable[[], Awaitable[None]]) -> None:
+        self.run = run
+
+
 class Forward:
     """Send ``body`` (flat names, whole) in place of the client's, at ``plan``'s version; or the
     ``pieces`` of one that is too long to be joined."""
@@ -227,7 +237,7 @@ class Interlude:
         self.run = run
 
 
-Outcome = list[Edit] | Forward | Answer | Refresh | Work
+Outcome = list[Edit] | Forward | Answer | Refresh | Prepare | Work
 """The decision of a request handler: edits to splice (none: forward unchanged), or one of the
 rest."""
 

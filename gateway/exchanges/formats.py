@@ -49,6 +49,7 @@ class Format:
     """One API at one version. ``key`` is ``api_key << 16 | version``."""
 
     __slots__ = (
+        "_numbered_walk",
         "_response_kinds",
         "api",
         "api_key",
@@ -87,6 +88,7 @@ class Format:
         self.request_walk: Walker = walker(request, version, REQUEST_KINDS, whole=True)
         kinds = response_kinds(name)
         self._response_kinds = kinds
+        self._numbered_walk: Walker | None = None
         self.response_walk: Walker = walker(response, version, kinds)
         self.small_request = api.small_request
         self.small_response = api.small_response
@@ -109,8 +111,13 @@ class Format:
 
     def numbered_response_walk(self, size: int) -> Walker:
         """The walker of a Fetch response of so many bytes in a tree."""
-        long = size > self.response_walked_at_once
-        return walker(f"{self.name}Response", self.version, NUMBERED_FETCH_KINDS, paced=long)
+        name = f"{self.name}Response"
+        if size > self.response_walked_at_once:
+            return walker(name, self.version, NUMBERED_FETCH_KINDS, paced=True)
+        walk = self._numbered_walk
+        if walk is None:
+            walk = self._numbered_walk = walker(name, self.version, NUMBERED_FETCH_KINDS)
+        return walk
 
     def numbered_segments(self) -> Segments:
         """The units of a Fetch response in a tree."""

@@ -62,6 +62,8 @@ class ConnectionState:
     ``reauth`` is a re-authentication under way (KIP-368). ``ask_broker`` sends a request of the
     gateway's own while the client's wait, where the client's login passes through.
     ``tree`` are the other volumes; None: there is none, or the client does not leave its own.
+    ``marked_ids_only``: idempotent producers must have ids with a cluster's number in them (in a
+    tree, where the node is not of the listener's volume).
     ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
     that do not repeat it.
     """
@@ -77,6 +79,7 @@ class ConnectionState:
         "flows",
         "host",
         "identity",
+        "marked_ids_only",
         "produced",
         "protocol_types",
         "reauth",
@@ -94,6 +97,7 @@ class ConnectionState:
         self.access = access
         self.ask_broker: Ask | None = None
         self.tree: Tree | None = None
+        self.marked_ids_only = False
         self.view = access.view
         self.identity = ANONYMOUS
         self.host = ""
@@ -163,8 +167,15 @@ class ConnectionState:
         own = view.id_to_broker(topic_id, index) if view.has_topic_ids else topic_id
         if flat is None or asked.setdefault(own, topic_id) != topic_id:
             return None
-        if self.access.authorizes and self.access.flat(operation, flat) is not None:
-            return None
+        if self.access.authorizes:
+            # Only a virtual id can be a link's.
+            why = (
+                self.access.flat(operation, flat)
+                if own == topic_id
+                else self.access.by_id(operation, flat, topic_id)
+            )
+            if why is not None:
+                return None
         if own != topic_id:
             edits.append((start, stop, own))
         return flat
@@ -211,7 +222,7 @@ class ConnectionState:
         for led_to, asked in spelled.items():
             if by_id:
                 flat = view.flat_of_id(asked, index)
-                if flat is None or self.access.flat(READ, flat) is not None:
+                if flat is None or self.access.by_id(READ, flat, asked) is not None:
                     return False
                 if view.id_to_broker(asked, index) != led_to:
                     return False

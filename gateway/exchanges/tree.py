@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from gateway.rules.declaration import Shadows
+from gateway.rules.shadows import Far
+
 
 class TreeBroker(NamedTuple):
     """One broker of the tree at the gateway's address; ``node_id`` is the virtual one."""
@@ -66,6 +69,11 @@ class Tree(Protocol):
 
     def flat(self, name: bytes) -> bytes | None:
         """A topic's name in its own cluster; None: no topic can have this name."""
+        ...
+
+    def far(self, shadows: Shadows, *, final: bool) -> Far:
+        """The topics of the volumes that are not the node's, for one request of a group's member.
+        ``final``: nothing more is prepared for it."""
         ...
 
     async def ask(self, path: str, api_key: int, version: int, body: bytes) -> bytes:

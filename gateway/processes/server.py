@@ -12,6 +12,7 @@ from gateway.apis.table import prepare
 from gateway.audit.setup import open_audit
 from gateway.catalog.replicated import own_security
 from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
+from gateway.changes.base.context import Context
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
@@ -54,6 +55,7 @@ class Server:
         own = own_security(configs[0], self.own_admin.cluster.security)
         self.audit = open_audit(configs[0], f"w{worker_id}", self.own_admin, own)
         self._starting: set[asyncio.Task[None]] = set()
+        self._contexts: dict[int, Context] = {}
         mounts = [mount for each in configs if (mount := mount_of(each)) is not None]
         self.served = [
             self._volume(each, admin, mounts, catalog)
@@ -80,6 +82,7 @@ class Server:
             turns=self._turns,
             tasks=self._tasks,
             changed=lambda: self.clients.admission.review(),
+            contexts=self._contexts if mounts else None,
             catalog=catalog,
         )
 

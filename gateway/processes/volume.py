@@ -17,6 +17,7 @@ from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.jobs.background import background_jobs
 from gateway.changes.topics.auto_creation import AutoCreation
+from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config
@@ -39,7 +40,8 @@ LANES = 16
 
 class ServedVolume:
     """One cluster that a worker serves. ``config`` has this cluster alone (``Config.of_volume``);
-    ``catalog`` replaces the one on the cluster. ``changed`` is called when connections have to go
+    ``catalog`` replaces the one on the cluster. ``contexts`` are those of all volumes of the tree,
+    by number. ``changed`` is called when connections have to go
     on with another catalog, or other policies."""
 
     def __init__(
@@ -52,6 +54,7 @@ class ServedVolume:
         turns: Turns,
         tasks: Tasks,
         changed: Callable[[], None],
+        contexts: dict[int, Context] | None = None,
         catalog: OwnedCatalog | None = None,
     ) -> None:
         self._config = config
@@ -67,7 +70,9 @@ class ServedVolume:
         self.catalog = catalog or open_catalog(config, own_admin, own, observer)
         self.policies = WorkerPolicies(config.policies, self.admin, self.cluster)
         context = Context(self.catalog, self.cluster, self.admin, judge=self.policies.judge)
-        self._jobs = background_jobs(context, config.gateway_id)
+        if mount is not None and contexts is not None:
+            contexts[mount.number] = context
+        self._jobs = background_jobs(context, config.gateway_id, contexts)
         self._changes = NamespaceChanges(context, self._jobs.claim)
         self.state = WorkerState(
             self.catalog,
@@ -95,7 +100,16 @@ class ServedVolume:
         self.policies.changed = self.catalog_changed
         ranges = NodeIdRanges.parse(settings.node_ids)
         lanes = BrokerAdmin(self.cluster, most=LANES)
-        self.volume = Volume(mount, config, self.state, self.cluster, self._views, ranges, lanes)
+        self.volume = Volume(
+            mount,
+            config,
+            self.state,
+            self.cluster,
+            self._views,
+            ranges,
+            lanes,
+            Shadows(context),
+        )
 
     async def start(self) -> None:
         """Read the catalog to its end, and go on with it; the cluster has started.

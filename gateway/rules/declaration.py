@@ -64,6 +64,14 @@ class Do(Enum):
     ABSENT = "this API has no such way"
 
 
+class Shadows(Enum):
+    """The decision for topics of other volumes (``gateway.rules.shadows``)."""
+
+    NONE = "rejected as what is in another volume"
+    NAMED = "named by their shadows; one named by id needs its shadow"
+    MADE = "the same, and missing shadows are made"
+
+
 @dataclass(frozen=True, slots=True)
 class Needs:
     """Operations (codes of :class:`gateway.acl_model.Operation`; 0: none) on the topics, groups
@@ -174,8 +182,9 @@ class Declaration:
 
     ``why`` says what the ways do not. ``topics`` and ``items`` have a shape for each span of
     versions; ``seen`` are the fields on the way to arrays of topics in responses to requests that
-    name none. ``of_others``: names in subscriptions and assignments are those of any member of a
-    group, so only those are told that may be described.
+    name none. ``shadows`` is what is done with topics of other volumes. ``of_others``: names in
+    subscriptions and assignments are those of any member of a group, so only those are told that
+    may be described.
     ``beside_error`` is what stands beside the error of a response where that is not the field's
     default or zero. ``items_too`` tells of a version and a code whether the items are answered
     although the response has an error of its own. ``refusal`` is the body for a version, a request
@@ -198,6 +207,7 @@ class Declaration:
     items: tuple[ItemShape, ...] = ()
     seen: tuple[tuple[str, ...], ...] = ()
     operations: ToldOperations | None = None
+    shadows: Shadows = Shadows.NONE
     of_others: bool = False
     beside_error: Mapping[str, object] = field(default_factory=dict)
     items_too: Callable[[int, int], bool] = field(default=lambda version, code: False)

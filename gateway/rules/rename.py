@@ -13,8 +13,10 @@ from typing import Final
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_ID
 from gateway.rules.declaration import NOTHING, Needs
+from gateway.rules.shadows import Far, not_ready
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
+from gateway.views.view import View
 from protocol.entities import Kind
 from protocol.pausing import FEW, eased, paced
 from protocol.primitives import compact_string, legacy_bytes, legacy_string
@@ -76,7 +78,8 @@ class RequestRenamer:
 
     ``spelled`` collects flat name -> the client's spelling, ``spelled_ids`` the broker's topic id
     -> the one that the client used; in a tree also, under ``OF_ID`` and the broker's group or
-    transactional id, the client's spelling where it is not the listener's.
+    transactional id, the client's spelling where it is not the listener's. ``far`` are the topics
+    of other volumes, whose shadows stand for them; None: they are rejected.
     """
 
     __slots__ = (
@@ -88,6 +91,7 @@ class RequestRenamer:
         "_on_topic",
         "_view",
         "edits",
+        "far",
         "rejections",
         "spelled",
         "spelled_ids",
@@ -100,8 +104,10 @@ class RequestRenamer:
         index: TopicIndex,
         flexible: bool,
         spelled: dict[bytes, bytes],
+        far: Far | None = None,
     ) -> None:
         self._access = access
+        self.far = far
         self._needs = needs
         self._on_topic = needs.topic
         if needs.instead and access.authorizes and access.cluster(needs.instead) is None:
@@ -150,6 +156,8 @@ class RequestRenamer:
         if not value:
             return
         found = self._access.topic(self._on_topic, value)
+        if isinstance(found, Denied) and found.rule == "volume" and self.far is not None:
+            found = self.far.topic(self._on_topic, value)
         if isinstance(found, Denied):
             why = found.for_description() if self._needs.tells_illegal else found
             self._rejected().topics[value] = why
@@ -168,17 +176,38 @@ class RequestRenamer:
         view, index = self._view, self._index
         flat = view.flat_of_id(value, index)
         if flat is None:
-            rejected = self._rejected()
             heard_of = index.name_of(value) is not None
+            if self.far is not None and not heard_of and self._far_id(start, stop, value):
+                return
+            rejected = self._rejected()
             rejected.unknown_ids |= not heard_of
             rule = "access" if heard_of else "topic_id"
             rejected.topics[value] = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", rule)
             return
-        denied = self._access.flat(self._on_topic, flat)
+        denied = self._access.by_id(self._on_topic, flat, value)
         if denied is not None:
             self._rejected().topics[value] = denied
             return
         own = view.id_to_broker(value, index) if view.has_topic_ids else value
+        self._own_id(start, stop, value, own)
+
+    def _far_id(self, start: int, stop: int, value: bytes) -> bool:
+        """Decide the id of another volume's topic; False: it is none."""
+        assert self.far is not None
+        found = self.far.topic_id(self._on_topic, value)
+        if found is None:
+            return False
+        if isinstance(found, Denied):
+            self._rejected().topics[value] = found
+            return True
+        own = self._index.id_of(found.flat)
+        if own is None:
+            self._rejected().topics[value] = not_ready(found.logical)
+        else:
+            self._own_id(start, stop, value, own)
+        return True
+
+    def _own_id(self, start: int, stop: int, value: bytes, own: bytes) -> None:
         if self.spelled_ids.setdefault(own, value) != value:
             why = "The topic is already in this request, under another topic id."
             self._rejected().topics[value] = Denied(INVALID_REQUEST, why, "spelling")
@@ -227,7 +256,15 @@ class RequestRenamer:
     def _flat_or_nothing(self, name: bytes) -> bytes | None:
         found = self._view.resolve(name)
         if isinstance(found, Denied):
-            return None
+            if found.rule != "volume" or self.far is None:
+                return None
+            far = self.far.subscribed(name)
+            if far is not None:
+                self.spelled[far] = name
+            return far
+        before = self.spelled.get(found.flat, name)
+        if before != name and (why := one_by_link(self._view, before, name)) is not None:
+            self._rejected().ids.setdefault(name, why)
         self.spelled[found.flat] = name
         return found.flat
 
@@ -235,6 +272,20 @@ class RequestRenamer:
         if self.rejections is None:
             self.rejections = Rejections()
         return self.rejections
+
+
+def one_by_link(view: View, first: bytes, second: bytes) -> Denied | None:
+    """Why one subscription may not hold both names of a topic: where one is a link they would be
+    one partition to the group, which it gives to one of the two. None: they are spellings of one
+    name, or an alias."""
+    one, other = view.resolve(first), view.resolve(second)
+    if isinstance(one, Denied) or isinstance(other, Denied) or one.logical == other.logical:
+        return None
+    if not (one.link or other.link):
+        return None
+    names = " and ".join(f"'{name.decode(errors='replace')}'" for name in sorted((first, second)))
+    why = f"{names} are one topic, by a link; subscribe to one of the two names."
+    return Denied(INVALID_REQUEST, why, "link")
 
 
 def wire_string(value: bytes, flexible: bool) -> bytes:

@@ -19,6 +19,7 @@ from gateway.rules.rename import (
     wire_bytes,
     wire_string,
 )
+from gateway.rules.shadows import Far, is_shadow
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
 from gateway.virtual_brokers import ListenerAddresses
@@ -45,12 +46,15 @@ class ResponseRenamer:
     ``hidden`` collects flat topic names and ``hidden_ids`` group ids that the view may not see,
     topics also where they may not be described: the caller drops their entries. ``errors`` collects
     the error codes met; ``more``: there are addresses, texts or sized fields, left to the caller.
-    ``of_others``: names inside of subscriptions and assignments are those of any member, so only
-    those that may be described are shown; members among themselves see each other's, as in Kafka.
+    ``far`` are the topics of other volumes, shown in place of their shadows; None: these are
+    hidden. ``of_others``: names inside of subscriptions and assignments are those of any member, so
+    only those that may be described are shown; members among themselves see each other's, as in
+    Kafka.
     """
 
     __slots__ = (
         "_access",
+        "_far",
         "_flexible",
         "_index",
         "_of_others",
@@ -73,8 +77,10 @@ class ResponseRenamer:
         spelled_ids: dict[bytes, bytes] | None = None,
         *,
         of_others: bool = False,
+        far: Far | None = None,
     ) -> None:
         self._of_others = of_others
+        self._far = far
         self._access = access
         self._view = access.view
         self._index = index
@@ -89,7 +95,7 @@ class ResponseRenamer:
 
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
         """Decide each span, in order. ``protocol_type`` is the group's where no span says it."""
-        moved = self._view.has_topic_ids
+        moved = self._view.has_topic_ids or self._far is not None
         for kind, start, stop, value in spans if len(spans) <= FEW else paced(spans):
             if value is None:
                 continue
@@ -129,7 +135,11 @@ class ResponseRenamer:
         shown = self._spelled_ids.get(value)
         flat = self._index.name_of(value)
         if shown is None and flat is not None:
-            shown = self._view.id_to_show(flat, self._spelled.get(flat))
+            if self._far is not None and is_shadow(flat):
+                shown = self._far.id_to_show(flat)
+            else:
+                spelled = self._spelled.get(flat) or self._access.shown(flat)
+                shown = self._view.id_to_show(flat, spelled)
         if shown is not None and shown != value:
             self.edits.append((start, stop, shown))
 
@@ -138,6 +148,8 @@ class ResponseRenamer:
         spelled = self._spelled.get(flat)
         if spelled is not None:
             return spelled
+        if self._far is not None and is_shadow(flat):
+            return self._far.spell(flat)
         if self._spelled_ids and self._view.has_topic_ids:
             asked = self._spelled_ids.get(self._index.id_of(flat) or b"")
             if asked is not None:
@@ -146,19 +158,27 @@ class ResponseRenamer:
 
     def in_text(self, flat: bytes) -> bytes | None:
         """A flat name in an error text; one that was not requested must be describable."""
-        return self.shown(flat) if flat in self._spelled else self._described(flat)
+        return self._spelled.get(flat) or self._described(flat)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
         if not value:
             return
-        shown = self.shown(value)
-        if shown is None or (value not in self._spelled and self._access.flat(DESCRIBE, value)):
+        shown = self._spelled.get(value) or self._described(value)
+        if shown is None:
             self.hidden.add(value)
         elif shown != value:
             self.edits.append((start, stop, wire_string(shown, self._flexible)))
 
     def _described(self, flat: bytes) -> bytes | None:
-        return None if self._access.flat(DESCRIBE, flat) else self.shown(flat)
+        """A flat name that the request did not spell, if the client may describe the topic."""
+        if self._far is not None and is_shadow(flat):
+            return None if self._far.hides(flat) else self.shown(flat)
+        if self._spelled_ids and self._view.has_topic_ids:
+            asked = self._spelled_ids.get(self._index.id_of(flat) or b"")
+            if asked is not None:
+                denied = self._access.by_id(DESCRIBE, flat, asked)
+                return None if denied else self._view.spell_under(flat, asked)
+        return self._access.shown(flat)
 
     def _embedded(
         self,

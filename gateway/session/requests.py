@@ -16,6 +16,7 @@ from gateway.exchanges.exchange import (
     Interlude,
     Outcome,
     Plan,
+    Prepare,
     Refresh,
     Work,
 )
@@ -67,7 +68,7 @@ class Requests:
         self.state = state
         self._in_flight = in_flight
         self.to_broker: list[Buffer] = []
-        self.waiting: Refresh | Work | Interlude | Deciding | None = None
+        self.waiting: Refresh | Prepare | Work | Interlude | Deciding | None = None
         self._interlude: Interlude | None = None  # that could not begin yet
         self._working: Exchange | None = None
         self._held = Held()
@@ -134,7 +135,7 @@ class Requests:
             if reauth is not None and reauth.failed is not None:
                 self._in_flight.count()
                 return  # the connection ends with this answer; nothing behind it is done
-        elif isinstance(done, Refresh):
+        elif isinstance(done, (Refresh, Prepare)):
             self._refreshed = True
         if self._finishing and held:  # what waited is done, and nothing behind it is begun
             held = held[: 4 + SIZE.unpack_from(held)[0] if self._refreshed else position]
@@ -242,7 +243,7 @@ class Requests:
         self, exchange: Exchange, buf: bytes, position: int, start: int, outcome: Outcome
     ) -> bool:
         """Carry out an outcome other than edits; False when the request has to wait."""
-        if isinstance(outcome, Refresh):
+        if isinstance(outcome, (Refresh, Prepare)):
             self.waiting = outcome
             return False
         self._refreshed = False

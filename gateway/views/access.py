@@ -20,6 +20,7 @@ from gateway.acl_model import (
 )
 from gateway.acls.authorizer import AclFilter, AllowedBy
 from gateway.decision import Denied, Resolved
+from gateway.error_codes import INVALID_REQUEST
 from gateway.names import InvalidName
 from gateway.views.spelling import id_owner
 from gateway.views.view import View
@@ -31,6 +32,22 @@ CREATE: Final = int(Operation.CREATE)
 DELETE: Final = int(Operation.DELETE)
 ALTER: Final = int(Operation.ALTER)
 DESCRIBE: Final = int(Operation.DESCRIBE)
+
+
+def own_name(spelled: bytes, found: Resolved | Denied) -> Resolved | Denied:
+    """What a name stands for in an operation that needs a topic's own name (``NOT_BY_LINK``)."""
+    if not isinstance(found, Denied) and found.link:
+        return Denied(INVALID_REQUEST, link_sentence(spelled.decode(errors="replace")), "link")
+    return found
+
+
+def link_sentence(name: str) -> str:
+    """Why a topic cannot be changed under a link; the client may not be allowed to know which."""
+    return f"'{name}' is a link to a topic; change or delete the topic under its own name."
+
+
+NOT_BY_LINK: Final = frozenset({ALTER, DELETE, int(Operation.ALTER_CONFIGS)})
+"""Operations on a topic that need its own name: under a link it is read, written and described."""
 
 
 class Access:
@@ -60,8 +77,19 @@ class Access:
 
     def topic(self, operation: int, spelled: bytes) -> Resolved | Denied:
         """The topic that a client's spelling names, if ``operation`` is allowed on it (0: no
-        operation is checked)."""
-        return self.view.resolve(spelled)
+        operation is checked). Under a link nothing changes a topic or deletes of it."""
+        found = self.view.resolve(spelled)
+        return own_name(spelled, found) if operation in NOT_BY_LINK else found
+
+    def by_id(self, operation: int, flat: bytes, topic_id: bytes) -> Denied | None:
+        """Why ``operation`` is not allowed on the topic, stored as ``flat``, that a client knows by
+        this id; a link's id stands for the link."""
+        return None
+
+    def shown(self, flat: bytes) -> bytes | None:
+        """The name, in the view's spelling, of a topic of the broker's that the client did not
+        name; None: it may describe it under no name."""
+        return self.view.spell(flat)
 
     def flat(self, operation: int, flat: bytes) -> Denied | None:
         """Why ``operation`` is not allowed on a topic of the broker's that the view shows."""
@@ -134,7 +162,8 @@ class Access:
         """The resource of a topic name, whether or not it exists: the topic, or the namespace if
         it ends in ``:``; None for a name that is not valid in this view.
 
-        An alias stands for the main name of the moved topic: its ACLs moved along.
+        An alias stands for the main name of the moved topic: its ACLs moved along. A link stands
+        for itself.
         """
         pause_point()  # it is parsed each time
         view, text = self.view, spelled.decode(errors="replace")
@@ -146,13 +175,13 @@ class Access:
         except InvalidName:
             return None
         entry = view.snapshot.entry_of(name)
-        if entry is not None:
+        if entry is not None and (name not in view.snapshot.links or name in entry.names):
             name = entry.name
         return Resource(ResourceType.TOPIC, name.namespace, name.topic)
 
     def flat_resource(self, flat: bytes) -> Resource:
-        """The topic that the broker stores under a flat name."""
-        name = self.view.snapshot.owner(flat.decode(errors="replace"))
+        """The topic that the broker stores under a flat name, by its name in this view."""
+        name = self.view.name_of(flat)
         return Resource(ResourceType.TOPIC, name.namespace, name.topic)
 
     def id_resource(self, kind: ResourceType, client_id: bytes) -> Resource:

@@ -28,7 +28,12 @@ from gateway.error_codes import (
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 from gateway.names import DELIMITER
+<<<<<<< ours
+from gateway.views.access import ALTER, DESCRIBE, NOT_BY_LINK, READ, WRITE, Access, own_name
+=======
+from gateway.views import absolute
 from gateway.views.access import ALTER, DESCRIBE, READ, WRITE, Access
+>>>>>>> theirs
 from gateway.views.spelling import MAX_SPELLED, below
 from gateway.views.view import CACHE_LIMIT, View
 from protocol.pausing import pause_point
@@ -85,12 +90,33 @@ class AuthorizedAccess(Access):
         found = self.view.resolve(spelled)
         if self.view.closed or not operation:
             return found
-        if not isinstance(found, Denied):
+        if not isinstance(found, Denied) and not found.link:
             why = self.flat(operation, found.flat)
         else:
             named = self.topic_resource(spelled)
             why = None if named is None else self.denial(operation, named)
-        return found if why is None else as_asked(why, self.principal, spelled)
+        if why is not None:
+            return as_asked(why, self.principal, spelled)
+        return own_name(spelled, found) if operation in NOT_BY_LINK else found
+
+    def by_id(self, operation: int, flat: bytes, topic_id: bytes) -> Denied | None:
+        link = self.view.snapshot.link_under(topic_id) if self.view.has_topic_ids else None
+        if link is None or not operation:
+            return self.flat(operation, flat)
+        named = Resource(ResourceType.TOPIC, link.namespace, link.topic)
+        why = self.denial(operation, named)
+        return None if why is None else unnamed(why, self.principal)
+
+    def shown(self, flat: bytes) -> bytes | None:
+        spelled = self.view.spell(flat)
+        if spelled is None or self.flat(DESCRIBE, flat) is None:
+            return spelled
+        for name in self.view.snapshot.links_of(flat.decode(errors="replace")):
+            link = self.view.spell_name(name)
+            named = Resource(ResourceType.TOPIC, name.namespace, name.topic)
+            if link is not None and self.denial(DESCRIBE, named) is None:
+                return link
+        return None
 
     def flat(self, operation: int, flat: bytes) -> Denied | None:
         if not operation:
@@ -167,8 +193,14 @@ class AuthorizedAccess(Access):
         if verdict.allowed:
             self.allowed_by.add(verdict)
             return None
-        home = self.view.settings.home
-        return denied(self.principal, operation, named, verdict, home)
+        settings = self.view.settings
+        why = denied(self.principal, operation, named, verdict, settings.home)
+        if settings.is_relative or named is CLUSTER:
+            return why
+        shown = absolute.spell_text(settings, named.text)[0]
+        return replace(
+            why, message=_sentence(self.principal, operation.name, named.type.name, shown)
+        )
 
 
 def denied(

@@ -152,14 +152,31 @@ def volume_of(settings: ViewSettings, spelled: str) -> Mount | None:
 
 def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
     """A flat name in the listener's spelling; None if this view may not see it, or its namespace
-    is being deleted."""
+    is being deleted. Where the view does not reach the topic's own name, its first link there."""
     if is_reserved(flat):
         return None
     name = snapshot.owner(flat)
     reached = snapshot.entry_of(name)
     if reached is not None and reached.flat != flat:
         return None  # another topic has the name that this one's flat name spells
-    return spell_name(settings, snapshot, name)
+    if flat not in snapshot.topics and name in snapshot.links:
+        return None  # a link has it
+    shown = spell_name(settings, snapshot, name)
+    if shown is not None or snapshot.missing_tier(name.namespace) is not None:
+        return shown
+    links = (spell_name(settings, snapshot, link) for link in snapshot.links_of(flat))
+    return next((link for link in links if link is not None), None)
+
+
+def name_shown(settings: ViewSettings, snapshot: Snapshot, flat: str) -> LogicalName:
+    """The name that :func:`spell` spells, under which this view's clients are authorized: the
+    topic's own, or where the view does not reach that its first link there."""
+    name = snapshot.owner(flat)
+    links = snapshot.links_of(flat)
+    if not links or spell_name(settings, snapshot, name) is not None:
+        return name
+    shown = (link for link in links if spell_name(settings, snapshot, link) is not None)
+    return next(shown, name)
 
 
 def spell_name(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gateway.catalog.entities import Link
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import (
@@ -27,6 +28,7 @@ from gateway.names import (
     InvalidName,
     LogicalName,
     NoTopicHere,
+    encode,
     flat_prefix,
     is_reserved,
 )
@@ -67,6 +69,7 @@ class View:
         self._spelled: dict[bytes, bytes | None] = {}
         self._guarantees: dict[bytes, int] = {}
         self._volumes: dict[bytes, str] = {}
+        self._volumes_of_ids: dict[bytes, str] = {}
 
     def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
         """The same view over a newer snapshot, or with other ``policies``.
@@ -80,6 +83,12 @@ class View:
         if snapshot.topics is not before.topics:
             for flat in differing(before.topics, snapshot.topics):
                 kept.pop(flat.encode(), None)
+        if snapshot.links is not before.links:
+            for name in differing(before.links, snapshot.links):
+                # The topic that it leads to, and one that is stored by its name.
+                for one in (before.links.get(name), snapshot.links.get(name)):
+                    kept.pop(b"" if one is None else one.flat.encode(), None)
+                kept.pop(encode(name).encode(), None)
         if snapshot.namespaces is not before.namespaces:
             touched = tuple(differing(before.namespaces, snapshot.namespaces))
             prefixes = tuple(flat_prefix(path).encode()[:-1] for path in touched)
@@ -88,6 +97,7 @@ class View:
                 for flat, entry in snapshot.topics.items()
                 if not entry.name.namespace or entry.name.namespace.startswith(touched)
             }
+            held.update(link.flat.encode() for link in snapshot.links.values())
             kept = {
                 flat: shown
                 for flat, shown in kept.items()
@@ -136,11 +146,35 @@ class View:
         own namespace only with ``list_subtree``."""
         if self.spell(flat) is None:
             return False
+        return self.lists_namespace(self.name_of(flat).namespace)
+
+    def lists_namespace(self, namespace: str) -> bool:
+        """Whether a listing shows the topics of this namespace."""
         settings = self.settings
-        namespace = self.snapshot.owner(flat.decode()).namespace
         if settings.list_subtree:
             return below(namespace, settings.home) is not None
         return namespace == settings.home
+
+    def name_of(self, flat: bytes) -> LogicalName:
+        """The name that a topic has in this view, by which its clients are authorized: its own or,
+        where the view does not reach that, its first link there."""
+        text = flat.decode(errors="replace")
+        return spelling.name_shown(self.settings, self.snapshot, text)
+
+    def spell_name(self, name: LogicalName) -> bytes | None:
+        """A topic's name, an alias or a link, in the listener's spelling; None when this view may
+        not see it."""
+        shown = spelling.spell_name(self.settings, self.snapshot, name)
+        return None if shown is None else shown.encode()
+
+    def link_named(self, spelled: str) -> Link | None:
+        """The link that a spelling names, dangling or not; None: it names none."""
+        try:
+            name = self.parse(spelled)
+        except InvalidName:
+            return None
+        snapshot = self.snapshot
+        return None if snapshot.missing_tier(name.namespace) else snapshot.links.get(name)
 
     def parse(self, spelled: str) -> LogicalName:
         """The logical name a spelling stands for, whether or not its namespace exists.
@@ -215,10 +249,19 @@ class View:
 
     def volume_of_group(self, client_id: bytes) -> str:
         """The mount of the volume that a group or transactional id is of."""
+        try:
+            return self._volumes_of_ids[client_id]
+        except KeyError:
+            pass
         settings = self.settings
         if settings.mounts is None:
             return settings.volume
-        return absolute.parse_id(settings, settings.mounts, client_id)[0]
+        found = absolute.parse_id(settings, settings.mounts, client_id)[0]
+        if len(client_id) <= MAX_SPELLED:
+            if len(self._volumes_of_ids) >= CACHE_LIMIT:
+                self._volumes_of_ids.clear()
+            self._volumes_of_ids[client_id] = found
+        return found
 
     # -- topic ids ------------------------------------------------------------------------------
 
@@ -248,10 +291,11 @@ class View:
 
     def reaches(self, flat: bytes) -> bool:
         """Whether this view may see a topic under any of its names, aliases too."""
-        entry = self.snapshot.topics.get(flat.decode(errors="replace"))
+        text = flat.decode(errors="replace")
+        entry = self.snapshot.topics.get(text)
         if entry is None:
             return self.spell(flat) is not None
-        return any(map(self._reaches, entry.names))
+        return any(map(self._reaches, (*entry.names, *self.snapshot.links_of(text))))
 
     def spell_under(self, flat: bytes, topic_id: bytes) -> bytes | None:
         """The name, in the listener's spelling, of a topic that a client requested by id; None
@@ -259,19 +303,22 @@ class View:
         entry = self.snapshot.topics.get(flat.decode(errors="replace"))
         if entry is None:
             return self.spell(flat)
-        virtual = self.snapshot.by_topic_id(topic_id) is not None
-        for name in entry.names_under(topic_id if virtual else None):
-            shown = spelling.spell_name(self.settings, self.snapshot, name)
+        virtual = self.snapshot.by_topic_id(topic_id)
+        for name in entry.names_under(None) if virtual is None else (virtual[1],):
+            shown = self.spell_name(name)
             if shown is not None:
-                return shown.encode()
+                return shown
         return None
 
     def id_to_show(self, flat: bytes, spelled: bytes | None) -> bytes | None:
-        """The virtual id of a topic under the client's own ``spelled`` name, or under its main
-        one; None: the broker's id."""
-        entry = self.snapshot.topics.get(flat.decode(errors="replace"))
+        """The virtual id of a topic under the client's own ``spelled`` name, or under the one that
+        this view shows; None: the broker's id."""
+        text = flat.decode(errors="replace")
+        entry = self.snapshot.topics.get(text)
         if entry is None:
             return None
+        if spelled is None and self.snapshot.links_of(text):
+            spelled = self.spell(flat)
         if spelled is not None:
             found = self.resolve(spelled)
             if not isinstance(found, Denied) and found.flat == flat:
@@ -372,12 +419,19 @@ class View:
         entry = None if flat is None else snapshot.topics.get(flat)
         if entry is not None and snapshot.missing_tier(entry.name.namespace) is not None:
             flat = None  # an alias of a topic that is being deleted with its namespace
+        # A topic that has the same name is the stronger of the two.
+        link = snapshot.links.get(name)
+        if link is not None and entry is not None and name in entry.names:
+            link = None
         if flat is None:
-            return _unknown(f"Topic '{text}' does not exist.", "names")
+            leads = " any more: it is a link whose topic was deleted" if link is not None else ""
+            return _unknown(f"Topic '{text}' does not exist{leads}.", "names")
         if is_reserved(flat):
             return _unknown(f"Topic '{text}' is reserved and does not exist here.", "reserved")
         wire = flat.encode()
         topic_id = None if entry is None else entry.id_under(name)
+        if link is not None:
+            topic_id = link.topic_id
         return Resolved(
             name.namespace,
             str(name),
@@ -386,6 +440,7 @@ class View:
             compact_string(wire),
             topic_id,
             self.guarantee_of(wire),
+            link is not None,
         )
 
 

@@ -14,6 +14,7 @@ from gateway.catalog.entities import PrincipalHome
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog
 from gateway.config.models import Cluster, Listener
+from gateway.decision import Denied
 from gateway.mounts import Mounts
 from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.topic_ids import TopicIndex
@@ -173,6 +174,19 @@ class Listing(NamedTuple):
     version: int
 
 
+def _links_listed(access: Access, index: TopicIndex) -> set[str]:
+    """The links that a principal may list: those that lead to a topic, which they show again."""
+    view = access.view
+    shown: set[str] = set()
+    for name, link in paced(list(view.snapshot.links.items())):
+        spelled = view.spell_name(name) if view.lists_namespace(name.namespace) else None
+        if spelled is None or link.gone or not index.exists(link.flat.encode()):
+            continue
+        if not isinstance(access.topic(DESCRIBE, spelled), Denied):
+            shown.add(spelled.decode())
+    return shown
+
+
 class Listings:
     """The listings of principals, kept until the cluster's topics or the catalog change.
 
@@ -190,13 +204,14 @@ class Listings:
         key = (view.settings, access.principal, access.host)
         made = self._made.pop(key, None)
         if made is None or made.access is not access or made.index_version != index.version:
-            names = sorted(
+            listed = {
                 shown.decode()
                 for flat in paced(list(index.names()))
                 if view.lists(flat)
                 and access.flat(DESCRIBE, flat) is None
                 and (shown := view.spell(flat)) is not None
-            )
+            }
+            names = sorted(listed | _links_listed(access, index))
             if made is None or made.names != names:
                 self._version += 1
                 made = Listing(access, index.version, names, self._version)

@@ -17,6 +17,7 @@ from gateway.catalog.entities import (
     CatalogFormat,
     Change,
     Gateway,
+    Link,
     Namespace,
     PrincipalHome,
     Removal,
@@ -60,6 +61,7 @@ entries = st.builds(
     st.booleans(),
     times,
 )
+links = st.builds(Link, names, topics, st.binary(min_size=16, max_size=16), st.just("") | texts)
 gateways = st.builds(Gateway, texts.filter(bool), times, texts)
 formats = st.builds(CatalogFormat, st.integers(min_value=1, max_value=FORMAT))
 seeds = st.builds(Seeds, st.frozensets(paths, max_size=3))
@@ -90,5 +92,9 @@ homes = st.builds(PrincipalHome, some_text, paths)
 
 volumes = st.builds(Volume, st.integers(min_value=1, max_value=16_383))
 
-entities = namespaces | entries | acls | credentials | homes | gateways | formats | seeds | volumes
+kept = namespaces | entries | links | acls | credentials | homes
+entities = kept | gateways | formats | seeds | volumes
 changes: st.SearchStrategy[Change] = entities | entities.map(lambda one: Removal(key_of(one)))
+early = entities.filter(lambda one: not isinstance(one, (Link, Volume)))
+early_changes: st.SearchStrategy[Change] = early | early.map(lambda one: Removal(key_of(one)))
+"""What a catalog of any format can hold."""

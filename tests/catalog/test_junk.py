@@ -20,7 +20,7 @@ from gateway.catalog.log.skipped import Damage
 from gateway.catalog.members import sign_all
 from gateway.catalog.replicated import mending
 from gateway.catalog.snapshot import Snapshot
-from tests.catalog.strategies import changes, paths
+from tests.catalog.strategies import early_changes, paths
 
 SECRETS = {"k1": "11" * 32, "k2": "22" * 32}
 FOREIGN = SigningKey("k1", b"x" * 32)
@@ -203,7 +203,7 @@ signed_junk = any_junk | st.builds(
     st.sampled_from(["unsigned", "foreign", "unknown"]),
     removal=st.booleans(),
 )
-ordinary = changes.filter(lambda change: key_of(change)[0] not in ("format", "volume"))
+ordinary = early_changes.filter(lambda change: key_of(change)[0] not in ("format", "volume"))
 decisions = st.lists(ordinary, min_size=1, max_size=3)
 
 

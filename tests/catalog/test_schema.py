@@ -21,6 +21,7 @@ def test_what_is_written_is_read(entity: Entity) -> None:
 
 
 TOPIC = {"namespace": "a", "topic": "x"}
+LINK = {"flat": "x", "topic_id": "00" * 16}
 READ = ["ALLOW", "READ", "User:a", "*"]
 SCRAM = {"iterations": 4096, "salt": "01", "stored_key": "02", "server_key": "03"}
 
@@ -41,6 +42,13 @@ SCRAM = {"iterations": 4096, "salt": "01", "stored_key": "02", "server_key": "03
         ("topic/x", {**TOPIC, "apply": 1}),
         ("topic/x", {**TOPIC, "aliases": [TOPIC]}),
         ("topic/x", {**TOPIC, "aliases": [{**TOPIC, "until": 1, "more": 2}]}),
+        ("link/a:x", {"flat": "x"}),
+        ("link/a:x", {"topic_id": "00" * 16}),
+        ("link/a:x", {**LINK, "topic_id": "xyz"}),
+        ("link/a:x", {**LINK, "gone": True}),
+        ("link/a:x", {**LINK, "namespace": "a"}),
+        ("link/a:", LINK),
+        ("link/", LINK),
         ("acl/TOPIC:LITERAL:x", {"entries": []}),
         ("acl/TOPIC:LITERAL:x", {"entries": [READ], "more": 1}),
         ("acl/TOPIC:LITERAL:x", {"entries": [READ[:3]]}),

@@ -9,6 +9,7 @@ from gateway.catalog.entities import (
     Alias,
     Entity,
     Gateway,
+    Link,
     Namespace,
     PrincipalHome,
     ResourceAcls,
@@ -29,6 +30,8 @@ IDS = st.none() | st.binary(min_size=16, max_size=16)
 TEXT = st.text(max_size=12) | st.sampled_from(["60000", "compact,delete", "yes", "", " x: y #"])
 KEYS = st.sampled_from(["retention.ms", "cleanup.policy", "no", "1", "a.b"])
 NAMES = st.builds(LogicalName, st.just("") | PATHS, TOPICS)
+
+LINKED = st.none() | NAMES
 
 NAMESPACES = st.builds(
     Namespace,
@@ -89,6 +92,14 @@ def catalogs(draw: st.DrawFn) -> Snapshot:
         st.dictionaries(PRINCIPALS, st.sampled_from([*filter(None, paths), "org"]), max_size=2)
     )
     entities += [PrincipalHome(*home) for home in homes.items()]
+    held = {entry.name for entry in entries}
+    linked = [(entry.flat, draw(LINKED)) for entry in entries]
+    links = {name: flat for flat, name in linked if name is not None and name not in held}
+    entities += [
+        Link(name, flat, bytes([number]) * 16, draw(st.sampled_from(["", "org:gone"])))
+        for number, (name, flat) in enumerate(links.items())
+    ]
+    entities += [Namespace(tier) for name in links for tier in parents(name.namespace)]
     entities += [Namespace(tier) for path in homes.values() for tier in parents(path)]
     return Snapshot().apply(entities, 1)
 

@@ -245,6 +245,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "signed         no\n"
         "namespaces     3 (1 being deleted)\n"
         "topic entries  2 (1 alias)\n"
+        "links          0 (0 dangling)\n"
         "ACLs           2 (of 1 pattern)\n"
         "SCRAM          1 credential\n"
         "homes          1 principal\n"
@@ -262,6 +263,8 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "namespaces_deleting": 1,
         "topic_entries": 2,
         "aliases": 1,
+        "links": 0,
+        "links_dangling": 0,
         "acls": 2,
         "scram_credentials": 1,
         "principal_homes": 1,

@@ -11,7 +11,9 @@ from hypothesis import given
 from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import (
     Alias,
+    CatalogFormat,
     Entity,
+    Link,
     Namespace,
     PrincipalHome,
     Removal,
@@ -23,7 +25,13 @@ from gateway.catalog.entities import (
 )
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.catalog.diff import differences, problems, stale
-from gateway.commands.catalog.file import Imported, main_kinds, secret_kinds
+from gateway.commands.catalog.file import (
+    Imported,
+    export_text,
+    main_kinds,
+    read_export,
+    secret_kinds,
+)
 from gateway.names import LogicalName
 from tests.commands.catalog_samples import catalogs
 
@@ -48,7 +56,8 @@ def test_pruned_it_leads_from_any_catalog_to_any_other(old: Snapshot, new: Snaps
     result = old.apply([one.change for one in found], 2)
     again = differences(result, new.entities(), prune=True, now=1, kinds=kinds)
     # A topic that got another name got an id of its own, which the file does not have.
-    assert all(isinstance(one.after, TopicEntry) for one in again)
+    assert all(isinstance(one.after, TopicEntry | Link) for one in again)
+    assert result.links.keys() == new.links.keys()
     assert result.namespaces.keys() == new.namespaces.keys()
     assert result.topics.keys() == new.topics.keys()
     for path, namespace in result.namespaces.items():
@@ -174,3 +183,35 @@ def test_what_is_stale() -> None:
     assert stale(Snapshot.of(["b", "c"]), found) == [("namespace", "b")]
     found = differences(Snapshot(), [SCRAM], prune=False, now=1, kinds=secret_kinds().values())
     assert stale(Snapshot().apply([SCRAM], 1), found) == [key_of(SCRAM)]
+
+
+LINK = Link(LogicalName("team-b", "orders"), ORDERS.flat, bytes([7] * 16))
+
+
+def _problems(tmp_path: Path, before: Snapshot, *after: Entity) -> list[str]:
+    wanted = Snapshot().apply([Namespace("org"), Namespace("team-b"), *after], 1)
+    path = tmp_path / "catalog.yaml"
+    path.write_text(export_text(wanted))
+    imported = read_export(path)
+    found = differences(before, imported.entities, prune=True, now=1)
+    return [one.text for one in problems(before, imported, found)]
+
+
+def test_a_link_needs_its_format_its_namespace_and_its_topic(tmp_path: Path) -> None:
+    newer = Snapshot().apply([CatalogFormat(3)], 1)
+    assert _problems(tmp_path, newer, ORDERS, LINK) == []
+    (text,) = _problems(tmp_path, Snapshot(), ORDERS, LINK)
+    assert text.startswith("links need catalog format 3, and this catalog has 1; raise it first")
+    (text,) = _problems(tmp_path, newer, LINK)
+    assert (
+        text == f"'team-b:orders' leads to '{ORDERS.flat}', which is not among the topics; add it"
+    )
+    assert _problems(tmp_path, newer, replace(LINK, gone="org:orders")) == []
+    (text,) = _problems(tmp_path, newer, ORDERS, replace(LINK, name=ORDERS.name))
+    assert "is the name of the topic stored as" in text
+    held = newer.apply([Namespace("org"), Namespace("team-b"), ORDERS, LINK], 2)
+    (text,) = _problems(tmp_path, held, LINK)
+    assert (
+        text
+        == f"'{ORDERS.flat}' would be removed, but 'team-b:orders' links to it; remove that too"
+    )

@@ -111,7 +111,7 @@ def test_round_trip(snapshot: Snapshot) -> None:
     assert (result.namespaces, result.topics) == (snapshot.namespaces, snapshot.topics)
     assert (result.seeded, result.format) == (snapshot.seeded, snapshot.format)
     assert (result.acls, result.homes) == (snapshot.acls, snapshot.homes)
-    assert result.scram == snapshot.scram
+    assert (result.scram, result.links) == (snapshot.scram, snapshot.links)
 
 
 def test_gateways_are_left_out(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_gateways_are_left_out(tmp_path: Path) -> None:
 def test_every_kind_of_entity_has_its_place() -> None:
     kept = {kind.name for kind in KINDS.values() if kind.section is None}
     assert kept == {"format", "gateway", "signing", "volume"}
-    assert list(main_kinds()) == ["seeded", "namespaces", "topics", "acls", "homes"]
+    assert list(main_kinds()) == ["seeded", "namespaces", "topics", "links", "acls", "homes"]
     assert list(secret_kinds()) == ["scram"]
 
 

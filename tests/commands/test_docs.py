@@ -11,7 +11,7 @@ import yaml
 
 from devkit.ports import free_ports
 from gateway import cli, exit_codes
-from gateway.catalog.entities import Gateway, Namespace, TopicEntry
+from gateway.catalog.entities import Gateway, Link, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.catalog import diff as catalog_diff
 from gateway.commands.catalog.file import export_text
@@ -106,6 +106,7 @@ def test_every_flag_has_its_row(name: str, column: int) -> None:
     documented = {flag for cell in cells for flag in re.findall(r"`(--[a-z-]+)`", cell)}
     flags = _flags(name)
     actions = {"--create", "--list", "--describe", "--delete", "--move", "--adopt", "--release"}
+    actions |= {"--link", "--unlink", "--links"}
     if name == "acls":
         actions = {"--add", "--remove", "--list"}
     if name == "adopt":
@@ -133,7 +134,8 @@ def test_every_key_of_an_export_has_its_row() -> None:
     """Those that a catalog with everything in it is exported with, and no others."""
     rows = {markdown.code(row[0]) for row in markdown.table(PAGE, "key")}
     half_made = TopicEntry("z", LogicalName("org", "z"), apply=True, creating=True, since=1)
-    everything = catalog_samples.sample().apply([half_made], 8)
+    link = Link(LogicalName("org", "y"), "z", bytes(16))
+    everything = catalog_samples.sample().apply([half_made, link], 8)
     content = yaml.safe_load(export_text(everything))
     found = set(content)
     found |= {f"namespaces.{key}" for one in content["namespaces"].values() for key in one}

@@ -148,6 +148,8 @@ async def test_json(config: str) -> None:
         "exists": True,
         "topic_id": "AAAAAAAAAAAAAAAAAAAAAg",
         "aliases": [],
+        "link_to": None,
+        "links": [],
         "configs": [{"name": "retention.ms", "value": "1", "source": "namespace org"}],
         "home": "org",
         "permissions": None,

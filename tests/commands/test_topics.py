@@ -28,7 +28,7 @@ async def test_a_flag_that_would_be_ignored_is_rejected() -> None:
         )
         said = await topics(gateway, "--list", "--as", "x")
         assert said.err == (
-            "kafka-gateway: --as does not go with --list but with --move or --adopt\n"
+            "kafka-gateway: --as does not go with --list but with --move or --adopt or --link\n"
         )
         said = await topics(gateway, "--create", "--topic", "a", "--from-namespace", "")
         assert "--from-namespace does not go with --create but with --move" in said.err

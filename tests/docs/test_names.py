@@ -6,6 +6,7 @@ import pytest
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
+from gateway.mounts import Mount, Mounts
 from gateway.names import RESERVED_PREFIX, RESERVED_TOPICS, LogicalName, decode, encode
 from gateway.rules.access import check_creation
 from gateway.views.view import View, ViewSettings
@@ -13,6 +14,11 @@ from tests.docs import markdown
 
 PAGE = markdown.read("docs/names.md")
 EXAMPLES = [[markdown.code(cell) for cell in row] for row in markdown.table(PAGE, "logical")]
+ABSOLUTE = [
+    (spelled, *row[1:])
+    for row in markdown.table(PAGE, "absolute name")
+    for spelled in markdown.spans(row[0])
+]
 ANSWERS = {row[0]: row[1] for row in markdown.table(PAGE, "the name")}
 
 
@@ -21,6 +27,32 @@ def test_the_encoding_shown(logical: str, flat: str) -> None:
     namespace, _, topic = logical.rpartition(":")
     assert encode(LogicalName(namespace, topic)) == flat
     assert str(decode(flat)) == logical
+
+
+@pytest.mark.parametrize(("spelled", "meant"), ABSOLUTE)
+def test_the_absolute_names_shown(spelled: str, meant: str) -> None:
+    tree = Mounts([Mount("ny", 1, "ny"), Mount("la:tracking", 2, "la")])
+    settings = ViewSettings("x", mounts=tree, volume="la:tracking", listener_volume="ny")
+    view = View(settings, Snapshot.of(["search"]))
+    (name,) = markdown.spans(meant)
+    if meant.startswith("namespace"):
+        assert view.namespace_named(spelled) == name
+    elif spelled.endswith("app"):
+        assert view.group_to_broker(spelled.encode()) == name.encode()
+        assert view.volume_of_group(spelled.encode()) == "la:tracking"
+    else:
+        assert str(view.parse(spelled)) == name
+    assert view.volume_of_topic(spelled.encode()) == "la:tracking"
+
+
+def test_the_slashes_shown() -> None:
+    view = View(ViewSettings("x", "slash"), Snapshot.of(["search"]))
+    assert str(view.parse("search/clicks")) == "search:clicks"
+    assert view.spell(b"search..clicks") == b"search/clicks"
+    assert view.namespace_named("search/") == "search"
+    denied = view.resolve(b"search:clicks/x")
+    assert isinstance(denied, Denied)
+    assert denied.illegal
 
 
 def test_the_reserved_names_shown() -> None:

@@ -154,6 +154,9 @@ def _one(
     elif kind is Kind.ERROR_CODE:
         if value:
             yield kind, int(value)
+    elif kind is Kind.NODE_ID:
+        if value >= 0:
+            yield kind, int(value)
     elif field.type == "uuid":
         yield kind, value.bytes if value is not None else bytes(16)
     elif isinstance(value, str):

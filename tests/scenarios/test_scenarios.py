@@ -7,7 +7,8 @@ gateway carries out itself, over connections of its own, goes to a broker in mem
 has ``then`` in place of ``broker`` and ``reply``, the flat topics and their configs afterwards.
 ``allowed`` lists the only rights of the client, such as ``READ TOPIC team-a:orders``; or ``acls``
 lists the catalog's ACLs, such as ``ALLOW READ User:alice TOPIC:LITERAL:team-a:orders``, for
-User:alice, and ``acls_then`` those afterwards. Without either there is no authorizer. ``policies``
+User:alice, and ``acls_then`` those afterwards. ``links`` maps links to the flat names of their
+topics. Without ``allowed`` and ``acls`` there is no authorizer. ``policies``
 are those of a configuration; without them the defaults hold. See entities.py for how messages are
 written.
 """
@@ -26,14 +27,16 @@ from gateway.acls.authorizer import Authorizer
 from gateway.acls.standard import StandardAuthorizer
 from gateway.apis.table import APIS
 from gateway.apis.topics.metadata_messages import FORBIDS_AUTO_CREATION
+from gateway.catalog.entities import Change, Link, TopicEntry
 from gateway.config.policies import PolicySettings
 from gateway.exchanges.api import Api
+from gateway.names import LogicalName, decode
 from gateway.policies.tree import Policies
 from protocol import messages
 from tests.changes.acl_requests import entities, held
 from tests.scenarios.entities import difference, entity
 from tests.session.allowing import Allowing
-from tests.session.pair import Pair, request_frame
+from tests.session.pair import Pair, request_frame, topic_id
 
 HERE = Path(__file__).parent
 VIEW_KEYS = (
@@ -52,6 +55,7 @@ KEYS = {
     "allowed",
     "acls",
     "acls_then",
+    "links",
     "policies",
     "client",
     "broker",
@@ -103,6 +107,9 @@ def test_scenario(scenario: Scenario) -> None:
     if "acls" in steps:
         pair.log.append(entities(steps["acls"]))
         pair.catalog_changed()
+    if "links" in steps:
+        pair.log.append(links(steps["links"]))
+        pair.catalog_changed()
     request_class = messages.message_class(f"{scenario.api}Request", version)
     asked = entity(request_class, steps["client"])
     if "then" in steps or "acls_then" in steps:
@@ -134,6 +141,19 @@ def test_scenario(scenario: Scenario) -> None:
         got = pair.reply(scenario.api, version, reply, sent=sent_as)
     wrong = difference(steps["gets"], got)
     assert not wrong, f"the client got {wrong}"
+
+
+def links(led: dict[str, str]) -> list[Change]:
+    """Links, each with the entry of its topic; the first has topic id 77."""
+    made: list[Change] = []
+    for number, (name, flat) in enumerate(led.items(), start=77):
+        made += [TopicEntry(flat, decode(flat)), Link(_logical(name), flat, topic_id(number).bytes)]
+    return made
+
+
+def _logical(name: str) -> LogicalName:
+    namespace, _, topic = name.rpartition(":")
+    return LogicalName(namespace, topic)
 
 
 def authorizer_of(steps: dict[str, Any]) -> Authorizer | None:

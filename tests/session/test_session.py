@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from gateway.exchanges.exchange import Interlude, Refresh, Work
+from gateway.exchanges.exchange import Interlude, Prepare, Refresh, Work
 from gateway.session.deciding import Deciding
 from gateway.session.in_flight import MAX_IN_FLIGHT
 from protocol import messages
@@ -40,7 +40,7 @@ def saturated(pair: Pair) -> bool:
     return pair.session.saturated
 
 
-def waiting(pair: Pair) -> Refresh | Work | Interlude | Deciding | None:
+def waiting(pair: Pair) -> Refresh | Prepare | Work | Interlude | Deciding | None:
     return pair.session.waiting
 
 

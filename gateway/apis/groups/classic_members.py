@@ -3,7 +3,8 @@
 All need READ on the group, whose id is rewritten under a home. The topic names inside subscriptions
 (JoinGroup) and assignments (SyncGroup) are rewritten in requests and restored in responses, in the
 spelling that this connection subscribed with, where the group's protocol type is "consumer". Topics
-that the view cannot reach are left out: Kafka lets a consumer subscribe to what does not exist.
+that the view cannot reach are left out: Kafka lets a consumer subscribe to what does not exist. In
+a tree, topics of other volumes than the group's are named by their shadows, which joining makes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
-from gateway.rules.declaration import READ, Do, Needs
+from gateway.rules.declaration import READ, Do, Needs, Shadows
 from gateway.rules.rename import CONSUMER
 from protocol.entities import Kind
 from protocol.splice import Edit
@@ -86,6 +87,8 @@ def _rewrite(
     exchange.kept = MemberOf(protocol_type)
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans, protocol_type)
+    if renamer.far is not None and (first := generic.prepare(renamer.far)) is not None:
+        return first
     exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
     if renamer.rejections is not None:
         return generic.reject(state, exchange, body, renamer.rejections)
@@ -106,6 +109,7 @@ JOIN_GROUP = Api(
     (0, 9),
     Do.REWRITE,
     needs=Needs(group=READ),
+    shadows=Shadows.MADE,
     beside_error={"generation_id": -1, "protocol_name": None, "leader": "", "member_id": ""},
     request=join_request,
     response=response,
@@ -115,6 +119,7 @@ SYNC_GROUP = Api(
     (0, 5),
     Do.REWRITE,
     needs=Needs(group=READ),
+    shadows=Shadows.NAMED,
     request=sync_request,
     response=response,
 )

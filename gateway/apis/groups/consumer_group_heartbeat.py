@@ -1,8 +1,10 @@
 """ConsumerGroupHeartbeat (API 68, KIP-848): members of groups of the consumer protocol.
 
-Needs READ on the group and DESCRIBE on every topic named: one denied topic rejects the heartbeat.
+Needs READ on the group and DESCRIBE on every topic named: one denied topic rejects the heartbeat,
+and so does a link that is named beside its topic.
 Names and ids of topics are rewritten. A regular expression is evaluated here, over the names that
-the client may see, and forwarded as a list of names; topics that cannot exist are left out.
+the client may see, and forwarded as a list of names; topics that cannot exist are left out. One of
+another volume than the group's is INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -13,14 +15,16 @@ from gateway.apis import generic
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, note_denials
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.tree import Tree
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial
 from gateway.rules.declaration import READ, Do, Needs
-from gateway.rules.rename import Rejections
+from gateway.rules.rename import Rejections, one_by_link
 from gateway.views.access import DESCRIBE
 from gateway.views.authorized_access import ACL_RULE
 from protocol.pausing import eased
@@ -43,6 +47,9 @@ def request(
     plan, worker = exchange.plan, state.worker
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     spans = generic.request_spans(plan, buf, start, end)
+    if state.tree is not None and (elsewhere := _elsewhere(state, state.tree, spans)) is not None:
+        note_denials(state, exchange, Rejections(topics={b"": elsewhere}))
+        return generic.answer_error(exchange, buf[start:end], elsewhere)
     renamer = generic.renamer_for(state, exchange)
     renamer.add([span for span in eased(spans) if span[0] in (GROUP_ID, TOPIC_ID)])
     rejections = renamer.rejections
@@ -50,7 +57,7 @@ def request(
         return generic.reject(state, exchange, buf[start:end], rejections)
     if rejections is not None and rejections.unknown_ids and not exchange.refreshed:
         return Refresh.TOPICS
-    forbidden = _forbidden(state, spans)
+    forbidden = _forbidden(state, spans) or _linked(state, spans)
     if forbidden is not None:
         note_denials(state, exchange, Rejections(topics=forbidden))
         return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
@@ -116,6 +123,43 @@ def _forbidden(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]
         and found.rule == ACL_RULE
     }
     return denied or None
+
+
+def _elsewhere(state: ConnectionState, tree: Tree, spans: list[Span]) -> Denied | None:
+    """Why a member that names a topic of another volume than the group's is rejected: a broker
+    assigns partitions of its own cluster. INVALID_REQUEST is fatal, and clients show its text."""
+    for kind, _, _, value in eased(spans):
+        if not value or kind not in (TOPIC_NAME, TOPIC_ID):
+            continue
+        if kind == TOPIC_NAME:
+            found = state.view.resolve(value)
+            foreign = isinstance(found, Denied) and found.rule == "volume"
+            named = f"Topic '{value.decode(errors='replace')}'"
+        else:
+            foreign = tree.topic_id(value) not in (None, state.worker.mount)
+            named = "A topic of this member"
+        if foreign:
+            why = (
+                f"{named} is in another volume than the group, and groups of the consumer"
+                " protocol (KIP-848) keep to one; use group.protocol=classic to read from several."
+            )
+            return Denied(INVALID_REQUEST, why, "volume")
+    return None
+
+
+def _linked(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
+    """A name of a subscription that is a link to another topic of it, or another way round."""
+    if not state.view.snapshot.links:
+        return None
+    seen: dict[bytes, bytes] = {}
+    for kind, _, _, value in eased(spans):
+        found = state.view.resolve(value) if kind == TOPIC_NAME and value else None
+        if found is None or isinstance(found, Denied):
+            continue
+        why = one_by_link(state.view, seen.setdefault(found.flat, value), value)
+        if why is not None:
+            return {value: why}
+    return None
 
 
 def _flat_of(state: ConnectionState, name: str) -> bytes | None:

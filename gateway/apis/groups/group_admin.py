@@ -22,7 +22,15 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.authorized_operations import NOT_ASKED
-from gateway.rules.declaration import DELETE, DESCRIBE, Do, ItemShape, Needs, ToldOperations
+from gateway.rules.declaration import (
+    DELETE,
+    DESCRIBE,
+    Do,
+    ItemShape,
+    Needs,
+    Shadows,
+    ToldOperations,
+)
 from gateway.rules.restore import ResponseRenamer
 from protocol import messages
 from protocol.messages import make
@@ -103,6 +111,7 @@ DESCRIBE_GROUPS = Api(
     needs=Needs(group=DESCRIBE),
     items=(ItemShape("groups", (), "groups", ("group_id",)),),
     operations=_OPERATIONS,
+    shadows=Shadows.NAMED,
     of_others=True,
 )
 LIST_GROUPS = Api("ListGroups", (0, 5), Do.ABSENT, null=Do.FILTER, response=list_response)

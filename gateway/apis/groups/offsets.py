@@ -2,7 +2,8 @@
 
 Groups and topics are rewritten; a commit needs READ on both, a fetch DESCRIBE on both, a deletion
 DELETE on the group and READ on the topic. Denied topics get their errors among the broker's. "All
-topics" of OffsetFetch is forwarded, and the response loses topics that the view hides.
+topics" of OffsetFetch is forwarded, and the response loses topics that the view hides. In a tree,
+offsets of topics in other volumes than the group's are kept under their shadows.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from types import MappingProxyType
 
 from gateway.apis import generic
 from gateway.apis.counting import TOPIC_ID
+from gateway.apis.shadow_offsets import commit_response
+from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS, UNSTABLE_OFFSET_COMMIT
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
@@ -24,10 +27,12 @@ from gateway.rules.declaration import (
     Do,
     ItemShape,
     Needs,
+    Shadows,
     Topics,
     TopicShape,
 )
 from gateway.rules.partial import drop
+from gateway.rules.shadows import Far, is_shadow
 from protocol.splice import Edit
 
 
@@ -37,6 +42,7 @@ def response(
     """Restore the names. v10 responds to "all" with ids alone, so ids that are not known to be of
     this view are dropped here. Requested ids are known: the index keeps those of deleted topics."""
     plan, index = exchange.plan, state.worker.cluster.index
+    far = None if state.tree is None else generic.far_topics(state, exchange)
     spans = generic.response_spans(plan, buf, start, end)
     requested = exchange.spelled_ids or {}
     hidden = {
@@ -44,11 +50,7 @@ def response(
         for kind, _, _, value in spans
         if kind == TOPIC_ID
         and value not in requested
-        and (
-            (flat := index.name_of(value)) is None
-            or state.view.spell(flat) is None
-            or state.access.flat(DESCRIBE, flat) is not None
-        )
+        and ((flat := index.name_of(value)) is None or _hides(state, far, flat))
     }
     if not hidden:
         return generic.restore(state, exchange, buf, start, end, spans)
@@ -57,9 +59,22 @@ def response(
     )
 
 
+def _hides(state: ConnectionState, far: Far | None, flat: bytes) -> bool:
+    if far is not None and is_shadow(flat):
+        return far.hides(flat)
+    return state.access.shown(flat) is None
+
+
 _NO_OFFSET: Mapping[str, object] = MappingProxyType({"committed_offset": -1, "metadata": ""})
 
-_fetched = partial(TopicShape, error_values=_NO_OFFSET, always_asked=True, error_of_all=True)
+_fetched = partial(
+    TopicShape,
+    error_values=_NO_OFFSET,
+    # Of the errors of a partition, the one that clients retry (KIP-447).
+    codes={COORDINATOR_LOAD_IN_PROGRESS: UNSTABLE_OFFSET_COMMIT},
+    always_asked=True,
+    error_of_all=True,
+)
 
 OFFSET_COMMIT = Api(
     "OffsetCommit",
@@ -68,6 +83,8 @@ OFFSET_COMMIT = Api(
     by_id=Do.CHECK,
     needs=Needs(topic=READ, group=READ),
     topics=(TopicShape(BY_PARTITION_INDEX, BY_PARTITION_INDEX),),
+    shadows=Shadows.MADE,
+    response=commit_response,
 )
 OFFSET_FETCH = Api(
     "OffsetFetch",
@@ -85,6 +102,7 @@ OFFSET_FETCH = Api(
         ),
     ),
     items=(ItemShape("groups", ("group_id",), "groups", ("group_id",), first=8),),
+    shadows=Shadows.NAMED,
     response=response,
 )
 OFFSET_DELETE = Api(
@@ -95,4 +113,5 @@ OFFSET_DELETE = Api(
     topics=(
         TopicShape(BY_PARTITION_INDEX, BY_PARTITION_INDEX, always_asked=True, error_of_all=True),
     ),
+    shadows=Shadows.NAMED,
 )

@@ -187,7 +187,7 @@ def _rename(
         and not producer_guarantee.is_met(
             state, exchange, buf, end, guarantee, batches, acks, acks_at, edits
         )
-    ) or not _by_one_name(state, buf, end, batches, called):
+    ) or not _told_apart(state, buf, end, batches, called):
         return None
     exchange.spelled = spelled
     exchange.spelled_ids = ids
@@ -195,15 +195,18 @@ def _rename(
     return edits
 
 
-def _by_one_name(
+def _told_apart(
     state: ConnectionState,
     buf: bytes,
     end: int,
     batches: list[tuple[bytes, int, int]],
     called: dict[bytes, bytes],
 ) -> bool:
-    """Whether every topic that was produced to under another name or id before has batches without
-    sequence numbers alone: the producer counts those by name, the broker by topic."""
+    """Whether the broker counts sequence numbers as their producer does: by topic, where a producer
+    counts by name, so every topic that was produced to under another name or id before must have
+    batches without them; and by the producer's id, which must be unique in a tree."""
+    if state.marked_ids_only and producer_guarantee.unmarked(buf, end, batches):
+        return False
     by_flat: dict[bytes, list[tuple[int, int]]] | None = None
     for flat, value in called.items():
         if state.produced_as(flat, value) != value:

@@ -17,7 +17,11 @@ from gateway.apis.counting import PRODUCE, TOPIC_ID, TOPIC_NAME
 from gateway.apis.records import producer_guarantee as guarantee
 from gateway.apis.records.producer_guarantee import ACKS_ALL, ACKS_NONE, RAISED_SIZE, Batch
 from gateway.decision import Denied
-from gateway.error_codes import INVALID_REQUEST, TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+from gateway.error_codes import (
+    INVALID_REQUEST,
+    POLICY_VIOLATION,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
 from gateway.exchanges.exchange import Exchange, Forward, Outcome, Unanswerable
 from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import UPGRADE_ACKS
@@ -55,12 +59,16 @@ def reject(
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
     rejections = renamer.rejections
+    if state.tree is not None and rejections is not None:
+        _keep_to_volume(rejections, spans)
     denied = transactional_denial(state, buf, end, spans)
     if denied is not None:
         rejections = rejections or Rejections()
         rejections.ids.setdefault(b"", denied)
     weak, counts = _weak_topics(state, renamer, buf, end, spans)
     rejected = weak | _second_names(state, renamer, _numbered(buf, end, spans) - weak.keys())
+    if state.marked_ids_only:
+        rejected |= _unmarked_topics(state, renamer, buf, end, spans)
     if rejected:
         rejections = rejections or Rejections()
         rejections.topics |= rejected
@@ -83,6 +91,24 @@ def reject(
     return (
         _raise_acks_of_rest(state, exchange, outcome) if isinstance(outcome, Forward) else outcome
     )
+
+
+def _keep_to_volume(rejections: Rejections, spans: list[Span]) -> None:
+    """Reject for good what a transaction would write in another volume than its own: after the
+    errors of names there, a producer would send it elsewhere."""
+    named = next((span[3] for span in spans if span[0] == TRANSACTIONAL_ID), None)
+    if named is None:
+        return
+    shown = named.decode(errors="replace")
+    why = (
+        f"Transactional id '{shown}' is in another volume than the topic, and a transaction keeps"
+        " to one volume; write to topics of its own volume, or name the id in the topic's."
+    )
+    denied = Denied(POLICY_VIOLATION, why, "volume")
+    for items in (rejections.ids, rejections.topics):
+        for item, found in items.items():
+            if found.rule == "volume":
+                items[item] = denied
 
 
 def transactional_denial(
@@ -157,6 +183,15 @@ def _weak_topics(
         if why is not None:
             denied[requested] = why
     return denied, {f"acks{acks}": weak_acks, "not_idempotent": sorted(plain)}
+
+
+def _unmarked_topics(
+    state: ConnectionState, renamer: RequestRenamer, buf: bytes, end: int, spans: list[Span]
+) -> dict[bytes, Denied]:
+    """Denials for the topics of idempotent producers whose ids may be another's here."""
+    flats = _flat_names(state, renamer)
+    unmarked = guarantee.unmarked(buf, end, _batches(spans, flats)[1])
+    return {name: guarantee.UNMARKED for name, flat in flats.items() if flat in unmarked}
 
 
 def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forward) -> Forward:

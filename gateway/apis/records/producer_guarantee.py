@@ -29,7 +29,12 @@ from gateway.policies.tree import (
 )
 from gateway.views.view import View
 from protocol.errors import TruncatedError
-from protocol.records import BATCH_HEADER_SIZE, batch_facts, is_older_format
+from protocol.records import (
+    BATCH_HEADER_SIZE,
+    batch_facts,
+    idempotent_producer_id,
+    is_older_format,
+)
 from protocol.schema import error_name
 from protocol.splice import Edit
 
@@ -162,6 +167,33 @@ def idempotence_denial(view: View, flat: bytes, *, older: bool) -> Denied:
     return Denied(POLICY_VIOLATION, why, "producer_guarantee")
 
 
+def unmarked(buf: bytes, end: int, batches: Iterable[Batch]) -> set[bytes]:
+    """The flat names of topics that have a batch of an idempotent, non-transactional producer whose
+    id has no cluster's number in it.
+
+    Raises TruncatedError where the header of a batch has not arrived by ``end``.
+    """
+    found: set[bytes] = set()
+    for flat, start, stop in batches:
+        if stop > end and end - start < BATCH_HEADER_SIZE:
+            raise TruncatedError("a batch header has not arrived")
+        producer_id = idempotent_producer_id(buf, start, min(end, stop))
+        if producer_id is not None and not producer_id >> init_producer_id.MARK_SHIFT:
+            found.add(flat)
+    return found
+
+
+UNMARKED: Final = Denied(
+    POLICY_VIOLATION,
+    "The id of this idempotent producer has no cluster's number in it, so another producer may have"
+    " the same one here, and records be lost: it was given to the producer before the cluster was"
+    " mounted, or by no gateway. Create the producer anew.",
+    "volume",
+)
+"""The denial of a batch of :func:`unmarked`. Java's producer shows it (it asks for no new id after
+any error, UNKNOWN_PRODUCER_ID included); librdkafka's asks for a new id."""
+
+
 def has_older_format(buf: bytes, end: int, flat: bytes, batches: Iterable[Batch]) -> bool:
     """Whether a topic has a batch of a format before KIP-98."""
     return any(
@@ -176,9 +208,10 @@ def _namespace(view: View, flat: bytes) -> str:
 
 def _topic_and_setter(view: View, flat: bytes, source: str) -> tuple[str, str]:
     """The topic's name in the view and the policy's place in the configuration. A view that reaches
-    the topic by an alias alone must learn neither its name nor the namespaces around it."""
+    the topic by an alias or a link alone must learn neither its name nor the namespaces around
+    it."""
     shown = view.spell(flat)
-    if shown is None:
+    if shown is None or view.snapshot.links_of(flat.decode(errors="replace")):
         return "This topic", ""
     setter = _SETTERS.get(source, source)
     if source.startswith(_OF_A_NAMESPACE):

@@ -109,7 +109,8 @@ def _denied_ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied
         flat = _flat_of(state, value)
         # Its topic may become known before the deletion, which no ACL would have allowed.
         unknown = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
-        why = unknown if flat is None else admin_rights.deletion(access, access.flat_resource(flat))
+        named = None if flat is None else admin_rights.resource_by_id(access, flat, value)
+        why = unknown if named is None else admin_rights.deletion(access, named)
         if why is not None:
             denied[value] = why
     return denied
@@ -118,7 +119,7 @@ def _denied_ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied
 def _shown(state: ConnectionState, topic_id: bytes) -> str | None:
     """The name of a topic that may not be deleted, if the client may describe it."""
     flat = _flat_of(state, topic_id)
-    if flat is None or state.access.flat(DESCRIBE, flat) is not None:
+    if flat is None or state.access.by_id(DESCRIBE, flat, topic_id) is not None:
         return None
     shown = state.view.spell_under(flat, topic_id)
     return None if shown is None else shown.decode()

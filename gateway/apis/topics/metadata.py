@@ -14,6 +14,7 @@ creates what the broker would have created (``gateway.changes.topics``).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -96,7 +97,17 @@ def _without_names(state: ConnectionState, exchange: Exchange, body: bytes) -> O
         exchange.then(lambda answer: metadata.add_namespaces(version, answer, listed))
     if version == 0:
         exchange.then(lambda answer: metadata.without_placeholder(0, answer))
-    return _forward(state, exchange, metadata.ask_by_name(version, body, state.listing().names))
+    asked = metadata.ask_by_name(version, body, state.listing().names)
+    if state.view.snapshot.links:
+        # A link and its topic may both be listed: the broker is asked for the topic once.
+        renamer = generic.renamer_for(state, exchange)
+        renamer.add(generic.request_spans(exchange.plan, asked, 0, len(asked), most=math.inf))
+        if renamer.rejections is not None and renamer.rejections.aliases:
+            exchange.flow = state.flow(exchange.plan.api_key, version, b"")
+            return generic.reject(
+                state, exchange, asked, Rejections(aliases=renamer.rejections.aliases)
+            )
+    return _forward(state, exchange, asked)
 
 
 def response(
@@ -202,7 +213,9 @@ def _reject_uncreated(
         if index.exists(flat):
             continue
         text = spelled.decode(errors="replace")
-        denied = _creation_denial(state, exchange, flat, text, allowed=allowed)
+        denied = _of_link(state, spelled) or _creation_denial(
+            state, exchange, flat, text, allowed=allowed
+        )
         if denied is None:
             continue
         if not exchange.refreshed:
@@ -219,6 +232,15 @@ def _reject_uncreated(
             renamer.rejections = Rejections()
         renamer.rejections.topics |= rejected
     return None
+
+
+def _of_link(state: ConnectionState, spelled: bytes) -> Denied | None:
+    """The answer for a link whose topic does not exist: nothing creates a topic by a link."""
+    found = state.view.resolve(spelled)
+    if isinstance(found, Denied) or not found.link:
+        return None
+    message = f"Topic '{spelled.decode(errors='replace')}' does not exist."
+    return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, "link")
 
 
 def _creation_denial(

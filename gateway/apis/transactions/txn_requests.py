@@ -4,12 +4,62 @@ steps of a transaction.
 Transactional ids, groups and topics are rewritten. Every step needs WRITE on the transactional id;
 partitions need WRITE on their topic, offsets READ on the group and, in TxnOffsetCommit, on the
 topic. One denied topic of AddPartitionsToTxn means that none is added (OPERATION_NOT_ATTEMPTED).
+
+In a tree a transaction keeps to one volume: partitions elsewhere are TOPIC_AUTHORIZATION_FAILED,
+and so, as GROUP_AUTHORIZATION_FAILED, is a group of another volume than the transactional id's.
+What is read elsewhere may be committed: its offsets are kept under shadows.
 """
 
 from __future__ import annotations
 
+from gateway.apis import generic
+from gateway.apis.counting import note_denials
+from gateway.apis.shadow_offsets import commit_response
+from gateway.decision import Denied
+from gateway.error_codes import (
+    GROUP_AUTHORIZATION_FAILED,
+    NOT_LEADER_OR_FOLLOWER,
+    TOPIC_AUTHORIZATION_FAILED,
+)
 from gateway.exchanges.api import Api
-from gateway.rules.declaration import BY_PARTITION_INDEX, READ, WRITE, Do, Needs, Topics, TopicShape
+from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import (
+    BY_PARTITION_INDEX,
+    READ,
+    WRITE,
+    Do,
+    Needs,
+    Shadows,
+    Topics,
+    TopicShape,
+)
+from gateway.rules.rename import GROUP_ID, TRANSACTIONAL_ID, Rejections
+
+
+def offsets_request(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Outcome:
+    """Reject a group of another volume than the transactional id's: no cluster could commit both
+    at once. Clients end such a transaction; NOT_COORDINATOR they would retry for ever."""
+    tree = state.tree
+    if tree is not None:
+        spans = generic.request_spans(exchange.plan, buf, start, end)
+        ids = {kind: value for kind, _, _, value in spans if kind in (GROUP_ID, TRANSACTIONAL_ID)}
+        group, transactional_id = ids[GROUP_ID], ids[TRANSACTIONAL_ID]
+        group_volume, volume = tree.group(group), tree.group(transactional_id)
+        if group_volume != volume:
+            why = (
+                f"Group '{group.decode(errors='replace')}' is in volume ':{group_volume}' and"
+                f" transactional id '{transactional_id.decode(errors='replace')}' in ':{volume}':"
+                " a transaction keeps to one volume; name both in the same one."
+            )
+            denied = Denied(GROUP_AUTHORIZATION_FAILED, why, "volume")
+            note_denials(state, exchange, Rejections(ids={group: denied}))
+            exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
+            return generic.answer_error(exchange, buf[start:end], denied)
+    return generic.request(state, exchange, buf, start, end)
+
 
 ADD_PARTITIONS_TO_TXN = Api(
     "AddPartitionsToTxn",
@@ -26,12 +76,17 @@ ADD_PARTITIONS_TO_TXN = Api(
                 index="partition_index",
             ),
             error_code="partition_error_code",
+            codes={NOT_LEADER_OR_FOLLOWER: TOPIC_AUTHORIZATION_FAILED},  # in another volume
             all_or_nothing=True,
         ),
     ),
 )
 ADD_OFFSETS_TO_TXN = Api(
-    "AddOffsetsToTxn", (0, 4), Do.REWRITE, needs=Needs(group=READ, transactional_id=WRITE)
+    "AddOffsetsToTxn",
+    (0, 4),
+    Do.REWRITE,
+    needs=Needs(group=READ, transactional_id=WRITE),
+    request=offsets_request,
 )
 END_TXN = Api(
     "EndTxn",
@@ -46,4 +101,7 @@ TXN_OFFSET_COMMIT = Api(
     Do.REWRITE,
     needs=Needs(topic=READ, group=READ, transactional_id=WRITE),
     topics=(TopicShape(BY_PARTITION_INDEX, BY_PARTITION_INDEX),),
+    shadows=Shadows.MADE,
+    request=offsets_request,
+    response=commit_response,
 )

@@ -18,8 +18,8 @@ from gateway.catalog.schema.table import KINDS, kind_of
 FORMAT: Final = 3
 """The newest catalog format that this software reads and writes.
 
-From format 2 on every record says which offset it was written for, and the catalog can be signed;
-from format 3 on it keeps what a cluster in a tree of clusters needs.
+From format 2 on every record says which offset it was written for, and the catalog can be signed.
+From format 3 on it can hold links.
 """
 
 PLACED_FORMAT: Final = 2

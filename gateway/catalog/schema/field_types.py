@@ -242,6 +242,12 @@ class _Principal(FieldType):
 class _Name(FieldType):
     """A logical name: in records its namespace and its topic, each by itself."""
 
+    def of_key(self, key: str) -> LogicalName:
+        namespace, _, topic = key.rpartition(DELIMITER)
+        if not topic:
+            raise ValueError("it names no topic")
+        return LogicalName(sys.intern(namespace), topic)
+
     def to_record(self, value: LogicalName) -> str:
         return str(value)
 

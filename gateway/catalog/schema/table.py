@@ -14,6 +14,7 @@ from gateway.catalog.entities import (
     CatalogFormat,
     Change,
     Gateway,
+    Link,
     Namespace,
     PrincipalHome,
     Removal,
@@ -56,6 +57,9 @@ from gateway.names import (
     is_reserved,
 )
 
+LINK_FORMAT: Final = 3
+"""The catalog format from which on there are links."""
+
 
 def _check_topic(entry: TopicEntry) -> None:
     for name in entry.names:
@@ -63,6 +67,13 @@ def _check_topic(entry: TopicEntry) -> None:
     check_topic(entry.flat)
     if len(entry.flat) > MAX_FLAT_LENGTH or is_reserved(entry.flat):
         raise InvalidName(f"'{entry.flat}' is no name that a topic can be stored by")
+
+
+def _check_link(link: Link) -> None:
+    encode(link.name)
+    check_topic(link.flat)
+    if len(link.flat) > MAX_FLAT_LENGTH or is_reserved(link.flat):
+        raise InvalidName(f"'{link.flat}' is no name that a topic can be stored by")
 
 
 _ALIASES: Final = Records(
@@ -157,6 +168,22 @@ KINDS: Final[dict[str, Kind]] = {
             title="topic stored as {0}",
             resource=lambda one: str(one.name),
             check=_check_topic,
+        ),
+        Kind(
+            Link,
+            [
+                Field("name", NAME),
+                Field("flat", TEXT),
+                Field("topic_id", TOPIC_ID),
+                Field("gone", TEXT),
+            ],
+            level=LINK_FORMAT,
+            section=Section("links", "list", order=lambda one: one.name),
+            title="link {0}",
+            resource=lambda one: str(one.name),
+            check=_check_link,
+            added=3,
+            removed=4,
         ),
         Kind(
             ResourceAcls,

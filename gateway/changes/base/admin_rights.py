@@ -7,13 +7,16 @@ the state of the catalog that it is done on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
 from gateway.acl_model import Operation, Resource, ResourceType
+from gateway.changes.base.resources import APPEND, SET
 from gateway.changes.base.virtual_configs import (
     ADOPT,
+    LINK,
+    LINK_TO,
     NAMESPACE,
     PREFIX,
     PRINCIPALS,
@@ -88,6 +91,15 @@ def deletion(access: Access, named: Resource) -> Denied | None:
     return denied
 
 
+def resource_by_id(access: Access, flat: bytes, topic_id: bytes) -> Resource:
+    """The resource that a client names by a topic id, of the topic stored as ``flat``: the topic,
+    or a link to it."""
+    link = access.view.snapshot.link_under(topic_id)
+    if link is not None:
+        return Resource(ResourceType.TOPIC, link.namespace, link.topic)
+    return access.flat_resource(flat)
+
+
 def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigResource, Denied]:
     """Describe-, Alter- and IncrementalAlterConfigs: resources whose configs may not be seen or
     changed, and topics that may not be moved."""
@@ -131,6 +143,16 @@ def move(access: Access, name: bytes, topic: Resource, target: Resource | None) 
     if target.namespace:
         return access.namespace(ALTER, target.namespace)
     return access.creation(target)
+
+
+def link(access: Access, name: bytes, topic: Resource, links: Iterable[Resource]) -> Denied | None:
+    """Why ``topic``, which the client calls ``name``, may not get these ``links``: it needs what a
+    move needs where the topic is, since a link opens the topic to others, and CREATE of the link.
+    """
+    why = move(access, name, topic, None)
+    if why is not None:
+        return why
+    return next((why for one in links if (why := access.creation(one)) is not None), None)
 
 
 def _creation(access: Access, named: Resource) -> Denied | None:
@@ -177,9 +199,18 @@ def _contents(
             why = access.flat(DELETE, flat)
             if why is not None:
                 # The client may not be allowed to describe that topic.
-                text = f"{access.principal} is not allowed to DELETE all that is in this namespace."
-                denied[namespace] = replace(why, message=text)
+                denied[namespace] = replace(why, message=_NOT_ALL(access.principal))
+    # Links go with the namespace that they are in.
+    for link in paced(list(access.view.snapshot.links)):
+        if link.namespace in namespaces and link.namespace not in denied:
+            named = Resource(ResourceType.TOPIC, link.namespace, link.topic)
+            why = access.denial(DELETE, named)
+            if why is not None:
+                denied[link.namespace] = replace(why, message=_NOT_ALL(access.principal))
     return denied
+
+
+_NOT_ALL: Final = "{} is not allowed to DELETE all that is in this namespace.".format
 
 
 def _configs(
@@ -194,6 +225,10 @@ def _configs(
         return None
     if named.name and not virtual.keys().isdisjoint((NAMESPACE, RELEASE)):
         return move(access, name, named, _target(access, name, named, virtual))
+    if named.name and LINK in virtual:
+        return link(access, name, named, _new_links(access, virtual[LINK]))
+    if LINK_TO in virtual:
+        operation = DELETE  # of a link; of what is none it is rejected
     if PRINCIPALS in virtual and (why := access.cluster(ALTER)) is not None:
         return why
     why = access.denial(operation, named)
@@ -203,6 +238,21 @@ def _configs(
 def _respelled(access: Access, why: Denied, named: Resource, name: bytes) -> Denied:
     """The denial in the client's spelling, where it is about the resource itself."""
     return as_asked(why, access.principal, name) if why.resource == str(named) else why
+
+
+def _new_links(access: Access, config: Any) -> Iterator[Resource]:
+    """The links that a request names and that there are not yet. What it takes off needs no right
+    to make it, and what is invalid the change itself rejects."""
+    if config.config_operation not in (SET, APPEND):
+        return
+    view = access.view
+    for item in eased((config.value or "").split(",")):
+        try:
+            name = view.parse(item.strip())
+        except InvalidName:
+            continue
+        if name not in view.snapshot.links:
+            yield Resource(ResourceType.TOPIC, name.namespace, name.topic)
 
 
 def _target(

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gateway.catalog.entities import Namespace, Removal, TopicEntry
+from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import (
@@ -109,7 +109,17 @@ def settled(snapshot: Snapshot, entry: TopicEntry) -> TopicEntry | Removal:
     busy = entry.apply or entry.creating or entry.counted or entry.aliases or entry.own_configs
     if busy or entry.topic_id is not None or snapshot.spelled(entry.flat) != entry.name:
         return entry
+    if snapshot.links_of(entry.flat):
+        return entry  # by which they lead to it, whatever namespace is made
     return Removal(("topic", entry.flat))
+
+
+def removed_topic(snapshot: Snapshot, entry: TopicEntry) -> list[Change]:
+    """The changes for a topic that was deleted: its entry goes, and its links dangle from now on,
+    for a new topic of the same name is not the one that was shared."""
+    links = (snapshot.links[name] for name in snapshot.links_of(entry.flat))
+    dangling = (replace(link, gone=str(entry.name)) for link in links)
+    return [*dangling, Removal(key_of(entry))]
 
 
 # -- operations on configs -------------------------------------------------------------------------

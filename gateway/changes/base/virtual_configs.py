@@ -18,7 +18,8 @@ from typing import Final
 from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
-from gateway.names import DELIMITER
+from gateway.names import DELIMITER, InvalidName, LogicalName
+from gateway.views.view import View
 from protocol.pausing import eased
 
 PREFIX: Final = "gateway."
@@ -26,6 +27,9 @@ NAMESPACE: Final = "gateway.namespace"
 TOPIC: Final = "gateway.topic"
 ALIAS_UNTIL: Final = "gateway.alias.until"
 RELEASE: Final = "gateway.release"
+LINK: Final = "gateway.link"
+LINK_TO: Final = "gateway.link.to"
+LINKS: Final = "gateway.links"
 ADOPT: Final = "gateway.adopt"
 PRINCIPALS: Final = "gateway.principals"
 NAMESPACES: Final = "gateway.namespaces"
@@ -43,6 +47,11 @@ DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
         ALIAS_UNTIL: "Until when the former name of a moved topic goes on working.",
         RELEASE: "IncrementalAlterConfigs SET to true gives the topic back to the default"
         " namespace, under the name that the cluster stores it by.",
+        LINK: "Further names of the topic, in other namespaces, with ACLs of their own."
+        " IncrementalAlterConfigs SET, DELETE, APPEND and SUBTRACT.",
+        LINK_TO: "The topic that a link leads to, if the client may describe it."
+        " IncrementalAlterConfigs DELETE removes the link, and no topic.",
+        LINKS: "The links in this namespace, each with the topic that it leads to.",
         ADOPT: "Whether a namespace takes in the existing topics that its name captures.",
         PRINCIPALS: "The principals whose home the namespace is: bare names are in it, and they"
         " reach nothing outside. IncrementalAlterConfigs SET, DELETE, APPEND and SUBTRACT.",
@@ -61,7 +70,8 @@ DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
 
 _TO_MOVE: Final = frozenset({NAMESPACE, TOPIC, ALIAS_UNTIL, RELEASE})
 _OF_NAMESPACES: Final = frozenset({PRINCIPALS, AUTO_CREATE, NUM_PARTITIONS})
-_READ_ONLY: Final = frozenset({NAMESPACES, TOPICS, DELETING, POLICIES})
+_TO_LINK: Final = frozenset({LINK, LINK_TO})
+_READ_ONLY: Final = frozenset({NAMESPACES, TOPICS, DELETING, POLICIES, LINKS})
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,15}\Z")
 
 
@@ -131,6 +141,47 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
     )
 
 
+def read_link_change(operations: Sequence[Operation]) -> Operation | None:
+    """The operation on a topic's links, or on a link itself, that an IncrementalAlterConfigs
+    requests; None: none. Raises :class:`Rejected` where it does not stand alone."""
+    about = [one for one in eased(operations) if one.key in _TO_LINK]
+    if not about:
+        return None
+    one = about[0]
+    if len(operations) > 1:
+        raise Rejected(
+            INVALID_REQUEST,
+            f"'{one.key}' is changed alone; change the topic's other configs in a request of their"
+            " own.",
+        )
+    if one.key == LINK_TO and one.operation != DELETE:
+        raise Rejected(
+            INVALID_CONFIG,
+            f"'{LINK_TO}' can be deleted only, which removes the link; set '{LINK}' on the topic"
+            " to link it.",
+        )
+    return one
+
+
+def link_names(view: View, one: Operation) -> list[LogicalName]:
+    """The names in the value of ``gateway.link``, as the view reads them. Raises
+    :class:`Rejected`, INVALID_CONFIG."""
+    if one.operation == DELETE:
+        return []
+    found: dict[LogicalName, None] = {}
+    for item in eased((one.value or "").split(",")):
+        text = item.strip()
+        if not text:
+            continue
+        try:
+            found[view.parse(text)] = None
+        except InvalidName as error:
+            raise Rejected(
+                INVALID_CONFIG, f"'{LINK}' is a list of names like team-b:orders; {error}."
+            ) from None
+    return list(found)
+
+
 def reject_on_topic(key: str) -> Rejected:
     """The error for a virtual key that CreateTopics or AlterConfigs puts on a topic."""
     if key in _OF_NAMESPACES or key == POLICIES:
@@ -138,7 +189,7 @@ def reject_on_topic(key: str) -> Rejected:
     return Rejected(
         INVALID_CONFIG,
         f"'{key}' cannot be set here; IncrementalAlterConfigs of '{NAMESPACE}' moves a topic, of"
-        f" '{RELEASE}' it releases one.",
+        f" '{RELEASE}' it releases one, of '{LINK}' it links one.",
     )
 
 
@@ -147,6 +198,8 @@ def reject_on_namespace(key: str) -> Rejected:
     creation."""
     if key in _TO_MOVE:
         return Rejected(INVALID_CONFIG, f"'{key}' moves topics; a namespace cannot be moved.")
+    if key in _TO_LINK:
+        return Rejected(INVALID_CONFIG, f"'{key}' is a config of topics; a namespace has no links.")
     if key == PRINCIPALS:
         return Rejected(
             INVALID_CONFIG,

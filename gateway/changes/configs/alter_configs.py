@@ -27,16 +27,20 @@ from gateway.changes.base.resources import (
     second_spelling,
 )
 from gateway.changes.base.virtual_configs import (
+    LINK,
+    LINK_TO,
     NAMESPACE,
     PRINCIPALS,
     Move,
     Release,
     is_virtual,
+    read_link_change,
     read_move,
     reject_on_namespace,
     reject_on_topic,
 )
 from gateway.changes.configs.alter_topics import alter_topics, replacing
+from gateway.changes.configs.described_links import links_text
 from gateway.changes.namespaces.namespace_configs import alter_namespace
 from gateway.changes.namespaces.namespace_settings import (
     SETTINGS,
@@ -45,13 +49,14 @@ from gateway.changes.namespaces.namespace_settings import (
     is_home_change,
     principals_of,
 )
+from gateway.changes.topics.links import change_links, remove_link
 from gateway.changes.topics.move_topics import move_topic
 from gateway.decision import Denied
-from gateway.error_codes import INVALID_REQUEST
+from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
 from gateway.policies.judge import POLICIES
 from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.item_lists import ConfigResource
-from gateway.views.access import Access
+from gateway.views.access import Access, link_sentence
 from protocol import messages
 from protocol.pausing import eased, paced
 
@@ -61,11 +66,13 @@ _INCREMENTAL: Final = "IncrementalAlterConfigs"
 
 @dataclass(slots=True)
 class _Item:
-    """One resource of a request. ``moves`` is set for a topic that is to be moved."""
+    """One resource of a request. ``moves`` is set for a topic that is to be moved, ``links`` for
+    one whose links are changed, or for a link itself."""
 
     what: TopicResource | NamespaceResource
     operations: tuple[Operation, ...]
     moves: Move | Release | None = None
+    links: Operation | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,11 +123,7 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
                     number, await _outcome(batch, _alter_namespace(batch, item.what, item))
                 )
         for number, item in list(batch.left.items()):
-            assert item.moves is not None
-            done = move_topic(
-                context, batch.access, item.what.name, item.moves, batch.validate_only
-            )
-            batch.answer(number, await _outcome(batch, done))
+            batch.answer(number, await _outcome(batch, _change_names(batch, item)))
     for number, why in batch.results():
         if why is not None and why.rule == POLICIES:
             batch.denied[resources[number].resource_name] = why
@@ -133,6 +136,17 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
         for number, why in batch.results()
     )
     return Answered(write_response(f"{api}Response", version, "responses", entries), batch.denied)
+
+
+def _change_names(batch: _Batch, item: _Item) -> Awaitable[None]:
+    """Move a topic, change its links, or remove a link."""
+    context, access, name = batch.context, batch.access, item.what.name
+    if item.links is None:
+        assert item.moves is not None
+        return move_topic(context, access, name, item.moves, batch.validate_only)
+    if item.links.key == LINK_TO:
+        return remove_link(context, access, name, batch.validate_only)
+    return change_links(context, access, name, item.links, batch.validate_only)
 
 
 def _read(batch: _Batch, resources: Sequence[Any], denied: Mapping[ConfigResource, Denied]) -> None:
@@ -149,6 +163,9 @@ def _read(batch: _Batch, resources: Sequence[Any], denied: Mapping[ConfigResourc
             batch.deny(number, forbidden, resource.resource_name)
             continue
         what = resource_named(view, resource.resource_type, resource.resource_name)
+        if resource.resource_type == TOPIC_RESOURCE and view.link_named(resource.resource_name):
+            _read_link(batch, number, resource.resource_name, operations)
+            continue
         if isinstance(what, TopicResource):
             what = moved_out(view, what.name, what.flat) or what
         elif isinstance(what, NamespaceResource):
@@ -173,6 +190,19 @@ def _read(batch: _Batch, resources: Sequence[Any], denied: Mapping[ConfigResourc
             batch.answer(number, second_spelling(earlier.what.name))
 
 
+def _read_link(batch: _Batch, number: int, name: str, operations: tuple[Operation, ...]) -> None:
+    """What is to be done to a link, dangling or not: it can be removed, and not altered."""
+    try:
+        one = None if batch.whole else read_link_change(operations)
+    except Rejected as rejected:
+        batch.answer(number, rejected.why)
+        return
+    if one is None or one.key != LINK_TO:
+        batch.answer(number, Denied(INVALID_REQUEST, link_sentence(name), "link"))
+        return
+    batch.left[number] = _Item(TopicResource(name, ""), operations, links=one)
+
+
 def _adopted(context: Context, resource: Any, operations: tuple[Operation, ...]) -> _Item | None:
     """The move of a name that is unknown now: a request before this one may have done it."""
     if resource.resource_type != TOPIC_RESOURCE:
@@ -190,12 +220,18 @@ def _read_topic(batch: _Batch, number: int, item: _Item, topic: TopicResource) -
     view = batch.view
     try:
         if not batch.whole:
-            item.moves = read_move(item.operations, batch.context.clock())
+            item.links = read_link_change(item.operations)
+            if item.links is None:
+                item.moves = read_move(item.operations, batch.context.clock())
+            elif item.links.key == LINK_TO:
+                raise Rejected(INVALID_CONFIG, f"Topic '{topic.name}' is no link.")
             return
+        links = links_text(batch.access, topic.flat)
         present = relative_path(view, view.snapshot.owner(topic.flat).namespace)
         for one in eased(item.operations):
             # Tools that write back what was described send this, too, and change nothing by it.
-            if is_virtual(one.key) and (one.key != NAMESPACE or one.value != present):
+            same = {NAMESPACE: present, LINK: links}
+            if is_virtual(one.key) and (one.key not in same or one.value != same[one.key]):
                 raise reject_on_topic(one.key)
         item.operations = tuple(one for one in eased(item.operations) if not is_virtual(one.key))
     except Rejected as rejected:
@@ -207,7 +243,7 @@ async def _alter_topics(batch: _Batch) -> None:
     topics = {
         item.what.flat: (number, item)
         for number, item in batch.left.items()
-        if isinstance(item.what, TopicResource) and item.moves is None
+        if isinstance(item.what, TopicResource) and item.moves is None and item.links is None
     }
     if not topics:
         return

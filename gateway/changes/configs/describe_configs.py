@@ -32,6 +32,9 @@ from gateway.changes.base.resources import (
 from gateway.changes.base.virtual_configs import (
     DELETING,
     DOCUMENTATION,
+    LINK,
+    LINK_TO,
+    LINKS,
     NAMESPACE,
     NAMESPACES,
     POLICIES,
@@ -39,6 +42,7 @@ from gateway.changes.base.virtual_configs import (
     TOPICS,
     without_virtual,
 )
+from gateway.changes.configs.described_links import links_text, namespace_text, topic_text
 from gateway.changes.namespaces.namespace_settings import principals_of
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -247,6 +251,7 @@ def _topic_result(batch: _Batch, resource: Any, topic: TopicResource, answer: An
             why = Denied(code, text, BROKER)
         return shape.rejected(resource, in_logical_names(batch.view, why, topic))
     snapshot, flat = batch.view.snapshot, topic.flat
+    link = batch.view.link_named(topic.name) if snapshot.links else None
     namespace = snapshot.owner(flat).namespace
     adjusted = adjust_described(
         answer.configs,
@@ -255,6 +260,16 @@ def _topic_result(batch: _Batch, resource: Any, topic: TopicResource, answer: An
         pending(snapshot, flat) if namespace else (),
     )
     configs = [shape.rebuilt(config) for config in adjusted]
+    if link is not None:
+        # The topic's policies are those of a namespace that the client may not describe.
+        if link.name.namespace:
+            inside = relative_path(batch.view, link.name.namespace)
+            configs.append(shape.virtual(NAMESPACE, inside or ""))
+        configs.append(shape.virtual(LINK_TO, topic_text(batch.access, link)))
+        return shape.described(resource, configs)
+    links = links_text(batch.access, flat)
+    if links:
+        configs.append(shape.virtual(LINK, links, config_type=LIST_TYPE))
     path = relative_path(batch.view, namespace) if namespace else None
     if path is not None:
         configs.append(shape.virtual(NAMESPACE, path))
@@ -292,6 +307,9 @@ def _virtual_configs(batch: _Batch, path: str) -> Iterator[Any]:
     yield shape.virtual(NAMESPACES, ",".join(shown))
     if access.namespace(DESCRIBE, path) is None:  # which counts for all topics in it
         yield shape.virtual(TOPICS, str(tree.topics[path]), config_type=_INT_TYPE)
+    links = namespace_text(batch.access, path, batch.context.cluster.index)
+    if links:
+        yield shape.virtual(LINKS, links, config_type=LIST_TYPE)
     # Users are the cluster's, as in DescribeUserScramCredentials.
     principals = principals_of(snapshot, path) if path and not access.cluster(DESCRIBE) else ""
     if principals:

@@ -14,7 +14,7 @@ were made so long ago that listings have them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -26,8 +26,9 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_moves import inside
 from gateway.changes.base.broker import batches, delete_at_broker
 from gateway.changes.base.context import Context
-from gateway.changes.base.inherited import settled, topics_in
-from gateway.changes.jobs.runner import JobRunner, Task
+from gateway.changes.base.inherited import removed_topic, settled, topics_in
+from gateway.changes.jobs.runner import Job, JobRunner, Task
+from gateway.changes.jobs.shadow_removal import ShadowRemoval
 from gateway.changes.namespaces.namespace_configs import apply_namespace, apply_topic
 from gateway.changes.topics.create_plan import is_left_over
 from gateway.views.spelling import below
@@ -54,14 +55,19 @@ _LOOK_AGAIN: Final = 5_000
 """Milliseconds between two looks through all entries."""
 
 
-def background_jobs(context: Context, gateway_id: str) -> JobRunner:
-    """The runner of all jobs, not started yet."""
-    jobs = (
+def background_jobs(
+    context: Context, gateway_id: str, volumes: Mapping[int, Context] | None = None
+) -> JobRunner:
+    """The runner of all jobs, not started yet. ``volumes`` are those of the tree, by number; None:
+    there is no tree."""
+    jobs: list[Job] = [
         NamespaceDeletion(context),
         ApplyJob(context),
         Housekeeping(context),
         Registration(context, gateway_id, version()),
-    )
+    ]
+    if volumes is not None:
+        jobs.append(ShadowRemoval(context, volumes))
     return JobRunner(context, jobs)
 
 
@@ -131,7 +137,7 @@ class NamespaceDeletion:
                 return []
             entries = (snapshot.topics[flat] for flat in gone if flat in snapshot.topics)
             ours = (e for e in entries if below(e.name.namespace, task.about) is not None)
-            return [Removal(key_of(entry)) for entry in ours]
+            return [change for entry in ours for change in removed_topic(snapshot, entry)]
 
         if any(flat in context.catalog.snapshot.topics for flat in gone):
             await context.catalog.change(without)
@@ -143,17 +149,23 @@ class NamespaceDeletion:
 
 def removals(snapshot: Snapshot, task: Task) -> list[Change]:
     """The changes that end the deletion: the namespace goes with all below it, with every entry of
-    a topic in it (the topics are gone), every alias in it of a topic elsewhere, and its ACLs."""
+    a topic in it (the topics are gone), every alias and link in it of a topic elsewhere, and its
+    ACLs."""
     path = task.about
     if deletion_task(snapshot, path) != task:
         return []
     changes: list[Change] = []
     for entry in snapshot.topics.values():
         if below(entry.name.namespace, path) is not None:
-            changes.append(Removal(key_of(entry)))
+            changes += removed_topic(snapshot, entry)
         elif any(below(alias.name.namespace, path) is not None for alias in entry.aliases):
             kept = tuple(a for a in entry.aliases if below(a.name.namespace, path) is None)
             changes.append(replace(entry, aliases=kept))
+    changes += [
+        Removal(key_of(link))
+        for link in snapshot.links.values()
+        if below(link.name.namespace, path) is not None
+    ]
     changes += inside(snapshot, path)
     paths = [*reversed(snapshot.below(path)), path]
     return [*changes, *(Removal(("namespace", each)) for each in paths)]

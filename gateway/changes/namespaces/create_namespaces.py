@@ -292,20 +292,28 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
             REQUEST_TIMED_OUT,
             f"A topic is being created whose name would be in namespace '{shown}'; try again.",
         )
-    taken = [name for name, entry in entries.items() if entry is None or not _is_new(entry)]
+    taken = [
+        name
+        for name, entry in entries.items()
+        if entry is None or name in snapshot.links or not _is_new(entry)
+    ]
     if not taken:
         return
+    with_links = any(
+        entry is not None and snapshot.links_of(entry.flat) for entry in entries.values()
+    )
+    linked = " or are linked" if with_links else ""
     inside = not view.settings.home or view.settings.escape
     seen: list[str] = []
     for name in taken if inside else ():
-        # A topic is authorized by its main name.
+        # A topic is authorized by its main name, and a link by its own.
         entry = entries[name]
-        main = name if entry is None else entry.name
+        main = name if entry is None or name in snapshot.links else entry.name
         named = Resource(ResourceType.TOPIC, main.namespace, main.topic)
         if access.denial(DESCRIBE, named) is None:
             seen.append(name.topic)
     raise _invalid(
-        f"Namespace '{shown}' would take over names of topics that were moved:"
+        f"Namespace '{shown}' would take over names of topics that were moved{linked}:"
         f" {list_names(seen, len(taken) - len(seen))}. Move them to other names, or wait until"
         " their aliases have expired."
     )

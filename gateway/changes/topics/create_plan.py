@@ -90,6 +90,7 @@ def plan(view: View, topic: Any, now: int, exists: Callable[[str], bool]) -> Pla
         flat = snapshot.flat_of(name)
     except InvalidName as error:
         raise _invalid(f"{error}.") from None
+    _check_link(snapshot, name, topic.name)
     if flat is not None or snapshot.missing_tier(name.namespace) is not None:
         reject_if(check_creation(view, topic.name))
     elif snapshot.captured_by(name) is not None:
@@ -146,6 +147,7 @@ def reserved(snapshot: Snapshot, planned: Planned) -> Change:
     """The entry that takes a flat name before the broker is sent the topic. Raises Rejected."""
     assert planned.entry is not None
     _check_tiers(snapshot, planned)
+    _check_link(snapshot, planned.name, planned.spelled)
     if snapshot.entry_of(planned.name) != planned.before:
         raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{planned.spelled}' already exists.")
     fresh = planned.before is None and snapshot.flat_of(planned.name) is None
@@ -199,7 +201,8 @@ def _wanted(
     if not planned.name.namespace and may_be_captured(planned.flat):
         # It stands in the way of a namespace until every listing has it.
         counted = max(counted, planned.partitions)
-    if not (planned.own or stale or counted or planned.flat != encode(planned.name)):
+    needed = planned.own or stale or counted or snapshot.links_of(planned.flat)
+    if not (needed or planned.flat != encode(planned.name)):
         return None
     return TopicEntry(
         planned.flat,
@@ -213,6 +216,14 @@ def _wanted(
 
 def _is_stale(snapshot: Snapshot, planned: Planned) -> bool:
     return snapshot.effective_configs(planned.name.namespace) != planned.inherited
+
+
+def _check_link(snapshot: Snapshot, name: LogicalName, spelled: str) -> None:
+    link = snapshot.links.get(name)
+    if link is not None:
+        state = " to a topic that was deleted; delete the link first" if link.gone else ""
+        message = f"Topic '{spelled}' already exists: it is a link{state}."
+        raise Rejected(TOPIC_ALREADY_EXISTS, message)
 
 
 def _check_held(spelled: str, name: LogicalName, held: TopicEntry | None, now: int) -> None:

@@ -30,7 +30,7 @@ from gateway.error_codes import INVALID_REQUEST, POLICY_VIOLATION
 from gateway.policies.judge import nearly_over, over
 from gateway.policies.violation import Violation, enforced
 from gateway.rules.error_text import TextFacts, restored
-from gateway.views.access import DESCRIBE, Access
+from gateway.views.access import Access
 from protocol import messages
 from protocol.messages import Request, changed, element_class, has_field, make
 from protocol.pausing import eased, paced
@@ -113,7 +113,7 @@ def _text_facts(access: Access, spellings: Mapping[str, str]) -> TextFacts:
     def shown(flat: bytes) -> bytes | None:
         if flat in requested:
             return requested[flat]
-        return None if access.flat(DESCRIBE, flat) else view.spell(flat)
+        return access.shown(flat)
 
     return TextFacts(shown, view, requested)
 

@@ -15,15 +15,17 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from gateway.catalog.entities import Change, Namespace, Removal, key_of
+from gateway.catalog.entities import Change, Link, Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import Outcome, broker_time, delete_at_broker
 from gateway.changes.base.context import Answered, Batch, Context, write_response
+from gateway.changes.base.inherited import removed_topic
 from gateway.changes.base.rejected import unavailable
 from gateway.changes.base.resources import NamespaceResource, TopicResource, moved_out, text_facts
 from gateway.changes.namespaces import delete_namespaces
 from gateway.changes.topics.create_plan import is_left_over
+from gateway.changes.topics.links import removals, resource_of
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_ID
 from gateway.names import InvalidName
@@ -52,14 +54,23 @@ class _Answer:
     topic_id: bytes | None = None
 
 
-class _Deletion(Batch[TopicKey, TopicResource | NamespaceResource, _Answer]):
-    """One request: what is left are topics and namespaces that are to be deleted."""
+_Found = TopicResource | NamespaceResource | Link
+
+
+class _Deletion(Batch[TopicKey, _Found, _Answer]):
+    """One request: what is left are topics, links and namespaces that are to be deleted."""
 
     @property
     def topics(self) -> dict[TopicKey, str]:
         """The flat names of the topics that are left."""
         left = paced(self.left.items())
         return {key: what.flat for key, what in left if isinstance(what, TopicResource)}
+
+    @property
+    def links(self) -> dict[TopicKey, Link]:
+        """The links that are left."""
+        left = paced(self.left.items())
+        return {key: what for key, what in left if isinstance(what, Link)}
 
     @property
     def namespaces(self) -> dict[TopicKey, str]:
@@ -95,6 +106,7 @@ async def delete_topics(
     except OSError as error:
         deletion.reject(unavailable(error))
     else:
+        await _delete_links(deletion)
         await _delete_topics(deletion, broker_time(request.timeout))
         for path in await _mark_namespaces(deletion):
             if marked is not None:
@@ -107,13 +119,15 @@ async def delete_topics(
 
 def _check_acls(deletion: _Deletion) -> None:
     """Reject what ACLs deny."""
-    access, topics = deletion.access, deletion.topics
-    wanted = [*topics, *deletion.namespaces]
+    access, topics, links = deletion.access, deletion.topics, deletion.links
+    wanted = [*topics, *links, *deletion.namespaces]
     names = [key.name.encode() for key in paced(wanted) if key.name is not None]
     by_name = admin_rights.deletions(access, names, deletion.context.cluster.index.names())
     for key in paced(wanted):
         if key.name is not None:
             why = by_name.get(key.name.encode())
+        elif key in links:
+            why = admin_rights.deletion(access, resource_of(links[key].name))
         else:
             why = admin_rights.deletion(access, access.flat_resource(topics[key].encode()))
         if why is not None:
@@ -141,14 +155,13 @@ async def _read(deletion: _Deletion, counts: Mapping[TopicKey, int]) -> None:
     for key, count in paced(counts.items()):
         if count > 1:
             what = "id" if key.name is None else "name"
-            found: TopicResource | NamespaceResource | Denied = _invalid(f"Duplicate topic {what}.")
+            found: _Found | Denied = _invalid(f"Duplicate topic {what}.")
         elif key.topic_id is None:
             found = _named(view, key.name)
         elif key.name is not None:
             found = _invalid("You may not specify both topic name and topic id.")
         else:
-            flat = view.flat_of_id(key.topic_id, index)
-            found = _UNKNOWN_ID if flat is None else TopicResource("(by its id)", flat.decode())
+            found = _identified(view, view.flat_of_id(key.topic_id, index), key.topic_id)
         if isinstance(found, TopicResource):
             found = _why_not(view, key, found, firsts) or found
         if isinstance(found, Denied):
@@ -157,7 +170,16 @@ async def _read(deletion: _Deletion, counts: Mapping[TopicKey, int]) -> None:
             deletion.left[key] = found
 
 
-def _named(view: View, name: str | None) -> TopicResource | NamespaceResource | Denied:
+def _identified(view: View, flat: bytes | None, topic_id: bytes) -> _Found | Denied:
+    if flat is None:
+        return _UNKNOWN_ID
+    link = view.snapshot.link_under(topic_id)
+    return (
+        TopicResource("(by its id)", flat.decode()) if link is None else view.snapshot.links[link]
+    )
+
+
+def _named(view: View, name: str | None) -> _Found | Denied:
     if name is None:
         return _invalid("Neither topic name nor id were specified.")
     try:
@@ -167,6 +189,9 @@ def _named(view: View, name: str | None) -> TopicResource | NamespaceResource | 
     if path is not None:
         return NamespaceResource(name, path)
     found = view.resolve(name.encode())
+    link = view.link_named(name)
+    if link is not None and (isinstance(found, Denied) or found.link):
+        return link
     return found if isinstance(found, Denied) else TopicResource(name, found.flat.decode())
 
 
@@ -203,6 +228,31 @@ def _why_not(
     return None
 
 
+async def _delete_links(deletion: _Deletion) -> None:
+    """Delete the links that are left, and no topic."""
+    links = deletion.links
+    if not links:
+        return
+
+    def decide(snapshot: Snapshot) -> list[Change]:
+        there = {link.name: link for link in links.values()}
+        return removals(
+            snapshot, [one for name, one in there.items() if snapshot.links.get(name) == one]
+        )
+
+    try:
+        await deletion.context.catalog.change(decide)
+    except OSError as error:
+        deletion.reject(unavailable(error), links)
+        return
+    for key, link in paced(links.items()):
+        name = key.name
+        if name is None:
+            shown = deletion.view.spell_name(link.name)
+            name = None if shown is None else shown.decode()
+        deletion.answer(key, _Answer(name=name, topic_id=link.topic_id))
+
+
 async def _delete_topics(deletion: _Deletion, timeout: timedelta) -> None:
     context, view, topics = deletion.context, deletion.view, deletion.topics
     index, before = context.cluster.index, view.snapshot
@@ -220,7 +270,7 @@ async def _delete_topics(deletion: _Deletion, timeout: timedelta) -> None:
         deletion.answer(key, _answer(view, key, flat, outcomes[flat], facts))
     now = context.clock()
 
-    def removals(snapshot: Snapshot) -> list[Change]:
+    def decide(snapshot: Snapshot) -> list[Change]:
         # An entry that has changed meanwhile is another topic's.
         changes: list[Change] = []
         for flat, outcome in paced(outcomes.items()):
@@ -229,11 +279,11 @@ async def _delete_topics(deletion: _Deletion, timeout: timedelta) -> None:
                 continue
             # A topic that is about to be made is not there yet either.
             if not outcome.code or not entry.creating or is_left_over(entry, now):
-                changes.append(Removal(key_of(entry)))
+                changes += removed_topic(snapshot, entry)
         return changes
 
     # The topics are gone, and that is what was requested.
-    failure = await context.tidy(removals)
+    failure = await context.tidy(decide)
     if failure is not None:
         log.warning("entries of deleted topics stay in the catalog: %s", failure)
 

@@ -129,6 +129,14 @@ def check_target(
             f"InvalidNamespaceException: namespace '{missing}' {state}, so nothing can be moved"
             " into it.",
         )
+    check_name(snapshot, flat, target, exists)
+
+
+def check_name(
+    snapshot: Snapshot, flat: str, target: LogicalName, exists: Callable[[str], bool]
+) -> None:
+    """Raise :class:`Rejected` unless a topic stored as ``flat``, or a link (``""``), may have that
+    name in its namespace."""
     try:
         natural = encode(target)
     except InvalidName as error:
@@ -159,6 +167,8 @@ def _check_exists(snapshot: Snapshot, source: Source) -> None:
 def _check_free(
     snapshot: Snapshot, flat: str, target: LogicalName, exists: Callable[[str], bool]
 ) -> None:
+    if target in snapshot.links:
+        raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{target}' already exists: it is a link.")
     holder = snapshot.entry_of(target)
     natural = encode(target)
     # The natural flat name may be there and yet be another topic's, under an entry.

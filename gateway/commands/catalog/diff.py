@@ -15,6 +15,7 @@ from gateway.catalog.entities import (
     Change,
     Entity,
     Key,
+    Link,
     Namespace,
     Removal,
     Seeds,
@@ -23,7 +24,7 @@ from gateway.catalog.entities import (
 from gateway.catalog.schema.field_types import NAMESPACE
 from gateway.catalog.schema.kinds import Kind
 from gateway.catalog.schema.shapes import Field, Records
-from gateway.catalog.schema.table import KINDS, kind_of
+from gateway.catalog.schema.table import KINDS, LINK_FORMAT, kind_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.namespaces.namespace_settings import wrong_setting
 from gateway.commands.catalog.file import Imported, exported, main_kinds
@@ -97,6 +98,8 @@ def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]
                 texts = _namespace_problems(snapshot, result, namespace)
             case TopicEntry() as entry:
                 texts = _topic_problems(result, entry, holders[entry.name])
+            case Link() as link:
+                texts = _link_problems(snapshot, result, link, holders.get(link.name, ()))
             case None:
                 texts = _removal_problems(result, *one.key)
             case entity:
@@ -132,6 +135,10 @@ def _to_commit(
         same_id = moved and before.topic_id == after.topic_id
         topic_id = new_id() if same_id else after.topic_id
         return replace(after, topic_id=topic_id, apply=True, since=now)
+    if isinstance(before, Link) and isinstance(after, Link) and before.flat != after.flat:
+        # Nor two topics under one id.
+        same_id = before.topic_id == after.topic_id
+        return replace(after, topic_id=new_id() if same_id else after.topic_id)
     return after
 
 
@@ -166,11 +173,32 @@ def _missing_namespaces(result: Snapshot, entity: Entity) -> Iterator[str]:
             yield f"namespace '{getattr(entity, field.name)}' does not exist; add it"
 
 
+def _link_problems(
+    snapshot: Snapshot, result: Snapshot, link: Link, holders: Sequence[str]
+) -> Iterator[str]:
+    if snapshot.format < LINK_FORMAT:
+        yield (
+            f"links need catalog format {LINK_FORMAT}, and this catalog has {snapshot.format};"
+            f" raise it first: kafka-gateway catalog upgrade --format {LINK_FORMAT}"
+        )
+    missing = [tier for tier in parents(link.name.namespace) if tier not in result.namespaces]
+    if missing:
+        yield f"namespace '{missing[0]}' of '{link.name}' does not exist; add it"
+    if holders:
+        yield f"'{link.name}' is the name of the topic stored as '{holders[0]}'; choose another"
+    if not link.gone and link.flat not in result.topics:
+        yield f"'{link.name}' leads to '{link.flat}', which is not among the topics; add it"
+
+
 def _removal_problems(result: Snapshot, kind: str, path: str) -> Iterator[str]:
-    held = [entry for entry in result.topics.values() if entry.name.namespace == path]
+    linked = result.links_of(path) if kind == TopicEntry.KIND else ()
+    if linked:
+        yield f"'{path}' would be removed, but '{linked[0]}' links to it; remove that too"
+    names = [*(one.name for one in result.topics.values()), *result.links]
+    held = [name for name in names if name.namespace == path]
     if kind == "namespace" and held:
         yield (
-            f"namespace '{path}' would be removed, but '{held[0].name}' is in it; keep it in the "
+            f"namespace '{path}' would be removed, but '{held[0]}' is in it; keep it in the "
             "file, or take the topic out of it first"
         )
 

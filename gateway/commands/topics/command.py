@@ -9,6 +9,7 @@ from gateway.commands.namespaces import namespace_argument
 from gateway.commands.topics.create import create
 from gateway.commands.topics.delete import delete
 from gateway.commands.topics.describe import describe, list_names
+from gateway.commands.topics.link import link, links, unlink
 from gateway.commands.topics.move import adopt, move, release
 
 _PATH: Final = {"type": namespace_argument}
@@ -25,11 +26,14 @@ _DELETE: Final = "namespace topic recursive if_exists no_wait"
 _MOVE: Final = "from_namespace to_namespace topic as_name alias_until validate_only"
 _ADOPT: Final = "topic prefix to_namespace as_name alias_until dry_run yes validate_only"
 _RELEASE: Final = "namespace topic validate_only"
+_LINK: Final = "namespace topic to_namespace as_name validate_only"
+_UNLINK: Final = "namespace topic if_exists validate_only"
+_LINKS: Final = "namespace"
 """The flags that go with each action."""
 
 COMMAND: Final = Command(
     "topics",
-    "create, list, describe, delete, move and adopt namespaces and topics (KIP-37)",
+    "create, list, describe, delete, move, adopt and link namespaces and topics (KIP-37)",
     "Manage namespaces and topics, through the gateway's wire protocol.",
     (
         "--create --namespace org:apache:kafka",
@@ -42,6 +46,8 @@ COMMAND: Final = Command(
         "      --to-namespace team-a --topic orders --alias-until 2030-12-01",
         "--adopt --prefix team-a. \\\n      --to-namespace team-a --dry-run",
         "--release --topic team-a:orders",
+        "--link --topic team-a:orders --to-namespace team-b",
+        "--unlink --topic team-b:orders",
     ),
     (
         Flag("--namespace", "NS", 'such as org:apache:kafka; "" is the default one', _PATH),
@@ -52,9 +58,14 @@ COMMAND: Final = Command(
             "move: the namespace to move from, unless --topic has it",
             _PATH,
         ),
-        Flag("--to-namespace", "NS", "move, adopt: the namespace that the topics go to", _PATH),
+        Flag(
+            "--to-namespace",
+            "NS",
+            "move, adopt: the namespace that the topics go to; link: the one to share it with",
+            _PATH,
+        ),
         Flag("--prefix", "P", "adopt: every topic with this prefix, which its new name lacks"),
-        Flag("--as", "NAME", "move, adopt: the topic's name there", {"dest": "as_name"}),
+        Flag("--as", "NAME", "move, adopt, link: the topic's name there", {"dest": "as_name"}),
         Flag("--partitions", "N", "create: default is the cluster's", {"type": int}),
         Flag("--replication-factor", "N", "create: default is the cluster's", {"type": int}),
         Flag(
@@ -65,15 +76,15 @@ COMMAND: Final = Command(
         ),
         Flag("--adopt-existing", "", "create: adopt the topics that the namespace would capture"),
         Flag("--if-not-exists", "", "create: what exists is no error"),
-        Flag("--if-exists", "", "describe, delete: what does not exist is no error"),
+        Flag("--if-exists", "", "describe, delete, unlink: what does not exist is no error"),
         Flag("--recursive", "", "delete: the namespaces below as well; list: their topics as well"),
         Flag("--no-wait", "", "delete: do not wait until a namespace is gone"),
         Flag("--alias-until", "DATE", f"move, adopt: the old name works until then ({_DATES})"),
         Flag(
             "--validate-only",
             "",
-            "create, move, adopt, release: change nothing; create: show the topic as it would be,"
-            " and which policies apply",
+            "create, move, adopt, release, link, unlink: change nothing; create: show the topic as"
+            " it would be, and which policies apply",
         ),
         Flag("--dry-run", "", "adopt --prefix: show the plan only"),
         Flag("--yes", "", "adopt --prefix: do not ask"),
@@ -86,5 +97,8 @@ COMMAND: Final = Command(
         Action("move", "a topic, or all of a namespace, to another namespace", move, _MOVE),
         Action("adopt", "existing topics into a namespace, without copying", adopt, _ADOPT),
         Action("release", "a topic from its namespace, back to its plain name", release, _RELEASE),
+        Action("link", "a topic under a second name in another namespace", link, _LINK),
+        Action("unlink", "remove a link, --topic; the topic it leads to stays", unlink, _UNLINK),
+        Action("links", "every link in --namespace and below, dangling ones too", links, _LINKS),
     ),
 )

@@ -1,0 +1,53 @@
+"""Links as DescribeConfigs shows them: of a topic, of a link itself and of a namespace.
+
+What the client may not describe is left out: a link by its own ACLs, and of a link the topic that
+it leads to.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gateway.catalog.entities import Link
+from gateway.changes.topics.links import resource_of, shown_links
+from gateway.names import DELIMITER, LogicalName
+from gateway.topic_ids import TopicIndex
+from gateway.views.access import DESCRIBE, Access
+
+DANGLING: Final = "(deleted)"
+"""Behind the topic of a link that leads nowhere."""
+
+
+def links_text(access: Access, flat: str) -> str:
+    """The value of ``gateway.link``: the links of a topic, in the view's spelling; empty if there
+    are none."""
+    shown = (access.view.spell_name(name) for name in shown_links(access, flat))
+    return ",".join(name.decode() for name in shown if name is not None)
+
+
+def topic_text(access: Access, link: Link) -> str:
+    """The value of ``gateway.link.to``: a link's topic, empty where it may not be described."""
+    if link.gone:
+        namespace, _, topic = link.gone.rpartition(DELIMITER)
+        name = LogicalName(namespace, topic)
+    else:
+        name = access.view.snapshot.owner(link.flat)
+    if access.denial(DESCRIBE, resource_of(name)) is not None:
+        return ""
+    shown = access.view.spell_name(name)
+    if shown is None:
+        # Its namespace may be gone as well; from a home nothing outside is shown.
+        return "" if access.view.settings.home or not link.gone else link.gone
+    return shown.decode()
+
+
+def namespace_text(access: Access, path: str, index: TopicIndex) -> str:
+    """The value of ``gateway.links``: ``orders=team-a:orders`` for each link in the namespace, with
+    ``(deleted)`` behind the topic if there is none any more."""
+    found = []
+    for name, link in sorted(access.view.snapshot.links.items()):
+        if name.namespace != path or access.denial(DESCRIBE, resource_of(name)) is not None:
+            continue
+        leads = not link.gone and index.exists(link.flat.encode())
+        found.append(f"{name.topic}={topic_text(access, link)}{'' if leads else DANGLING}")
+    return ",".join(found)

@@ -1,0 +1,114 @@
+"""Removal of shadow topics whose topic is gone (``gateway.rules.shadows``).
+
+Offsets go with a shadow, so it is removed only when the topic's own cluster says that it has no
+topic of this id, some minutes after that was first seen. A volume that does not answer, or that
+this gateway does not know, says nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping
+from time import monotonic
+from typing import Final
+from uuid import UUID
+
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.broker import delete_at_broker
+from gateway.changes.base.context import Context
+from gateway.changes.jobs.runner import Task
+from gateway.error_codes import UNKNOWN_TOPIC_ID
+from gateway.rules.shadows import Origin, is_shadow, origin_of
+from protocol.messages import Request
+
+log = logging.getLogger(__name__)
+
+SHADOWS: Final = "removal of shadow topics"
+
+GONE_SECONDS: Final = 300.0
+"""Seconds for which a topic has to be gone until its shadow is removed."""
+
+LOOK_AGAIN: Final = 30.0
+"""Seconds between two looks through all topics."""
+
+_METADATA_BY_ID: Final = 12  # the first version in which brokers serve ids (KIP-516)
+
+
+class ShadowRemoval:
+    """Removes the shadows of one volume. ``context`` is that volume's; ``volumes`` are those that
+    this gateway serves, by number, and may be filled later."""
+
+    def __init__(
+        self,
+        context: Context,
+        volumes: Mapping[int, Context],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """``clock`` returns seconds from any fixed point."""
+        self._context = context
+        self._clock = clock
+        self._volumes = volumes
+        self._look_at = clock()
+        self._gone_since: dict[bytes, float] = {}
+
+    def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
+        """One, while there are shadows whose topics have been gone for long enough."""
+        now = self._clock()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_AGAIN
+            gone = {flat for flat, origin in self._shadows() if not self._known(origin)}
+            self._gone_since = {flat: self._gone_since.get(flat, now) for flat in gone}
+        if self._due():
+            yield Task(SHADOWS, "", 0)
+
+    async def run(self, task: Task) -> None:
+        """Remove what their clusters confirm to be gone. Raises OSError."""
+        by_number: dict[int, dict[bytes, bytes]] = {}
+        for flat in self._due():
+            self._gone_since.pop(flat)  # if it stays, it is seen again later
+            origin = origin_of(flat)
+            assert origin is not None
+            by_number.setdefault(origin.number, {})[origin.topic_id] = flat
+        for number, shadows in by_number.items():
+            confirmed = await _gone(self._volumes[number], shadows.keys())
+            await self._delete([shadows[topic_id] for topic_id in confirmed])
+
+    async def _delete(self, flats: Collection[bytes]) -> None:
+        index = self._context.cluster.index
+        ids = {flat.decode(): topic_id for flat in flats if (topic_id := index.id_of(flat))}
+        for flat, outcome in (await delete_at_broker(self._context, ids)).items():
+            if outcome.gone:
+                log.info("removed shadow topic %s: its topic is gone", flat)
+
+    def _shadows(self) -> Iterator[tuple[bytes, Origin]]:
+        for flat in list(self._context.cluster.index.names()):
+            origin = origin_of(flat) if is_shadow(flat) else None
+            if origin is not None and origin.topic_id:
+                yield flat, origin
+
+    def _known(self, origin: Origin) -> bool:
+        """Whether the topic exists, or nothing can be told of it."""
+        volume = self._volumes.get(origin.number)
+        if volume is None or volume is self._context:
+            return True
+        name = volume.cluster.index.name_of(origin.topic_id)
+        return name is not None and volume.cluster.index.id_of(name) == origin.topic_id
+
+    def _due(self) -> list[bytes]:
+        latest = self._clock() - GONE_SECONDS
+        return [flat for flat, since in self._gone_since.items() if since <= latest]
+
+
+async def _gone(volume: Context, topic_ids: Collection[bytes]) -> list[bytes]:
+    """Those of these ids of which the volume's cluster says that it has no such topic: a listing
+    would leave out also what the gateway may not describe. Raises OSError."""
+    await volume.cluster.refresh()
+    topics = [{"topic_id": UUID(bytes=topic_id), "name": None} for topic_id in topic_ids]
+    values = {"topics": topics, "allow_auto_topic_creation": False}
+    request = Request("MetadataRequest", _METADATA_BY_ID, values)
+    response = await volume.admin.ask(request, changes=False)
+    return [
+        topic.topic_id.bytes
+        for topic in response.topics
+        if topic.error_code == UNKNOWN_TOPIC_ID and topic.topic_id is not None
+    ]

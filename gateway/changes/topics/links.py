@@ -1,0 +1,219 @@
+"""Links (``gateway.link``): a topic gets further names in other namespaces, and stays where it is.
+
+A topic is shared under a link: who may read or write it there is decided by the link's own ACLs.
+So linking needs what moving the topic needs, and CREATE for the new name. A topic with links has an
+entry in the catalog, which holds its flat name whatever becomes of the namespaces; when the topic
+is deleted its links dangle (``inherited.removed_topic``) until they are deleted, too.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import uuid4
+
+from gateway.acl_model import Resource, ResourceType
+from gateway.catalog.entities import Change, Link, Removal, TopicEntry, key_of
+from gateway.catalog.schema.table import LINK_FORMAT
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base import admin_rights
+from gateway.changes.base.context import Context
+from gateway.changes.base.inherited import entry_for, settled
+from gateway.changes.base.rejected import Rejected, reject_if
+from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation, moved_out
+from gateway.changes.base.virtual_configs import LINK, link_names
+from gateway.changes.topics.move import check_name
+from gateway.decision import Denied
+from gateway.error_codes import (
+    INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION,
+    TOPIC_ALREADY_EXISTS,
+    UNKNOWN_TOPIC_OR_PARTITION,
+)
+from gateway.names import LogicalName, encode
+from gateway.views.access import DESCRIBE, Access, link_sentence
+from gateway.views.view import View
+
+log = logging.getLogger(__name__)
+
+MAX_LINKS: Final = 100
+"""Links of one topic."""
+
+
+async def change_links(
+    context: Context, access: Access, name: str, one: Operation, validate_only: bool = False
+) -> None:
+    """Change the links of the topic that the client calls ``name``: SET, DELETE, APPEND, SUBTRACT
+    of a list of names. Links that the client may not describe stay as they are.
+
+    Raises :class:`Rejected` and OSError.
+    """
+    await context.cluster.refresh()
+    attempt = _Linking(context, access, name, one)
+    await context.decide(attempt.decide, validate_only)
+    if attempt.made and not validate_only:
+        await _check_twins(context, attempt.made)
+
+
+async def remove_link(
+    context: Context, access: Access, name: str, validate_only: bool = False
+) -> None:
+    """Remove the link that the client calls ``name``, dangling or not; the topic stays. Raises
+    :class:`Rejected` and OSError."""
+
+    def decide(newest: Snapshot) -> Sequence[Change]:
+        now = access.over(View(access.view.settings, newest))
+        link = now.view.link_named(name)
+        if link is None:
+            raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, f"There is no link '{name}'.")
+        reject_if(admin_rights.deletion(now, resource_of(link.name)))
+        return removals(newest, [link])
+
+    await context.decide(decide, validate_only)
+
+
+def removals(snapshot: Snapshot, links: Iterable[Link]) -> list[Change]:
+    """The changes that remove links; a topic's entry goes with its last one, if nothing else needs
+    it."""
+    links = list(links)
+    changes: list[Change] = [Removal(key_of(link)) for link in links]
+    after = snapshot.apply(changes, snapshot.version)
+    for flat in dict.fromkeys(link.flat for link in links if not link.gone):
+        entry = snapshot.topics.get(flat)
+        if entry is not None and (left := settled(after, entry)) != entry:
+            changes.append(left)
+    return changes
+
+
+def shown_links(access: Access, flat: str) -> list[LogicalName]:
+    """The links of a topic that a client may describe."""
+    return [
+        name
+        for name in access.view.snapshot.links_of(flat)
+        if access.view.spell_name(name) is not None
+        and access.denial(DESCRIBE, resource_of(name)) is None
+    ]
+
+
+def resource_of(name: LogicalName) -> Resource:
+    """The resource that stands for a link."""
+    return Resource(ResourceType.TOPIC, name.namespace, name.topic)
+
+
+@dataclass(slots=True)
+class _Linking:
+    """A change of one topic's links; ``made`` are those of the last decision. ``ids`` are the
+    virtual topic ids that they get, by name, the same in every decision."""
+
+    context: Context
+    access: Access
+    name: str
+    one: Operation
+    made: list[Link] = field(default_factory=list)
+    ids: dict[LogicalName, bytes] = field(default_factory=dict)
+
+    def decide(self, newest: Snapshot) -> list[Change]:
+        """The changes, on a state of the catalog. Raises :class:`Rejected`."""
+        access = self.access.over(View(self.access.view.settings, newest))
+        flat = self._flat(access)
+        named = link_names(access.view, self.one)
+        present = newest.links_of(flat)
+        added, removed = _difference(self.one.operation, named, present, shown_links(access, flat))
+        self._check_rights(access, added)
+        if len(present) - len(removed) + len(added) > MAX_LINKS:
+            raise Rejected(INVALID_REQUEST, f"A topic has at most {MAX_LINKS} links.")
+        index = self.context.cluster.index
+        for name in added:
+            _check_new(newest, name, lambda stored: index.exists(stored.encode()))
+        self.made = [Link(name, flat, self.ids.setdefault(name, uuid4().bytes)) for name in added]
+        if not self.made:
+            return removals(newest, [newest.links[name] for name in removed])
+        entry = entry_for(newest, flat, self.context.clock())
+        held = [] if newest.topics.get(flat) == entry else [entry]
+        gone = (Removal(key_of(newest.links[name])) for name in removed)
+        return [*held, *gone, *self.made]
+
+    def _flat(self, access: Access) -> str:
+        """The flat name of the topic. Raises :class:`Rejected` for what is none of the view's."""
+        view, name = access.view, self.name
+        found = view.resolve(name.encode())
+        if isinstance(found, Denied):
+            raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, found.message)
+        if found.link:
+            raise Rejected(INVALID_REQUEST, link_sentence(name), "link")
+        flat = found.flat.decode()
+        entry: TopicEntry | None = view.snapshot.topics.get(flat)
+        making = entry is not None and entry.creating
+        if making or not self.context.cluster.index.exists(found.flat):
+            raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{name}' does not exist.")
+        reject_if(moved_out(view, name, flat))
+        return flat
+
+    def _check_rights(self, access: Access, added: Iterable[LogicalName]) -> None:
+        topic = access.topic_resource(self.name.encode())
+        if topic is not None and access.authorizes:
+            new = map(resource_of, added)
+            reject_if(admin_rights.link(access, self.name.encode(), topic, new))
+
+
+def _difference(
+    operation: int,
+    named: Collection[LogicalName],
+    present: Sequence[LogicalName],
+    shown: Collection[LogicalName],
+) -> tuple[list[LogicalName], list[LogicalName]]:
+    """The names that an operation adds to the ``present`` links and removes from them, where the
+    client is ``shown`` these."""
+    if operation == SUBTRACT:
+        return [], [name for name in present if name in named]
+    if operation == DELETE:
+        return [], [name for name in present if name in shown]
+    if operation not in (SET, APPEND):
+        text = f"Operation {operation} on config '{LINK}' is none of Kafka's."
+        raise Rejected(INVALID_REQUEST, text)
+    added = [name for name in named if name not in present]
+    if operation == APPEND:
+        return added, []
+    return added, [name for name in present if name in shown and name not in named]
+
+
+def _check_new(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bool]) -> None:
+    """Raise :class:`Rejected` unless there may be a link of that name."""
+    if snapshot.format < LINK_FORMAT:
+        raise Rejected(
+            INVALID_REQUEST,
+            f"Links need format {LINK_FORMAT} of the catalog, which has {snapshot.format}; an"
+            f" operator raises it once: kafka-gateway catalog upgrade --format {LINK_FORMAT}",
+        )
+    missing = snapshot.missing_tier(name.namespace)
+    if missing is not None:
+        state = "is being deleted" if missing in snapshot.namespaces else "does not exist"
+        raise Rejected(
+            INVALID_TOPIC_EXCEPTION,
+            f"InvalidNamespaceException: namespace '{missing}' {state}, so it can hold no link.",
+        )
+    check_name(snapshot, "", name, exists)
+
+
+async def _check_twins(context: Context, made: Sequence[Link]) -> None:
+    """Roll back if a topic of a link's name was made at the same time: see ``_check_twin`` of
+    ``move_topics``. Raises :class:`Rejected` then."""
+    await context.cluster.refresh()
+    index = context.cluster.index
+    twins = [
+        link
+        for link in made
+        if (twin := encode(link.name)) not in context.catalog.snapshot.topics
+        and index.exists(twin.encode())
+    ]
+    if not twins:
+        return
+
+    def decide(newest: Snapshot) -> list[Change]:
+        return removals(newest, [one for one in twins if newest.links.get(one.name) == one])
+
+    await context.catalog.change(decide)
+    log.warning("link '%s' is not made: a topic was made meanwhile", twins[0].name)
+    raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{twins[0].name}' already exists.")

@@ -1,0 +1,207 @@
+"""The shadow topics of one volume: made when a group needs them, and grown with their topics.
+
+Several workers and gateways do this at once; what another has made already is as good.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from time import monotonic
+from typing import Any, Final
+
+from gateway.changes.base.broker import query_each
+from gateway.changes.base.context import Context
+from gateway.decision import Denied
+from gateway.error_codes import TOPIC_ALREADY_EXISTS
+from protocol.messages import Request
+
+log = logging.getLogger(__name__)
+
+AT_ONCE: Final = 50
+"""Shadows in one request to the broker."""
+
+ENSURE_SECONDS: Final = 5.0
+"""Seconds that a request waits at most for its shadows."""
+
+FAILURE_HOLDS: Final = 5.0
+"""Seconds for which a shadow that could not be made is not tried again."""
+
+SETTLED_SECONDS: Final = 10.0
+"""Seconds for which a doubt about a shadow is not raised again after it was looked into."""
+
+_TIMEOUT: Final = timedelta(seconds=5)
+_CREATE_TOPICS: Final = 7
+_CREATE_PARTITIONS: Final = 3
+_CONFIGS: Final = ({"name": "cleanup.policy", "value": "delete"},)
+_ONE_REPLICA: Final = 1
+_BROKERS_DEFAULT: Final = -1
+_DEFAULT_SINCE: Final = 4  # KIP-464
+
+
+class Shadows:
+    """The shadow topics of one volume, as one worker knows them. It belongs to one event loop.
+
+    Names are flat; a topic's shadow has at least as many partitions as the topic.
+    """
+
+    def __init__(self, context: Context, clock: Callable[[], float] = monotonic) -> None:
+        """``context`` is the volume's; ``clock`` returns seconds from any fixed point."""
+        self._context = context
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._partitions: dict[bytes, int] = {}
+        self._held_until: dict[bytes, float] = {}
+        self._doubted: set[bytes] = set()
+        self._settled: dict[bytes, float] = {}
+        self._log_at = clock()
+
+    def has(self, shadow: bytes, partitions: int = 1) -> bool:
+        """Whether a shadow is known to have so many partitions."""
+        index = self._context.cluster.index
+        if shadow in self._doubted or not index.exists(shadow):
+            return False
+        return max(self._partitions.get(shadow, 0), index.partitions.get(shadow, 0)) >= partitions
+
+    def exists(self, shadow: bytes) -> bool:
+        """Whether a shadow is there, perhaps with too few partitions."""
+        return self._context.cluster.index.exists(shadow)
+
+    def due(self, shadow: bytes) -> bool:
+        """Whether it makes sense to make or grow a shadow now: that has not failed just before."""
+        return self._held_until.get(shadow, 0.0) <= self._clock()
+
+    def doubt(self, shadow: bytes) -> bool:
+        """The coordinator did not know a partition: look again before the next request that needs
+        the shadow. False where that was done just before."""
+        now = self._clock()
+        self._settled = {name: until for name, until in self._settled.items() if until > now}
+        if shadow in self._settled:
+            return False
+        self._doubted.add(shadow)
+        return True
+
+    def is_doubted(self, shadow: bytes) -> bool:
+        """Whether it is to be looked at again."""
+        return shadow in self._doubted
+
+    async def ensure(self, wanted: Mapping[bytes, int]) -> None:
+        """Make the shadows that are missing and grow those that are too small: names to partition
+        counts. What fails is logged and left out; :meth:`has` tells."""
+        try:
+            async with asyncio.timeout(ENSURE_SECONDS), self._lock:
+                await self._ensure(wanted)
+        except (OSError, TimeoutError) as error:
+            self._failed(wanted, str(error) or f"no answer within {ENSURE_SECONDS:g} s")
+
+    async def _ensure(self, wanted: Mapping[bytes, int]) -> None:
+        doubted = self._doubted.intersection(wanted)
+        if doubted:
+            await self._look_again(doubted)
+        # Another request may have made them while this one waited for its turn.
+        missing = {name: count for name, count in wanted.items() if not self.exists(name)}
+        for batch in _batches(missing):
+            await self._create({name: missing[name] for name in batch})
+        small = {
+            name: count
+            for name, count in wanted.items()
+            if self.exists(name) and not self.has(name, count)
+        }
+        for batch in _batches(small):
+            await self._grow({name: small[name] for name in batch})
+
+    async def _look_again(self, doubted: Iterable[bytes]) -> None:
+        await self._context.cluster.refresh()
+        until = self._clock() + SETTLED_SECONDS
+        for name in doubted:
+            self._partitions.pop(name, None)
+            self._settled[name] = until
+            self._doubted.discard(name)
+
+    async def _create(self, wanted: Mapping[bytes, int]) -> None:
+        results = await self._ask_to_create(wanted, _ONE_REPLICA)
+        again = [name for name, found in results.items() if _may_want_replicas(found)]
+        if again:  # a policy of the cluster may want more replicas
+            counts = {name: wanted[name] for name in again}
+            results |= await self._ask_to_create(counts, _BROKERS_DEFAULT)
+        index = self._context.cluster.index
+        there = False
+        for name, found in results.items():
+            if not isinstance(found, Denied):
+                topic_id = getattr(found, "topic_id", None)
+                index.learn(name, None if topic_id is None else topic_id.bytes)
+                self._partitions[name] = wanted[name]
+            elif found.code == TOPIC_ALREADY_EXISTS:
+                there = True
+            else:
+                self._failed([name], found.message)
+        if there or any(index.id_of(name) is None for name in wanted):
+            await self._context.cluster.refresh()
+
+    async def _ask_to_create(
+        self, wanted: Mapping[bytes, int], replicas: int
+    ) -> dict[bytes, Any | Denied]:
+        def values(version: int) -> Mapping[str, object]:
+            factor = replicas if version >= _DEFAULT_SINCE else _ONE_REPLICA
+            topics = [
+                {
+                    "name": name.decode(),
+                    "num_partitions": count,
+                    "replication_factor": factor,
+                    "configs": _CONFIGS,
+                }
+                for name, count in wanted.items()
+            ]
+            return {"topics": topics, "timeout": _TIMEOUT}
+
+        request = Request("CreateTopicsRequest", _CREATE_TOPICS, values)
+        return await self._ask(request, wanted, "topics")
+
+    async def _grow(self, wanted: Mapping[bytes, int]) -> None:
+        topics = [
+            {"name": name.decode(), "count": count, "assignments": None}
+            for name, count in wanted.items()
+        ]
+        values = {"topics": topics, "timeout": _TIMEOUT, "validate_only": False}
+        request = Request("CreatePartitionsRequest", _CREATE_PARTITIONS, values)
+        results = await self._ask(request, wanted, "results")
+        rejected = {name: found for name, found in results.items() if isinstance(found, Denied)}
+        self._partitions |= {name: wanted[name] for name in results.keys() - rejected.keys()}
+        if rejected:  # another worker may have grown them
+            await self._context.cluster.refresh()
+        for name, found in rejected.items():
+            if not self.has(name, wanted[name]):
+                self._failed([name], found.message)
+
+    async def _ask(
+        self, request: Request, wanted: Iterable[bytes], results: str
+    ) -> dict[bytes, Any | Denied]:
+        names = [name.decode() for name in wanted]
+        found = await query_each(self._context, request, names, results)
+        return {name.encode(): each for name, each in found.items()}
+
+    def _failed(self, shadows: Iterable[bytes], why: str) -> None:
+        now = self._clock()
+        self._held_until = {name: until for name, until in self._held_until.items() if until > now}
+        names = list(shadows)
+        self._held_until |= dict.fromkeys(names, now + FAILURE_HOLDS)
+        if names and now >= self._log_at:
+            self._log_at = now + FAILURE_HOLDS
+            log.warning(
+                "offsets of topics in other volumes cannot be kept: topic %s could not be made or"
+                " grown: %s",
+                names[0].decode(errors="replace"),
+                why,
+            )
+
+
+def _may_want_replicas(found: Any | Denied) -> bool:
+    return isinstance(found, Denied) and found.code != TOPIC_ALREADY_EXISTS
+
+
+def _batches(wanted: Iterable[bytes]) -> Iterator[Sequence[bytes]]:
+    names = list(wanted)
+    for start in range(0, len(names), AT_ONCE):
+        yield names[start : start + AT_ONCE]

@@ -1,0 +1,117 @@
+"""Shadow topics are made and grown, by several workers at once."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gateway.changes.topics.shadows import ENSURE_SECONDS, FAILURE_HOLDS, SETTLED_SECONDS, Shadows
+from tests.changes.fake_broker import Rejected
+from tests.changes.fakes import FakeGateway, World
+
+FIRST, SECOND = b"__kafka_gateway_far.2.first", b"__kafka_gateway_far.2.second"
+
+
+def shadows_of(gateway: FakeGateway) -> Shadows:
+    return Shadows(gateway.context, lambda: gateway.context.clock() / 1000)
+
+
+def made(world: World) -> dict[bytes, int]:
+    return {name.encode(): topic.partitions for name, topic in world.broker.topics.items()}
+
+
+async def test_they_are_made_with_one_replica_and_grow() -> None:
+    world = World([])
+    shadows = shadows_of(world.gateway())
+    assert not shadows.has(FIRST)
+    await shadows.ensure({FIRST: 3, SECOND: 1})
+    assert made(world) == {FIRST: 3, SECOND: 1}
+    assert (shadows.has(FIRST, 3), shadows.has(FIRST, 4)) == (True, False)
+    await shadows.ensure({FIRST: 5, SECOND: 1})
+    assert made(world) == {FIRST: 5, SECOND: 1}
+    (request,) = world.broker.requests("CreateTopicsRequest")
+    assert {topic.replication_factor for topic in request.topics} == {1}
+    configs = {(each.name, each.value) for topic in request.topics for each in topic.configs}
+    assert configs == {("cleanup.policy", "delete")}
+
+
+async def test_workers_do_it_at_once() -> None:
+    world = World([])
+    all_shadows = [shadows_of(world.gateway()) for _ in range(3)]
+    wanted = ({FIRST: 2}, {FIRST: 3, SECOND: 1}, {SECOND: 4})
+    await asyncio.gather(
+        *(each.ensure(counts) for each, counts in zip(all_shadows, wanted, strict=True))
+    )
+    for each, counts in zip(all_shadows, wanted, strict=True):
+        for name, count in counts.items():
+            assert each.has(name, count)
+    assert made(world) == {FIRST: 3, SECOND: 4}
+
+
+async def test_requests_of_one_worker_share_the_work() -> None:
+    world = World([])
+    shadows = shadows_of(world.gateway())
+    await asyncio.gather(*(shadows.ensure({FIRST: 2}) for _ in range(5)))
+    assert len(world.broker.requests("CreateTopicsRequest")) == 1
+
+
+async def test_a_cluster_that_wants_more_replicas() -> None:
+    """A broker with create.topic.policy.class.name may reject a single one."""
+    world = World([])
+    create = world.broker._create
+
+    def picky(topic: Any, validate_only: bool, cls: type) -> dict[str, object]:
+        if topic.replication_factor == 1:
+            raise Rejected(44, "at least three replicas")
+        return create(topic, validate_only, cls)
+
+    world.broker._create = picky  # type: ignore[method-assign]
+    shadows = shadows_of(world.gateway())
+    await shadows.ensure({FIRST: 2})
+    assert shadows.has(FIRST, 2)
+
+
+async def test_what_failed_is_left_alone_for_a_while() -> None:
+    world = World([])
+    shadows = shadows_of(world.gateway())
+    world.broker.down = True
+    await shadows.ensure({FIRST: 2})
+    assert (shadows.has(FIRST), shadows.due(FIRST), shadows.due(SECOND)) == (False, False, True)
+    world.broker.down = False
+    world.clock.forward(seconds=FAILURE_HOLDS)
+    assert shadows.due(FIRST)
+    await shadows.ensure({FIRST: 2})
+    assert shadows.has(FIRST, 2)
+
+
+async def test_a_doubted_shadow_was_deleted() -> None:
+    world = World([])
+    shadows = shadows_of(world.gateway())
+    await shadows.ensure({FIRST: 2})
+    world.clock.forward(seconds=5)
+    del world.broker.topics[FIRST.decode()]
+    assert shadows.has(FIRST, 2), "it is not known yet"
+    assert shadows.doubt(FIRST)
+    assert not shadows.has(FIRST)
+    await shadows.ensure({FIRST: 2})
+    assert made(world) == {FIRST: 2}
+    assert shadows.has(FIRST, 2)
+    assert not shadows.doubt(FIRST), "it was looked at just now"
+    world.clock.forward(seconds=SETTLED_SECONDS)
+    assert shadows.doubt(FIRST)
+
+
+async def test_a_broker_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.changes.topics.shadows.ENSURE_SECONDS", 0.01)
+    world = World([])
+
+    async def hang(step: str) -> None:
+        await asyncio.sleep(ENSURE_SECONDS)
+
+    shadows = shadows_of(world.gateway())
+    world.broker.step = hang
+    await shadows.ensure({FIRST: 2})
+    assert not shadows.has(FIRST)
+    assert not shadows.due(FIRST)
