@@ -28,12 +28,8 @@ from gateway.error_codes import (
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
 from gateway.names import DELIMITER
-<<<<<<< ours
-from gateway.views.access import ALTER, DESCRIBE, NOT_BY_LINK, READ, WRITE, Access, own_name
-=======
 from gateway.views import absolute
-from gateway.views.access import ALTER, DESCRIBE, READ, WRITE, Access
->>>>>>> theirs
+from gateway.views.access import ALTER, DESCRIBE, NOT_BY_LINK, READ, WRITE, Access, own_name
 from gateway.views.spelling import MAX_SPELLED, below
 from gateway.views.view import CACHE_LIMIT, View
 from protocol.pausing import pause_point
