@@ -97,7 +97,7 @@ class Gateway(Target):
 
 
 class TreeGateway(Gateway):
-    """The same with two clusters mounted: the bench's broker, which has the load, and an idle one."""
+    """The same with two clusters mounted: the loaded broker of the bench, and an idle one."""
 
     def __init__(self, name: str, title: str, versions: Versions, *, compiled: bool) -> None:
         super().__init__(name, title, versions, compiled=compiled)
