@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from spark import tiers
+from spark import tiers, tree
 from spark.acls import Tool, read_acls, unused_acls
 from spark.arguments import Command, Tables, run
 
@@ -41,15 +41,21 @@ NEITHER: Final = "nobody wrote to it or read it"
 def denials(records: DataFrame) -> DataFrame:
     """Denials by rule, namespace, principal and API.
 
-    Columns: rule, namespace, principal, api, count, example (the first denied item, in the
-    client's spelling, and the reason), because (the ACL that denied it, or the missing one; null
-    if no ACL was involved).
+    Columns: rule, namespace, principal, api, count, example (the first denied item, in the client's
+    spelling, and the reason), because (the ACL that denied it, or the missing one; null if no ACL
+    was involved), cluster (null without a tree).
     """
     first = F.min(F.struct("time_ms", "resource", "message", "because"))
     shown = F.concat_ws(": ", "first.resource", "first.message")
     return (
-        records.where(F.col("kind") == "denial")
-        .groupBy("rule", tiers.label(F.col("namespace")).alias("namespace"), "principal", "api")
+        tree.absolute(records.where(F.col("kind") == "denial"))
+        .groupBy(
+            "rule",
+            "cluster",
+            tiers.label(F.col("namespace")).alias("namespace"),
+            "principal",
+            "api",
+        )
         .agg(F.count(F.lit(1)).alias("count"), first.alias("first"))
         .select(
             "rule",
@@ -59,6 +65,7 @@ def denials(records: DataFrame) -> DataFrame:
             "count",
             shown.alias("example"),
             "first.because",
+            "cluster",
         )
     )
 
@@ -66,10 +73,10 @@ def denials(records: DataFrame) -> DataFrame:
 def idle_topics(records: DataFrame, known: DataFrame | None = None) -> DataFrame:
     """Topics without producers or without consumers.
 
-    Columns: topic (the logical name), reason. A topic is written if records were produced to it,
-    and read if a fetch succeeded, with or without records. Includes topics that a request named,
-    except those that do not exist according to every response, and those of ``known`` (one
-    column, topic).
+    Columns: topic (the logical name, in a tree from the root), reason, cluster (null without a
+    tree). A topic is written if records were produced to it, and read if a fetch succeeded, with or
+    without records. Includes topics that a request named, except those that do not exist according
+    to every response, and those of ``known`` (one column, topic).
     """
     worked = _moved() | (F.col("requests") > _errors())
     exists = _moved() | (F.col("requests") > _errors(NO_SUCH_TOPIC))
@@ -80,6 +87,7 @@ def idle_topics(records: DataFrame, known: DataFrame | None = None) -> DataFrame
             F.max(_is(WRITES) & (F.col("records") > 0)).alias("written"),
             F.max(_is(READS) & worked).alias("was_read"),
             F.max(exists).alias("exists"),
+            F.max("cluster").alias("cluster"),
         )
         .where("exists")
         .drop("exists")
@@ -91,7 +99,8 @@ def idle_topics(records: DataFrame, known: DataFrame | None = None) -> DataFrame
     reason = (
         F.when(~written & ~was_read, NEITHER).when(~written, NOT_WRITTEN).when(~was_read, NOT_READ)
     )
-    return topics.select("topic", reason.alias("reason")).where(F.col("reason").isNotNull())
+    found = topics.select("topic", reason.alias("reason"), "cluster")
+    return found.where(F.col("reason").isNotNull())
 
 
 def flows_graph(records: DataFrame) -> DataFrame:
@@ -99,10 +108,10 @@ def flows_graph(records: DataFrame) -> DataFrame:
 
     Columns: producer, topic (the logical name), consumer, bytes. Producers and consumers are
     principals, or client ids if clients do not authenticate. ``bytes`` is the consumer's volume of
-    the topic times the producer's share of the topic, rounded. Requests that moved no records,
-    such as rejected ones, are left out of both. Of each topic the :data:`MOST` largest producers,
-    and consumers, have rows of their own and all others are summed up as ``(other)``: all pairs
-    would be more rows than records.
+    the topic times the producer's share of the topic, rounded. Requests that moved no records, such
+    as rejected ones, are left out of both. Of each topic the :data:`MOST` largest producers, and
+    consumers, have rows of their own and all others are summed up as ``(other)``: all pairs would
+    be more rows than records.
     """
     written = _by_who(records, WRITES, "bytes_in", "producer", "written")
     read = _by_who(records, READS, "bytes_out", "consumer", "got")
@@ -136,7 +145,8 @@ def _by_who(
 
 def _of_topics(records: DataFrame) -> DataFrame:
     topic = F.col("logical_topic")
-    return records.where((F.col("kind") == "flow") & topic.isNotNull() & (topic != OTHER))
+    found = records.where((F.col("kind") == "flow") & topic.isNotNull() & (topic != OTHER))
+    return tree.absolute(found)
 
 
 def _is(apis: tuple[str, ...]) -> Column:
@@ -179,7 +189,13 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
     if options.catalog is not None:
         everyone = options.allow_everyone_if_no_acl_found
         tool = Tool(options.bootstrap_server, options.command_config, everyone)
-        found["unused_acls"] = unused_acls(records, read_acls(options.catalog), tool)
+        cluster = F.col("cluster")
+        own = (
+            F.lit(True)
+            if options.cluster is None
+            else cluster.isNull() | (cluster == options.cluster)
+        )
+        found["unused_acls"] = unused_acls(records.where(own), read_acls(options.catalog), tool)
     return found
 
 
@@ -190,6 +206,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         type=Path,
         help="an export of the catalog (kafka-gateway catalog export): lists its unused ACLs",
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME",
+        help="the cluster that --catalog is of, by its name in the gateway's configuration; needed "
+        "where there are several",
     )
     parser.add_argument(
         "--topics", metavar="FILE", help="logical names of topics to check, one a line"
@@ -213,6 +235,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 COLUMNS: Final = (
     "gateway_id",
     "worker_id",
+    *tree.COLUMNS,
     "window_ms",
     "api",
     "namespace",

@@ -22,7 +22,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark import tiers
+from spark import tiers, tree
 from spark.arguments import Command, Tables, run
 from spark.local_rows import local_rows
 from spark.sources import SourceError
@@ -49,9 +49,10 @@ def guarantees(records: DataFrame, hollow: Mapping[str, bool] | None = None) -> 
     for acks=all; hollow_acks_all counts the requests with acks=all to such topics, null where
     nothing is known of any topic that they went to.
     """
+    produced = records.where((F.col("kind") == "flow") & (F.col("api") == "Produce"))
     weak_acks = F.col("acks_0") + F.col("acks_1") > 0
     return (
-        _with_hollow(records.where((F.col("kind") == "flow") & (F.col("api") == "Produce")), hollow)
+        tree.absolute(_with_hollow(produced, hollow))
         .groupBy(
             tiers.label(F.col("namespace")).alias("namespace"),
             "principal",
@@ -164,6 +165,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 COLUMNS: Final = (
+    *tree.COLUMNS,
     "api",
     "namespace",
     "logical_topic",

@@ -14,7 +14,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark import histogram, tiers
+from spark import histogram, tiers, tree
 from spark.arguments import Command, Tables, run
 
 SIDES: Final = {
@@ -23,7 +23,7 @@ SIDES: Final = {
 }
 """Whose time it is, and the columns of its histograms, in records of version 2 and of version 1."""
 
-_KEYS: Final = ("namespace", "api", "side")
+_KEYS: Final = ("cluster", "namespace", "api", "side")
 
 
 def latency(records: DataFrame) -> DataFrame:
@@ -31,12 +31,16 @@ def latency(records: DataFrame) -> DataFrame:
 
     Columns: namespace (``(all)`` besides, with each API and with ``(all)`` of them), api, side
     (``gateway`` or ``broker``), p50, p95, p99, p999 (whole microseconds), requests, buckets (the
-    histogram itself). A request counts for the topic that it names first. Without requests there
-    is no row.
+    histogram itself), cluster (null without a tree, and of ``(all)``). A request counts for the
+    topic that it names first. Without requests there is no row.
     """
     namespace, api = tiers.label(F.col("namespace")), F.col("api")
-    every = F.lit(tiers.ALL)
-    by_level = F.array(_level(namespace, api), _level(every, api), _level(every, every))
+    every, several = F.lit(tiers.ALL), F.lit(None).cast("string")
+    by_level = F.array(
+        _level(F.col("cluster"), namespace, api),
+        _level(several, every, api),
+        _level(several, every, every),
+    )
     buckets = histogram.spread(F.col("last"), F.col("width"), F.col("count"))
     merged = (
         _by_api(records)
@@ -47,7 +51,8 @@ def latency(records: DataFrame) -> DataFrame:
         .groupBy(*_KEYS, "bucket")
         .agg(F.sum("count").alias("count"))
     )
-    return histogram.percentiles(merged, _KEYS)
+    found = histogram.percentiles(merged, _KEYS)
+    return found.select(*(name for name in found.columns if name != "cluster"), "cluster")
 
 
 def _by_api(records: DataFrame) -> DataFrame:
@@ -56,16 +61,19 @@ def _by_api(records: DataFrame) -> DataFrame:
     Sums are made before anything is sent: a namespace with most of the records costs no task more
     than others.
     """
-    flows = records.where((F.col("kind") == "flow") & (F.col("led_requests") > 0))
+    timed = (F.col("kind") == "flow") & (F.col("led_requests") > 0)
+    flows = tree.absolute(records.where(timed))
     sides = (
-        histogram.counted(flows, ("namespace", "api"), *columns).withColumn("side", F.lit(side))
+        histogram.counted(flows, ("cluster", "namespace", "api"), *columns).withColumn(
+            "side", F.lit(side)
+        )
         for side, columns in SIDES.items()
     )
     return reduce(DataFrame.unionByName, sides)
 
 
-def _level(namespace: Column, api: Column) -> Column:
-    return F.struct(namespace.alias("namespace"), api.alias("api"))
+def _level(cluster: Column, namespace: Column, api: Column) -> Column:
+    return F.struct(cluster.alias("cluster"), namespace.alias("namespace"), api.alias("api"))
 
 
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
@@ -74,6 +82,7 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
 
 
 COLUMNS: Final = (
+    *tree.COLUMNS,
     "namespace",
     "api",
     "led_requests",

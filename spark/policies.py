@@ -13,7 +13,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from spark import tiers
+from spark import tiers, tree
 from spark.arguments import Command, Tables, run
 
 
@@ -22,12 +22,14 @@ def policies(records: DataFrame) -> DataFrame:
 
     Columns: namespace, topic, rule, outcome (``refused``, ``warned`` or ``near``), count, value and
     limit (those of the latest one; null where they are no numbers), principal (who asked for that
-    one), source (the place of the rule in the configuration), last_ms.
+    one), source (the place of the rule in the configuration), last_ms, cluster (null without a
+    tree).
     """
     latest = F.max(F.struct("time_ms", "value", "limit", "principal", "source"))
     return (
-        records.where(F.col("kind") == "policy")
+        tree.absolute(records.where(F.col("kind") == "policy"))
         .groupBy(
+            "cluster",
             tiers.label(F.col("namespace")).alias("namespace"),
             F.col("topic"),
             "rule",
@@ -45,6 +47,7 @@ def policies(records: DataFrame) -> DataFrame:
             "latest.principal",
             "latest.source",
             F.col("latest.time_ms").alias("last_ms"),
+            "cluster",
         )
     )
 
@@ -55,6 +58,7 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
 
 
 COLUMNS: Final = (
+    *tree.COLUMNS,
     "namespace",
     "topic",
     "rule",

@@ -21,6 +21,7 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark import tree
 from spark.arguments import Command, Tables, run
 from spark.sources import SourceError
 
@@ -120,8 +121,10 @@ def _topics(records: DataFrame) -> DataFrame:
     produced = F.col("api") == "Produce"
     logical = F.col("logical_topic")
     return (
-        records.where(
-            (F.col("kind") == "flow") & F.col("flat_topic").isNotNull() & (logical != OTHER)
+        tree.absolute(
+            records.where(
+                (F.col("kind") == "flow") & F.col("flat_topic").isNotNull() & (logical != OTHER)
+            )
         )
         .groupBy(logical.alias("topic"), "flat_topic")
         .agg(
@@ -183,6 +186,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 COLUMNS: Final = (
+    *tree.COLUMNS,
     "api",
     "logical_topic",
     "flat_topic",

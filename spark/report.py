@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
-from spark import access, guarantees, latency, page, policies, replication, tiers, usage
+from spark import access, guarantees, latency, page, policies, replication, tiers, tree, usage
 from spark.arguments import Command, Progress, Tables, parse, positive, read_records, session
 from spark.arguments import write as write_tables
 from spark.failures import FAILURES, failed
@@ -99,7 +99,7 @@ def facts(records: DataFrame) -> Facts:
     end = F.col("time_ms") + F.coalesce(F.col("window_ms"), F.lit(0))
     named = {"namespaces": F.col("namespace"), "topics": topic, "clients": F.col("client_id")}
     found = _first_row(
-        records.agg(
+        tree.absolute(records).agg(
             *(_sum(name) for name in ("bytes_in", "bytes_out", "records_out")),
             _sum("records").alias("records_in"),
             _sum("led_requests").alias("requests"),
@@ -143,7 +143,7 @@ def over_time(records: DataFrame, length_ms: int) -> DataFrame:
     time = F.col("time_ms")
     volume = {"records_in": "records", "requests": "led_requests"}
     outermost = (
-        records.where(F.col("kind") == "flow")
+        tree.absolute(records.where(F.col("kind") == "flow"))
         .groupBy(
             F.timestamp_millis(time - F.pmod(time, F.lit(length_ms))).alias("period"),
             F.substring_index(tiers.label(F.col("namespace")), tiers.DELIMITER, 1).alias("tier"),

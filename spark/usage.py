@@ -22,7 +22,7 @@ from pyspark import StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from spark import tiers
+from spark import tiers, tree
 from spark.arguments import Command, Tables, run
 from spark.sources import SourceError
 
@@ -53,8 +53,8 @@ def usage(records: DataFrame, length_ms: int = HOUR_MS) -> DataFrame:
     """What every tier, principal and client id used in each period, which starts in UTC.
 
     Columns: tier, period (timestamp), principal, client_id, bytes_in (from clients), bytes_out,
-    records_in (produced), records_out (fetched), requests, connections. Tiers hold each other: see
-    :func:`spark.tiers.tiers`.
+    records_in (produced), records_out (fetched), requests, connections, cluster (null without a
+    tree). Tiers hold each other: see :func:`spark.tiers.tiers`.
     """
     return by_tier(per_client(records), length_ms)
 
@@ -65,14 +65,14 @@ def by_tier(clients: DataFrame, length_ms: int) -> DataFrame:
     per_tier = (
         clients.withColumn("tier", F.explode(tiers.tiers(F.col("namespace"))))
         .withColumn("period_ms", time - F.pmod(time, F.lit(length_ms)))
-        .groupBy("tier", "period_ms", *_CLIENT)
+        .groupBy("cluster", "tier", "period_ms", *_CLIENT)
         .agg(*_added(_SUMS), F.max("connections").alias("connections"))
     )
     return (
-        per_tier.groupBy("tier", "period_ms", "principal", "client_id")
+        per_tier.groupBy("cluster", "tier", "period_ms", "principal", "client_id")
         .agg(*_added((*_SUMS, "connections")))
         .withColumn("period", F.timestamp_millis("period_ms"))
-        .select("tier", "period", "principal", "client_id", *_SUMS, "connections")
+        .select("tier", "period", "principal", "client_id", *_SUMS, "connections", "cluster")
     )
 
 
@@ -81,8 +81,9 @@ def chargeback(used: DataFrame) -> DataFrame:
 
     Columns: period, tier, depth (tiers of the path), principal, gib_in, gib_out, records_in,
     records_out, requests, share_percent (of all bytes of the period), own_gib_in, own_gib_out,
-    own_share_percent. The first ones are of the tier with all that is below it, those that begin
-    with ``own`` of exactly that namespace: over all rows of a period these add up to everything.
+    own_share_percent, cluster. The first ones are of the tier with all that is below it, those that
+    begin with ``own`` of exactly that namespace: over all rows of a period these add up to
+    everything.
     """
     moved = F.col("bytes_in") + F.col("bytes_out")
     own_moved = F.col("own_bytes_in") + F.col("own_bytes_out")
@@ -108,6 +109,7 @@ def chargeback(used: DataFrame) -> DataFrame:
             _gib("own_bytes_in").alias("own_gib_in"),
             _gib("own_bytes_out").alias("own_gib_out"),
             _percent(own_moved).alias("own_share_percent"),
+            "cluster",
         )
     )
 
@@ -121,7 +123,7 @@ def _with_own(used: DataFrame) -> DataFrame:
     return (
         used.withColumn("part", F.explode(counts_for))
         .where(F.col("part.tier").isNotNull())
-        .groupBy("period", F.col("part.tier").alias("tier"), "principal")
+        .groupBy("period", "cluster", F.col("part.tier").alias("tier"), "principal")
         .agg(
             *(F.sum(F.col(name) * F.col("part.total")).alias(name) for name in _SUMS),
             *(F.sum(F.col(name) * F.col("part.own")).alias(f"own_{name}") for name in _BYTES),
@@ -150,9 +152,9 @@ def per_client(records: DataFrame) -> DataFrame:
     parallel = records.sparkSession.sparkContext.defaultParallelism
     time = F.col("time_ms")
     return (
-        records.where(F.col("kind") == "flow")
+        tree.absolute(records.where(F.col("kind") == "flow"))
         .withColumn("hour_ms", time - F.pmod(time, F.lit(HOUR_MS)))
-        .groupBy("namespace", "hour_ms", *_CLIENT)
+        .groupBy("cluster", "namespace", "hour_ms", *_CLIENT)
         .agg(
             _sum("bytes_in"),
             _sum("bytes_out"),
@@ -179,7 +181,7 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
     by_day = by_tier(clients, DAY_MS)
     bill = chargeback(by_day)
     if options.chargeback:
-        write_csv(bill.orderBy("period", "tier", "principal"), options.chargeback)
+        write_csv(bill.orderBy("period", "tier", "principal", "cluster"), options.chargeback)
     return {"usage_hour": by_tier(clients, HOUR_MS), "usage_day": by_day, "chargeback": bill}
 
 
@@ -206,6 +208,7 @@ def write_csv(table: DataFrame, path: Path) -> None:
 
 COLUMNS: Final = (
     *_CLIENT,
+    *tree.COLUMNS,
     "namespace",
     "bytes_in",
     "bytes_out",

@@ -17,9 +17,10 @@ from gateway.commands.catalog import diff as catalog_diff
 from gateway.commands.catalog.file import export_text
 from gateway.commands.client_properties import KNOWN
 from gateway.names import LogicalName
-from tests.commands import catalog_samples
+from tests.commands import catalog_samples, fake_clusters
 from tests.commands.cli_page import ADDRESS, PAGE, steps
 from tests.commands.fake_backend import FakeBackend
+from tests.commands.fake_clusters import FakeVolume
 from tests.commands.running import command
 from tests.config import config_samples
 from tests.docs import markdown
@@ -71,15 +72,30 @@ async def test_catalog_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert (said.status, said.out + said.err) == (step.status, step.output), step
 
 
+async def test_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config_samples.write_tree(tmp_path).rename("tree.yaml")
+    search = Namespace("search")
+    la = {"clicks": 1_024, "search..clicks": 2_048, "search..queries": 512}
+    volumes = {
+        "la": FakeVolume(Snapshot().apply([search], 12), la),
+        "ny": FakeVolume(Snapshot().apply([search], 4), {"search..clicks": 1_024}),
+    }
+    fake_clusters.take_place(monkeypatch, volumes)
+    for step in steps("tree"):
+        said = await command(*step.words)
+        assert (said.status, said.out + said.err) == (step.status, step.output), step
+
+
 def test_all_commands_are_run() -> None:
-    known = steps(*CLIENTS, "catalog", "explain")
+    known = steps(*CLIENTS, "catalog", "explain", "tree")
     assert len(known) == sum(line.startswith("$ ") for line in PAGE.splitlines())
-    assert {step.words[0] for step in known} == {*CLIENTS, "catalog", "explain"}
+    assert {step.words[0] for step in known} == {*CLIENTS, "catalog", "explain", "tree"}
 
 
 @pytest.mark.parametrize(
     ("name", "column"),
-    [("topics", 0), ("configs", 1), ("acls", 2), ("adopt", 3), ("explain", 4)],
+    [("topics", 0), ("configs", 1), ("acls", 2), ("adopt", 3), ("explain", 4), ("tree", 5)],
     ids=lambda value: value,
 )
 def test_every_flag_has_its_row(name: str, column: int) -> None:

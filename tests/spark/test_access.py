@@ -23,8 +23,8 @@ def test_denials_are_counted_with_their_first_example(spark: SparkSession) -> No
     ]
     found = access.denials(samples.frame(spark, rows)).collect()
     assert {tuple(row) for row in found} == {
-        ("acl", "org", "User:alice", "Produce", 2, "org:a: Not this.", "no ACL allows it"),
-        ("policies", "(default)", "User:bob", "Produce", 1, "org:orders: Too many.", None),
+        ("acl", "org", "User:alice", "Produce", 2, "org:a: Not this.", "no ACL allows it", None),
+        ("policies", "(default)", "User:bob", "Produce", 1, "org:orders: Too many.", None, None),
     }
 
 
