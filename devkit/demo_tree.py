@@ -106,9 +106,12 @@ def _show_addresses(gateway: GatewayProcess) -> None:
         say(f"bootstrap.servers={gateway.bootstrap_servers(listener.name)}  # {listener.about}")
     say("\nTo paste into another terminal:")
     scripts = write_tool_scripts(cache_dir() / "bin")
-    topics = shlex.quote(shortest(scripts / "kafka-topics"))
     legal = gateway.bootstrap_servers(LEGAL.name)
-    say(f"{topics} --bootstrap-server {legal} --describe --topic ..ny.tracking.search..clicks")
+    consume = shlex.quote(shortest(scripts / "kafka-console-consumer"))
+    say(
+        f"{consume} --bootstrap-server {legal} --topic ..ny.tracking.search..clicks"
+        " --from-beginning --max-messages 2"
+    )
     command = shlex.quote(shortest(Path(sys.executable).with_name("kafka-gateway")))
     say(f"{command} tree --config {shlex.quote(shortest(gateway.config_path))}")
 

@@ -181,6 +181,10 @@ class Clients:
         self._broker_sessions.closed(connection)
         self.logins.closed(connection)
 
+    def heard(self, connection: Connection) -> None:
+        """A client that has no broker connection has sent something."""
+        self._silent.add(connection)
+
     def note_close(
         self,
         connection: BaseConnection,

@@ -40,6 +40,7 @@ class Hub(BaseHub, Protocol):
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None: ...
     def closed(self, connection: Connection) -> None: ...
     def reauthenticated(self, connection: Connection) -> None: ...
+    def heard(self, connection: Connection) -> None: ...
     async def connect_broker(self, connection: Connection) -> None: ...
     async def perform(self, session: Session, work: Waiting) -> bytes | None: ...
 
@@ -85,10 +86,12 @@ class Connection(BaseConnection):
     def data_received(self, data: bytes) -> None:
         """Requests, or pieces of them. Until there is a broker connection they are kept."""
         try:
-            if self._broker is None and self.session.state.tree is None:
-                self._early += data
-                self._begin_connecting()
-                return
+            if self._broker is None:
+                if self.session.state.tree is None:
+                    self._early += data
+                    self._begin_connecting()
+                    return
+                self._hub.heard(self)
             self.session.client_data(data)
             self._flush()
             if self.session.saturated:

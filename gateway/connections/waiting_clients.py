@@ -129,17 +129,20 @@ def _address(host: str) -> str:
 
 class SilentClients:
     """Clients of one worker that are in and have sent nothing: health checks, port scans, forgotten
-    sockets. By listener, the longest silent first, and since when."""
+    sockets. In a tree also those that have no broker connection, whose idle limit would hold for
+    them, and have sent nothing since. By listener, the longest silent first, and since when."""
 
     def __init__(self) -> None:
         self._since: dict[str, dict[BaseConnection, float]] = {}
 
     def add(self, connection: BaseConnection) -> None:
-        """A client is in."""
-        self._since.setdefault(connection.listener, {})[connection] = monotonic()
+        """A client is in, or has sent something and needs no broker."""
+        waiting = self._since.setdefault(connection.listener, {})
+        waiting.pop(connection, None)  # it is the last one now
+        waiting[connection] = monotonic()
 
     def remove(self, connection: BaseConnection) -> None:
-        """A client has sent something, or is gone."""
+        """A client has a broker connection, or is gone."""
         self._since.get(connection.listener, {}).pop(connection, None)
 
     def sweep(self, now: float) -> None:

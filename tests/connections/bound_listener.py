@@ -72,7 +72,11 @@ class Bound:
         """The listener, with another one who takes connections over."""
         return Listeners(
             [self.listener],
-            {self.listener.name: addresses_of(self.listener, self.volumes)},
+            {
+                self.listener.name: addresses_of(
+                    self.listener, self.volumes, self.listener.volume or ""
+                )
+            },
             accept,
             rejected=self._rejected,
             limits=Unauthenticated(**limits),
