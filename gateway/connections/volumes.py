@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
-from gateway.config.models import Config, Listener, Trust
+from gateway.config.models import Config, Listener
 from gateway.decision import Denied
 from gateway.exchanges.worker_state import WorkerState
 from gateway.identity import Identity
@@ -17,11 +16,9 @@ from gateway.mounts import Mount, Mounts
 from gateway.node_ids import NodeIdRanges
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
+from gateway.views.trust import trusted
 from gateway.views.views import Views, home_of
 from gateway.virtual_brokers import Target
-
-NOBODY: Final = ""
-"""The principal of a client that a volume does not trust: no ACL can name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +39,6 @@ class Volume:
     def path(self) -> str:
         """The mount's path; empty where there is no tree."""
         return "" if self.mount is None else self.mount.path
-
-
-def trusted(trust: Iterable[Trust], listener: str, principal: str) -> str:
-    """The principal of another volume's listener as this volume knows it; :data:`NOBODY` without
-    trust."""
-    for each in trust:
-        if each.listener == listener:
-            if each.principals is None:
-                return principal
-            return each.principals.get(principal, NOBODY)
-    return NOBODY
 
 
 def describable(
