@@ -133,6 +133,9 @@ GAUGES: Mapping[str, Gauge] = {
     "catalog_fresh": Gauge(
         min, "Whether every worker has read the catalog within catalog.max_staleness (0, 1)"
     ),
+    "serving": Gauge(
+        min, "Whether every worker reached some cluster, and has read its catalog lately (0, 1)"
+    ),
     "accepting": Gauge(
         min, "Whether every worker can accept clients, as far as the system goes (0, 1)"
     ),

@@ -110,17 +110,25 @@ class Supervisor:
             for slot in self._slots
             if not slot.ready
         ]
-        if self.metrics.gauge("cluster_reachable") != 1:
-            names = [f"'{cluster.name}'" for cluster in self._config.clusters]
-            cluster = f"one of clusters {', '.join(names)}" if names[1:] else f"cluster {names[0]}"
-            not_ready.append(f"{cluster} is not known to be reachable")
-        if self.metrics.gauge("catalog_fresh") != 1:
-            not_ready.append("the catalog could not be read within catalog.max_staleness")
+        if self.metrics.gauge("serving") != 1:  # of a tree, one cluster is enough
+            not_ready += self._unreachable()
         if self.metrics.gauge("accepting") == 0:
             not_ready.append("a worker cannot accept clients: it lacks file descriptors")
         if self._stopping.is_set():
             not_ready.append("the gateway is stopping")
         return Health(not_live, not_ready)
+
+    def _unreachable(self) -> list[str]:
+        """What keeps the gateway from each of its clusters."""
+        found = []
+        if self.metrics.gauge("cluster_reachable") != 1:
+            names = [f"'{cluster.name}'" for cluster in self._config.clusters]
+            cluster = f"none of clusters {', '.join(names)}" if names[1:] else f"cluster {names[0]}"
+            state = "is known to be reachable" if names[1:] else "is not known to be reachable"
+            found.append(f"{cluster} {state}")
+        if self.metrics.gauge("catalog_fresh") != 1:
+            found.append("the catalog could not be read within catalog.max_staleness")
+        return found
 
     async def _bind(self) -> None:
         claims = port_claims(Parts.of(self._config))
