@@ -32,6 +32,7 @@ RUN_BY = {
         "tests/checks/test_volumes.py::test_the_command",
         "tests/docs/test_tree.py::test_the_configuration_gives_the_table_shown",
     ),
+    "kafka-gateway catalog renumber": ("tests/commands/test_volumes.py::test_renumber",),
     "kafka-gateway serve --config gateway.yaml": ("tests/live/tree/test_guide.py::test_the_guide",),
     "kafka-gateway policies schema": (
         "tests/commands/test_policies.py::test_the_schema_is_printed",
@@ -48,9 +49,7 @@ RUN_BY = {
     "make demo-tree": (
         "tests/devkit/test_demo_tree.py::test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing",
     ),
-    "make demo-tree ONCE=1": (
-        "tests/devkit/test_demo_tree.py::test_once_ends_after_the_tour",
-    ),
+    "make demo-tree ONCE=1": ("tests/devkit/test_demo_tree.py::test_once_ends_after_the_tour",),
     "make demo ONCE=1": ("tests/devkit/test_demo.py::test_once_ends_after_the_tour",),
 }
 
