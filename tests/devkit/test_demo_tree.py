@@ -56,7 +56,7 @@ def serving(tmp_path: Path) -> Iterator[ManagedProcess]:
 
 def test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing(serving: ManagedProcess) -> None:
     family = psutil.Process(serving.command_pid).children(recursive=True)
-    assert sum("kafka.Kafka" in process.cmdline() for process in family) == 2
+    assert sum("kafka.Kafka" in process.cmdline() for process in family) >= 2
     text = serving.log_path.read_text()
     pasted = text.partition("To paste into another terminal:\n")[2].partition("\n\n")[0]
     described, drawn = (_paste(line) for line in pasted.splitlines())
