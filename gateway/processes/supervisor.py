@@ -120,12 +120,10 @@ class Supervisor:
 
     def _unreachable(self) -> list[str]:
         """What keeps the gateway from each of its clusters."""
-        found = []
+        found, (name, *more) = [], [f"'{cluster.name}'" for cluster in self._config.clusters]
         if self.metrics.gauge("cluster_reachable") != 1:
-            names = [f"'{cluster.name}'" for cluster in self._config.clusters]
-            cluster = f"none of clusters {', '.join(names)}" if names[1:] else f"cluster {names[0]}"
-            state = "is known to be reachable" if names[1:] else "is not known to be reachable"
-            found.append(f"{cluster} {state}")
+            none = f"none of clusters {', '.join((name, *more))} is known to be reachable"
+            found.append(none if more else f"cluster {name} is not known to be reachable")
         if self.metrics.gauge("catalog_fresh") != 1:
             found.append("the catalog could not be read within catalog.max_staleness")
         return found

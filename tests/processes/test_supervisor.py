@@ -166,7 +166,7 @@ async def test_what_is_told_of_a_tree_at_start(
     async with running(tmp_path, "serves", **values) as run:
         await run.until_ready()
         run.supervisor.metrics.forget_state(0)
-        assert "one of clusters 'la', 'ny' is not known to be reachable" in (
+        assert "none of clusters 'la', 'ny' is known to be reachable" in (
             run.supervisor.health().not_ready
         )
         assert await run.stop() == exit_codes.OK
