@@ -17,7 +17,7 @@ from bench.memory import after_bulk, idle_connections
 from bench.results import Samples
 from bench.subject import BROKER_SETTINGS, Subject, prepare
 from bench.targets.direct import Direct
-from bench.targets.gateway import gateway_with_names, gateway_with_topic_ids
+from bench.targets.gateway import gateway_with_names, gateway_with_topic_ids, tree_gateway
 from bench.targets.haproxy import HAProxy
 from bench.targets.kroxylicious import Kroxylicious
 from bench.targets.target import Target
@@ -39,6 +39,10 @@ TARGETS: Final[dict[str, Callable[[Path], Target]]] = {
     "gateway-names": lambda _: gateway_with_names(),
     "gateway-ids-compiled": lambda _: gateway_with_topic_ids(compiled=True),
     "gateway-names-compiled": lambda _: gateway_with_names(compiled=True),
+    "gateway-tree-ids": lambda _: tree_gateway(by_name=False),
+    "gateway-tree-names": lambda _: tree_gateway(by_name=True),
+    "gateway-tree-ids-compiled": lambda _: tree_gateway(by_name=False, compiled=True),
+    "gateway-tree-names-compiled": lambda _: tree_gateway(by_name=True, compiled=True),
 }
 """The targets by name, in the order of the table."""
 

@@ -8,13 +8,15 @@ from typing import Any
 
 from bench.targets.target import Target, TargetError, Versions, port_of
 from bench.usage import with_descendants
+from devkit.broker import BrokerError, KafkaCluster
 from devkit.compiled import CompileError, compiled_path
-from devkit.gateway_config import NODE_IDS, Listener
+from devkit.gateway_config import NODE_IDS, Listener, MountedCluster
 from devkit.gateway_process import GatewayError, GatewayProcess
 from devkit.paths import PROJECT_ROOT
 from devkit.runtime_environment import RuntimeEnvironmentError, runtime_python
 
 _NAMESPACE = "team-a"
+_MOUNT, _IDLE_MOUNT = "la:tracking", "ny:tracking"
 
 _ACLS_ON = {"authorization": {"allow.everyone.if.no.acl.found": True}}
 """Every name is asked about, as where there are ACLs; what they cost to look up: bench/acls.py."""
@@ -48,10 +50,11 @@ class Gateway(Target):
     def start(self, broker: str) -> None:
         """Start it, and wait until it is ready."""
         try:
+            clusters = self._clusters(broker)
             self._process = GatewayProcess(
-                broker,
+                clusters,
                 [self._listener],
-                [_NAMESPACE],
+                [_NAMESPACE] if isinstance(clusters, str) else [],
                 overrides=_ACLS_ON,
                 python_path=compiled_path() if self._compiled else PROJECT_ROOT,
                 interpreter=runtime_python(),
@@ -59,6 +62,9 @@ class Gateway(Target):
             self._process.start()
         except (CompileError, GatewayError, RuntimeEnvironmentError) as error:
             raise TargetError(str(error)) from error
+
+    def _clusters(self, broker: str) -> str | list[MountedCluster]:
+        return broker
 
     def stop(self) -> None:
         """End it at once, and remove its files."""
@@ -88,6 +94,42 @@ class Gateway(Target):
     def _running(self) -> GatewayProcess:
         assert self._process is not None, "the gateway does not run"
         return self._process
+
+
+class TreeGateway(Gateway):
+    """The same with two clusters mounted: the loaded broker of the bench, and an idle one."""
+
+    def __init__(self, name: str, title: str, versions: Versions, *, compiled: bool) -> None:
+        super().__init__(name, title, versions, compiled=compiled)
+        self._listener = Listener("bench", "every namespace", security={"volume": _MOUNT})
+        self._idle = KafkaCluster()
+
+    def _clusters(self, broker: str) -> list[MountedCluster]:
+        try:
+            self._idle.start()
+        except BrokerError as error:
+            raise TargetError(str(error)) from error
+        namespaces = {"namespaces": [_NAMESPACE]}
+        return [
+            MountedCluster(_MOUNT, 1, broker, namespaces),
+            MountedCluster(_IDLE_MOUNT, 2, self._idle.bootstrap_servers, namespaces),
+        ]
+
+    def stop(self) -> None:
+        """End it and the idle cluster at once, and remove their files."""
+        super().stop()
+        self._idle.stop()
+
+
+def tree_gateway(*, by_name: bool, compiled: bool = False) -> TreeGateway:
+    """Two clusters mounted, and newest clients or, ``by_name``, those of the versions before."""
+    if by_name:
+        versions = Versions(produce=12, fetch=12)
+        return TreeGateway(
+            "gateway-tree-names", "gateway, two clusters, names", versions, compiled=compiled
+        )
+    title = "gateway, two clusters, topic ids"
+    return TreeGateway("gateway-tree-ids", title, Versions(), compiled=compiled)
 
 
 def gateway_with_topic_ids(

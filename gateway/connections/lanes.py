@@ -45,10 +45,20 @@ from protocol.primitives import legacy_string
 from protocol.schema import api_key_of
 
 LOOKUP_SECONDS: Final = 0.5
-"""Seconds that a lookup in another cluster than the node's may take."""
+"""Seconds that a lookup may take in another cluster than the node's, or beside one in another."""
+
+DESCRIBE_SECONDS: Final = 10.0
+"""Seconds that a lookup in the node's own cluster may take, and a description for an operator
+anywhere: only who requests it waits for it, and its time-out is an error that an operator sees."""
 
 CHANGE_SECONDS: Final = 30.0
 """Seconds that anything else may take: what admin clients give a broker by default."""
+
+DESCRIPTIONS: Final = frozenset(
+    api_key_of(f"{name}Request")
+    for name in ("DescribeConfigs", "DescribeAcls", "DescribeUserScramCredentials")
+)
+"""APIs of operators that change nothing."""
 
 LOOKUPS: Final = frozenset(
     api_key_of(f"{name}Request")
@@ -58,11 +68,10 @@ LOOKUPS: Final = frozenset(
         "FindCoordinator",
         "DescribeCluster",
         "InitProducerId",
-        "DescribeConfigs",
-        "DescribeAcls",
     )
 )
-"""APIs that change nothing, so that they may be sent again when a broker is lost."""
+"""APIs that every client uses on its way to records. They change nothing, so that they may be sent
+again when a broker is lost."""
 
 _SIZE: Final = 4
 NOTHING_SERVED: Final = messages.build(messages.message_class("ApiVersionsResponse", 4))
@@ -181,7 +190,7 @@ class Lanes:
         """Of these topics, those that a volume had when it was last seen and that the client may
         describe: topic id and partition count, by the client's name. ``names`` None: all listed."""
         volume = self._hub.volumes[path]
-        access, index = self._access(volume), volume.cluster.index
+        access, index = self._access(volume, last=True), volume.cluster.index
         if names is None:
             names = volume.state.listings.of(access, index).names
         flats = (access.view.flat_of_id(topic_id, index) for topic_id in ids)
@@ -191,25 +200,35 @@ class Lanes:
 
     # -- asking ------------------------------------------------------------------------------------
 
-    async def ask(self, path: str, api_key: int, version: int, body: bytes) -> bytes:
+    async def ask(
+        self, path: str, api_key: int, version: int, body: bytes, *, alone: bool = True
+    ) -> bytes:
         """The response body to a part of a request, for this client, in the volume at ``path``.
-
-        Raises VolumeUnreachable.
+        ``alone``: no other volume's answer waits for this one. Raises VolumeUnreachable.
         """
         volume = self._hub.volumes[path]
         if volume not in self._reach():
             raise VolumeUnreachable(
                 f"Volume '{volume.mount}' is not in the reach of listener '{self._listener.name}'."
             )
-        if not volume.cluster.reachable:
+        cluster, lookup = volume.cluster, api_key in LOOKUPS
+        # A closed view would take topics out of clients' metadata that are only not read anew yet.
+        if not cluster.reachable or (
+            lookup and (not cluster.answers or self._access(volume).view.closed)
+        ):
             raise VolumeUnreachable(_down(volume.mount))
-        lookup = api_key in LOOKUPS
-        near = path == self._client.worker.mount or not lookup
+        seconds = CHANGE_SECONDS
+        if lookup:
+            near = alone and path == self._client.worker.mount
+            seconds = DESCRIBE_SECONDS if near else LOOKUP_SECONDS
+        elif api_key in DESCRIPTIONS:
+            seconds = DESCRIBE_SECONDS
+        changes = seconds == CHANGE_SECONDS
         try:
-            async with asyncio.timeout(CHANGE_SECONDS if near else LOOKUP_SECONDS):
-                return await self._ask(volume, api_key, version, body, changes=not lookup)
+            async with asyncio.timeout(seconds):
+                return await self._ask(volume, api_key, version, body, changes=changes)
         except (TimeoutError, ClusterUnreachable, BrokerError, Unanswerable) as error:
-            volume.cluster.suspect()
+            cluster.suspect()
             raise VolumeUnreachable(_down(volume.mount)) from error
 
     async def _ask(
@@ -276,10 +295,10 @@ class Lanes:
         if client.flows is None:
             client.flows = {}
 
-    def _access(self, volume: Volume) -> Access:
+    def _access(self, volume: Volume, *, last: bool = False) -> Access:
         client = self._client
         volumes = self._hub.volumes
-        return volumes.access(volume, self._listener.name, client.identity, client.host)
+        return volumes.access(volume, self._listener.name, client.identity, client.host, last=last)
 
     def _addresses(self, volume: Volume) -> ListenerAddresses:
         return self._hub.addresses(self._listener.name, volume.path)

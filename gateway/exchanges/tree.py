@@ -76,10 +76,11 @@ class Tree(Protocol):
         ``final``: nothing more is prepared for it."""
         ...
 
-    async def ask(self, path: str, api_key: int, version: int, body: bytes) -> bytes:
+    async def ask(
+        self, path: str, api_key: int, version: int, body: bytes, *, alone: bool = True
+    ) -> bytes:
         """The response body to a part of a request, for this client, in the volume at ``path``.
-
-        Raises VolumeUnreachable.
+        ``alone``: no other volume's answer waits for this one. Raises VolumeUnreachable.
         """
         ...
 
