@@ -48,9 +48,7 @@ RUN_BY = {
     "make demo-tree": (
         "tests/devkit/test_demo_tree.py::test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing",
     ),
-    "make demo-tree ONCE=1": (
-        "tests/devkit/test_demo_tree.py::test_once_ends_after_the_tour",
-    ),
+    "make demo-tree ONCE=1": ("tests/devkit/test_demo_tree.py::test_once_ends_after_the_tour",),
     "make demo ONCE=1": ("tests/devkit/test_demo.py::test_once_ends_after_the_tour",),
 }
 
