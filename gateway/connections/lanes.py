@@ -262,6 +262,7 @@ class Lanes:
     def _count(self, session: Session) -> None:
         """Let what the lane has counted be collected with the client's own."""
         client = self._client
+        session.state.worker.lane_accesses.add(session.state.access)
         client.earlier = [*(client.earlier or ()), *session.take_flows()]
         if client.flows is None:
             client.flows = {}
