@@ -118,7 +118,10 @@ async def _answer_part(
     api: Api, tree: Tree, version: int, path: str, body: bytes, *, alone: bool = True
 ) -> bytes:
     try:
-        return await tree.ask(path, api.key, version, body, alone=alone)
+        answer = await tree.ask(path, api.key, version, body, alone=alone)
+        if api.name == "Metadata":
+            await tree.meet(path, tree_brokers.node_ids(version, answer))
+        return answer
     except VolumeUnreachable as error:
         when_down = _WHEN_DOWN.get(api.name)
         if when_down is not None:

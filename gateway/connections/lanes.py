@@ -8,7 +8,8 @@ over connections of the gateway's own. It lives for one request, so it always ha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -20,6 +21,7 @@ from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Listener
 from gateway.connections.connection import Waiting
 from gateway.connections.far_topics import FarTopics
+from gateway.connections.lane_seconds import LOOKUP_SECONDS, LOOKUPS, changes, seconds_for
 from gateway.connections.volumes import Volume, Volumes, describable
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Unanswerable
@@ -42,36 +44,6 @@ from protocol.headers import (
     response_header_version,
 )
 from protocol.primitives import legacy_string
-from protocol.schema import api_key_of
-
-LOOKUP_SECONDS: Final = 0.5
-"""Seconds that a lookup may take in another cluster than the node's, or beside one in another."""
-
-DESCRIBE_SECONDS: Final = 10.0
-"""Seconds that a lookup in the node's own cluster may take, and a description for an operator
-anywhere: only who requests it waits for it, and its time-out is an error that an operator sees."""
-
-CHANGE_SECONDS: Final = 30.0
-"""Seconds that anything else may take: what admin clients give a broker by default."""
-
-DESCRIPTIONS: Final = frozenset(
-    api_key_of(f"{name}Request")
-    for name in ("DescribeConfigs", "DescribeAcls", "DescribeUserScramCredentials")
-)
-"""APIs of operators that change nothing."""
-
-LOOKUPS: Final = frozenset(
-    api_key_of(f"{name}Request")
-    for name in (
-        "Metadata",
-        "DescribeTopicPartitions",
-        "FindCoordinator",
-        "DescribeCluster",
-        "InitProducerId",
-    )
-)
-"""APIs that every client uses on its way to records. They change nothing, so that they may be sent
-again when a broker is lost."""
 
 _SIZE: Final = 4
 NOTHING_SERVED: Final = messages.build(messages.message_class("ApiVersionsResponse", 4))
@@ -163,15 +135,12 @@ class Lanes:
             if volume is own or _shows_anything(self._access(volume))
             for broker in self._brokers(volume)
         ]
-        cluster = own.cluster
-        controller = cluster.controller_id
-        known = controller in cluster.brokers
-        number = own.state.number
-        return TreeFacts(
-            brokers,
-            cluster.cluster_id,
-            virtual_node_id(number, controller) if known else _NO_CONTROLLER,
-        )
+        controller = virtual_node_id(own.state.number, own.cluster.controller_id)
+        shown = [each.node_id for each in brokers]
+        if own.cluster.controller_id not in own.cluster.brokers or controller not in shown:
+            # Admin clients wait for one; any broker will do, as in KRaft.
+            controller = shown[0] if shown else _NO_CONTROLLER
+        return TreeFacts(brokers, own.cluster.cluster_id, controller)
 
     def _brokers(self, volume: Volume) -> list[TreeBroker]:
         addresses = self._addresses(volume)
@@ -217,19 +186,22 @@ class Lanes:
             lookup and (not cluster.answers or self._access(volume).view.closed)
         ):
             raise VolumeUnreachable(_down(volume.mount))
-        seconds = CHANGE_SECONDS
-        if lookup:
-            near = alone and path == self._client.worker.mount
-            seconds = DESCRIBE_SECONDS if near else LOOKUP_SECONDS
-        elif api_key in DESCRIPTIONS:
-            seconds = DESCRIBE_SECONDS
-        changes = seconds == CHANGE_SECONDS
+        near = alone and path == self._client.worker.mount
         try:
-            async with asyncio.timeout(seconds):
-                return await self._ask(volume, api_key, version, body, changes=changes)
+            async with asyncio.timeout(seconds_for(api_key, near=near)):
+                return await self._ask(volume, api_key, version, body, changes=changes(api_key))
         except (TimeoutError, ClusterUnreachable, BrokerError, Unanswerable) as error:
             cluster.suspect()
             raise VolumeUnreachable(_down(volume.mount)) from error
+
+    async def meet(self, path: str, node_ids: Collection[int]) -> None:
+        """Look up the brokers of a volume if those in an answer (virtual ids) are not the known
+        ones: its leaders are not to be missing in the list that all answers have."""
+        volume = self._hub.volumes[path]
+        if {each.node_id for each in self._brokers(volume)} != {*node_ids}:
+            with suppress(TimeoutError, ClusterUnreachable):
+                async with asyncio.timeout(LOOKUP_SECONDS):
+                    await volume.cluster.refresh()
 
     async def _ask(
         self, volume: Volume, api_key: int, version: int, body: bytes, *, changes: bool
@@ -290,6 +262,7 @@ class Lanes:
     def _count(self, session: Session) -> None:
         """Let what the lane has counted be collected with the client's own."""
         client = self._client
+        session.state.worker.lane_accesses.add(session.state.access)
         client.earlier = [*(client.earlier or ()), *session.take_flows()]
         if client.flows is None:
             client.flows = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from gateway.rules.declaration import Shadows
@@ -82,6 +82,11 @@ class Tree(Protocol):
         """The response body to a part of a request, for this client, in the volume at ``path``.
         ``alone``: no other volume's answer waits for this one. Raises VolumeUnreachable.
         """
+        ...
+
+    async def meet(self, path: str, node_ids: Collection[int]) -> None:
+        """Look up the brokers of a volume if those in an answer (virtual ids) are not the known
+        ones."""
         ...
 
     def remembered(

@@ -32,6 +32,21 @@ _NAMED: Final = frozenset(
 )
 _EMBEDDED: Final = frozenset({"metadata", "assignment", "member_metadata", "member_assignment"})
 _MEMBERS: Final = frozenset({"member_id", "leader"})
+_NODES: Final = frozenset(
+    {
+        "node_id",
+        "broker_id",
+        "controller_id",
+        "leader_id",
+        "replica_nodes",
+        "isr_nodes",
+        "eligible_leader_replicas",
+        "last_known_elr",
+        "offline_replicas",
+        "preferred_read_replica",
+    }
+)
+_NODE_BITS: Final = 16
 _IDENTITY: Final = (
     "name",
     "topic",
@@ -56,11 +71,13 @@ class Symbols:
     """The names and ids that one side has for what both have, in one sequence of requests.
 
     ``prefix`` stands before the names of topics on this side. ``address`` is its broker's.
+    ``number`` is its cluster's in a tree, which node ids begin with (DESIGN.md).
     """
 
-    def __init__(self, prefix: str, address: str, lane: str) -> None:
+    def __init__(self, prefix: str, address: str, lane: str, number: int = 0) -> None:
         self.prefix = prefix
         self.address = address
+        self.number = number
         self.lane = lane
         self.topic_ids: dict[uuid.UUID, str] = {}
         self.sessions: list[int] = []
@@ -104,6 +121,9 @@ class Symbols:
             return self.topic_ids.get(value, str(value))
         if isinstance(value, str):
             return self._text(name, value)
+        if name in _NODES and self.number and isinstance(value, int) and value >= 0:
+            number, node_id = divmod(value, 1 << _NODE_BITS)
+            return node_id if number == self.number else f"node {node_id} of {number}"
         if name == "session_id":
             return _symbol("session", self.sessions, value) if value else 0
         if name == "producer_id":
@@ -128,9 +148,14 @@ class Symbols:
         return data
 
     def _is_foreign(self, item: Any) -> bool:
-        """Whether an item is another lane's, which runs at the same time, or Kafka's own."""
+        """Whether an item is another lane's, which runs at the same time, or Kafka's own; or a
+        broker of another cluster of a tree."""
         if not dataclasses.is_dataclass(item):
             return False
+        if self.number and hasattr(item, "rack"):
+            return (
+                getattr(item, "node_id", getattr(item, "broker_id", 0)) >> _NODE_BITS != self.number
+            )
         name = getattr(item, "name", None) or getattr(item, "group_id", None)
         if not isinstance(name, str):
             return False

@@ -11,7 +11,7 @@ import asyncio
 import random
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -32,17 +32,26 @@ CHANGING: Final = frozenset({"Produce", "JoinGroup", "ConsumerGroupHeartbeat"})
 """APIs that leave both sides in different states where they are answered differently; what Fetch
 leaves ends with the connection."""
 
+Why = Callable[[Request, Leaf], str | None]
+
 _SHRINKS: Final = 20
 _MOST_FAILURES: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a side is asked: ``address`` is also what its answers tell of the one broker, and
-    ``prefix`` stands before the names of topics."""
+    """Where a side is asked: ``address`` is also what its answers tell of the one broker, if that
+    is not another one, ``broker``; ``prefix`` stands before the names of topics. ``number`` is that
+    of its cluster in a tree."""
 
     address: str
     prefix: str = ""
+    broker: str = ""
+    number: int = 0
+
+    def symbols(self, lane: str) -> Symbols:
+        """The symbols for a lane's answers."""
+        return Symbols(self.prefix, self.broker or self.address, lane, self.number)
 
 
 @dataclass(slots=True)
@@ -71,13 +80,15 @@ class Failure:
 
 @dataclass(slots=True)
 class Outcome:
-    """The result of a run: the requests that were compared, by API, and the differences found."""
+    """The result of a run: the requests that were compared, by API, and the differences found.
+    ``why`` has the reason for a difference, or None where there is none."""
 
     requests: int = 0
     by_api: Counter[str] = field(default_factory=Counter)
     explained: Counter[str] = field(default_factory=Counter)
     failures: dict[tuple[str, str, str, str], Failure] = field(default_factory=dict)
     progress: Progress | None = None
+    why: Why = why
 
     def count(self, requests: Sequence[Request]) -> None:
         """Count requests that were compared."""
@@ -97,7 +108,7 @@ class Lane:
         self._drifts = self._ended = False
         self._addresses = (plain, gateway)
         self._outcome = outcome
-        self._symbols = [Symbols(a.prefix, a.address, self._name) for a in self._addresses]
+        self._symbols = [address.symbols(self._name) for address in self._addresses]
         self._foreign = [0, 0]
         self._runs = 0
 
@@ -113,7 +124,7 @@ class Lane:
             await side.close()
         self._renewals += 1
         self._name = f"{self._first_name}r{self._renewals}"
-        self._symbols = [Symbols(a.prefix, a.address, self._name) for a in self._addresses]
+        self._symbols = [address.symbols(self._name) for address in self._addresses]
         await self.prepare()
 
     async def prepare(self) -> None:
@@ -189,7 +200,7 @@ class Lane:
         for at, (request, expected, got) in enumerate(zip(asked, plain, gateway, strict=False)):
             known = False
             for leaf in differences(expected, got):
-                reason = why(request, leaf)
+                reason = self._outcome.why(request, leaf)
                 if reason is None:
                     return at, leaf
                 known = True
@@ -203,7 +214,7 @@ class Lane:
     async def _open(self) -> list[Side]:
         sides = []
         for at, address in enumerate(self._addresses):
-            symbols = Symbols(address.prefix, address.address, self._name)
+            symbols = address.symbols(self._name)
             symbols.topic_ids = self._symbols[at].topic_ids
             sides.append(Side(address.address, symbols, self._foreign[at]))
         await asyncio.gather(*(side.open() for side in sides))
@@ -242,18 +253,22 @@ async def fuzz(plain: Address, gateways: Sequence[Address], seed: str, requests:
 
     A ``seed`` that a failure was told with gives that one sequence again.
     """
-    outcome = Outcome()
+    return await compared([(plain, gateway) for gateway in gateways], seed, requests, Outcome())
+
+
+async def compared(
+    pairs: Sequence[tuple[Address, Address]], seed: str, requests: int, outcome: Outcome
+) -> Outcome:
+    """Compare so many requests, in lanes between one of these pairs of sides each."""
     seed, _, one = seed.partition("/")
     count = MORE_LANES if one or requests >= MANY else LANES
-    lanes = [
-        Lane(f"lane-{seed}-{n}", plain, gateways[n % len(gateways)], outcome) for n in range(count)
-    ]
+    lanes = [Lane(f"lane-{seed}-{n}", *pairs[n % len(pairs)], outcome) for n in range(count)]
     if one:
         (lane,) = (lane for lane in lanes if lane.name == one.partition("/")[0])
         await lane.prepare()
         await lane.run_one(f"{seed}/{one}")
         return outcome
-    with progress(f"asking a Kafka and the gateway {requests:,} requests") as told:
+    with progress(f"asking two sides {requests:,} requests each") as told:
         await asyncio.gather(*(lane.prepare() for lane in lanes))
         outcome.progress = told
         await asyncio.gather(*(lane.run(seed, requests) for lane in lanes))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,15 +11,13 @@ from typing import Any
 import psutil
 import pytest
 
-from devkit import java
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
-from devkit.process import ManagedProcess
-from devkit.waiting import wait_until
-from tests.live.support import clients, java_tools
+from tests.live.support import clients
 from tests.live.support.wire import Wire
 from tests.live.tree import steady
 from tests.live.tree.conftest import LISTENERS, mounted
+from tests.live.tree.steady_java import java_producer
 
 SECONDS = clients.SECONDS
 NONE, UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, COORDINATOR_NOT_AVAILABLE = 0, 3, 5, 15
@@ -91,26 +88,6 @@ def coordinator(address: str, group: str) -> tuple[int, float]:
 
 
 @contextmanager
-def java_producer(servers: str, directory: Path, *topics: str) -> Iterator[list[dict[str, Any]]]:
-    """SteadyProducer.java; the events that it printed are there after the ``with``."""
-    end, log, events = directory / "end", directory / "producer.log", list[dict[str, Any]]()
-    classes = java.compile_java(java_tools.SOURCES / "SteadyProducer.java")
-    args = [servers, str(end), "50", *topics]
-    with java.start_java("SteadyProducer", args, log, classes=classes) as process:
-        wait_until(lambda: log.read_text().count("acked") > 20, process.tail(), SECONDS)
-        yield events
-        end.touch()
-        _await_end(process)
-        lines = log.read_text().splitlines()
-        events += [json.loads(line) for line in lines if line.startswith("{")]
-
-
-def _await_end(process: ManagedProcess) -> None:
-    wait_until(lambda: not process.running, f"the end of {process.name}", SECONDS)
-    assert process.returncode == 0, process.tail()
-
-
-@contextmanager
 def killed(cluster: KafkaCluster) -> Iterator[None]:
     cluster.kill_broker(1)
     try:
@@ -175,7 +152,7 @@ def test_clients_of_the_other_cluster_see_no_error(
         ),
     ]
     with ExitStack() as stack:
-        java_events = stack.enter_context(java_producer(la, tmp_path, lost, one_of_each["java"]))
+        java = stack.enter_context(java_producer(la, tmp_path, lost, one_of_each["java"]))
         running = [stack.enter_context(each) for each in (*untouched, both, reading_both)]
         for each in running:
             each.await_progress("the start")
@@ -218,14 +195,10 @@ def test_clients_of_the_other_cluster_see_no_error(
         for records in (*each.acked.values(), *each.seen.values()):
             steady.once_each(records)
     _check_stored(ny, flat, due)
-    _check_stored(dying, lost, ["x", *both.acked[lost], *_acked(java_events, lost)])
-    assert not [event for event in java_events if event["event"] == "failed"]
+    _check_stored(dying, lost, ["x", *both.acked[lost], *java.acked(lost)])
+    assert not java.failed
     name = one_of_each["java"]
-    _check_stored(ny, f"search..{how}-java", _acked(java_events, name))
-
-
-def _acked(events: list[dict[str, Any]], topic: str) -> list[str]:
-    return [each["value"] for each in events if (each["event"], each["topic"]) == ("acked", topic)]
+    _check_stored(ny, f"search..{how}-java", java.acked(name))
 
 
 def _check_stored(cluster: KafkaCluster, flat: str, sent: list[str]) -> None:

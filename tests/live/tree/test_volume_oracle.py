@@ -1,0 +1,92 @@
+"""A gateway with one cluster is the oracle of each volume of a tree: random well-formed requests,
+in sequences, are answered alike through both, but for node ids and what DESIGN.md has otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayProcess
+from gateway.apis.table import APIS
+from tests.live.fuzz import lanes
+from tests.live.fuzz.answers import Leaf
+from tests.live.fuzz.lanes import Address, Outcome
+from tests.live.fuzz.requests import Request
+from tests.live.fuzz.test_differential_fuzz import ENOUGH_FOR_ALL, STILL
+from tests.live.support import clients
+from tests.live.tree.conftest import LA, mounted
+
+REQUESTS = int(os.environ.get("TREE_FUZZ_REQUESTS", "5000"))
+SEED = os.environ.get("FUZZ_SEED", "tree")
+
+NUMBER = 1
+"""Of la:tracking."""
+
+PLAIN = (
+    Listener("plain", "every namespace"),
+    Listener("home", "search is home", home="search"),
+)
+TREE = (
+    Listener("plain", "relative to la:tracking", security={"volume": LA}),
+    Listener("home", "search is home", home="search", security={"volume": LA}),
+)
+ABSOLUTE = (":la:tracking:", "/la/tracking/", "..la.tracking..")
+"""How topics of the volume's root begin in the three spellings."""
+
+Pairs = list[tuple[Address, Address]]
+
+
+def known(request: Request, leaf: Leaf) -> str | None:
+    """What DESIGN.md has otherwise for a tree."""
+    return None
+
+
+@pytest.fixture(scope="module")
+def pairs() -> Iterator[Pairs]:
+    """Ways to a cluster through a gateway that has no other, and to its twin in a tree."""
+    with (
+        KafkaCluster(overrides=STILL) as alone,
+        KafkaCluster(overrides=STILL) as la,
+        KafkaCluster(overrides=STILL, heap="256m") as ny,
+        GatewayProcess(alone.bootstrap_servers, PLAIN, ["search"]) as one,
+        GatewayProcess(mounted(la, ny), TREE, []) as tree,
+    ):
+        yield ways(one, tree)
+        assert "Traceback" not in one.log() + tree.log()
+
+
+def ways(one: GatewayProcess, tree: GatewayProcess) -> Pairs:
+    """The bootstrap addresses and the brokers' own, relative names and absolute ones."""
+    at_one, at_tree = (node(gateway, "plain") for gateway in (one, tree))
+    bootstraps = one.bootstrap_servers("plain"), tree.bootstrap_servers("plain")
+    return [
+        (
+            Address(bootstraps[0], broker=at_one),
+            Address(bootstraps[1], broker=at_tree, number=NUMBER),
+        ),
+        (Address(at_one, "search:"), Address(at_tree, "search:", number=NUMBER)),
+        (Address(node(one, "home")), Address(node(tree, "home"), number=NUMBER)),
+        *((Address(at_one), Address(at_tree, prefix, number=NUMBER)) for prefix in ABSOLUTE),
+    ]
+
+
+def node(gateway: GatewayProcess, listener: str) -> str:
+    """The address that a listener has for the broker of its volume: the first one is it."""
+    return clients.any_broker(gateway.bootstrap_servers(listener))
+
+
+@pytest.mark.timeout(600 + REQUESTS // 10)
+def test_a_volume_answers_as_its_cluster_alone(pairs: Pairs) -> None:
+    found = asyncio.run(lanes.compared(pairs, SEED, REQUESTS, Outcome(why=known)))
+    print(f"{found.requests} requests; differences that are known: {found.explained}")
+    told = "\n\n".join(failure.report() for failure in found.failures.values())
+    assert not found.failures, f"{len(found.failures)} differences\n{told}"
+    if "/" in SEED:
+        return  # one sequence that failed before
+    asked = {api.name for api in APIS.values()}
+    assert REQUESTS < ENOUGH_FOR_ALL or found.by_api.keys() == asked
