@@ -88,7 +88,8 @@ def test_all_nodes_list_the_same_brokers(growing: KafkaCluster, ny: KafkaCluster
             growing.add_broker(2)
             # Its first leader is known to clients before the gateway's next listing.
             placed = NewTopic("placed", 1, replica_assignment=[[2]])
-            clients.done(growing.admin().create_topics([placed]))
+            admin = growing.admin()
+            clients.done(admin.create_topics([placed]))
             wait_until(lambda: (LA_1, LA_2, NY_1) in watch.lists, "the new broker", SECONDS)
             _await_leader(servers, "placed", LA_2)
             clients.produce(servers, "placed", ["there"])
