@@ -257,6 +257,9 @@ class Clients:
 
 def _take_flows(connection: Connection, flows: list[Flow]) -> None:
     flows.extend(connection.session.take_flows())
+    tree = connection.session.state.tree
+    if tree is not None:
+        flows.extend(tree.take_flows())
 
 
 async def _if_possible(read: Callable[[], Awaitable[None]]) -> None:

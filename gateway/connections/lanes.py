@@ -21,12 +21,14 @@ from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Listener
 from gateway.connections.connection import Waiting
 from gateway.connections.far_topics import FarTopics
+from gateway.connections.lane_flows import LaneFlows
 from gateway.connections.lane_seconds import LOOKUP_SECONDS, LOOKUPS, changes, seconds_for
 from gateway.connections.volumes import Volume, Volumes, describable
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Unanswerable
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import TreeBroker, TreeFacts, VolumeUnreachable
+from gateway.flows import Flow
 from gateway.mounts import Mount
 from gateway.node_ids import virtual_node_id
 from gateway.rules import api_versions
@@ -63,12 +65,13 @@ class LaneHub(Protocol):
 class Lanes:
     """The volumes of a tree for one client connection: see :class:`gateway.exchanges.tree.Tree`."""
 
-    __slots__ = ("_client", "_hub", "_listener")
+    __slots__ = ("_client", "_flows", "_hub", "_listener")
 
     def __init__(self, hub: LaneHub, listener: Listener, client: ConnectionState) -> None:
         self._hub = hub
         self._listener = listener
         self._client = client
+        self._flows = LaneFlows()
 
     # -- whose a name is ---------------------------------------------------------------------------
 
@@ -212,6 +215,7 @@ class Lanes:
             _, highest = volume.cluster.api_versions.get(api_key, (0, version))
             served = min(version, highest)
         session = Session(self._state(volume))
+        self._flows.opened(volume.path, session.state, self._client)
         header = api_key << 48 | served << 32
         client_id = legacy_string(self._client.source.client_id.encode())
         tagged_fields = b"\x00" if request_header_version(api_key, served) >= 2 else b""
@@ -228,7 +232,8 @@ class Lanes:
             response = await self._answer(volume, session, changes)
         finally:
             session.abandon()
-            self._count(session)
+            self._flows.closed(self._client)
+            volume.state.lane_accesses.add(session.state.access)
         start = response_body_pos(
             response, _SIZE, len(response), response_header_version(api_key, served)
         )
@@ -255,17 +260,12 @@ class Lanes:
         source = replace(client.source)
         access = self._access(volume)
         state = ConnectionState(volume.state, access, self._addresses(volume), source)
-        state.identity = client.identity
-        state.host = client.host
+        state.stand_for(client)
         return state
 
-    def _count(self, session: Session) -> None:
-        """Let what the lane has counted be collected with the client's own."""
-        client = self._client
-        session.state.worker.lane_accesses.add(session.state.access)
-        client.earlier = [*(client.earlier or ()), *session.take_flows()]
-        if client.flows is None:
-            client.flows = {}
+    def take_flows(self) -> list[Flow]:
+        """What the client's lanes have counted since the last call."""
+        return self._flows.take()
 
     def _access(self, volume: Volume, *, last: bool = False) -> Access:
         client = self._client

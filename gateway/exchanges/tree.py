@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from gateway.flows import Flow
 from gateway.rules.declaration import Shadows
 from gateway.rules.shadows import Far
 
@@ -74,6 +75,10 @@ class Tree(Protocol):
     def far(self, shadows: Shadows, *, final: bool) -> Far:
         """The topics of the volumes that are not the node's, for one request of a group's member.
         ``final``: nothing more is prepared for it."""
+        ...
+
+    def take_flows(self) -> list[Flow]:
+        """What was counted in other volumes for this client since the last call."""
         ...
 
     async def ask(
