@@ -172,8 +172,10 @@ def request_name(name: LogicalName, namespaces: Collection[str] = ()) -> str:
 
 
 def namespace_argument(text: str) -> str:
-    """The path that a ``--namespace`` names: a final colon is allowed, a leading one is kept."""
-    return text if text == ROOT else text.removesuffix(DELIMITER)
+    """The path that a ``--namespace`` names: a final colon is allowed, a leading one is kept. No
+    tier has a slash, so those of the directory spelling stand for colons."""
+    path = text.replace("/", DELIMITER)
+    return path if path == ROOT else path.removesuffix(DELIMITER)
 
 
 def topic_argument(topic: str, namespace: str | None) -> Name:

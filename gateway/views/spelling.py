@@ -277,7 +277,11 @@ def _is_absolute(settings: ViewSettings, mounts: Mounts, name: str, written: str
         return True
     if not settings.is_relative:
         volume = settings.listener_volume
-        message = f"'{written}' is in the listener's volume, '{DELIMITER}{volume}'"
+        message = (
+            f"'{written}' is in volume '{DELIMITER}{volume}', where relative names of this listener"
+            f" are, and the request is for '{DELIMITER}{settings.volume}': write the name from the"
+            " root, in one volume"
+        )
         raise OtherVolume(message, mounts.at(volume))
     return False
 

@@ -127,8 +127,16 @@ def text_facts(view: View, spelled: Mapping[str, str | None]) -> TextFacts:
 
 def relative_path(view: View, path: str) -> str | None:
     """A namespace path as ``gateway.namespace`` shows it: relative to a home (``""``: the home
-    itself), with a leading colon outside of it; None where this view does not reach."""
-    home, escape = view.settings.home, view.settings.escape
+    itself), with a leading colon outside of it, and from the root of a tree in a volume that is not
+    the listener's; None where this view does not reach."""
+    settings = view.settings
+    home, escape = settings.home, settings.escape
+    if settings.mounts is not None and not (settings.is_relative and not home):
+        inside = below(path, home) if settings.is_relative else None
+        if inside is not None:
+            return inside
+        absolute = DELIMITER.join(tier for tier in (settings.volume, path) if tier)
+        return DELIMITER + absolute if escape or not settings.is_relative else None
     if not home or path == home:
         return path.removeprefix(home)
     if path.startswith(home + DELIMITER):

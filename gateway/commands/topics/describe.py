@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import base64
 import uuid
+from typing import Final
 
 from gateway.commands.admin import Admin
 from gateway.commands.answers import Config, Topic, config_lines, configs_json, not_defaults
@@ -29,7 +30,7 @@ from gateway.commands.namespaces import (
 )
 from gateway.commands.output import Output, Progress
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from gateway.names import LogicalName
+from gateway.names import DELIMITER, LogicalName
 
 
 async def describe(admin: Admin, options: argparse.Namespace) -> Output:
@@ -148,6 +149,12 @@ def id_text(topic_id: uuid.UUID | None) -> str:
     return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
+_NOT_LISTED: Final = (
+    "a listing holds the topics of the listener's own cluster and home; for those of another"
+    " cluster of a tree use one of its listeners, or kafka-gateway tree"
+)
+
+
 async def list_names(admin: Admin, options: argparse.Namespace) -> Output:
     """The names of namespaces, which end in a colon (``org:apache:``), and of topics.
 
@@ -180,4 +187,7 @@ async def list_names(admin: Admin, options: argparse.Namespace) -> Output:
         namespace_resource(path) + (" - marked for deletion" if deleting else "")
         for path, deleting in below.items()
     ]
-    return Output(content, "\n".join([*lines, *map(str, names)]))
+    notes = []
+    if namespace.startswith(DELIMITER) and not names:
+        notes.append(_NOT_LISTED)
+    return Output(content, "\n".join([*lines, *map(str, names)]), notes)
