@@ -149,7 +149,7 @@ def test_configs_are_described_and_altered(
         assert future.exception(SECONDS) is None
     for cluster, flat in (la, "configs"), (ny, "search..configs"):
         direct = ConfigResource(ResourceType.TOPIC, flat)
-        (future,) = cluster.admin().describe_configs([direct]).values()
+        (future,) = clients.admin(cluster.bootstrap_servers).describe_configs([direct]).values()
         values = future.result(SECONDS)
         assert values["retention.ms"].value == "1000003"
         assert values["cleanup.policy"].value == "delete"
