@@ -127,6 +127,8 @@ async def _answer_part(
         if when_down is not None:
             names, ids = volume_down.topics_named(api, version, body)
             return when_down(version, body, tree.remembered(path, names, ids))
+        if api.name == volume_down.CLUSTER:
+            return volume_down.cluster_when_down(version, body)
         code = volume_down.code_when_down(api)
         return volume_down.failed(api, version, body, code, str(error))
 

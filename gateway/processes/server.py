@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from gateway.apis.table import prepare
 from gateway.audit.setup import open_audit
@@ -152,6 +152,21 @@ class Server:
                 return
             except (ClusterUnreachable, CatalogUnavailable) as error:
                 log.warning("volume %s is not there yet: %s", volume.volume.mount, error)
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def start_topic(self, start: Callable[[], Awaitable[None]]) -> None:
+        """Start what writes to a topic of the first cluster; in a tree whose first cluster is not
+        there yet, as soon as it is. Raises what ``start`` raises."""
+        if len(self.served) == 1 or self.own_admin.cluster.started:
+            await start()
+        else:
+            self._starting.add(self._tasks.run(self._start_topic_at_last(start)))
+
+    async def _start_topic_at_last(self, start: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            if self.own_admin.cluster.started:
+                with suppress(ClusterUnreachable):
+                    return await start()
             await asyncio.sleep(RETRY_SECONDS)
 
     async def stop(self) -> None:

@@ -110,7 +110,7 @@ class Worker:
         try:
             starting.result()
             if self._traffic_log is not None:
-                await self._traffic_log.start_topic()
+                await self._server.start_topic(self._traffic_log.start_topic)
         except (ClusterUnreachable, CatalogUnavailable) as error:
             return self._fail(str(error), exit_codes.UNAVAILABLE)
         except (

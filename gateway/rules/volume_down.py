@@ -29,6 +29,13 @@ from protocol.pausing import paced
 
 NO_LEADER = -1
 
+CLUSTER = "DescribeCluster"
+BROKERS = 1
+"""Kafka's endpoint type of brokers."""
+
+NOT_REQUESTED = -(2**31)
+"""Authorized operations where they are not known."""
+
 Remembered = tuple[bytes | None, int]
 """A topic as it was last seen: the 16 bytes of its id, if it has one, and how many partitions."""
 
@@ -106,6 +113,20 @@ def description_when_down(
         start = max(0, cursor.partition_index) if here else 0
         topics.append(_topic(entry, {}, remembered, start))
     return made(f"{volume_pages.API}Response", version, {"topics": topics})
+
+
+def cluster_when_down(version: int, part_body: bytes) -> bytes:
+    """The DescribeClusterResponse without brokers, to which ``tree_brokers`` adds those known; of
+    the controllers (KIP-919) nothing is known. Raises ProtocolError."""
+    request = messages.parse(f"{CLUSTER}Request", version, part_body)
+    if getattr(request, "endpoint_type", BROKERS) != BROKERS:
+        return made(f"{CLUSTER}Response", version, {"error_code": REQUEST_TIMED_OUT})
+    values = {
+        "endpoint_type": BROKERS,
+        "controller_id": NO_LEADER,
+        "cluster_authorized_operations": NOT_REQUESTED,
+    }
+    return made(f"{CLUSTER}Response", version, values)
 
 
 def _topic(

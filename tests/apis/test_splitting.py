@@ -88,6 +88,17 @@ async def test_the_cluster_is_described_alike_on_every_node(node: str) -> None:
     assert (answer.cluster_id, answer.controller_id) == ("id", 1 << 16 | 1)
 
 
+async def test_a_cluster_that_is_down_is_described_as_it_was() -> None:
+    tree = FakeTree()
+    tree.clusters["la"].reachable = False
+    answer = await tree.ask("DescribeCluster", 1, {"endpoint_type": 1})
+    assert int(answer.error_code) == 0
+    assert [broker.broker_id for broker in answer.brokers] == [1 << 16 | 1, 2 << 16 | 1]
+    assert (answer.cluster_id, answer.controller_id) == ("id", 1 << 16 | 1)
+    answer = await tree.ask("DescribeCluster", 1, {"endpoint_type": 2})
+    assert int(answer.error_code) == REQUEST_TIMED_OUT
+
+
 async def test_groups_of_another_volumes_node_are_none() -> None:
     answer = await FakeTree(node="ny").ask("ListGroups", 4, {})
     assert answer.groups == ()

@@ -14,6 +14,7 @@ from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
 from protocol.messages import Request
 from tests.cluster import scripted_broker
+from tests.cluster.clusters import started
 from tests.cluster.scripted_broker import ScriptedBroker
 
 pytestmark = pytest.mark.asyncio
@@ -106,3 +107,21 @@ async def test_nobody_waits_for_a_turn_without_end(
         task.cancel()
     await asyncio.wait(under_way)
     await ask(admin)
+
+
+async def test_a_broker_that_is_silent_is_left_for_another(brokers: list[ScriptedBroker]) -> None:
+    """Its caller has given up; those that come next do not wait for it again."""
+    async with started(*brokers) as cluster:
+        admin = BrokerAdmin(cluster, timeout=120.0)
+        silent, *others = brokers
+        await asyncio.gather(*(ask(admin, changes=False) for _ in range(3)))
+        asked = len(silent.asked(METADATA))
+        assert not any(other.asked(METADATA) for other in others)
+        silent.spoil_next(METADATA, scripted_broker.say_nothing)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await ask(admin, changes=False)
+        for _ in range(5):
+            await ask(admin, changes=False)
+        assert len(silent.asked(METADATA)) == asked + 1
+        admin.close()

@@ -227,3 +227,32 @@ async def test_stop_releases_who_waits_and_the_connection(broker: ScriptedBroker
 
 async def test_stop_before_start_is_fine(broker: ScriptedBroker) -> None:
     await make(broker).stop()
+
+
+async def test_a_cluster_is_suspected_until_its_next_listing(
+    brokers: list[ScriptedBroker],
+) -> None:
+    """While some broker was not silent, it may answer."""
+    async with started(*brokers) as cluster:
+        first, *others = cluster.brokers.values()
+        answers = [cluster.answers]
+        for address in others:
+            cluster.note_silent(address)
+        cluster.suspect()
+        answers.append(cluster.answers)
+        cluster.note_silent(first)
+        answers.append(cluster.answers)
+        assert cluster.reachable
+        await cluster.refresh()
+        assert [*answers, cluster.answers] == [True, True, False, True]
+
+
+async def test_the_only_broker_of_a_cluster_is_not_asked_in_vain_again(
+    broker: ScriptedBroker, state: ClusterState
+) -> None:
+    state.brokers = {broker.node_id: broker.address}
+    async with started(broker) as cluster:
+        cluster.suspect()
+        suspected = not cluster.answers
+        await cluster.refresh()
+        assert (suspected, cluster.answers) == (True, True)

@@ -115,13 +115,14 @@ async def test_names_from_the_root() -> None:
         assert "a listener without a home lists the root" in said.err
 
 
-ELSEWHERE = (":ny", "/ny", "/ny/")
+ELSEWHERE = (":x", "/x", "/x/")
 
 
 @pytest.mark.parametrize("written", ELSEWHERE)
 async def test_topics_of_another_cluster_are_not_listed_and_it_says_so(written: str) -> None:
     async with FakeGateway("x").add("a") as gateway:
-        gateway.namespaces[":ny"] = {}
+        gateway.listed = ["c"]
+        gateway.namespaces[":x"] = {}
         said = await topics(gateway, "--list", "--namespace", written)
         assert (said.status, said.lines) == (0, [])
         assert "use one of its listeners, or kafka-gateway tree" in said.err

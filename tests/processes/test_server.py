@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 from pathlib import Path
 
 import pytest
 
 from gateway.acls.authorizer import AllowedBy, Verdict
 from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import CatalogUnavailable
+from gateway.config.models import Config
 from gateway.connections.clients import Tasks
 from gateway.exchanges.exchange import Refresh
 from gateway.processes.server import Server
@@ -86,3 +89,46 @@ async def test_acls_that_lanes_needed_are_their_clusters(tmp_path: Path) -> None
     )
     assert not ny.lane_accesses
     assert not server.collect().acls
+
+
+async def test_a_volume_whose_catalog_came_late_is_started_once(tmp_path: Path) -> None:
+    """What has begun at the first try is not begun again at the second one."""
+    server = Server(config_samples.config(tmp_path))
+    volume = server.served[0]
+    began: list[str] = []
+
+    async def begin(what: str) -> None:
+        began.append(what)
+
+    async def change(decide: object) -> None:
+        began.append("change")
+        if began.count("change") == 1:
+            raise CatalogUnavailable("it cannot be written now")
+
+    volume.policies.start = lambda: begin("policies")  # type: ignore[method-assign]
+    volume.catalog.start = lambda: begin("catalog")  # type: ignore[method-assign]
+    volume.catalog.change = change  # type: ignore[assignment,method-assign]
+    with pytest.raises(CatalogUnavailable):
+        await volume.start()
+    await volume.start()
+    assert began.count("policies") == began.count("catalog") == 1
+    await volume._jobs.stop()
+
+
+async def test_a_topic_of_a_cluster_that_is_not_there_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.processes.server.RETRY_SECONDS", 0.01)
+    server = Server(Config.from_json(json.dumps(config_samples.tree_values())))
+    started = asyncio.Event()
+
+    async def start() -> None:
+        started.set()
+
+    await server.start_topic(start)
+    await asyncio.sleep(0.03)
+    before = started.is_set()
+    server.own_admin.cluster._task = asyncio.current_task()
+    async with asyncio.timeout(5):
+        await started.wait()
+    assert not before

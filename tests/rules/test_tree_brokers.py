@@ -37,6 +37,7 @@ def test_metadata_has_the_trees_brokers_and_its_own_topics(version: int, names: 
     }
     known = _known("MetadataResponse", version, values)
     body = messages.write(exactly(messages.message_class("MetadataResponse", version), known))
+    assert tree_brokers.node_ids(version, body) == {3}
     before: Any = messages.parse("MetadataResponse", version, body)
     made = tree_brokers.in_metadata(version, body, BROKERS, "ours", 1 << 16 | 1)
     after: Any = messages.parse("MetadataResponse", version, made)

@@ -66,7 +66,7 @@ class Watch:
 def metadata(address: str, topics: list[str]) -> Any:
     with Wire(address) as wire:
         wanted = [{"topic_id": None, "name": topic} for topic in topics]
-        return wire.ask("Metadata", 12, topics=wanted)
+        return wire.ask("Metadata", 12, topics=wanted, allow_auto_topic_creation=False)
 
 
 def test_all_nodes_list_the_same_brokers(growing: KafkaCluster, ny: KafkaCluster) -> None:

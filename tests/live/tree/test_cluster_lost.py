@@ -72,7 +72,7 @@ class Seen:
 def metadata(address: str, *names: str) -> Any:
     with Wire(address) as wire:
         topics = [{"topic_id": None, "name": name} for name in names]
-        return wire.ask("Metadata", 12, topics=topics)
+        return wire.ask("Metadata", 12, topics=topics, allow_auto_topic_creation=False)
 
 
 def brokers(answer: Any) -> list[tuple[int, str, int]]:
