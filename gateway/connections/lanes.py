@@ -106,10 +106,11 @@ class Lanes:
 
     def topic_id(self, topic_id: bytes) -> str | None:
         """The mount path of the volume that has a topic of this id; None: none is known to."""
+        own = self._hub.volumes.of_listener(self._listener.name)
         for volume in self._reach():
             index = volume.cluster.index
             if volume.state.catalog.snapshot.by_topic_id(topic_id) or index.name_of(topic_id):
-                return volume.path
+                return volume.path if volume is own or _shows(self._access(volume)) else None
         return None
 
     def group(self, group_id: bytes) -> str:

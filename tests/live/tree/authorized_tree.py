@@ -7,6 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from confluent_kafka.admin import (
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
@@ -88,3 +93,10 @@ def acl(
     """What a principal is allowed with one name, at any host."""
     entry = model.AclEntry(principal, "*", operation, Permission.ALLOW)
     return model.AclBinding(ResourcePattern(kind, PatternType.LITERAL, name), entry)
+
+
+def scram_user(servers: str, user: str) -> None:
+    """Make a user in the catalog of a listener's volume; the password is the name."""
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4_096)
+    change = UserScramCredentialUpsertion(user, info, user.encode())
+    clients.done(authorized.admin(servers).alter_user_scram_credentials([change]))

@@ -106,7 +106,7 @@ BY_NAME: Final[tuple[Question, ...]] = (
             "cluster_id": None,
             "replica_id": -1,
             "session_epoch": -1,
-            "topics": [{"topic": n, "partitions": [{"partition_max": 100}]}],
+            "topics": [{"topic": n, "partitions": [{"partition_max_bytes": 100}]}],
         },
     ),
     ("DeleteRecords", 2, lambda n: {"topics": _topics(n, offset=1), "timeout": TIMEOUT}),
@@ -161,7 +161,7 @@ BY_ID: Final[tuple[tuple[str, int, Callable[[uuid.UUID], Mapping[str, Any]]], ..
             "cluster_id": None,
             "replica_id": -1,
             "session_epoch": -1,
-            "topics": [{"topic_id": i, "partitions": [{"partition_max": 100}]}],
+            "topics": [{"topic_id": i, "partitions": [{"partition_max_bytes": 100}]}],
         },
     ),
 )

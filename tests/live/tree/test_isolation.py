@@ -12,6 +12,7 @@ import pytest
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
 from tests.live.support import authorized, clients
 from tests.live.support.wire import Wire
 from tests.live.tree import questions
@@ -23,8 +24,14 @@ OF_NY = (":ny:tracking:", "/ny/tracking/", "..ny.tracking..")
 OF_NOBODY = (":sf:tracking:", "/sf/tracking/", "..sf.tracking..")
 """The same in a place of the tree where no cluster stands."""
 
-_REJECTED = re.compile("authorization_failed|not_leader|not_coordinator|unknown_topic|no_acl")
-_BY_CHANCE = re.compile(r"throttle_time(_ms)?=[^,)]*(\([^)]*\))?")
+_REJECTED = re.compile(
+    "authorization_failed|not_leader|not_coordinator|unknown_topic|invalid_request"
+)
+_BY_CHANCE = re.compile(r"(throttle_time=|producer_id=)[^,)]*(\([^)]*\))?")
+
+_STATEFUL = ("EndTxn",)
+"""APIs whose answer depends on what was there before: what is out of reach is an id of the own
+volume like any other."""
 
 
 @pytest.fixture(scope="module")
@@ -46,13 +53,28 @@ def gateway(
 
 def answers(address: str, user: str, question: Question, *names: str) -> list[str]:
     """The answers about each of these names, with the name itself taken out."""
-    api, version, fields = question
     found = []
     with Wire(address) as wire:
         authorized.prove(wire, user)
         for name in names:
-            answer = repr(wire.ask(api, version, **fields(name)))
-            found.append(_BY_CHANCE.sub("", answer.replace(name, "(name)")))
+            answer = settled(wire, question, name)
+            own = re.split("[:/.]", name)[-1]
+            for shown in (name, OF_NY[0] + own, OF_NOBODY[0] + own):  # texts spell with colons
+                answer = answer.replace(shown, "(name)")
+            found.append(_BY_CHANCE.sub("", answer))
+    return found
+
+
+def settled(wire: Wire, question: Question, name: str) -> str:
+    """The answer about a name, once the coordinators that Kafka makes on demand are there."""
+    api, version, fields = question
+
+    def answer() -> str | None:
+        found = repr(wire.ask(api, version, **fields(name)))
+        return None if "coordinator_not_available" in found else found
+
+    found = wait_until(answer, f"an answer to {api}", clients.SECONDS)
+    assert found is not None
     return found
 
 
@@ -88,7 +110,7 @@ def test_what_is_out_of_reach_answers_as_where_no_cluster_stands(
 ) -> None:
     at = node(gateway, listener)
     for before, nothing in zip(OF_NY, OF_NOBODY, strict=True):
-        for user in ("alice", authorized.ADMIN):
+        for user in ("alice",) if question[0] in _STATEFUL else ("alice", authorized.ADMIN):
             for name in (PUBLIC, NOWHERE):
                 real = answers(at, user, question, before + name)
                 missing = answers(at, user, question, nothing + name)
@@ -111,7 +133,7 @@ def test_a_topic_id_of_elsewhere_answers_as_an_unknown_one(
             for topic_id in (*known, uuid.uuid4()):
                 answer = repr(wire.ask(api, version, **fields(topic_id)))
                 found.add(_BY_CHANCE.sub("", answer.replace(repr(topic_id), "(id)")))
-            assert len(found) == 1, found
+            assert len(found) == 1, "\n".join(found)
 
 
 def brokers(gateway: GatewayProcess, listener: str, user: str) -> set[int]:
