@@ -42,6 +42,7 @@ MODULES: Final = {
     "gateway/exchanges/framing.py": "cuts the stream and writes the frames",
     "gateway/exchanges/exchange.py": "one for each request",
     "gateway/exchanges/formats.py": "what plans are made of",
+    "gateway/views/names_of_view.py": "the base of views",
     "gateway/views/view.py": "resolves every name",
     "gateway/exchanges/state.py": "finds every flow",
     "gateway/exchanges/fetch_stream.py": "walks every Fetch response that arrives in pieces",

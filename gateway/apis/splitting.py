@@ -102,17 +102,26 @@ async def _answer(api: Api, tree: Tree, version: int, body: bytes, parts: Parts 
         answer = await _answer_part(api, tree, version, tree.own, body)
     else:
         bodies = parts.bodies
+        alone = len(bodies) == 1
         answers = await asyncio.gather(
-            *(_answer_part(api, tree, version, path, part) for path, part in bodies.items())
+            *(
+                _answer_part(api, tree, version, path, part, alone=alone)
+                for path, part in bodies.items()
+            )
         )
         answer = volume_parts.merge(parts, dict(zip(bodies, answers, strict=True)))
     finish = _FINISH.get(api.name)
     return answer if finish is None else finish(version, answer, tree.facts())
 
 
-async def _answer_part(api: Api, tree: Tree, version: int, path: str, body: bytes) -> bytes:
+async def _answer_part(
+    api: Api, tree: Tree, version: int, path: str, body: bytes, *, alone: bool = True
+) -> bytes:
     try:
-        return await tree.ask(path, api.key, version, body)
+        answer = await tree.ask(path, api.key, version, body, alone=alone)
+        if api.name == "Metadata":
+            await tree.meet(path, tree_brokers.node_ids(version, answer))
+        return answer
     except VolumeUnreachable as error:
         when_down = _WHEN_DOWN.get(api.name)
         if when_down is not None:
@@ -162,9 +171,10 @@ async def _producer_id(tree: Tree, api: Declaration, version: int, path: str, bo
     """A producer id of the node's cluster, or of the first other one that answers: the number of
     the cluster in it makes it unique in the tree."""
     failure = ""
-    for each in dict.fromkeys((path, tree.own, *tree.reach())):
+    paths = dict.fromkeys((path, tree.own, *tree.reach()))
+    for each in paths:
         try:
-            return await tree.ask(each, api.key, version, body)
+            return await tree.ask(each, api.key, version, body, alone=len(paths) == 1)
         except VolumeUnreachable as error:
             failure = failure or str(error)
     return volume_down.failed(api, version, body, COORDINATOR_NOT_AVAILABLE, failure)

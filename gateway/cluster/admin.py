@@ -69,10 +69,16 @@ class BrokerAdmin:
         await self._take_turn()
         link = self._free.pop() if self._free else self._new_link()
         try:
+            self._leave_silent(link)
             link.know(self._in_order())
             answer = await link.ask(question)
             if isinstance(answer, BrokerError):
                 link.close()  # the connection is gone; it is not to be asked again
+        except asyncio.CancelledError:
+            if link.address is not None:
+                self._cluster.note_silent(link.address)
+            link.close()
+            raise
         finally:
             self._free.append(link)
             self._turns.release()
@@ -101,11 +107,20 @@ class BrokerAdmin:
             security=self._security,
         )
 
+    def _leave_silent(self, link: ClusterLink) -> None:
+        """Close a connection to a broker that others have waited for in vain: it is asked last."""
+        silent = link.address is not None and self._cluster.lately_failed(link.address)
+        if silent and len(self._cluster.brokers) > 1:
+            link.close()
+
     def _in_order(self) -> list[tuple[str, int]]:
-        """The brokers, the controller first: before KRaft no other one makes topics."""
-        brokers = self._cluster.brokers
-        controller = self._cluster.controller_id
-        return [brokers[node] for node in sorted(brokers, key=lambda node: node != controller)]
+        """The brokers, the controller first: before KRaft no other one makes topics. Those that
+        failed lately are the last."""
+        cluster = self._cluster
+        brokers, controller = cluster.brokers, cluster.controller_id
+        failed = {node for node, address in brokers.items() if cluster.lately_failed(address)}
+        order = sorted(brokers, key=lambda node: (node in failed, node != controller))
+        return [brokers[node] for node in order]
 
 
 async def _forward(

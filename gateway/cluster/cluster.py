@@ -38,10 +38,10 @@ class Cluster:
 
     ``index`` holds the topics. ``brokers`` maps node ids to (host, port) as the cluster lists
     them, and ``racks`` to their racks; while the whole cluster is gone the last lists stay.
-    ``api_versions`` maps API keys to
-    the (lowest, highest) version of the broker asked last, and ``served`` is its whole
-    ApiVersionsResponse. ``reachable`` tells whether the last
-    listing came through. ``brokers`` and ``api_versions`` are never changed but replaced.
+    ``api_versions`` maps API keys to the (lowest, highest) version of the broker asked last, and
+    ``served`` is its whole ApiVersionsResponse. ``reachable`` tells whether the last listing came
+    through, ``suspected`` whether a request has failed since (``suspect``). ``brokers`` and
+    ``api_versions`` are never changed but replaced.
 
     The functions in ``on_change`` are called, without arguments, after a listing, if brokers or
     the set of topic names differ from when they were called last.
@@ -77,6 +77,7 @@ class Cluster:
         self.cluster_id: str | None = None
         self.controller_id = -1
         self.reachable = False
+        self.suspected = False
         self.on_change: list[Callable[[], None]] = []
         self._poll_interval = poll_interval
         self._min_refresh_interval = min_refresh_interval
@@ -94,6 +95,11 @@ class Cluster:
         self._failure: ClusterUnreachable | None = None
         self._turns = count()
         self._announced: tuple[dict[int, Address], int] = (self.brokers, self.index.version)
+
+    @property
+    def started(self) -> bool:
+        """Whether ``start`` has been done."""
+        return self._task is not None
 
     async def start(self) -> None:
         """Makes the first listing, and keeps listing from then on.
@@ -151,7 +157,25 @@ class Cluster:
 
     def suspect(self) -> None:
         """A request to this cluster has failed: list it soon."""
+        self.suspected = True
         self._asked.set()
+
+    @property
+    def answers(self) -> bool:
+        """Whether a request may be answered soon: the last listing came through, and since then
+        not every broker has been given up."""
+        if not self.reachable or not self.suspected:
+            return self.reachable
+        others = self.brokers.values() if len(self.brokers) > 1 else ()
+        return not all(map(self.lately_failed, others))
+
+    def note_silent(self, address: Address) -> None:
+        """Whoever waited for a broker at this address has given up: prefer others for a while."""
+        self._link.note_failure(address)
+
+    def lately_failed(self, address: Address) -> bool:
+        """Whether the broker at this address was given up, or rejected a connection, lately."""
+        return self._link.lately_failed(address)
 
     def report_connect_failure(self, node_id: int) -> None:
         """A connection to this broker failed: prefer others for a while, and look what is new."""
@@ -258,6 +282,7 @@ class Cluster:
                 log.warning("%s", failure)
             self._failures += 1
         self.reachable = failure is None
+        self.suspected = False
         self._failure = failure
 
     def _announce(self) -> None:

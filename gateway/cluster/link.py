@@ -62,6 +62,12 @@ class ClusterLink:
         known = {*self._brokers, *self._bootstrap_servers}
         self._failed_at = {a: when for a, when in self._failed_at.items() if a in known}
 
+    @property
+    def address(self) -> Address | None:
+        """The address that it is connected to, or was asked last where the caller was
+        cancelled."""
+        return self._address
+
     def note_failure(self, address: Address) -> None:
         """This address did not take a connection, now."""
         self._failed_at[address] = asyncio.get_running_loop().time()
@@ -106,10 +112,10 @@ class ClusterLink:
         self._connection = self._address = None
 
     async def _connect(self, address: Address) -> BrokerConnection:
+        self._address = address
         self._connection = await BrokerConnection.connect(
             *address, timeout=self._timeout, security=self._security
         )
-        self._address = address
         return self._connection
 
     def _failed(self, address: Address, error: BrokerError, reasons: dict[Address, str]) -> None:

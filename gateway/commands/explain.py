@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
 from gateway.acls.authorizer import load_authorizer
-from gateway.catalog.snapshot import Snapshot
-from gateway.commands import backend
 from gateway.commands.actions import OPERATOR_STATUS, Flag, Parsers, add_flags, run
 from gateway.commands.errors import CommandError, UsageError
 from gateway.commands.explanation import Explained, explain_name
 from gateway.commands.output import Output, Progress, table
 from gateway.commands.policies import policies_json, policy_table
+from gateway.commands.resolution import resolution
+from gateway.commands.viewed import viewed
 from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
 from gateway.config.errors import key_text
 from gateway.config.models import Config, Listener
@@ -24,19 +24,20 @@ from gateway.identity import ANONYMOUS
 from gateway.policies.applied import MIN_ISR, AppliedRule, applied_rules, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.views.authorized_access import AuthorizedAccess
+from gateway.views.trust import trusted
 from gateway.views.view import View
-from gateway.views.views import home_of, settings_of, view_settings
 
 _EXAMPLES = """\
 examples:
   kafka-gateway explain --config gateway.yaml --name org:orders
   kafka-gateway explain --config gateway.yaml --principal User:alice --listener home --name orders
   kafka-gateway explain --config gateway.yaml --name org:apache: --json
+  kafka-gateway explain --config tree.yaml --name :la:tracking:search:clicks
 """
 _ANONYMOUS: Final = ANONYMOUS.principal
 _FLAGS: Final = (
     Flag("--config", "FILE", "YAML file", {"type": Path, "required": True}),
-    CLUSTER_FLAG,
+    CLUSTER_FLAG._replace(help="the cluster whose view is used (default: that of the name)"),
     Flag("--name", "N", "a topic, or a namespace such as org:apache:", {"required": True}),
     Flag("--principal", "P", "the client's (default: %(default)s)", {"default": _ANONYMOUS}),
     Flag("--host", "H", "the client's address (default: %(default)s)", {"default": "127.0.0.1"}),
@@ -62,28 +63,27 @@ def add_parser(commands: Parsers) -> None:
 def _run(options: argparse.Namespace) -> int:
     config = load_config(options.config)
 
-    async def explain() -> Output:
-        return await _explain(of_cluster(config, options.cluster), options)
-
-    return run(explain, options)
+    return run(lambda: _explain(config, options), options)
 
 
-async def _explain(config: Config, options: argparse.Namespace) -> Output:
-    listener = _listener(config, options.listener)
+async def _explain(whole: Config, options: argparse.Namespace) -> Output:
+    listener = _listener(whole, options)
     if not options.name:
         raise UsageError("--name is empty; give it like org:orders")
-    async with Progress("explaining"), backend.open_backend(config, read_only=True) as found:
-        view = _view(config, listener, options.principal, found.catalog.snapshot)
+    async with Progress("explaining"), viewed(whole, listener, options) as (config, found, view):
         explained = await explain_name(options.name, view, found.cluster.index, found.admin)
         permitted = _permitted(config, view, options)
+    mounts = view.settings.mounts
+    way = None if mounts is None else resolution(options.name, view, mounts)
     namespace = explained.policies_of
     policies = [] if namespace is None else applied_rules(Policies(config.policies), namespace)
-    warnings = _warnings(config, explained)
+    warnings = [*_warnings(config, explained), *_out_of_reach(listener, view)]
     content = {
         "name": options.name,
         "principal": options.principal,
         "listener": listener.name,
         "cluster": config.clusters[0].name,
+        **({} if way is None else way.as_json()),
         **explained.as_json(),
         "home": view.settings.home or None,
         "permissions": None if permitted is None else [one._asdict() for one in permitted],
@@ -96,6 +96,7 @@ async def _explain(config: Config, options: argparse.Namespace) -> Output:
         ("listener", view.settings.listener),
         ("home", view.settings.home or "none"),
         ("cluster", config.clusters[0].name),
+        *(() if way is None else way.rows()),
         *explained.rows(),
     ]
     parts = [table(facts)]
@@ -146,33 +147,40 @@ def _permitted(config: Config, view: View, options: argparse.Namespace) -> list[
     if authorizer is None:
         return None
     authorizer.see(view.snapshot)
-    access = AuthorizedAccess(view, options.principal, options.host, authorizer)
+    principal = options.principal
+    if not view.settings.is_relative:
+        principal = trusted(config.clusters[0].trust, view.settings.listener, principal)
+    access = AuthorizedAccess(view, principal, options.host, authorizer)
     named = access.topic_resource(options.name.encode())
     if named is None:
         return []
     found = []
     for operation in TOPIC_OPERATIONS:
-        verdict = authorizer.authorize(options.principal, options.host, operation, named)
+        verdict = authorizer.authorize(principal, options.host, operation, named)
         found.append(Permitted(operation.name, verdict.allowed, verdict.rule))
     return found
 
 
-def _listener(config: Config, name: str | None) -> Listener:
-    if name is None:
-        mount = config.clusters[0].mount
-        own = (one for one in config.listeners if one.volume in (None, mount))
-        return next(own, config.listeners[0])
-    for listener in config.listeners:
-        if listener.name == name:
+def _out_of_reach(listener: Listener, view: View) -> list[str]:
+    """That clients of a listener do not come to the volume, where that is so."""
+    volume, reach = view.settings.volume, listener.reach
+    if reach is None or volume in reach:
+        return []
+    return [f"':{volume}' is not in the reach of listener '{listener.name}': add it to `reach`"]
+
+
+def _listener(whole: Config, options: argparse.Namespace) -> Listener:
+    if options.listener is None:
+        if options.cluster is None:
+            return whole.listeners[0]
+        mount = of_cluster(whole, options.cluster).clusters[0].mount
+        own = (one for one in whole.listeners if one.volume in (None, mount))
+        return next(own, whole.listeners[0])
+    for listener in whole.listeners:
+        if listener.name == options.listener:
             return listener
-    there = ", ".join(listener.name for listener in config.listeners)
-    raise CommandError(f"there is no listener '{name}'; the listeners are {there}")
-
-
-def _view(config: Config, listener: Listener, principal: str, snapshot: Snapshot) -> View:
-    """The view of this principal at the listener: of its home, if it has one."""
-    settings = view_settings(listener, config.clusters[0])
-    return View(settings_of(settings, home_of(config.principals, snapshot, principal)), snapshot)
+    there = ", ".join(listener.name for listener in whole.listeners)
+    raise CommandError(f"there is no listener '{options.listener}'; the listeners are {there}")
 
 
 TOPIC_OPERATIONS: Final = (

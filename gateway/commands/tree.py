@@ -14,9 +14,9 @@ from gateway.commands.actions import OPERATOR_STATUS, Flag, Parsers, add_flags, 
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.commands.output import Output, Progress, counted, table
 from gateway.commands.tree_nodes import Hidden, VolumeState, drawn, tree_of
+from gateway.commands.volumes import mounts_of
 from gateway.config.models import Cluster, Config
 from gateway.config_file.loading import load_config
-from gateway.mounts import Mount, Mounts
 
 _EXAMPLES: Final = """\
 examples:
@@ -77,16 +77,6 @@ async def _tree(config: Config, depth: int) -> Output:
     rows = [("namespace", "topics", "size", "state"), *drawn(root, depth)]
     content = {**root.as_json(depth), "hidden": [_hidden_json(one) for one in hidden]}
     return Output(content, table(rows), [*notes, *map(_hidden_text, hidden)])
-
-
-def mounts_of(config: Config) -> Mounts | None:
-    """The mounts of a configuration; None: there is no tree."""
-    mounts = [
-        Mount(cluster.mount, cluster.number, cluster.name)
-        for cluster in config.clusters
-        if cluster.mount is not None and cluster.number is not None
-    ]
-    return Mounts(mounts) if mounts else None
 
 
 async def _state(config: Config, notes: list[str]) -> VolumeState:

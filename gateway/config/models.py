@@ -36,7 +36,7 @@ from gateway.config.security import (
     Unauthenticated,
 )
 from gateway.mounts import MAX_NUMBER
-from gateway.names import DELIMITER
+from gateway.names import DELIMITER, TIER
 from gateway.node_ids import NodeIdRanges
 
 MAX_PORT = 65_535
@@ -124,7 +124,13 @@ def _mount(value: str) -> str:
     """A mount's path, written ``la:tracking``, ``:la:tracking`` or ``/la/tracking``."""
     path = value.replace("/", DELIMITER) if DELIMITER not in value else value
     path = path.removeprefix(DELIMITER)
-    return namespace_of(path) if path else path
+    for tier in path.split(DELIMITER) if path else ():
+        if not TIER.match(tier):
+            raise ValueError(
+                f"tier '{tier or '(empty)'}' of path '{value}' is not one or more of"
+                " [a-zA-Z0-9.-]; write it like la:tracking"
+            )
+    return path
 
 
 def _default_gateway_id() -> str:

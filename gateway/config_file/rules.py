@@ -130,9 +130,16 @@ def _homes(parts: Parts) -> Iterator[Problem]:
                 yield Problem(("listeners", index, "escape"), text)
         elif namespaces is not None and listener.home not in known:
             near = nearest(listener.home, sorted(known))
-            hint = f"did you mean '{near}'?" if near else "add it there"
+            hint = f"did you mean '{near}'?" if near else f"add it {_place(parts, listener)}"
             text = f"'{listener.home}' is not among the namespaces; {hint}"
             yield Problem(("listeners", index, "home"), text)
+
+
+def _place(parts: Parts, listener: Listener) -> str:
+    """Where the namespaces of the listener's cluster are written."""
+    if len(parts.clusters) == 1:
+        return "there"
+    return f"to clusters[{parts.volume_of(listener)}].namespaces"
 
 
 def _namespaces_of(parts: Parts, listener: Listener) -> Sequence[str] | None:

@@ -14,10 +14,10 @@ from gateway.auth.passwords import Credentials
 from gateway.config.models import Config, Listener
 from gateway.connections.closing import guard
 from gateway.connections.connection import Connection, Hub
-from gateway.connections.lanes import LaneHub, Lanes
+from gateway.connections.lanes import NOTHING_SERVED, LaneHub, Lanes
 from gateway.connections.login_connection import LoginConnection, LoginHub
 from gateway.connections.logins import Logins
-from gateway.connections.volumes import Volumes
+from gateway.connections.volumes import Volume, Volumes
 from gateway.counts import Counts
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import FlowSource
@@ -58,6 +58,12 @@ class EarlyVersions:
         return self._bodies[version]
 
 
+def _served(volume: Volume, volumes: Volumes) -> Any:
+    """The ApiVersionsResponse of a volume's cluster; of another one while it was never reached."""
+    found = [each.cluster.served for each in (volume, *volumes) if each.cluster.served is not None]
+    return found[0] if found else NOTHING_SERVED
+
+
 class Admission:
     """Admits the clients of one worker to its volumes."""
 
@@ -66,8 +72,7 @@ class Admission:
         self._volumes = volumes
         self._audit = volumes.of_listener(config.listeners[0].name).state.audit
         self._early_versions = {
-            volume.path: EarlyVersions(partial(getattr, volume.cluster, "served"))
-            for volume in volumes
+            volume.path: EarlyVersions(partial(_served, volume, volumes)) for volume in volumes
         }
         self.logins = Logins(
             config.listeners, config.unauthenticated, self._scram, counts, self.revoke, self.review

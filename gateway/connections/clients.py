@@ -146,7 +146,11 @@ class Clients:
         for connection in list(self.busy):
             guard(connection, partial(_take_flows, connection, flows))
         states = (connection.session.state for connection in self.busy)
-        acls = needed_acls((state.access, state.worker.place) for state in states)
+        used = [(state.access, state.worker.place) for state in states]
+        for volume in self.volumes:
+            state = volume.state
+            used += [(access, state.place) for access in state.take_lane_accesses()]
+        acls = needed_acls(used)
         self.busy.clear()
         return flows, acls
 
@@ -253,6 +257,9 @@ class Clients:
 
 def _take_flows(connection: Connection, flows: list[Flow]) -> None:
     flows.extend(connection.session.take_flows())
+    tree = connection.session.state.tree
+    if tree is not None:
+        flows.extend(tree.take_flows())
 
 
 async def _if_possible(read: Callable[[], Awaitable[None]]) -> None:

@@ -8,7 +8,8 @@ over connections of the gateway's own. It lives for one request, so it always ha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -20,11 +21,14 @@ from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Listener
 from gateway.connections.connection import Waiting
 from gateway.connections.far_topics import FarTopics
+from gateway.connections.lane_flows import LaneFlows
+from gateway.connections.lane_seconds import LOOKUP_SECONDS, LOOKUPS, changes, seconds_for
 from gateway.connections.volumes import Volume, Volumes, describable
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Unanswerable
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import TreeBroker, TreeFacts, VolumeUnreachable
+from gateway.flows import Flow
 from gateway.mounts import Mount
 from gateway.node_ids import virtual_node_id
 from gateway.rules import api_versions
@@ -42,27 +46,6 @@ from protocol.headers import (
     response_header_version,
 )
 from protocol.primitives import legacy_string
-from protocol.schema import api_key_of
-
-LOOKUP_SECONDS: Final = 0.5
-"""Seconds that a lookup in another cluster than the node's may take."""
-
-CHANGE_SECONDS: Final = 30.0
-"""Seconds that anything else may take: what admin clients give a broker by default."""
-
-LOOKUPS: Final = frozenset(
-    api_key_of(f"{name}Request")
-    for name in (
-        "Metadata",
-        "DescribeTopicPartitions",
-        "FindCoordinator",
-        "DescribeCluster",
-        "InitProducerId",
-        "DescribeConfigs",
-        "DescribeAcls",
-    )
-)
-"""APIs that change nothing, so that they may be sent again when a broker is lost."""
 
 _SIZE: Final = 4
 NOTHING_SERVED: Final = messages.build(messages.message_class("ApiVersionsResponse", 4))
@@ -82,12 +65,13 @@ class LaneHub(Protocol):
 class Lanes:
     """The volumes of a tree for one client connection: see :class:`gateway.exchanges.tree.Tree`."""
 
-    __slots__ = ("_client", "_hub", "_listener")
+    __slots__ = ("_client", "_flows", "_hub", "_listener")
 
     def __init__(self, hub: LaneHub, listener: Listener, client: ConnectionState) -> None:
         self._hub = hub
         self._listener = listener
         self._client = client
+        self._flows = LaneFlows()
 
     # -- whose a name is ---------------------------------------------------------------------------
 
@@ -155,15 +139,12 @@ class Lanes:
             if volume is own or _shows(self._access(volume))
             for broker in self._brokers(volume)
         ]
-        cluster = own.cluster
-        controller = cluster.controller_id
-        known = controller in cluster.brokers
-        number = own.state.number
-        return TreeFacts(
-            brokers,
-            cluster.cluster_id,
-            virtual_node_id(number, controller) if known else _NO_CONTROLLER,
-        )
+        controller = virtual_node_id(own.state.number, own.cluster.controller_id)
+        shown = [each.node_id for each in brokers]
+        if own.cluster.controller_id not in own.cluster.brokers or controller not in shown:
+            # Admin clients wait for one; any broker will do, as in KRaft.
+            controller = shown[0] if shown else _NO_CONTROLLER
+        return TreeFacts(brokers, own.cluster.cluster_id, controller)
 
     def _brokers(self, volume: Volume) -> list[TreeBroker]:
         addresses = self._addresses(volume)
@@ -182,7 +163,7 @@ class Lanes:
         """Of these topics, those that a volume had when it was last seen and that the client may
         describe: topic id and partition count, by the client's name. ``names`` None: all listed."""
         volume = self._hub.volumes[path]
-        access, index = self._access(volume), volume.cluster.index
+        access, index = self._access(volume, last=True), volume.cluster.index
         if names is None:
             names = volume.state.listings.of(access, index).names
         flats = (access.view.flat_of_id(topic_id, index) for topic_id in ids)
@@ -192,26 +173,39 @@ class Lanes:
 
     # -- asking ------------------------------------------------------------------------------------
 
-    async def ask(self, path: str, api_key: int, version: int, body: bytes) -> bytes:
+    async def ask(
+        self, path: str, api_key: int, version: int, body: bytes, *, alone: bool = True
+    ) -> bytes:
         """The response body to a part of a request, for this client, in the volume at ``path``.
-
-        Raises VolumeUnreachable.
+        ``alone``: no other volume's answer waits for this one. Raises VolumeUnreachable.
         """
         volume = self._hub.volumes[path]
         if volume not in self._reach():
             raise VolumeUnreachable(
                 f"Volume '{volume.mount}' is not in the reach of listener '{self._listener.name}'."
             )
-        if not volume.cluster.reachable:
+        cluster, lookup = volume.cluster, api_key in LOOKUPS
+        # A closed view would take topics out of clients' metadata that are only not read anew yet.
+        if not cluster.reachable or (
+            lookup and (not cluster.answers or self._access(volume).view.closed)
+        ):
             raise VolumeUnreachable(_down(volume.mount))
-        lookup = api_key in LOOKUPS
-        near = path == self._client.worker.mount or not lookup
+        near = alone and path == self._client.worker.mount
         try:
-            async with asyncio.timeout(CHANGE_SECONDS if near else LOOKUP_SECONDS):
-                return await self._ask(volume, api_key, version, body, changes=not lookup)
+            async with asyncio.timeout(seconds_for(api_key, near=near)):
+                return await self._ask(volume, api_key, version, body, changes=changes(api_key))
         except (TimeoutError, ClusterUnreachable, BrokerError, Unanswerable) as error:
-            volume.cluster.suspect()
+            cluster.suspect()
             raise VolumeUnreachable(_down(volume.mount)) from error
+
+    async def meet(self, path: str, node_ids: Collection[int]) -> None:
+        """Look up the brokers of a volume if those in an answer (virtual ids) are not the known
+        ones: its leaders are not to be missing in the list that all answers have."""
+        volume = self._hub.volumes[path]
+        if {each.node_id for each in self._brokers(volume)} != {*node_ids}:
+            with suppress(TimeoutError, ClusterUnreachable):
+                async with asyncio.timeout(LOOKUP_SECONDS):
+                    await volume.cluster.refresh()
 
     async def _ask(
         self, volume: Volume, api_key: int, version: int, body: bytes, *, changes: bool
@@ -222,6 +216,7 @@ class Lanes:
             _, highest = volume.cluster.api_versions.get(api_key, (0, version))
             served = min(version, highest)
         session = Session(self._state(volume))
+        self._flows.opened(volume.path, session.state, self._client)
         header = api_key << 48 | served << 32
         client_id = legacy_string(self._client.source.client_id.encode())
         tagged_fields = b"\x00" if request_header_version(api_key, served) >= 2 else b""
@@ -238,7 +233,8 @@ class Lanes:
             response = await self._answer(volume, session, changes)
         finally:
             session.abandon()
-            self._count(session)
+            self._flows.closed(self._client)
+            volume.state.lane_accesses.add(session.state.access)
         start = response_body_pos(
             response, _SIZE, len(response), response_header_version(api_key, served)
         )
@@ -265,21 +261,17 @@ class Lanes:
         source = replace(client.source)
         access = self._access(volume)
         state = ConnectionState(volume.state, access, self._addresses(volume), source)
-        state.identity = client.identity
-        state.host = client.host
+        state.stand_for(client)
         return state
 
-    def _count(self, session: Session) -> None:
-        """Let what the lane has counted be collected with the client's own."""
-        client = self._client
-        client.earlier = [*(client.earlier or ()), *session.take_flows()]
-        if client.flows is None:
-            client.flows = {}
+    def take_flows(self) -> list[Flow]:
+        """What the client's lanes have counted since the last call."""
+        return self._flows.take()
 
-    def _access(self, volume: Volume) -> Access:
+    def _access(self, volume: Volume, *, last: bool = False) -> Access:
         client = self._client
         volumes = self._hub.volumes
-        return volumes.access(volume, self._listener.name, client.identity, client.host)
+        return volumes.access(volume, self._listener.name, client.identity, client.host, last=last)
 
     def _addresses(self, volume: Volume) -> ListenerAddresses:
         return self._hub.addresses(self._listener.name, volume.path)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
-from gateway.config.models import Config, Listener, Trust
+from gateway.config.models import Config, Listener
 from gateway.decision import Denied
 from gateway.exchanges.worker_state import WorkerState
 from gateway.identity import Identity
@@ -17,11 +16,10 @@ from gateway.mounts import Mount, Mounts
 from gateway.node_ids import NodeIdRanges
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
+from gateway.views.closed_view import ClosedView
+from gateway.views.trust import trusted
 from gateway.views.views import Views, home_of
 from gateway.virtual_brokers import Target
-
-NOBODY: Final = ""
-"""The principal of a client that a volume does not trust: no ACL can name it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +40,6 @@ class Volume:
     def path(self) -> str:
         """The mount's path; empty where there is no tree."""
         return "" if self.mount is None else self.mount.path
-
-
-def trusted(trust: Iterable[Trust], listener: str, principal: str) -> str:
-    """The principal of another volume's listener as this volume knows it; :data:`NOBODY` without
-    trust."""
-    for each in trust:
-        if each.listener == listener:
-            if each.principals is None:
-                return principal
-            return each.principals.get(principal, NOBODY)
-    return NOBODY
 
 
 def describable(
@@ -98,14 +85,20 @@ class Volumes:
         """The volume of the broker that a client connects to."""
         return self.of_listener(listener) if target.node_id is None else self[target.volume]
 
-    def access(self, volume: Volume, listener: str, identity: Identity, host: str) -> Access:
+    def access(
+        self, volume: Volume, listener: str, identity: Identity, host: str, *, last: bool = False
+    ) -> Access:
         """The access of a listener's client in a volume, in which only those principals of other
-        volumes' listeners count that it trusts."""
+        volumes' listeners count that it trusts. ``last``: by the catalog as it was last read, even
+        where that is too long ago to decide by."""
         principal, own = identity.principal, self.of_listener(listener)
         home = home_of(own.config.principals, own.state.catalog.snapshot, principal)
         if volume is not own:
             principal = trusted(volume.config.clusters[0].trust, listener, principal)
-        return volume.views.access(volume.views.of(listener, home), principal, host)
+        view = volume.views.of(listener, home)
+        if last and isinstance(view, ClosedView):
+            view = view.last
+        return volume.views.access(view, principal, host)
 
     def of(self, state: WorkerState) -> Volume:
         """The volume that a connection's state is of."""

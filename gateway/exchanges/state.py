@@ -114,6 +114,11 @@ class ConnectionState:
         self.produced: dict[bytes, tuple[bytes, bytes | None]] | None = None
         self.reauth: Reauthentication | PassThroughReauthentication | None = None
 
+    def stand_for(self, client: ConnectionState) -> None:
+        """Be another connection's client, in another volume than its node's."""
+        self.identity, self.host = client.identity, client.host
+        self._client_id = client._client_id
+
     def note_client_id(self, client_id: bytes | None) -> None:
         """Count from here on under this client id; of a client that changes it all the time, under
         the last of ``EARLIER_FLOWS``."""

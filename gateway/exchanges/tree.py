@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from gateway.flows import Flow
 from gateway.rules.declaration import Shadows
 from gateway.rules.shadows import Far
 
@@ -76,11 +77,21 @@ class Tree(Protocol):
         ``final``: nothing more is prepared for it."""
         ...
 
-    async def ask(self, path: str, api_key: int, version: int, body: bytes) -> bytes:
-        """The response body to a part of a request, for this client, in the volume at ``path``.
+    def take_flows(self) -> list[Flow]:
+        """What was counted in other volumes for this client since the last call."""
+        ...
 
-        Raises VolumeUnreachable.
+    async def ask(
+        self, path: str, api_key: int, version: int, body: bytes, *, alone: bool = True
+    ) -> bytes:
+        """The response body to a part of a request, for this client, in the volume at ``path``.
+        ``alone``: no other volume's answer waits for this one. Raises VolumeUnreachable.
         """
+        ...
+
+    async def meet(self, path: str, node_ids: Collection[int]) -> None:
+        """Look up the brokers of a volume if those in an answer (virtual ids) are not the known
+        ones."""
         ...
 
     def remembered(

@@ -99,7 +99,8 @@ class WorkerState:
     brokers decide. ``failure_delay`` is how many seconds an authentication that failed is
     answered late. ``judge`` asks the policies. ``auto_creation`` creates what brokers must not.
     ``number`` is the cluster's in the tree, ``mount`` its path; 0: there is no tree. ``place`` is
-    the cluster as flows and events name it.
+    the cluster as flows and events name it. ``lane_accesses`` are the accesses of clients of other
+    volumes' nodes that were used here since the last collection.
     """
 
     catalog: Catalog
@@ -120,6 +121,12 @@ class WorkerState:
     number: int = 0
     mount: str = ""
     place: Place = NO_PLACE
+    lane_accesses: set[Access] = field(default_factory=set)
+
+    def take_lane_accesses(self) -> set[Access]:
+        """Those since the last call."""
+        accesses, self.lane_accesses = self.lane_accesses, set()
+        return accesses
 
     def denied(self, denial: Denial) -> bool:
         """Audit a denial and keep it for the next collection, or count it as dropped.

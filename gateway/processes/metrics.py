@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import itemgetter
 
@@ -23,6 +22,16 @@ from prometheus_client.registry import Collector
 
 from gateway.counts import DEFAULT_NAMESPACE, METRIC_BUCKETS, OTHER, Labels, Row
 from gateway.flows import NO_TOPIC
+from gateway.processes.metric_families import (
+    COUNTERS,
+    GAUGES,
+    HISTOGRAMS,
+    NAMES,
+    WORKER_GAUGES,
+    Family,
+    Gauge,
+    with_cluster,
+)
 from gateway.processes.worker_channel import State
 from protocol.schema import UNKNOWN, api_name, error_name
 
@@ -32,127 +41,6 @@ MAX_VALUES = 200
 _NOT_COUNTED = frozenset({OTHER, UNKNOWN, NO_TOPIC, DEFAULT_NAMESPACE})
 _PREFIX = "kafka_gateway_"
 _FIRST_BUCKET = 3  # All below 8 us is one bucket: the clock tells no more.
-
-
-@dataclass(frozen=True, slots=True)
-class Family:
-    """A metric: its labels in order, and its help."""
-
-    labels: tuple[str, ...]
-    help: str
-
-
-COUNTERS: Mapping[str, Family] = {
-    "requests": Family(
-        ("namespace", "api", "version"), "Requests, by the namespace of the topic named first"
-    ),
-    "errors": Family(("namespace", "api", "error"), "Error codes in responses, by Kafka's name"),
-    "denials": Family(("rule",), "Items of requests that a rule refused"),
-    "authorization_denials": Family(
-        ("listener", "operation", "resource_type"), "Items of requests that ACLs refused"
-    ),
-    "deprecated_grants": Family(
-        ("operation",), "ACLs made that allow a deprecated operation (KIP-679)"
-    ),
-    "bytes": Family(("namespace", "direction"), "Frame bytes from (in) and to (out) clients"),
-    "records": Family(("namespace", "api"), "Records that passed, as batch headers tell"),
-    "weak_producer_requests": Family(
-        ("namespace", "client_id", "software_name", "weakness", "decision"),
-        "Produce requests that ask for less than the strongest guarantee (KIP-679)",
-    ),
-    "connections": Family(("listener",), "Client connections accepted"),
-    "closes": Family(("reason",), "Client connections ended"),
-    "accept_delays": Family(
-        ("listener", "reason"), "Times that a worker accepted no more clients for a while"
-    ),
-    "authentications": Family(
-        ("listener", "mechanism", "result"), "Logins and re-authentications by SASL"
-    ),
-    "nodes_outside_ranges": Family(
-        ("listener",), "Brokers found outside node_ids, once per broker and worker"
-    ),
-    "denials_dropped": Family((), "Denial events that came too fast for the traffic log"),
-    "policy_events_dropped": Family((), "Policy events that came too fast for the traffic log"),
-    "traffic_log_records": Family(
-        ("sink",), "Records written to the traffic log's files or its topic"
-    ),
-    "traffic_log_dropped": Family(
-        ("sink", "reason"), "Records that a place of the traffic log missed"
-    ),
-    "traffic_log_folded": Family(
-        (), "Flows counted under client (other): too many clients in one window"
-    ),
-    "audit_events": Family(("type",), "Events for the audit log"),
-    "audit_written": Family(("sink",), "Events written to the audit log's files or its topic"),
-    "audit_dropped": Family(("sink", "reason"), "Events that a place of the audit log missed"),
-    "policy_violations": Family(
-        ("namespace", "rule", "mode"), "Rules of policies that topics did not satisfy"
-    ),
-    "policy_failures": Family(
-        ("class_name", "reason"), "Calls of policy classes that failed, so that they refused"
-    ),
-    "policy_reloads": Family(("outcome",), "Reloads of policies, by SIGHUP"),
-    "catalog_skipped_records": Family(
-        ("reason",), "Records of the catalog's topic that no gateway wrote, once by each worker"
-    ),
-    "catalog_mended_records": Family(
-        (), "Records of the catalog written again because junk had replaced them"
-    ),
-    "worker_restarts": Family((), "Workers started again after they had died"),
-    "label_overflow": Family(("label",), "Increments counted under (other): too many label values"),
-}
-_NAMES = {
-    "audit_dropped": "audit_events_dropped",
-    "audit_written": "audit_events_written",
-    "closes": "connection_closes",
-    "denials_dropped": "denial_events_dropped",
-}
-
-HISTOGRAMS: Mapping[str, Family] = {
-    "gateway_seconds": Family(
-        ("api",), "Time that requests spent in the gateway; the sum is estimated from the buckets"
-    ),
-    "broker_seconds": Family(
-        ("api",), "Time that the broker took to answer; the sum is estimated from the buckets"
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Gauge:
-    """A state that every worker reports; ``merge`` makes one of all. If it is ``of_cluster``, there
-    is one for each cluster of a tree."""
-
-    merge: Callable[[Iterable[float]], float]
-    help: str
-    of_cluster: bool = False
-
-
-GAUGES: Mapping[str, Gauge] = {
-    "cluster_reachable": Gauge(
-        min, "Whether every worker reached the cluster the last time (0, 1)", of_cluster=True
-    ),
-    "catalog_fresh": Gauge(
-        min,
-        "Whether every worker has read the catalog within catalog.max_staleness (0, 1)",
-        of_cluster=True,
-    ),
-    "accepting": Gauge(
-        min, "Whether every worker can accept clients, as far as the system goes (0, 1)"
-    ),
-    "catalog_version": Gauge(min, "The oldest catalog version that a worker has", of_cluster=True),
-    "catalog_damaged_records": Gauge(
-        max, "Records of the catalog in whose place there is junk, or nothing", of_cluster=True
-    ),
-    "topics": Gauge(max, "Topics of the cluster", of_cluster=True),
-    "audit_queued_events": Gauge(sum, "Events that wait for the audit log's files and topic"),
-    "traffic_log_queued_records": Gauge(sum, "Records that wait to be written"),
-}
-
-WORKER_GAUGES: Mapping[str, str] = {
-    "cpu_seconds": "CPU time of the worker process since it started",
-    "resident_bytes": "Memory of the worker process",
-}
 
 
 class Metrics(Collector):
@@ -170,7 +58,7 @@ class Metrics(Collector):
         *,
         in_tree: bool = False,
     ) -> None:
-        self._counters = _with_cluster(COUNTERS) if in_tree else COUNTERS
+        self._counters = with_cluster(COUNTERS) if in_tree else COUNTERS
         self._version = version
         self._now = now
         self._limits = {"namespace": max_namespaces}
@@ -227,7 +115,7 @@ class Metrics(Collector):
             f"{_PREFIX}build", "The gateway's version", value={"version": self._version}
         )
         for name, family in self._counters.items():
-            metric_name = f"{_PREFIX}{_NAMES.get(name, name)}"
+            metric_name = f"{_PREFIX}{NAMES.get(name, name)}"
             counter = CounterMetricFamily(metric_name, family.help, labels=family.labels)
             for values, count in self._counts[name].items():
                 counter.add_metric(values, count)
@@ -302,16 +190,6 @@ class Metrics(Collector):
         overflow = self._counts["label_overflow"]
         overflow[(label,)] = overflow.get((label,), 0) + count
         return OTHER
-
-
-def _with_cluster(families: Mapping[str, Family]) -> Mapping[str, Family]:
-    """The families of a tree: those with a namespace have its cluster, too."""
-    return {
-        name: replace(family, labels=(*family.labels, "cluster"))
-        if "namespace" in family.labels
-        else family
-        for name, family in families.items()
-    }
 
 
 def cumulative(buckets: list[int]) -> list[tuple[str, float]]:

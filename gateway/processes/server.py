@@ -54,6 +54,7 @@ class Server:
         self.own_admin = admins[0]
         own = own_security(configs[0], self.own_admin.cluster.security)
         self.audit = open_audit(configs[0], f"w{worker_id}", self.own_admin, own)
+        self._audits = False
         self._starting: set[asyncio.Task[None]] = set()
         self._contexts: dict[int, Context] = {}
         mounts = [mount for each in configs if (mount := mount_of(each)) is not None]
@@ -106,10 +107,12 @@ class Server:
         await self.clients.listeners.start()
 
     async def _start(self, volume: ServedVolume) -> None:
-        await volume.cluster.start()
+        if not volume.cluster.started:
+            await volume.cluster.start()
         self._check_alone(volume)
-        if volume is self.served[0]:
+        if volume is self.served[0] and not self._audits:
             await self.audit.start()
+            self._audits = True
         await volume.start()
 
     def _check_alone(self, volume: ServedVolume) -> None:

@@ -59,6 +59,7 @@ class ServedVolume:
     ) -> None:
         self._config = config
         self._changed = changed
+        self._follows = False
         settings = config.clusters[0]
         self.own_admin = own_admin
         self.cluster = own_admin.cluster
@@ -114,12 +115,14 @@ class ServedVolume:
     async def start(self) -> None:
         """Read the catalog to its end, and go on with it; the cluster has started.
 
-        Raises CatalogUnavailable,
+        Raises CatalogUnavailable, after which it may be called again,
         CatalogTopicError, UnreadableCatalog and FormatRejected when the catalog cannot be used;
         PolicyError when a policy cannot be made or configured.
         """
-        await self.policies.start()
-        await self.catalog.start()
+        if not self._follows:
+            await self.policies.start()
+            await self.catalog.start()
+            self._follows = True
         taking_part = register(self._config.gateway_id, version())
         mounted = mount_decisions(self.state.number) if self.state.number else ()
         for decide in (taking_part, *mounted, seed(self._config.namespaces)):

@@ -71,6 +71,14 @@ def in_description(
     return messages.write(replace(response, **changes))
 
 
+def node_ids(version: int, body: bytes) -> set[int]:
+    """The ids of the brokers in a MetadataResponse, whose topics are not read. Raises
+    ProtocolError."""
+    nothing = messages.write(messages.build(messages.message_class(_METADATA, version)))
+    without_topics = body[: _topics_at(version, body)] + nothing[_topics_at(version, nothing) :]
+    return {each.node_id for each in messages.parse(_METADATA, version, without_topics).brokers}
+
+
 def _made(response_class: type, id_field: str, brokers: Iterable[Broker]) -> list[object]:
     element = element_class(response_class, "brokers")
     return [make(element, values) for values in _values(id_field, brokers)]

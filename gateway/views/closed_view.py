@@ -17,6 +17,15 @@ class ClosedView(View):
     be read for too long, and an old permission may have been revoked since."""
 
     closed = True
+    _last: View | None = None
+
+    @property
+    def last(self) -> View:
+        """What was shown when the catalog was last read: for answers of what is remembered of a
+        cluster that does not answer, never for what is decided now."""
+        if self._last is None:
+            self._last = View(self.settings, self.snapshot, self.policies)
+        return self._last
 
     def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
         """An open view again, which takes nothing over."""

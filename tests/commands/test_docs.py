@@ -68,6 +68,8 @@ async def test_catalog_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     }
     FakeBackend(before, {"org.orders": configs}).take_place(monkeypatch)
     for step in steps("catalog", "explain"):
+        if "tree.yaml" in step.words:
+            continue  # see test_tree
         said = await command(*step.words)
         assert (said.status, said.out + said.err) == (step.status, step.output), step
 
@@ -82,7 +84,9 @@ async def test_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "ny": FakeVolume(Snapshot().apply([search], 4), {"search..clicks": 1_024}),
     }
     fake_clusters.take_place(monkeypatch, volumes)
-    for step in steps("tree"):
+    for step in steps("tree", "explain"):
+        if "tree.yaml" not in step.words:
+            continue
         said = await command(*step.words)
         assert (said.status, said.out + said.err) == (step.status, step.output), step
 

@@ -54,6 +54,18 @@ def test_a_path_may_be_written_in_either_spelling(tmp_path: Path, path: str) -> 
     assert told(tmp_path, values) == []
 
 
+@pytest.mark.parametrize(
+    ("path", "tier"),
+    [("la//tracking", "(empty)"), ("la tracking", "la tracking"), ("la:", "(empty)")],
+)
+def test_a_path_that_is_none(tmp_path: Path, path: str, tier: str) -> None:
+    (line, *_) = told(tmp_path, tree({"mount": path}))
+    assert line == (
+        f"clusters[0].mount: tier '{tier}' of path '{path}' is not one or more of [a-zA-Z0-9.-]; "
+        "write it like la:tracking"
+    )
+
+
 def test_a_tree_of_one(tmp_path: Path) -> None:
     values = config_samples.values()
     values["clusters"][0] |= {"mount": "", "number": 16_383}
@@ -278,8 +290,8 @@ def test_homes_are_in_the_listeners_own_cluster(tmp_path: Path) -> None:
     homes = ({"home": "a"}, {"home": "b"})
     assert told(tmp_path, tree(*clusters, listeners=homes)) == []
     assert told(tmp_path, tree(*clusters, listeners=homes[::-1])) == [
-        "listeners[0].home: 'b' is not among the namespaces; add it there",
-        "listeners[1].home: 'a' is not among the namespaces; add it there",
+        "listeners[0].home: 'b' is not among the namespaces; add it to clusters[0].namespaces",
+        "listeners[1].home: 'a' is not among the namespaces; add it to clusters[1].namespaces",
     ]
 
 

@@ -27,6 +27,12 @@ RUN_BY = {
         "tests/devkit/test_gateway_process.py::test_it_serves_and_stops_clean",
         "tests/config_file/test_examples.py::test_the_quickstart_has_the_three_kinds_of_listeners",
     ),
+    "kafka-gateway check gateway.yaml": (
+        # The command itself with another tree, and the page's file.
+        "tests/checks/test_volumes.py::test_the_command",
+        "tests/docs/test_tree.py::test_the_configuration_gives_the_table_shown",
+    ),
+    "kafka-gateway serve --config gateway.yaml": ("tests/live/tree/test_guide.py::test_the_guide",),
     "kafka-gateway policies schema": (
         "tests/commands/test_policies.py::test_the_schema_is_printed",
     ),
@@ -39,6 +45,10 @@ RUN_BY = {
     "make demo": (
         "tests/devkit/test_demo.py::test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing",
     ),
+    "make demo-tree": (
+        "tests/devkit/test_demo_tree.py::test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing",
+    ),
+    "make demo-tree ONCE=1": ("tests/devkit/test_demo_tree.py::test_once_ends_after_the_tour",),
     "make demo ONCE=1": ("tests/devkit/test_demo.py::test_once_ends_after_the_tour",),
 }
 

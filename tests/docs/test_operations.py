@@ -16,7 +16,8 @@ from gateway.connections.closing import (
     TOO_MANY_OF_ONE,
 )
 from gateway.counts import METRIC_BUCKETS
-from gateway.processes.metrics import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES, Metrics
+from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES
+from gateway.processes.metrics import Metrics
 from gateway.processes.worker_channel import State
 from gateway.tls.handshake import FULL
 from tests.docs import markdown

@@ -13,16 +13,8 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from gateway.counts import OTHER, Counts, Row
 from gateway.flows import Flow
 from gateway.places import Place
-from gateway.processes.metrics import (
-    COUNTERS,
-    GAUGES,
-    HISTOGRAMS,
-    MAX_VALUES,
-    WORKER_GAUGES,
-    Metrics,
-    cumulative,
-    estimated_sum,
-)
+from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES
+from gateway.processes.metrics import MAX_VALUES, Metrics, cumulative, estimated_sum
 from gateway.processes.readiness import Readiness, readiness
 from gateway.processes.server import Server
 from gateway.processes.worker_channel import State

@@ -8,9 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from gateway.acls.authorizer import AllowedBy, Verdict
+from gateway.catalog.snapshot import Snapshot
 from gateway.connections.clients import Tasks
 from gateway.exchanges.exchange import Refresh
 from gateway.processes.server import Server
+from gateway.views.access import Access
+from gateway.views.view import View, ViewSettings
 from tests.config import config_samples
 
 
@@ -63,3 +67,22 @@ async def test_a_client_that_leaves_early_leaves_nothing_unread(server: Server, 
     assert task.cancelled()
     assert owner.errors == []
     assert read == (2 if turns > 1 else 0)
+
+
+async def test_acls_that_lanes_needed_are_their_clusters(tmp_path: Path) -> None:
+    """What a client of one volume's node does in another one needs that one's ACLs."""
+    server = Server(config_samples.tree(tmp_path))
+    used = AllowedBy()
+    used.add(Verdict(True, "ALLOW READ for User:alice on TOPIC:LITERAL:search:clicks"))
+    ny = server.served[1].state
+    access = Access(View(ViewSettings("la"), Snapshot()), "User:alice", "")
+    access.allowed_by = used
+    ny.lane_accesses.add(access)
+    (needed,) = server.collect().acls
+    assert (needed.principal, needed.place.cluster, needed.place.mount) == (
+        "User:alice",
+        "ny",
+        "ny:tracking",
+    )
+    assert not ny.lane_accesses
+    assert not server.collect().acls

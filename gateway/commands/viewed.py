@@ -1,0 +1,85 @@
+"""The view that a client of a listener has of a name's cluster, for ``explain``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
+
+from gateway.commands import backend
+from gateway.commands.backend import Backend
+from gateway.commands.errors import Unavailable
+from gateway.commands.volumes import mounts_of, of_cluster
+from gateway.config.models import Config, Listener
+from gateway.mounts import Mounts
+from gateway.views.spelling import volume_of
+from gateway.views.view import View
+from gateway.views.view_settings import ViewSettings
+from gateway.views.views import home_of, settings_of, view_settings
+
+
+class Viewed(NamedTuple):
+    """A cluster's part of the configuration, the cluster, and the view of it."""
+
+    config: Config
+    found: Backend
+    view: View
+
+
+@asynccontextmanager
+async def viewed(
+    whole: Config, listener: Listener, options: argparse.Namespace
+) -> AsyncIterator[Viewed]:
+    """Open the cluster that ``options.name`` is of at a listener, or ``options.cluster``.
+
+    The client's home is what the configuration says, or the catalog of the listener's volume; while
+    that one is down, names of others are explained as for a client without a home of its own.
+    Raises CommandError.
+    """
+    mounts = mounts_of(whole)
+    own = _own(whole, listener)
+    async with AsyncExitStack() as opened:
+        first: Backend | None = None
+        failure: Unavailable | None = None
+        try:
+            first = await opened.enter_async_context(backend.open_backend(own, read_only=True))
+        except Unavailable as error:
+            failure = error
+        configured = whole.principals.get(options.principal)
+        home = None if configured is None else configured.home
+        if first is not None:
+            home = home_of(whole.principals, first.catalog.snapshot, options.principal)
+        config = _chosen(whole, own, settings_of(_settings(own, listener, mounts), home), options)
+        found = first
+        if config.clusters[0] != own.clusters[0]:
+            found = await opened.enter_async_context(backend.open_backend(config, read_only=True))
+        if found is None:
+            assert failure is not None
+            raise failure
+        settings = settings_of(_settings(config, listener, mounts), home)
+        yield Viewed(config, found, View(settings, found.catalog.snapshot))
+
+
+def _own(whole: Config, listener: Listener) -> Config:
+    """The configuration of the listener's volume."""
+    for cluster in whole.clusters:
+        if listener.volume is not None and cluster.mount == listener.volume:
+            return whole.of_volume(cluster)
+    return whole.of_volume(whole.clusters[0])
+
+
+def _settings(config: Config, listener: Listener, mounts: Mounts | None) -> ViewSettings:
+    return view_settings(listener, config.clusters[0], mounts)
+
+
+def _chosen(
+    whole: Config, own: Config, settings: ViewSettings, options: argparse.Namespace
+) -> Config:
+    """The configuration of the cluster that the options name, or that the name is of."""
+    if options.cluster is not None:
+        return of_cluster(whole, options.cluster)
+    if settings.mounts is None:
+        return own
+    owner = volume_of(settings, options.name)
+    return own if owner is None else of_cluster(whole, owner.cluster)

@@ -1,0 +1,153 @@
+"""Two volumes, ``la`` (number 1) and ``ny`` (2), whose clusters are the test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+from gateway.catalog.snapshot import Snapshot
+from gateway.config.models import Listener
+from gateway.connections.clients import Clients
+from gateway.connections.lanes import LaneHub, Lanes
+from gateway.connections.volumes import Volume, Volumes
+from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.worker_state import WorkerState
+from gateway.flows import FlowSource
+from gateway.node_ids import NodeIdRanges
+from gateway.session.session import Session
+from gateway.slices import Turns
+from gateway.topic_ids import TopicIndex
+from gateway.views.views import Views
+from gateway.virtual_brokers import ListenerAddresses
+from protocol import messages
+from protocol.headers import read_request_header, response_body_pos, response_header_version
+from protocol.schema import api_key_of, request_name, response_name
+from tests.changes.fake_broker import no_step
+from tests.changes.fakes import FakeCatalog, Log
+from tests.scenarios.entities import entity
+from tests.session.pair import request_frame, response_frame, topic_id
+from tests.views.trees import mounts, tree_settings
+
+LISTENER = "test"
+PATHS = ("la", "ny")
+
+Answer = Callable[[str, int, Any], Awaitable[dict[str, object]]]
+"""(API, version, request) -> the values of the response."""
+
+
+class FakeCluster:
+    """What lanes read of a cluster, and what they forward to it; a test replaces ``answer``.
+    ``waits`` makes the answer come never."""
+
+    def __init__(self, topics: dict[str, int]) -> None:
+        self.index = TopicIndex()
+        ids = {name.encode(): topic_id(n).bytes for n, name in enumerate(topics, 1)}
+        self.index.replace(
+            ids.items(), partitions={name.encode(): count for name, count in topics.items()}
+        )
+        self.brokers = {1: ("kafka", 9092)}
+        self.racks: dict[int, str | None] = {}
+        self.api_versions: dict[int, tuple[int, int]] = {}
+        self.served: Any = None
+        self.cluster_id: str | None = "id"
+        self.controller_id = 1
+        self.reachable = self.answers = True
+        self.suspicions = self.refreshed = 0
+        self.waits = False
+        self.asked: list[tuple[str, Any]] = []
+        self.changes: list[bool] = []
+
+    def suspect(self) -> None:
+        self.suspicions += 1
+
+    async def refresh(self) -> None:
+        self.refreshed += 1
+
+    async def answer(self, api: str, version: int, request: Any) -> dict[str, object]:
+        raise AssertionError(f"{api} was not expected")
+
+    async def forward(self, request: bytes, *, changes: bool) -> bytes:
+        key, version, correlation_id, _, start = read_request_header(request, 4, len(request))
+        api = request_name(key).removesuffix("Request")
+        parsed = messages.parse(request_name(key), version, request[start:])
+        self.asked.append((api, parsed))
+        self.changes.append(changes)
+        if self.waits:
+            await asyncio.sleep(3600)
+        values = await self.answer(api, version, parsed)
+        cls = messages.message_class(response_name(key), version)
+        return response_frame(api, version, entity(cls, values), correlation_id)
+
+
+class FakeTree:
+    """The volumes of one worker, and the lanes of a client at ``la``'s listener that is connected
+    to a node of ``node``."""
+
+    def __init__(self, *, node: str = "la") -> None:
+        self.clusters = {path: FakeCluster({"orders": 2, "team..x": 1}) for path in PATHS}
+        self.catalogs = {path: FakeCatalog(Log(Snapshot.of(["team"])), no_step) for path in PATHS}
+        self.views: dict[str, Views] = {}
+        tree = mounts(*PATHS)
+        volumes = []
+        for mount in tree:
+            cluster, catalog = self.clusters[mount.path], self.catalogs[mount.path]
+            settings = tree_settings(tree, mount.path, "la")
+            views = self.views[mount.path] = Views(catalog, [settings])
+            state = WorkerState(
+                catalog,
+                cluster,
+                cast(Any, None),
+                1_000_000,
+                number=mount.number,
+                mount=mount.path,
+            )
+            config = SimpleNamespace(principals={}, clusters=[SimpleNamespace(trust=())])
+            ranges = NodeIdRanges.parse(["1-3"])
+            parts: Any = (config, state, cluster, views, ranges, cluster, None)
+            volumes.append(Volume(mount, *parts))
+        self.listener = Listener.model_construct(name=LISTENER, port=9000, volume="la", reach=None)
+        self.volumes = Volumes(volumes, [self.listener])
+        self.turns = Turns()
+        node_volume = self.volumes[node]
+        access = node_volume.views.access(node_volume.views.of(LISTENER), "", "")
+        source = FlowSource(LISTENER, "", "", "", "", "")
+        self.client = ConnectionState(
+            node_volume.state, access, self.addresses(LISTENER, node), source
+        )
+        self.lanes = Lanes(cast(LaneHub, self), self.listener, self.client)
+        self.client.tree = self.lanes
+
+    def addresses(self, listener: str, path: str) -> ListenerAddresses:
+        number = self.volumes[path].state.number
+        ranges = NodeIdRanges.parse(["1-3"])
+        return ListenerAddresses("gateway", 9000 + 100 * number, ranges, number=number)
+
+    async def perform(self, session: Session, work: Any) -> bytes | None:
+        return await Clients.perform(cast(Any, self), session, work)
+
+    async def _refresh(self, state: object, what: object) -> None:
+        """There is no news."""
+
+    def goes_stale(self, path: str) -> None:
+        """The catalog of a volume was not read for too long."""
+        self.catalogs[path].fresh = False
+        self.views[path].update()
+
+    async def ask(self, api: str, version: int, values: dict[str, object]) -> Any:
+        """What the client is answered to one request, which needs no broker connection."""
+        session = Session(self.client)
+        request = entity(messages.message_class(f"{api}Request", version), values)
+        session.client_data(request_frame(api, version, request))
+        while session.waiting is not None:
+            session.resume(await self.perform(session, session.waiting))
+        assert not session.to_broker, "forwarded to the node's broker"
+        frame = b"".join(map(bytes, session.to_client))
+        return self._parsed(api, version, frame)
+
+    def _parsed(self, api: str, version: int, frame: bytes) -> Any:
+        header = response_header_version(api_key_of(f"{api}Request"), version)
+        return messages.parse(
+            f"{api}Response", version, frame[response_body_pos(frame, 4, len(frame), header) :]
+        )

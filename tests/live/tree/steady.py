@@ -1,0 +1,230 @@
+"""Clients that work without a pause while a test does something to the clusters."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import Any, Self
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
+from kafka import KafkaConsumer, KafkaProducer
+
+from devkit.waiting import wait_until
+from tests.live.support import clients
+
+SECONDS = clients.SECONDS
+PAUSE = 0.02
+
+
+class Steady:
+    """One client in a thread of its own, from ``with`` to its end.
+
+    ``acked`` holds the values of acknowledged records and ``seen`` those of consumed ones, by
+    topic; ``problems`` is whatever a client reports of errors, and ``assignments`` counts those
+    of a member of a group.
+    """
+
+    def __init__(self, name: str, work: Callable[[Steady], object]) -> None:
+        self.acked: defaultdict[str, list[str]] = defaultdict(list)
+        self.seen: defaultdict[str, list[str]] = defaultdict(list)
+        self.problems: list[str] = []
+        self.assignments = 0
+        self.rounds = 0
+        self.name = name
+        self.stopping = threading.Event()
+        self._work = work
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Let it end what it has begun."""
+        self.stopping.set()
+        self._thread.join(2 * SECONDS)
+        assert not self._thread.is_alive(), f"{self.name} does not end"
+
+    def check(self) -> None:
+        """Fail with what it has reported."""
+        assert not self.problems, (self.name, self.problems[:5])
+
+    def await_progress(self, what: str, topic: str | None = None) -> None:
+        """Wait until it has done twenty rounds more, or had twenty records more of one topic."""
+
+        def done() -> int:
+            if topic is None:
+                return self.rounds
+            return max(len(self.acked[topic]), len(self.seen[topic]))
+
+        before = done()
+        wait_until(
+            lambda: self.problems or done() >= before + 20,
+            f"{self.name} {topic or ''} after {what}",
+            SECONDS,
+        )
+
+    def await_seen(self, topic: str, values: Sequence[str]) -> None:
+        """Wait until it has consumed all of these records."""
+        due = {*values}
+        wait_until(lambda: due <= {*self.seen[topic]}, f"{self.name}: all of {topic}", SECONDS)
+
+    def delivered(self, error: object, message: Message) -> None:
+        """A delivery report of confluent-kafka."""
+        topic = message.topic() or ""
+        if error is not None:
+            self.problems.append(f"{topic}: {error}")
+        else:
+            self.acked[topic].append((message.value() or b"").decode())
+            self.rounds += 1
+
+    def failed(self, error: object) -> None:
+        """The error callback of confluent-kafka."""
+        self.problems.append(f"callback: {error}")
+
+    def _run(self) -> None:
+        try:
+            self._work(self)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the test fails with it
+            self.problems.append(f"ended with {error!r}")
+
+
+def once_each(*groups: Sequence[str]) -> None:
+    """Fail where a value is in a topic twice."""
+    for values in groups:
+        twice = [value for value, count in Counter(values).items() if count > 1]
+        assert not twice, f"{len(twice)} values more than once: {twice[:10]}"
+
+
+def producer(name: str, servers: str, *topics: str, **more: Any) -> Steady:
+    """confluent-kafka's: it writes each number to all of its topics. With errors in
+    ``ignoring``, its error callback counts for nothing."""
+    quiet = more.pop("ignoring", False)
+
+    def work(steady: Steady) -> None:
+        settings = {"enable_idempotence": True, "linger_ms": 0, **more}
+        errors = {} if quiet else {"error_cb": steady.failed}
+        client = Producer({**clients.settings(servers, **settings), **errors})
+        number = 0
+        while not steady.stopping.is_set():
+            for topic in topics:
+                client.produce(topic, f"{name}-{number}", on_delivery=steady.delivered)
+            number += 1
+            client.poll(PAUSE)
+        if left := client.flush(SECONDS):
+            steady.problems.append(f"{left} records were never acknowledged")
+
+    return Steady(name, work)
+
+
+def member(name: str, servers: str, group: str, *topics: str, **more: Any) -> Steady:
+    """confluent-kafka's: a member of a group, which commits now and then."""
+    quiet = more.pop("ignoring", False)
+
+    def work(steady: Steady) -> None:
+        def assigned(_: Consumer, partitions: list[TopicPartition]) -> None:
+            steady.assignments += 1
+
+        settings = {"auto_offset_reset": "earliest", "auto_commit_interval_ms": 500, **more}
+        errors = {} if quiet else {"error_cb": steady.failed}
+        client = Consumer({**clients.settings(servers, group_id=group, **settings), **errors})
+        client.subscribe([*topics], on_assign=assigned)
+        while not steady.stopping.is_set():
+            record = client.poll(0.1)
+            if record is None:
+                continue
+            if (error := record.error()) is not None:
+                if not quiet:
+                    steady.problems.append(str(error))
+                continue
+            steady.seen[record.topic() or ""].append((record.value() or b"").decode())
+            steady.rounds += 1
+        client.close()
+
+    return Steady(name, work)
+
+
+def admin(name: str, servers: str, *topics: str) -> Steady:
+    """confluent-kafka's AdminClient: it describes its topics and their configs."""
+
+    def work(steady: Steady) -> None:
+        settings = clients.settings(servers, topic_metadata_refresh_interval_ms=200)
+        callbacks: dict[str, Any] = {"error_cb": steady.failed}
+        client = AdminClient({**settings, **callbacks})
+        while not steady.stopping.wait(5 * PAUSE):
+            for topic in topics:
+                found = client.list_topics(topic=topic, timeout=SECONDS).topics[topic]
+                if found.error is not None or any(p.leader < 0 for p in found.partitions.values()):
+                    steady.problems.append(f"{topic}: {found.error}")
+                resource = ConfigResource(ResourceType.TOPIC, topic)
+                (future,) = client.describe_configs([resource]).values()
+                assert future.result(SECONDS)
+            steady.rounds += 1
+
+    return Steady(name, work)
+
+
+def aiokafka(name: str, servers: str, topic: str, group: str) -> Steady:
+    """aiokafka's producer and a member of a group in one event loop."""
+
+    async def consume(steady: Steady) -> None:
+        reader = AIOKafkaConsumer(
+            topic, bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest",
+            metadata_max_age_ms=500,
+        )  # fmt: skip
+        await reader.start()
+        try:
+            while not steady.stopping.is_set():
+                for records in (await reader.getmany(timeout_ms=100)).values():
+                    steady.seen[topic] += [record.value.decode() for record in records]
+        finally:
+            await reader.stop()
+
+    async def work(steady: Steady) -> None:
+        writer = AIOKafkaProducer(
+            bootstrap_servers=servers, enable_idempotence=True, metadata_max_age_ms=500
+        )
+        await writer.start()
+        reading = asyncio.create_task(consume(steady))
+        try:
+            while not steady.stopping.is_set():
+                value = f"{name}-{steady.rounds}"
+                await writer.send_and_wait(topic, value.encode())
+                steady.acked[topic].append(value)
+                steady.rounds += 1
+                await asyncio.sleep(PAUSE)
+        finally:
+            await writer.stop()
+            await reading
+
+    return Steady(name, lambda steady: asyncio.run(work(steady)))
+
+
+def kafka_python(name: str, servers: str, topic: str, group: str) -> Steady:
+    """kafka-python's producer and a member of a group, in turn."""
+
+    def work(steady: Steady) -> None:
+        common = {"bootstrap_servers": servers, "metadata_max_age_ms": 500}
+        with (
+            closing(KafkaProducer(**common)) as writer,
+            closing(
+                KafkaConsumer(topic, group_id=group, auto_offset_reset="earliest", **common)
+            ) as reader,
+        ):
+            while not steady.stopping.is_set():
+                value = f"{name}-{steady.rounds}"
+                writer.send(topic, value.encode()).get(SECONDS)
+                steady.acked[topic].append(value)
+                steady.rounds += 1
+                for records in reader.poll(timeout_ms=20).values():
+                    steady.seen[topic] += [record.value.decode() for record in records]
+
+    return Steady(name, work)

@@ -1,0 +1,65 @@
+"""SteadyProducer.java while it runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from devkit import java
+from devkit.process import ManagedProcess
+from devkit.waiting import wait_until
+from tests.live.support import clients, java_tools
+
+
+class JavaProducer:
+    """Its output, which is in a file."""
+
+    def __init__(self, process: ManagedProcess) -> None:
+        self._process = process
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """All that it has printed so far."""
+        lines = self._process.log_path.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.startswith("{") and line[-1] == "\n"]
+
+    @property
+    def failed(self) -> list[dict[str, Any]]:
+        """The records that it could not send."""
+        return [each for each in self.events if each["event"] == "failed"]
+
+    def acked(self, topic: str) -> list[str]:
+        """The values of the records of a topic that were acknowledged."""
+        events = (each for each in self.events if each["event"] == "acked")
+        return [each["value"] for each in events if each["topic"] == topic]
+
+    def await_acked(self, more: int) -> None:
+        """Wait until it has had so many acknowledgements more."""
+        log = self._process.log_path
+        before = log.read_text().count('"acked"')
+
+        def done() -> bool:
+            assert self._process.running, self._process.tail()
+            return log.read_text().count('"acked"') >= before + more
+
+        wait_until(done, f"acknowledgements in\n{self._process.tail()}", clients.SECONDS)
+
+
+@contextmanager
+def java_producer(
+    servers: str, directory: Path, *topics: str, pause_ms: int = 50
+) -> Iterator[JavaProducer]:
+    """Start it; it works until the end of the ``with``, and must end without a failed record."""
+    end, log = directory / "end", directory / "producer.log"
+    classes = java.compile_java(java_tools.SOURCES / "SteadyProducer.java")
+    args = [servers, str(end), str(pause_ms), *topics]
+    with java.start_java("SteadyProducer", args, log, classes=classes) as process:
+        producer = JavaProducer(process)
+        producer.await_acked(20)
+        yield producer
+        end.touch()
+        wait_until(lambda: not process.running, "the end of the producer", clients.SECONDS)
+        assert process.returncode == 0, process.tail()
