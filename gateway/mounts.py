@@ -7,7 +7,7 @@ known in the tree by its mount.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from gateway.names import DELIMITER, END_OF_NAMESPACE, SLASH, InvalidName, flat_prefix
@@ -48,32 +48,58 @@ class OtherVolume(InvalidName):
 
 
 class Mounts:
-    """All mounts that one gateway knows. The longest one that is a prefix of a path owns it."""
+    """All mounts that one gateway knows. The longest one that is a prefix of a path owns it.
 
-    def __init__(self, mounts: Iterable[Mount]) -> None:
+    With ``reach``, the paths of some of them, these are all that there are for the clients of a
+    listener: nobody owns what a mount out of reach holds, and what it hides stays hidden.
+    """
+
+    def __init__(self, mounts: Iterable[Mount], reach: Collection[str] | None = None) -> None:
         self._by_path = {mount.path: mount for mount in mounts}
+        self._in_reach = {
+            path: mount for path, mount in self._by_path.items() if reach is None or path in reach
+        }
         self._owners: dict[str, Mount | None] = {}
         self._by_prefix = {
-            prefix.encode(): mount for mount in self for prefix in prefixes(mount.path)
+            prefix.encode(): mount
+            for mount in self._by_path.values()
+            for prefix in prefixes(mount.path)
         }
         self._prefix_lengths = sorted({len(prefix) for prefix in self._by_prefix}, reverse=True)
 
     def __iter__(self) -> Iterator[Mount]:
-        return iter(self._by_path.values())
+        return iter(self._in_reach.values())
+
+    def within(self, reach: Collection[str] | None) -> Mounts:
+        """The mounts as the clients of a listener with this reach know them; None: all."""
+        return self if reach is None else Mounts(self._by_path.values(), reach)
 
     def at(self, path: str) -> Mount | None:
         """The mount at exactly this path."""
-        return self._by_path.get(path)
+        return self._in_reach.get(path)
 
     def owner(self, path: str) -> Mount | None:
-        """The mount that owns a path; None: the path is above every mount, or beside them."""
+        """The mount that owns a path; None: the path is above every mount, or beside them, or that
+        mount is out of reach."""
         try:
             return self._owners[path]
         except KeyError:
             if len(self._owners) >= CACHE_LIMIT:
                 self._owners.clear()
-            found = self._owners[path] = self._longest(path)
+            found = self.standing(path)
+            if found is not None and found.path not in self._in_reach:
+                found = None
+            self._owners[path] = found
             return found
+
+    def standing(self, path: str) -> Mount | None:
+        """The mount that holds a path, in reach or not."""
+        while path:
+            found = self._by_path.get(path)
+            if found is not None:
+                return found
+            path = path.rpartition(DELIMITER)[0]
+        return self._by_path.get("")
 
     def leads_to_mounts(self, path: str) -> bool:
         """Whether mounts stand below a path that none of them owns: it is a directory."""
@@ -93,16 +119,8 @@ class Mounts:
         for length in self._prefix_lengths:
             found = self._by_prefix.get(absolute[:length])
             if found is not None:
-                return found, absolute[length:]
+                return (found, absolute[length:]) if found.path in self._in_reach else None
         return None
-
-    def _longest(self, path: str) -> Mount | None:
-        while path:
-            found = self._by_path.get(path)
-            if found is not None:
-                return found
-            path = path.rpartition(DELIMITER)[0]
-        return self._by_path.get("")
 
 
 def prefixes(path: str) -> tuple[str, str, str]:

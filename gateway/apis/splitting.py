@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from gateway.apis import generic
-from gateway.error_codes import COORDINATOR_NOT_AVAILABLE
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, COORDINATOR_NOT_AVAILABLE
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
@@ -170,13 +170,18 @@ def _init_producer_id(
 
 
 async def _producer_id(tree: Tree, api: Declaration, version: int, path: str, body: bytes) -> bytes:
-    """A producer id of the node's cluster, or of the first other one that answers: the number of
-    the cluster in it makes it unique in the tree."""
-    failure = ""
+    """A producer id of the node's cluster, or of the first other one that answers and in which the
+    client may write: the number of the cluster in it makes it unique in the tree."""
+    failure, denied = "", b""
     paths = dict.fromkeys((path, tree.own, *tree.reach()))
     for each in paths:
         try:
-            return await tree.ask(each, api.key, version, body, alone=len(paths) == 1)
+            answer = await tree.ask(each, api.key, version, body, alone=len(paths) == 1)
         except VolumeUnreachable as error:
             failure = failure or str(error)
-    return volume_down.failed(api, version, body, COORDINATOR_NOT_AVAILABLE, failure)
+            continue
+        given = messages.parse("InitProducerIdResponse", version, answer)
+        if given.error_code != CLUSTER_AUTHORIZATION_FAILED:
+            return answer
+        denied = denied or answer
+    return denied or volume_down.failed(api, version, body, COORDINATOR_NOT_AVAILABLE, failure)

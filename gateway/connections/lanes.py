@@ -37,7 +37,7 @@ from gateway.rules.declaration import Shadows
 from gateway.rules.other_versions import at_version, response_at
 from gateway.session.session import Session
 from gateway.slices import Turns, in_slices
-from gateway.views.access import DESCRIBE, Access
+from gateway.views.access import Access
 from gateway.virtual_brokers import ListenerAddresses
 from protocol import messages
 from protocol.headers import (
@@ -90,10 +90,11 @@ class Lanes:
 
     def topic_id(self, topic_id: bytes) -> str | None:
         """The mount path of the volume that has a topic of this id; None: none is known to."""
+        own = self._hub.volumes.of_listener(self._listener.name)
         for volume in self._reach():
             index = volume.cluster.index
             if volume.state.catalog.snapshot.by_topic_id(topic_id) or index.name_of(topic_id):
-                return volume.path
+                return volume.path if volume is own or _shows(self._access(volume)) else None
         return None
 
     def group(self, group_id: bytes) -> str:
@@ -135,7 +136,7 @@ class Lanes:
         brokers = [
             broker
             for volume in self._reach()
-            if volume is own or _shows_anything(self._access(volume))
+            if volume is own or _shows(self._access(volume))
             for broker in self._brokers(volume)
         ]
         controller = virtual_node_id(own.state.number, own.cluster.controller_id)
@@ -280,9 +281,9 @@ class Lanes:
         return [each for each in self._hub.volumes if reach is None or each.path in reach]
 
 
-def _shows_anything(access: Access) -> bool:
-    """Whether the principal is allowed anything in a volume at all."""
-    return access.any_topic(DESCRIBE) is None or access.cluster(DESCRIBE) is None
+def _shows(access: Access) -> bool:
+    """Whether a client can reach anything in another volume than its listener's at all."""
+    return access.anything() and not access.view.settings.shut
 
 
 def _down(mount: Mount | None) -> str:

@@ -114,8 +114,7 @@ def directory_named(settings: ViewSettings, mounts: Mounts, name: str) -> str | 
 
 def listed_mounts(settings: ViewSettings, mounts: Mounts) -> dict[str, str]:
     """The mounts in a listing, but for one at the root: the listener's spelling to the path."""
-    reach = settings.reach
-    paths = sorted(m.path for m in mounts if m.path and (reach is None or m.path in reach))
+    paths = sorted(mount.path for mount in mounts if mount.path)
     return {spell_directory(settings, path): path for path in paths}
 
 
@@ -186,7 +185,7 @@ def hidden_by(settings: ViewSettings, namespace: str) -> Mount | None:
     name."""
     if settings.mounts is None:
         return None
-    owner = settings.mounts.owner(join(settings.volume, namespace))
+    owner = settings.mounts.standing(join(settings.volume, namespace))
     return None if owner is None or owner.path == settings.volume else owner
 
 

@@ -119,6 +119,10 @@ class Access:
         """Why ``operation`` is denied on every topic (KIP-679); None: it is allowed on some."""
         return None
 
+    def anything(self) -> bool:
+        """Whether any operation is allowed on any resource of the volume at all."""
+        return True
+
     def lists_group(self, broker_id: bytes) -> bool:
         """Whether a listing shows this group; DESCRIBE on the cluster shows all of the view's
         (KafkaApis: ListGroups)."""

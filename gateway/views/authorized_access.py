@@ -46,9 +46,14 @@ CODES: Final = {
 """Kafka's error code for a denied operation, by type of resource."""
 
 
+_NOT_ONE: Final = (Operation.UNKNOWN, Operation.ANY, Operation.ALL)
+_UNTRUSTED: Final = Verdict(False, "the volume does not trust the client's listener")
+
+
 class AuthorizedAccess(Access):
     """Caches the verdicts of an authorizer, but for names longer than a topic's can be, so that no
-    client can fill the memory with them."""
+    client can fill the memory with them. A principal without a name is one that a volume of a tree
+    does not trust: it is denied everything, whatever ``User:*`` is allowed."""
 
     authorizes = True
 
@@ -60,6 +65,7 @@ class AuthorizedAccess(Access):
         self._verdicts: dict[tuple[int, Resource], Denied | None] = {}
         self._flats: dict[tuple[int, bytes], Denied | None] = {}
         self._any: dict[int, Denied | None] = {}
+        self._anything: bool | None = None
 
     def to_read(self, spelled: bytes) -> Resolved | Denied:
         found = self._reads.get(spelled)
@@ -155,7 +161,9 @@ class AuthorizedAccess(Access):
             pass
         pause_point()
         asked = Operation(operation)
-        verdict = self._authorizer.authorize(self.principal, self.host, asked, named)
+        verdict = _UNTRUSTED
+        if self.principal:
+            verdict = self._authorizer.authorize(self.principal, self.host, asked, named)
         found = self._denied(asked, named, verdict)
         if len(named.namespace) + len(named.name) <= MAX_SPELLED:
             if len(self._verdicts) >= CACHE_LIMIT:
@@ -172,6 +180,8 @@ class AuthorizedAccess(Access):
         return self._authorizer.acls(matching)
 
     def manages(self, pattern: ResourcePattern) -> bool:
+        if not self.principal:
+            return False
         manages = self._authorizer.may_manage(self.principal, self.host, pattern)
         namespace = namespace_of(pattern)
         if manages and namespace is not None:
@@ -180,10 +190,25 @@ class AuthorizedAccess(Access):
 
     def any_topic(self, operation: int) -> Denied | None:
         if operation not in self._any:
-            asked, kind = Operation(operation), ResourceType.TOPIC
-            verdict = self._authorizer.authorize_any(self.principal, self.host, asked, kind)
+            asked = Operation(operation)
+            verdict = self._anywhere(asked, ResourceType.TOPIC)
             self._any[operation] = self._denied(asked, CLUSTER, verdict)
         return self._any[operation]
+
+    def anything(self) -> bool:
+        if self._anything is None:
+            self._anything = any(
+                self._anywhere(operation, kind).allowed
+                for kind in CODES
+                for operation in Operation
+                if operation not in _NOT_ONE
+            )
+        return self._anything
+
+    def _anywhere(self, operation: Operation, kind: ResourceType) -> Verdict:
+        if not self.principal:
+            return _UNTRUSTED
+        return self._authorizer.authorize_any(self.principal, self.host, operation, kind)
 
     def _denied(self, operation: Operation, named: Resource, verdict: Verdict) -> Denied | None:
         if verdict.allowed:
@@ -233,7 +258,8 @@ def _sentence(principal: str, operation: str, kind: str, name: str | None) -> st
         shown = what
     else:
         shown = f"this {what}" if name is None else f"{what} '{name}'"
-    return f"{principal} is not allowed to {operation} {shown}."
+    who = principal or "A client of this listener"
+    return f"{who} is not allowed to {operation} {shown}."
 
 
 def _seen_from(home: str, named: Resource) -> str | None:

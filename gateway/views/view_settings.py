@@ -25,7 +25,7 @@ class ViewSettings:
     cluster that the view is of, ``listener_volume`` that which relative names are in.
     ``home_elsewhere``: the home in the listener's volume, in a view of another one, which has none
     of its own: without ``escape`` its clients reach nothing there.
-    ``list_tree``: listings hold the mounts in ``reach`` (None: all).
+    ``list_tree``: listings hold the mounts in the listener's reach.
     """
 
     listener: str
@@ -40,7 +40,6 @@ class ViewSettings:
     listener_volume: str = ""
     home_elsewhere: str = ""
     list_tree: bool = False
-    reach: tuple[str, ...] | None = None
 
     @property
     def shut(self) -> bool:

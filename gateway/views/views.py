@@ -140,11 +140,10 @@ def view_settings(
         volume = next(iter(mounts)).path
     settings = replace(
         settings,
-        mounts=mounts,
+        mounts=mounts.within(listener.reach),
         volume=cluster.mount or "",
         listener_volume=volume,
         list_tree=listener.list_tree,
-        reach=listener.reach,
     )
     return settings if settings.is_relative else _elsewhere(settings, home)
 

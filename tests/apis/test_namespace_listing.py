@@ -173,7 +173,7 @@ def test_mounts_are_listed_in_the_listeners_volume_alone_and_within_its_reach() 
     assert namespace_listing.listed(Access(in_tree("ny"), "", "")) == {}
     assert namespace_listing.listed(Access(in_tree(list_tree=False), "", "")) == {}
     assert namespace_listing.listed(Access(in_tree(home="team-a"), "", "")) == {}
-    within = namespace_listing.listed(Access(in_tree(reach=("ny",)), "", ""))
+    within = namespace_listing.listed(Access(in_tree(mounts=TREE.within(["ny"])), "", ""))
     assert list(within) == [":ny:"]
 
 

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from gateway.error_codes import COORDINATOR_NOT_AVAILABLE, REQUEST_TIMED_OUT
+from gateway.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    COORDINATOR_NOT_AVAILABLE,
+    REQUEST_TIMED_OUT,
+)
 from tests.connections.fake_tree import PATHS, FakeCluster, FakeTree
 
 
@@ -77,6 +81,22 @@ async def test_or_of_another_one_that_answers() -> None:
     tree.clusters["ny"].reachable = False
     answer = await tree.ask("InitProducerId", 4, {"transactional_id": None, "producer_id": -1})
     assert (int(answer.error_code), answer.producer_id) == (COORDINATOR_NOT_AVAILABLE, -1)
+
+
+async def test_or_of_one_in_which_the_client_may_write() -> None:
+    tree = FakeTree(node="ny")
+
+    async def denies(api: str, version: int, request: Any) -> dict[str, object]:
+        code = CLUSTER_AUTHORIZATION_FAILED
+        return {"error_code": code, "producer_id": -1, "producer_epoch": -1}
+
+    tree.clusters["ny"].answer = denies  # type: ignore[method-assign]
+    gives_ids(tree.clusters["la"], 7)
+    answer = await tree.ask("InitProducerId", 4, {"transactional_id": None, "producer_id": -1})
+    assert answer.producer_id == 1 << 48 | 7
+    tree.clusters["la"].answer = denies  # type: ignore[method-assign]
+    answer = await tree.ask("InitProducerId", 4, {"transactional_id": None, "producer_id": -1})
+    assert (int(answer.error_code), answer.producer_id) == (CLUSTER_AUTHORIZATION_FAILED, -1)
 
 
 @pytest.mark.parametrize("node", PATHS)

@@ -8,6 +8,7 @@ from gateway.decision import Denied, Resolved
 from gateway.error_codes import NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.mounts import Mounts, OtherVolume
 from gateway.names import InvalidName
+from gateway.views.absolute import hidden_by
 from gateway.views.spelling import Spelling
 from gateway.views.view import View
 from tests.views.trees import SPELLINGS, mounts, tree_view
@@ -121,3 +122,30 @@ def test_absolute_namespaces(spelled: str, path: str | None) -> None:
 def test_what_names_no_namespace_of_the_volume(spelled: str) -> None:
     with pytest.raises(InvalidName):
         view("la:tracking").namespace_named(spelled)
+
+
+@pytest.mark.parametrize("name", [":ny:tracking:x", "/ny/tracking/search/x", "..ny.tracking..x"])
+def test_a_mount_out_of_reach_is_as_no_mount(name: str) -> None:
+    within = TREE.within(["la:tracking"])
+    found = view("la:tracking", tree=within).resolve(name.encode())
+    nothing = view("la:tracking", tree=within).resolve(name.replace("ny", "sf").encode())
+    assert isinstance(found, Denied)
+    assert isinstance(nothing, Denied)
+    assert found.code == nothing.code == UNKNOWN_TOPIC_OR_PARTITION
+    assert found.message.replace("ny", "sf") == nothing.message
+    assert view("la:tracking", tree=within).volume_of_topic(name.encode()) == "la:tracking"
+
+
+def test_what_a_mount_out_of_reach_hides_stays_hidden() -> None:
+    within = mounts("", "la:tracking").within([""])
+    over = view("", tree=within)
+    assert isinstance(over.resolve(b":la:tracking:x"), Denied)
+    assert hidden_by(over.settings, "la:tracking") is not None
+    assert over.spell(b"la.tracking..x") == b"la:tracking:x"  # as ever, relatively
+
+
+def test_ids_of_a_mount_out_of_reach_are_the_listeners_own() -> None:
+    within = view("la:tracking", tree=TREE.within(["la:tracking"]))
+    assert within.group_to_broker(b":ny:tracking:g") == b":ny:tracking:g"
+    assert within.id_to_client(b":ny:tracking:g") == b":ny:tracking:g"
+    assert within.group_to_broker(b":la:tracking:g") == b"g"

@@ -6,7 +6,14 @@ from collections import Counter
 
 import pytest
 
-from gateway.acl_model import CLUSTER, Operation, Resource, ResourceType
+from gateway.acl_model import (
+    CLUSTER,
+    Operation,
+    PatternType,
+    Resource,
+    ResourcePattern,
+    ResourceType,
+)
 from gateway.acls.authorizer import Verdict
 from gateway.catalog.entities import Alias, TopicEntry
 from gateway.catalog.snapshot import Snapshot
@@ -178,6 +185,27 @@ def test_any_topic() -> None:
     denied = access("READ TOPIC x")[0].any_topic(WRITE)
     assert denied is not None
     assert denied.code == 31
+
+
+@pytest.mark.parametrize("allowed", ["READ TOPIC x", "DESCRIBE GROUP g", "CREATE CLUSTER cluster"])
+def test_anything(allowed: str) -> None:
+    assert access(allowed)[0].anything()
+    assert not access()[0].anything()
+
+
+def test_whom_a_volume_does_not_trust_is_allowed_nothing() -> None:
+    # DESIGN: principals of a listener count in another volume only by trust, default deny. What
+    # an authorizer allows to everybody, as with allow.everyone.if.no.acl.found, is not for them.
+    allowed = ("READ TOPIC team-b:x", "ALTER TOPIC team-b:", "WRITE TOPIC x")
+    view = View(ViewSettings("test"), SNAPSHOT)
+    nobody = AuthorizedAccess(view, "", "10.0.0.1", Allowing(allowed))
+    assert AuthorizedAccess(view, "User:a", "", Allowing(allowed)).flat(READ, b"team-b..x") is None
+    assert nobody.flat(READ, b"team-b..x") is not None
+    assert isinstance(nobody.to_read(b"team-b:x"), Denied)
+    assert nobody.any_topic(WRITE) is not None
+    assert not nobody.anything()
+    named = ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, "team-b:x")
+    assert not nobody.manages(named)
 
 
 def test_a_stale_catalog_answers_for_everything() -> None:

@@ -52,10 +52,11 @@ def request(
 ) -> Outcome:
     """Forward topics under their flat names, or carry the request out; reject all else."""
     plan = exchange.plan
-    spans = generic.request_spans(plan, buf, start, end)
+    generic.request_spans(plan, buf, start, end)
     if not exchange.refreshed:
         return Refresh.CATALOG
     body = buf[start:end]
+    spans = generic.request_spans(plan, body, 0, len(body))
     requested = messages.parse(f"{plan.name}Request", plan.version, body)
     forbidden = admin_rights.configs(state.access, plan.name, requested.resources)
     if forbidden:

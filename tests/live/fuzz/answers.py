@@ -13,7 +13,7 @@ from tests.live.fuzz.values import assignment, subscription
 
 MISSING: Final = "(missing)"
 
-_LEFT_OUT: Final = frozenset(
+LEFT_OUT: Final = frozenset(
     {
         "throttle_time",  # no quotas here
         "error_message",  # the sentences are the gateway's own where it decides
@@ -27,6 +27,8 @@ _LEFT_OUT: Final = frozenset(
         "usable_bytes",
     }
 )
+"""Fields that differ between a broker and a gateway."""
+
 _NAMED: Final = frozenset(
     {"name", "topic", "topic_name", "resource_name", "subscribed_topic_names", "key"}
 )
@@ -71,10 +73,19 @@ class Symbols:
     """The names and ids that one side has for what both have, in one sequence of requests.
 
     ``prefix`` stands before the names of topics on this side. ``address`` is its broker's.
-    ``number`` is its cluster's in a tree, which node ids begin with (DESIGN.md).
+    ``number`` is its cluster's in a tree, which node ids begin with (DESIGN.md). ``left_out`` are
+    the fields that are not compared.
     """
 
-    def __init__(self, prefix: str, address: str, lane: str, number: int = 0) -> None:
+    def __init__(
+        self,
+        prefix: str,
+        address: str,
+        lane: str,
+        number: int = 0,
+        left_out: frozenset[str] = LEFT_OUT,
+    ) -> None:
+        self.left_out = left_out
         self.prefix = prefix
         self.address = address
         self.number = number
@@ -87,6 +98,10 @@ class Symbols:
     def name(self, shown: str) -> str:
         """A name of a topic without what is this side's."""
         return shown.removeprefix(self.prefix) if self.prefix else shown
+
+    def node_id(self, node_id: int) -> int:
+        """A broker's id as this side's clients write it."""
+        return self.number << _NODE_BITS | node_id if node_id >= 0 else node_id
 
     def id_of(self, name: str) -> uuid.UUID | None:
         """The newest topic id of a name."""
@@ -102,7 +117,7 @@ class Symbols:
         if created is not None and name and created not in self.topic_ids:
             self.topic_ids[created] = self.name(name)
         for field in dataclasses.fields(entity):
-            if field.name not in _LEFT_OUT:
+            if field.name not in self.left_out:
                 found[field.name] = self._value(field.name, getattr(entity, field.name))
         if "host" in found and "port" in found:
             here = f"{found.pop('host')}:{found['port']}" == self.address
@@ -135,6 +150,8 @@ class Symbols:
     def _text(self, name: str, value: str) -> str:
         if name in _NAMED:
             return self.name(value)
+        if name == "error_message" and self.prefix:
+            return value.replace(self.prefix, "")
         if name in _MEMBERS and value and _is_made(value):
             return _symbol("member", self.members, value)
         return "(the cluster's)" if name == "cluster_id" else value
@@ -152,10 +169,9 @@ class Symbols:
         broker of another cluster of a tree."""
         if not dataclasses.is_dataclass(item):
             return False
-        if self.number and hasattr(item, "rack"):
-            return (
-                getattr(item, "node_id", getattr(item, "broker_id", 0)) >> _NODE_BITS != self.number
-            )
+        if self.number and hasattr(item, "host") and not hasattr(item, "error_code"):
+            node_id = getattr(item, "node_id", getattr(item, "broker_id", 0))
+            return bool(node_id >> _NODE_BITS != self.number)
         name = getattr(item, "name", None) or getattr(item, "group_id", None)
         if not isinstance(name, str):
             return False

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from devkit.waiting import Progress, progress
-from tests.live.fuzz.answers import Leaf, Symbols, differences
+from tests.live.fuzz.answers import LEFT_OUT, Leaf, Symbols, differences
 from tests.live.fuzz.differences import why
 from tests.live.fuzz.requests import Burst, Request, Requests, Served
 from tests.live.fuzz.settling import ask, forget_topics, make_topics, served_by_both, settle
@@ -42,16 +42,17 @@ _MOST_FAILURES: Final = 25
 class Address:
     """Where a side is asked: ``address`` is also what its answers tell of the one broker, if that
     is not another one, ``broker``; ``prefix`` stands before the names of topics. ``number`` is that
-    of its cluster in a tree."""
+    of its cluster in a tree, ``left_out`` are fields that are not compared."""
 
     address: str
     prefix: str = ""
     broker: str = ""
     number: int = 0
+    left_out: frozenset[str] = LEFT_OUT
 
     def symbols(self, lane: str) -> Symbols:
         """The symbols for a lane's answers."""
-        return Symbols(self.prefix, self.broker or self.address, lane, self.number)
+        return Symbols(self.prefix, self.broker or self.address, lane, self.number, self.left_out)
 
 
 @dataclass(slots=True)

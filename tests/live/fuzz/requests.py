@@ -134,7 +134,7 @@ class Requests:
         match request.api:
             case "AlterConfigs" | "IncrementalAlterConfigs" | "CreatePartitions":
                 values["validate_only"] = True  # a broker hears of changes a moment later
-            case "CreateTopics" if self._rng.random() < 0.9:
+            case "CreateTopics" if self._rng.random() < 0.9 and "validate_only" in values:
                 values["validate_only"] = True  # creating costs much
             case "Produce" if request.silent:
                 # A broker takes what it can, the gateway ends the connection before that.

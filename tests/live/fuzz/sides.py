@@ -157,6 +157,8 @@ class Side:
             return self._entity(element_class(cls, name), value)
         if isinstance(value, list):
             return tuple(self._field(cls, name, item) for item in value)
+        if name == "broker_ids":
+            return self._symbols.node_id(value)
         return self._resolved(value) if isinstance(value, Ref) else value
 
     def _resolved(self, ref: Ref) -> Any:

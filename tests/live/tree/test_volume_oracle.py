@@ -35,6 +35,11 @@ TREE = (
     Listener("plain", "relative to la:tracking", security={"volume": LA}),
     Listener("home", "search is home", home="search", security={"volume": LA}),
 )
+BY_NATURE = frozenset(
+    {"throttle_time", "finalized_features_epoch", "log_dir", "total_bytes", "usable_bytes"}
+)
+"""Fields that differ between twin clusters."""
+
 ABSOLUTE = (":la:tracking:", "/la/tracking/", "..la.tracking..")
 """How topics of the volume's root begin in the three spellings."""
 
@@ -63,16 +68,24 @@ def pairs() -> Iterator[Pairs]:
 def ways(one: GatewayProcess, tree: GatewayProcess) -> Pairs:
     """The bootstrap addresses and the brokers' own, relative names and absolute ones."""
     at_one, at_tree = (node(gateway, "plain") for gateway in (one, tree))
-    bootstraps = one.bootstrap_servers("plain"), tree.bootstrap_servers("plain")
+    bootstraps = [gateway.bootstrap_servers("plain") for gateway in (one, tree)]
+    homes = [node(gateway, "home") for gateway in (one, tree)]
     return [
-        (
-            Address(bootstraps[0], broker=at_one),
-            Address(bootstraps[1], broker=at_tree, number=NUMBER),
-        ),
-        (Address(at_one, "search:"), Address(at_tree, "search:", number=NUMBER)),
-        (Address(node(one, "home")), Address(node(tree, "home"), number=NUMBER)),
-        *((Address(at_one), Address(at_tree, prefix, number=NUMBER)) for prefix in ABSOLUTE),
+        (side(bootstraps[0], broker=at_one), in_tree(bootstraps[1], broker=at_tree)),
+        (side(at_one, "search:"), in_tree(at_tree, "search:")),
+        (side(homes[0]), in_tree(homes[1])),
+        *((side(at_one), in_tree(at_tree, prefix)) for prefix in ABSOLUTE),
     ]
+
+
+def side(address: str, prefix: str = "", broker: str = "", number: int = 0) -> Address:
+    """A side whose sentences count, too."""
+    return Address(address, prefix, broker, number, BY_NATURE)
+
+
+def in_tree(address: str, prefix: str = "", broker: str = "") -> Address:
+    """A side of the tree."""
+    return side(address, prefix, broker, NUMBER)
 
 
 def node(gateway: GatewayProcess, listener: str) -> str:

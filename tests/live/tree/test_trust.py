@@ -1,0 +1,116 @@
+"""Principals of one volume's listeners in another volume: trust, its mapping, and users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_process import GatewayProcess
+from tests.live.support import authorized, clients, sasl
+from tests.live.support.wire import Wire
+from tests.live.tree.authorized_tree import (
+    ALICES,
+    GUESTS,
+    HIDDEN,
+    PUBLIC,
+    SCRAM,
+    authorized_tree,
+    scram_user,
+)
+from tests.live.tree.conftest import NY
+
+ALLOWED, DENIED = 0, 29
+"""NONE and TOPIC_AUTHORIZATION_FAILED."""
+
+TOPICS = (HIDDEN, PUBLIC, ALICES, GUESTS)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["acls-alone", "everyone-without-acl"])
+def gateway(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
+    """The gateway; the second time what has no ACL is allowed to everybody."""
+    with (
+        KafkaCluster() as la,
+        KafkaCluster(heap="256m") as ny,
+        authorized_tree(la, ny, tmp_path_factory.mktemp("s"), everyone=request.param) as process,
+    ):
+        yield process
+
+
+@pytest.fixture
+def open_to_all(gateway: GatewayProcess, request: pytest.FixtureRequest) -> bool:
+    """Whether what has no ACL is allowed to everybody whom the volume knows."""
+    return bool(request.node.callspec.params["gateway"])
+
+
+def described(gateway: GatewayProcess, listener: str, user: str) -> list[int]:
+    """The error codes of New York's topics for a user of a listener, in the order of TOPICS."""
+    with Wire(gateway.bootstrap_servers(listener)) as wire:
+        authorized.prove(wire, user)
+        names = [f":{NY}:{topic}" for topic in TOPICS]
+        answer: Any = wire.ask("Metadata", 9, topics=[{"name": name} for name in names])
+    found = {topic.name: int(topic.error_code) for topic in answer.topics}
+    return [found[name] for name in names]
+
+
+def test_without_trust_nobody_has_rights(gateway: GatewayProcess) -> None:
+    for user in ("alice", "bob", authorized.ADMIN):
+        assert described(gateway, "la", user) == [DENIED] * 4
+
+
+def test_a_trusted_listener_s_principals_are_what_they_are_called(
+    gateway: GatewayProcess, open_to_all: bool
+) -> None:
+    unlisted = ALLOWED if open_to_all else DENIED
+    alice = [unlisted, ALLOWED, ALLOWED, DENIED]
+    assert described(gateway, "trusted", "alice") == alice
+    assert described(gateway, "trusted", "bob") == [unlisted, ALLOWED, DENIED, DENIED]
+    assert described(gateway, "trusted", authorized.ADMIN) == [ALLOWED] * 4
+
+
+def test_of_a_mapping_only_the_mapped_principals_count(
+    gateway: GatewayProcess, open_to_all: bool
+) -> None:
+    unlisted = ALLOWED if open_to_all else DENIED
+    assert described(gateway, "mapped", "alice") == [unlisted, ALLOWED, DENIED, ALLOWED]
+    for user in ("bob", authorized.ADMIN):
+        assert described(gateway, "mapped", user) == [DENIED] * 4
+
+
+def test_records_of_another_volume_are_read_and_written_with_trust_alone(
+    gateway: GatewayProcess,
+) -> None:
+    login, topic = authorized.login("alice"), f":{NY}:{ALICES}"
+    servers = gateway.bootstrap_servers("trusted")
+    clients.produce(servers, topic, ["one"], **login)
+    codes = []
+    with Wire(gateway.bootstrap_servers("la")) as wire:
+        authorized.prove(wire, "alice")
+        for name in (topic, f":{NY}:{HIDDEN}", f":{NY}:nothing"):
+            data = [{"name": name, "partition_data": [{"index": 0, "records": b""}]}]
+            answer: Any = wire.ask("Produce", 9, acks=-1, transactional_id=None, topic_data=data)
+            codes.append(int(answer.responses[0].partition_responses[0].error_code))
+    assert len(set(codes)) == 1
+    assert codes[0] != ALLOWED
+
+
+def test_a_user_of_one_catalog_is_nobody_in_another(gateway: GatewayProcess) -> None:
+    """SCRAM credentials are of the catalog of the listener's volume."""
+    scram_user(gateway.bootstrap_servers("ny"), "visitor")
+    for listener, accepted in (("ny", True), ("la", False), ("trusted", False), ("narrow", False)):
+        with Wire(gateway.bootstrap_servers(listener)) as wire:
+            answer = sasl.log_in(wire, SCRAM, "visitor")
+            assert (not answer.error_code) == accepted, listener
+
+
+def test_acls_of_one_volume_are_shown_in_no_other(gateway: GatewayProcess) -> None:
+    """An ACL is kept by the volume that its pattern is of."""
+    filters = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1}
+    with Wire(gateway.bootstrap_servers("la")) as wire:
+        authorized.prove(wire, authorized.ADMIN)
+        answer: Any = wire.ask("DescribeAcls", 3, **filters, permission_type=1)
+    assert [resource.resource_name for resource in answer.resources] == ["own"]
