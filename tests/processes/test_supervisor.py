@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from devkit.ports import free_port
 from gateway import exit_codes
 from gateway.config.models import Config
 from gateway.processes.supervisor import StartError, Supervisor, Timing
+from gateway.processes.worker_channel import State
 from gateway.processes.worker_process import WorkerCommand
 from tests.config import config_samples
 from tests.processes import fake_worker
@@ -169,6 +171,9 @@ async def test_what_is_told_of_a_tree_at_start(
         assert "none of clusters 'la', 'ny' is known to be reachable" in (
             run.supervisor.health().not_ready
         )
+        one_is_down = {"cluster_reachable": 0.0, "catalog_fresh": 0.0, "serving": 1.0}
+        run.supervisor.metrics.set_state(0, State({}, one_is_down, time.monotonic()))
+        assert not run.supervisor.health().not_ready
         assert await run.stop() == exit_codes.OK
     (start,) = (line for line in caplog.messages if line.startswith("kafka-gateway "))
     la, ny = (one["bootstrap_servers"][0] for one in values["clusters"])
