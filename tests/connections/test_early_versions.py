@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from gateway.connections.admission import EarlyVersions
+from gateway.connections.admission import EarlyVersions, _served
 from protocol import messages
 from protocol.messages import element_class, make
+from tests.connections.fake_tree import FakeTree
 
 
 def served(*api_keys: int) -> Any:
@@ -39,3 +40,16 @@ def test_what_another_says_is_told_from_then_on() -> None:
     assert 3 not in keys(versions.body(4), 4)
     said.append(served(1, 3))
     assert 3 in keys(versions.body(4), 4)
+
+
+def test_what_another_cluster_of_the_tree_said_while_the_own_one_was_never_seen() -> None:
+    """Clients log in at a listener whose cluster was down when the gateway started."""
+    tree = FakeTree()
+    la, ny = tree.volumes
+    versions = EarlyVersions(lambda: _served(la, tree.volumes))
+    assert {17, 36} <= keys(versions.body(4), 4)
+    tree.clusters["ny"].served = served(1, 3)
+    assert {1, 3} <= keys(versions.body(4), 4)
+    tree.clusters["la"].served = served(1)
+    assert 3 not in keys(versions.body(4), 4)
+    assert _served(ny, tree.volumes) is tree.clusters["ny"].served

@@ -11,7 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import cast
@@ -63,6 +63,9 @@ class FakeServer:
         await self.may_start.wait()
         if self.error is not None:
             raise self.error
+
+    async def start_topic(self, start: Callable[[], Awaitable[None]]) -> None:
+        await start()
 
     async def stop(self) -> None:
         self.did.append("stop")
