@@ -32,6 +32,7 @@ RUN_BY = {
         "tests/checks/test_volumes.py::test_the_command",
         "tests/docs/test_tree.py::test_the_configuration_gives_the_table_shown",
     ),
+    "kafka-gateway catalog renumber": ("tests/commands/test_volumes.py::test_renumber",),
     "kafka-gateway serve --config gateway.yaml": ("tests/live/tree/test_guide.py::test_the_guide",),
     "kafka-gateway policies schema": (
         "tests/commands/test_policies.py::test_the_schema_is_printed",

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,7 +19,6 @@ from devkit.ports import free_port
 from gateway import exit_codes
 from gateway.config.models import Config
 from gateway.processes.supervisor import StartError, Supervisor, Timing
-from gateway.processes.worker_channel import State
 from gateway.processes.worker_process import WorkerCommand
 from tests.config import config_samples
 from tests.processes import fake_worker
