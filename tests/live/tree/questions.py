@@ -49,7 +49,7 @@ def _filter(name: str) -> dict[str, Any]:
 
 
 BY_NAME: Final[tuple[Question, ...]] = (
-    ("Metadata", 9, lambda n: {"topics": [{"name": n}]}),
+    ("Metadata", 9, lambda n: {"topics": [{"name": n}], "allow_auto_topic_creation": False}),
     (
         "DescribeTopicPartitions",
         0,
