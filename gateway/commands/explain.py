@@ -16,7 +16,7 @@ from gateway.commands.output import Output, Progress, table
 from gateway.commands.policies import policies_json, policy_table
 from gateway.commands.resolution import resolution
 from gateway.commands.viewed import viewed
-from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
+from gateway.commands.volumes import CLUSTER_FLAG, mounts_of, of_cluster
 from gateway.config.errors import key_text
 from gateway.config.models import Config, Listener
 from gateway.config_file.loading import load_config
@@ -24,6 +24,7 @@ from gateway.identity import ANONYMOUS
 from gateway.policies.applied import MIN_ISR, AppliedRule, applied_rules, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.views.authorized_access import AuthorizedAccess
+from gateway.views.spelling import volume_of
 from gateway.views.trust import trusted
 from gateway.views.view import View
 
@@ -77,7 +78,7 @@ async def _explain(whole: Config, options: argparse.Namespace) -> Output:
     way = None if mounts is None else resolution(options.name, view, mounts)
     namespace = explained.policies_of
     policies = [] if namespace is None else applied_rules(Policies(config.policies), namespace)
-    warnings = [*_warnings(config, explained), *_out_of_reach(listener, view)]
+    warnings = [*_warnings(config, explained), *_out_of_reach(whole, listener, view, options.name)]
     content = {
         "name": options.name,
         "principal": options.principal,
@@ -161,12 +162,15 @@ def _permitted(config: Config, view: View, options: argparse.Namespace) -> list[
     return found
 
 
-def _out_of_reach(listener: Listener, view: View) -> list[str]:
-    """That clients of a listener do not come to the volume, where that is so."""
-    volume, reach = view.settings.volume, listener.reach
-    if reach is None or volume in reach:
+def _out_of_reach(whole: Config, listener: Listener, view: View, name: str) -> list[str]:
+    """That the volume of a name is out of a listener's reach: for its clients there is none."""
+    mounts, reach = mounts_of(whole), listener.reach
+    if mounts is None or reach is None:
         return []
-    return [f"':{volume}' is not in the reach of listener '{listener.name}': add it to `reach`"]
+    owner = volume_of(replace(view.settings, mounts=mounts), name)
+    if owner is None or owner.path in reach:
+        return []
+    return [f"'{owner}' is not in the reach of listener '{listener.name}': add it to `reach`"]
 
 
 def _listener(whole: Config, options: argparse.Namespace) -> Listener:
