@@ -64,7 +64,9 @@ def test_tree_explain_metrics_and_the_traffic_log(
     assert f'kafka_gateway_cluster_reachable{{cluster="{name}"}} 1.0' in metrics
     label = f'namespace="{NY}:search"'
     counted = [line for line in metrics if label in line and "records_total" in line]
-    assert any(f'cluster="{name}"' in line and line.endswith(" 200.0") for line in counted), counted
+    of_cluster = [line for line in counted if f'cluster="{name}"' in line]
+    # Other tests of the package may have written there, too.
+    assert any(float(line.rpartition(" ")[2]) >= 200 for line in of_cluster), counted
 
     def flows() -> list[Any]:
         lines = (
