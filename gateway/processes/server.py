@@ -128,7 +128,7 @@ class Server:
 
     async def _start_tree(self) -> None:
         """Wait until each volume is ready, or one is and the others take too long."""
-        starting = {self._tasks.run(self._start_at_last(each)) for each in self.served}
+        starting = {asyncio.create_task(self._start_at_last(each)) for each in self.served}
         self._starting = set(starting)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + START_SECONDS
@@ -141,6 +141,8 @@ class Server:
             for each in done:
                 each.result()
             if not done:
+                for each in starting:
+                    each.add_done_callback(_note_failed)
                 return
             ready = True
 
@@ -218,6 +220,12 @@ class Server:
         self._counts.add("denials_dropped", ("",), state.denials_dropped)
         state.denials_dropped = 0
         return denials
+
+
+def _note_failed(starting: asyncio.Task[None]) -> None:
+    """Log why a volume that came late cannot be served; the others go on."""
+    if not starting.cancelled() and (error := starting.exception()) is not None:
+        log.error("a volume cannot be served, and stays closed: %s", error)
 
 
 def _own_admin(config: Config, turns: Turns) -> BrokerAdmin:
