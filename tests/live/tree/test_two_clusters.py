@@ -43,7 +43,7 @@ def test_one_idempotent_producer_writes_to_both(
     tree: GatewayProcess, la: KafkaCluster, ny: KafkaCluster
 ) -> None:
     servers = tree.bootstrap_servers("la")
-    topics = ["both", ":ny:tracking:both"]
+    topics = ["sent-to-both", ":ny:tracking:sent-to-both"]
     clients.create(servers, *topics)
     producer = Producer(clients.settings(servers, enable_idempotence=True))
     for number in range(500):
@@ -52,7 +52,7 @@ def test_one_idempotent_producer_writes_to_both(
     assert producer.flush(clients.SECONDS) == 0
     sent = [str(number) for number in range(500)]
     for cluster in (la, ny):
-        assert clients.consume(cluster.bootstrap_servers, "both", 500, "direct") == sent
+        assert clients.consume(cluster.bootstrap_servers, "sent-to-both", 500, "direct") == sent
 
 
 def test_stock_java_tools_reach_both(tree: GatewayProcess, ny: KafkaCluster) -> None:
