@@ -42,6 +42,16 @@ ENDPOINTS = {
         "org.apache.kafka:kafka_2.13:3.9.1",
         "org.slf4j:slf4j-simple:1.7.36",
     ),
+    # MirrorMaker 2 and all that Kafka Connect needs, without a broker.
+    "mirror-maker": (
+        "org.apache.kafka:connect-mirror:4.3.1",
+        "org.slf4j:slf4j-simple:1.7.36",
+    ),
+    # The last ReplicationPolicy from before KIP-1074.
+    "mirror-client-3.9": (
+        "org.apache.kafka:connect-mirror-client:3.9.1",
+        "org.slf4j:slf4j-simple:1.7.36",
+    ),
     "ecj": ("org.eclipse.jdt:ecj:3.44.0",),
     # Of the version that pyproject.toml has of pyspark.
     "spark-kafka": ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",),
