@@ -9,20 +9,12 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.commands.output import counted, shortened
 from gateway.config.errors import Problem
 from gateway.config.models import Config
+from gateway.config.reach import mounts_of
 from gateway.mounts import MAX_MOUNTED_NODE_ID, Mount, Mounts
 from gateway.names import DELIMITER, is_reserved
 from gateway.node_ids import NodeIdRanges
 
 _SHOWN = 4
-
-
-def mounts_of(config: Config) -> Mounts:
-    """The mounts of all clusters of a configuration."""
-    return Mounts(
-        Mount(one.mount, one.number, one.name)
-        for one in config.whole.clusters
-        if one.mount is not None and one.number is not None
-    )
 
 
 def repeated_clusters(ids: Sequence[str | None]) -> Iterator[tuple[int, int]]:
@@ -82,9 +74,8 @@ def _brokers(node_ids: Sequence[int]) -> str:
 def shadow_warnings(config: Config, snapshot: Snapshot, flats: Iterable[str]) -> Iterator[Problem]:
     """A warning for each mount that hides namespaces or topics of this cluster, which is mounted
     above it: they have no absolute name any more."""
-    own, mounts = config.clusters[0], mounts_of(config)
-    mount = None if own.mount is None else mounts.at(own.mount)
-    if mount is None:
+    own, mounts = config.clusters[0], mounts_of(config.whole)
+    if mounts is None or own.mount is None or (mount := mounts.at(own.mount)) is None:
         return
     hiding = [one for one in mounts.below(mount.path) if _above(mounts, one) == mount]
     names = [str(snapshot.owner(flat)) for flat in flats if not is_reserved(flat)] if hiding else []

@@ -16,9 +16,10 @@ from gateway.commands.output import Output, Progress, table
 from gateway.commands.policies import policies_json, policy_table
 from gateway.commands.resolution import resolution
 from gateway.commands.viewed import viewed
-from gateway.commands.volumes import CLUSTER_FLAG, mounts_of, of_cluster
+from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
 from gateway.config.errors import key_text
 from gateway.config.models import Config, Listener
+from gateway.config.reach import mounts_of
 from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS
 from gateway.policies.applied import MIN_ISR, AppliedRule, applied_rules, is_hollow

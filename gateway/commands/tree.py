@@ -14,8 +14,8 @@ from gateway.commands.actions import OPERATOR_STATUS, Flag, Parsers, add_flags, 
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.commands.output import Output, Progress, counted, table
 from gateway.commands.tree_nodes import Hidden, VolumeState, drawn, tree_of
-from gateway.commands.volumes import mounts_of
 from gateway.config.models import Cluster, Config
+from gateway.config.reach import mounts_of
 from gateway.config_file.loading import load_config
 
 _EXAMPLES: Final = """\

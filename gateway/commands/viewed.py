@@ -10,8 +10,10 @@ from typing import NamedTuple
 from gateway.commands import backend
 from gateway.commands.backend import Backend
 from gateway.commands.errors import Unavailable
-from gateway.commands.volumes import mounts_of, of_cluster
+from gateway.commands.volumes import of_cluster
 from gateway.config.models import Config, Listener
+from gateway.config.reach import mounts_of
+from gateway.config.reach import volume_of as volume_of_listener
 from gateway.mounts import Mounts
 from gateway.views.spelling import volume_of
 from gateway.views.view import View
@@ -38,7 +40,7 @@ async def viewed(
     Raises CommandError.
     """
     mounts = mounts_of(whole)
-    own = _own(whole, listener)
+    own = whole.of_volume(volume_of_listener(whole, listener))
     async with AsyncExitStack() as opened:
         first: Backend | None = None
         failure: Unavailable | None = None
@@ -59,14 +61,6 @@ async def viewed(
             raise failure
         settings = settings_of(_settings(config, listener, mounts), home)
         yield Viewed(config, found, View(settings, found.catalog.snapshot))
-
-
-def _own(whole: Config, listener: Listener) -> Config:
-    """The configuration of the listener's volume."""
-    for cluster in whole.clusters:
-        if listener.volume is not None and cluster.mount == listener.volume:
-            return whole.of_volume(cluster)
-    return whole.of_volume(whole.clusters[0])
 
 
 def _settings(config: Config, listener: Listener, mounts: Mounts | None) -> ViewSettings:

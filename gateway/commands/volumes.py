@@ -7,7 +7,6 @@ from typing import Final
 from gateway.commands.actions import Flag
 from gateway.commands.errors import CommandError, UsageError
 from gateway.config.models import Config
-from gateway.mounts import Mount, Mounts
 
 CLUSTER_FLAG: Final = Flag(
     "--cluster", "NAME", "the cluster, by its name in the file; needed where there are several"
@@ -28,13 +27,3 @@ def of_cluster(config: Config, name: str | None) -> Config:
         if cluster.name == name:
             return config.of_volume(cluster)
     raise CommandError(f"there is no cluster '{name}' in the file; the clusters are {there}")
-
-
-def mounts_of(config: Config) -> Mounts | None:
-    """The mounts of a configuration; None: there is no tree."""
-    mounts = [
-        Mount(cluster.mount, cluster.number, cluster.name)
-        for cluster in config.clusters
-        if cluster.mount is not None and cluster.number is not None
-    ]
-    return Mounts(mounts) if mounts else None

@@ -1,13 +1,15 @@
-"""What a listener reaches: its clusters, and a place for each of their brokers."""
+"""What a configuration's listeners reach: mounts, clusters, and an address for each broker."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, repeat
 from typing import NamedTuple, Protocol, TypeVar
 
 from gateway.config.models import Cluster, Config, Listener
+from gateway.mounts import Mount, Mounts
 from gateway.node_ids import NodeIdRanges, virtual_node_id
+from gateway.virtual_brokers import ReachAddresses, Volume
 
 
 class _Mounted(Protocol):
@@ -18,21 +20,44 @@ class _Mounted(Protocol):
 _Cluster = TypeVar("_Cluster", bound=_Mounted)
 
 
-def reached(clusters: Iterable[_Cluster], listener: Listener) -> tuple[_Cluster, ...]:
-    """The clusters of the listener's reach: as it lists them, else all, as the file lists them.
+def mount_of(cluster: Cluster) -> Mount | None:
+    """The mount of a cluster; None where there is no tree."""
+    if cluster.mount is None or cluster.number is None:
+        return None
+    return Mount(cluster.mount, cluster.number, cluster.name)
 
-    The ports of their brokers are put end to end in this order.
-    """
-    if listener.reach is None:
-        return tuple(clusters)
-    by_mount = {cluster.mount: cluster for cluster in clusters}
-    return tuple(by_mount[mount] for mount in listener.reach if mount in by_mount)
+
+def mounts_of(config: Config) -> Mounts | None:
+    """The mounts of a configuration, in its order; None: there is no tree."""
+    mounts = [mount for each in config.clusters if (mount := mount_of(each)) is not None]
+    return Mounts(mounts) if mounts else None
 
 
 def volume_of(config: Config, listener: Listener) -> Cluster:
     """The cluster that the listener is of."""
     clusters = config.clusters
     return next((one for one in clusters if one.mount == listener.volume), clusters[0])
+
+
+def reached(clusters: Iterable[_Cluster], listener: Listener) -> tuple[_Cluster, ...]:
+    """The clusters whose brokers have a port on the listener, in the order of the ports.
+
+    They are its volume's, if that is not in its ``reach``, and those of the reach; without one all
+    clusters, in the order of the configuration. Mounts of other gateways have no ports here.
+    """
+    clusters = tuple(clusters)
+    by_mount = {each.mount: each for each in clusters if each.mount is not None}
+    if listener.reach is None or not by_mount:
+        return clusters
+    own = clusters[0].mount if listener.volume is None else listener.volume
+    paths = listener.reach if own in listener.reach else (own, *listener.reach)
+    return tuple(by_mount[path] for path in dict.fromkeys(paths) if path in by_mount)
+
+
+def listener_ranges(config: Config, listener: Listener) -> list[tuple[Cluster, NodeIdRanges]]:
+    """The clusters that a listener reaches, with their node ids, in the order of its ports."""
+    clusters = reached(config.clusters, listener)
+    return [(each, NodeIdRanges.parse(each.node_ids)) for each in clusters]
 
 
 class BrokerPlace(NamedTuple):
@@ -49,7 +74,33 @@ def broker_places(config: Config, listener: Listener) -> Iterator[BrokerPlace]:
     """Every place of a listener, in the order of the ports."""
     named = listener.broker_names is not None
     ports: Iterator[int] = repeat(listener.port) if named else count(listener.broker_base_port)
-    for cluster in reached(config.clusters, listener):
-        for node_id in NodeIdRanges.parse(cluster.node_ids):
+    for cluster, ranges in listener_ranges(config, listener):
+        for node_id in ranges:
             client_id = virtual_node_id(cluster.number or 0, node_id)
             yield BrokerPlace(cluster, node_id, client_id, next(ports))
+
+
+def reach_addresses(config: Config, listener: Listener) -> ReachAddresses:
+    """The addresses that a listener advertises, of every volume in its reach.
+
+    Raises ValueError with one sentence for what is no address, or too many ports.
+    """
+    volumes = [
+        Volume(cluster.mount or "", cluster.number or 0, ranges)
+        for cluster, ranges in listener_ranges(config, listener)
+    ]
+    own = config.clusters[0].mount if listener.volume is None else listener.volume
+    return addresses_of(listener, volumes, own or "")
+
+
+def addresses_of(listener: Listener, volumes: Sequence[Volume], own: str = "") -> ReachAddresses:
+    """The same for volumes that are known; ``own`` is the mount of the listener's, which may be of
+    another gateway."""
+    by_name = listener.broker_names is not None
+    return ReachAddresses(
+        listener.advertised_host,
+        listener.port if by_name else listener.broker_base_port,
+        volumes,
+        pattern=listener.broker_names,
+        own=own,
+    )

@@ -101,5 +101,5 @@ class Parts:
         """The node ids that have a port on the listener, by cluster; None: not all are known."""
         clusters = self.reach_of(listener)
         known = [one.ranges for one in clusters if one.ranges is not None]
-        complete = listener.reach is None or len(clusters) == len(listener.reach)
+        complete = {*(listener.reach or ())} <= {one.mount for one in clusters}
         return known if clusters and complete and len(known) == len(clusters) else None

@@ -14,6 +14,7 @@ from gateway.acls.authorizer import needed_acls
 from gateway.catalog.source import ACTOR, Actor, CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config, Listener
+from gateway.config.reach import reach_addresses
 from gateway.connections.admission import Admission
 from gateway.connections.base import BaseConnection
 from gateway.connections.broker_sessions import BrokerSessions, open_broker
@@ -28,7 +29,6 @@ from gateway.counts import Counts
 from gateway.exchanges.exchange import Interlude, Prepare, Refresh
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import Flow, NeededAcl
-from gateway.reach import reach_addresses
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
 from gateway.slices import InSlices, Turns, in_slices

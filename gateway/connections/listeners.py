@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from gateway.config.models import Listener
+from gateway.config.reach import addresses_of
 from gateway.config.security import ListenerTls, Unauthenticated
 from gateway.connections.acceptor import (
     Acceptor,
@@ -25,7 +26,6 @@ from gateway.connections.closing import internal_error
 from gateway.connections.waiting_clients import UnauthenticatedClients
 from gateway.counts import Counts
 from gateway.node_ids import NodeIdRanges
-from gateway.reach import addresses_of
 from gateway.tls.contexts import TlsError
 from gateway.tls.handshake import Handshake
 from gateway.tls.listener import TlsListener

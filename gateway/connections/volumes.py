@@ -13,7 +13,6 @@ from gateway.decision import Denied
 from gateway.exchanges.worker_state import WorkerState
 from gateway.identity import Identity
 from gateway.mounts import Mount, Mounts
-from gateway.node_ids import NodeIdRanges
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.closed_view import ClosedView
@@ -32,7 +31,6 @@ class Volume:
     state: WorkerState
     cluster: Cluster
     views: Views
-    ranges: NodeIdRanges
     lanes: BrokerAdmin
     shadows: Shadows
 

@@ -16,12 +16,13 @@ from gateway.changes.base.context import Context
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
+from gateway.config.reach import mounts_of
 from gateway.connections.clients import Clients, Tasks
 from gateway.connections.volumes import Volumes
 from gateway.counts import Counts
 from gateway.flows import Denial
-from gateway.mounts import Mount, Mounts
-from gateway.processes.volume import ServedVolume, mount_of, open_cluster
+from gateway.mounts import Mounts
+from gateway.processes.volume import ServedVolume, open_cluster
 from gateway.processes.worker_channel import WorkerReport
 from gateway.processes.worker_policies import VolumePolicies
 from gateway.slices import Turns
@@ -57,7 +58,7 @@ class Server:
         self._audits = False
         self._starting: set[asyncio.Task[None]] = set()
         self._contexts: dict[int, Context] = {}
-        mounts = [mount for each in configs if (mount := mount_of(each)) is not None]
+        mounts = mounts_of(config)
         self.served = [
             self._volume(each, admin, mounts, catalog)
             for each, admin in zip(configs, admins, strict=True)
@@ -72,18 +73,18 @@ class Server:
         self,
         config: Config,
         admin: BrokerAdmin,
-        mounts: list[Mount],
+        mounts: Mounts | None,
         catalog: OwnedCatalog | None,
     ) -> ServedVolume:
         return ServedVolume(
             config,
             admin,
             self.audit,
-            mounts=Mounts(mounts) if mounts else None,
+            mounts=mounts,
             turns=self._turns,
             tasks=self._tasks,
             changed=lambda: self.clients.admission.review(),
-            contexts=self._contexts if mounts else None,
+            contexts=None if mounts is None else self._contexts,
             catalog=catalog,
         )
 

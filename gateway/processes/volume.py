@@ -21,13 +21,13 @@ from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config
+from gateway.config.reach import mount_of
 from gateway.connections.clients import Tasks
 from gateway.connections.volumes import Volume
 from gateway.counts import DEFAULT_NAMESPACE, Row, cluster_label, namespace_label
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import PolicyEvent
-from gateway.mounts import Mount, Mounts
-from gateway.node_ids import NodeIdRanges
+from gateway.mounts import Mounts
 from gateway.places import Place
 from gateway.policies.judge import VIOLATIONS
 from gateway.processes.worker_policies import WorkerPolicies, broker_configs
@@ -65,7 +65,7 @@ class ServedVolume:
         self.cluster = own_admin.cluster
         self.admin = BrokerAdmin(self.cluster)
         own = own_security(config, self.cluster.security)
-        mount = mount_of(config)
+        mount = mount_of(settings)
         place = Place(settings.name, None if mount is None else mount.path, mounts)
         observer = partial(audit.catalog_changed, place=place)
         self.catalog = catalog or open_catalog(config, own_admin, own, observer)
@@ -99,7 +99,6 @@ class ServedVolume:
             self.policies.policies,
         )
         self.policies.changed = self.catalog_changed
-        ranges = NodeIdRanges.parse(settings.node_ids)
         lanes = BrokerAdmin(self.cluster, most=LANES)
         self.volume = Volume(
             mount,
@@ -107,7 +106,6 @@ class ServedVolume:
             self.state,
             self.cluster,
             self._views,
-            ranges,
             lanes,
             Shadows(context),
         )
@@ -188,11 +186,3 @@ def open_cluster(config: Config, turns: Turns) -> Cluster:
     settings = config.clusters[0]
     security = BrokerSecurity(settings.security, config.security_key)
     return Cluster(settings.name, settings.bootstrap_servers, security=security, turns=turns)
-
-
-def mount_of(config: Config) -> Mount | None:
-    """The mount of one volume's cluster; None where there is no tree."""
-    cluster = config.clusters[0]
-    if cluster.mount is None or cluster.number is None:
-        return None
-    return Mount(cluster.mount, cluster.number, cluster.name)

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 from devkit.ports import free_ports
 from gateway.config.models import Listener
+from gateway.config.reach import addresses_of
 from gateway.config.security import Unauthenticated
 from gateway.connections.listeners import Accept, Listeners
 from gateway.connections.waiting_clients import UnauthenticatedClients
 from gateway.counts import Counts, Row
 from gateway.node_ids import NodeIdRanges
-from gateway.reach import addresses_of
 from gateway.tls.principal_mapping import identity_of
 from gateway.virtual_brokers import Target, Volume
 from tests.tls.pki import Pki

@@ -104,8 +104,7 @@ class FakeTree:
                 mount=mount.path,
             )
             config = SimpleNamespace(principals={}, clusters=[SimpleNamespace(trust=())])
-            ranges = NodeIdRanges.parse(["1-3"])
-            parts: Any = (config, state, cluster, views, ranges, cluster, None)
+            parts: Any = (config, state, cluster, views, cluster, None)
             volumes.append(Volume(mount, *parts))
         self.listener = Listener.model_construct(name=LISTENER, port=9000, volume="la", reach=None)
         self.volumes = Volumes(volumes, [self.listener])

@@ -1,4 +1,4 @@
-"""gateway.reach: which clusters a listener has ports for, and in which order."""
+"""gateway.config.reach: which clusters a listener has ports for, and in which order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.config.models import Config
-from gateway.reach import listener_ranges, reach_addresses
+from gateway.config.reach import listener_ranges, reach_addresses
 
 
 def config(listener: dict[str, Any], *mounts: str | None) -> Config:
