@@ -15,7 +15,7 @@ from typing import Final
 from gateway.apis import generic
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, COORDINATOR_NOT_AVAILABLE
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Answer, Exchange, Outcome, RequestHandler, Work
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Plan, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import Tree, TreeFacts, VolumeUnreachable
 from gateway.rules import tree_brokers, volume_down, volume_parts
@@ -71,15 +71,12 @@ SPLIT_KEYS: Final = frozenset(api_key_of(f"{name}Request") for name in SPLIT)
 def splitting(api: Api, handler: RequestHandler) -> RequestHandler:
     """The request handler of an API in a gateway that may have a tree: the ``handler`` itself where
     nothing is divided."""
-    if api.name == "InitProducerId":
-        return partial(_init_producer_id, handler)
-    if api.name == "ListGroups":
-        return partial(_list_groups, handler)
-    return partial(_divide, api, handler) if api.name in SPLIT else handler
+    decide = _IN_TREE.get(api.name)
+    return handler if decide is None else partial(_in_tree, decide, handler)
 
 
-def _divide(
-    api: Api,
+def _in_tree(
+    decide: Decide,
     handler: RequestHandler,
     state: ConnectionState,
     exchange: Exchange,
@@ -91,12 +88,46 @@ def _divide(
     if tree is None:
         return handler(state, exchange, buf, start, end)
     generic.request_spans(exchange.plan, buf, start, end)
-    version, body = exchange.plan.version, buf[start:end]
+    found = decide(tree, state.worker.mount, exchange.plan, buf[start:end])
+    return handler(state, exchange, buf, start, end) if found is None else found
+
+
+def _divide(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome:
+    """Every part of the request is answered in its own volume."""
+    api, version = plan.api, plan.version
     parts = None if api.name in OF_LISTENER else volume_parts.divide(api, version, body, tree)
     return Work(partial(_answer, api, tree, version, body, parts))
 
 
-async def _answer(api: Api, tree: Tree, version: int, body: bytes, parts: Parts | None) -> bytes:
+def _list_groups(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome | None:
+    """Admin clients ask every broker for its groups; a listing is that of the listener's volume."""
+    if mount == tree.own:
+        return None
+    return Answer(messages.made("ListGroupsResponse", plan.version, {}))
+
+
+def _init_producer_id(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome | None:
+    """Without a transactional id any cluster can give the id; with one, its coordinator does."""
+    requested = messages.parse("InitProducerIdRequest", plan.version, body)
+    if requested.transactional_id is not None:
+        return None
+    return Work(partial(_producer_id, tree, plan.api, plan.version, mount, body))
+
+
+Decide = Callable[[Tree, str, Plan, bytes], Outcome | None]
+"""(tree, mount path of the node's volume, plan, request body) -> how the request is answered in a
+tree; None: as one without a tree, by the node's broker."""
+
+_IN_TREE: Final[Mapping[str, Decide]] = {
+    **dict.fromkeys(SPLIT, _divide),
+    "InitProducerId": _init_producer_id,
+    "ListGroups": _list_groups,
+}
+
+
+async def _answer(
+    api: Declaration, tree: Tree, version: int, body: bytes, parts: Parts | None
+) -> bytes:
     """The answer of every volume that a request names, as one."""
     if parts is None:
         answer = await _answer_part(api, tree, version, tree.own, body)
@@ -115,7 +146,7 @@ async def _answer(api: Api, tree: Tree, version: int, body: bytes, parts: Parts 
 
 
 async def _answer_part(
-    api: Api, tree: Tree, version: int, path: str, body: bytes, *, alone: bool = True
+    api: Declaration, tree: Tree, version: int, path: str, body: bytes, *, alone: bool = True
 ) -> bytes:
     try:
         answer = await tree.ask(path, api.key, version, body, alone=alone)
@@ -131,42 +162,6 @@ async def _answer_part(
             return volume_down.cluster_when_down(version, body)
         code = volume_down.code_when_down(api)
         return volume_down.failed(api, version, body, code, str(error))
-
-
-def _list_groups(
-    handler: RequestHandler,
-    state: ConnectionState,
-    exchange: Exchange,
-    buf: bytes,
-    start: int,
-    end: int,
-) -> Outcome:
-    """Admin clients ask every broker for its groups; a listing is that of the listener's volume."""
-    tree = state.tree
-    if tree is None or state.worker.mount == tree.own:
-        return handler(state, exchange, buf, start, end)
-    generic.request_spans(exchange.plan, buf, start, end)
-    return Answer(messages.made("ListGroupsResponse", exchange.plan.version, {}))
-
-
-def _init_producer_id(
-    handler: RequestHandler,
-    state: ConnectionState,
-    exchange: Exchange,
-    buf: bytes,
-    start: int,
-    end: int,
-) -> Outcome:
-    """Without a transactional id any cluster can give the id; with one, its coordinator does."""
-    tree = state.tree
-    if tree is None:
-        return handler(state, exchange, buf, start, end)
-    generic.request_spans(exchange.plan, buf, start, end)
-    version, body = exchange.plan.version, buf[start:end]
-    requested = messages.parse("InitProducerIdRequest", version, body)
-    if requested.transactional_id is not None:
-        return handler(state, exchange, buf, start, end)
-    return Work(partial(_producer_id, tree, exchange.plan.api, version, state.worker.mount, body))
 
 
 async def _producer_id(tree: Tree, api: Declaration, version: int, path: str, body: bytes) -> bytes:

@@ -44,7 +44,6 @@ class BrokerAdmin:
         """``security`` is who it asks as; None: as the cluster is asked for everything else.
         ``most`` questions are under way at once; more wait for their turn."""
         self.cluster = cluster
-        self._cluster = cluster
         self._most = most
         self._security = security or cluster.security
         self._timeout = timeout
@@ -76,14 +75,14 @@ class BrokerAdmin:
                 link.close()  # the connection is gone; it is not to be asked again
         except asyncio.CancelledError:
             if link.address is not None:
-                self._cluster.note_silent(link.address)
+                self.cluster.note_silent(link.address)
             link.close()
             raise
         finally:
             self._free.append(link)
             self._turns.release()
         if isinstance(answer, BrokerError):
-            raise ClusterUnreachable(self._cluster.name, str(answer))
+            raise ClusterUnreachable(self.cluster.name, str(answer))
         return answer
 
     async def _take_turn(self) -> None:
@@ -92,7 +91,7 @@ class BrokerAdmin:
                 await self._turns.acquire()
         except TimeoutError:
             reason = f"{self._most} earlier questions have had no answer for {TURN_TIMEOUT:g} s"
-            raise ClusterUnreachable(self._cluster.name, reason) from None
+            raise ClusterUnreachable(self.cluster.name, reason) from None
 
     def close(self) -> None:
         """Close the idle connections."""
@@ -101,22 +100,22 @@ class BrokerAdmin:
 
     def _new_link(self) -> ClusterLink:
         return ClusterLink(
-            self._cluster.name,
-            self._cluster.bootstrap_servers,
+            self.cluster.name,
+            self.cluster.bootstrap_servers,
             timeout=self._timeout,
             security=self._security,
         )
 
     def _leave_silent(self, link: ClusterLink) -> None:
         """Close a connection to a broker that others have waited for in vain: it is asked last."""
-        silent = link.address is not None and self._cluster.lately_failed(link.address)
-        if silent and len(self._cluster.brokers) > 1:
+        silent = link.address is not None and self.cluster.lately_failed(link.address)
+        if silent and len(self.cluster.brokers) > 1:
             link.close()
 
     def _in_order(self) -> list[tuple[str, int]]:
         """The brokers, the controller first: before KRaft no other one makes topics. Those that
         failed lately are the last."""
-        cluster = self._cluster
+        cluster = self.cluster
         brokers, controller = cluster.brokers, cluster.controller_id
         failed = {node for node, address in brokers.items() if cluster.lately_failed(address)}
         order = sorted(brokers, key=lambda node: (node in failed, node != controller))

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 from gateway.flows import Flow
 from gateway.rules.declaration import Shadows
 from gateway.rules.shadows import Far
+from gateway.rules.volume_items import Names
 
 
 class TreeBroker(NamedTuple):
@@ -32,13 +33,8 @@ class VolumeUnreachable(Exception):
     """A volume's cluster does not answer, or not in time; the text is a sentence for the client."""
 
 
-class Tree(Protocol):
+class Tree(Names, Protocol):
     """The tree as one client connection sees it (``gateway.connections.lanes``)."""
-
-    @property
-    def own(self) -> str:
-        """The mount path of the listener's volume."""
-        ...
 
     def reach(self) -> Sequence[str]:
         """The mount paths of the volumes that the listener's clients can reach."""
@@ -50,26 +46,6 @@ class Tree(Protocol):
 
     def facts(self) -> TreeFacts:
         """The brokers that this client's listener shows, as last known."""
-        ...
-
-    def topic(self, name: bytes) -> str:
-        """The mount path of the volume that a topic's name is of."""
-        ...
-
-    def topic_id(self, topic_id: bytes) -> str | None:
-        """The mount path of the volume that has a topic of this id; None: none is known to."""
-        ...
-
-    def group(self, group_id: bytes) -> str:
-        """The mount path of the volume that a group id or transactional id is of."""
-        ...
-
-    def acl_pattern(self, resource_type: int, pattern_type: int, name: str | None) -> str:
-        """The mount path of the volume that an ACL pattern, or a filter of patterns, is of."""
-        ...
-
-    def flat(self, name: bytes) -> bytes | None:
-        """A topic's name in its own cluster; None: no topic can have this name."""
         ...
 
     def far(self, shadows: Shadows, *, final: bool) -> Far:

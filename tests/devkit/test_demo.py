@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from devkit.paths import PROJECT_ROOT
 from devkit.process import ManagedProcess
 from devkit.waiting import wait_until
+from tests.devkit.demos import paste, run_once, serving_demo
 
 pytestmark = pytest.mark.live
 
@@ -22,11 +21,8 @@ _DEMO = [sys.executable, "-m", "devkit.demo"]
 
 
 def test_once_ends_after_the_tour() -> None:
-    ended = subprocess.run(
-        [*_DEMO, "--once"], capture_output=True, text=True, cwd=PROJECT_ROOT, check=False
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    rows = [re.split(r"  +", line.strip()) for line in ended.stdout.splitlines()]
+    printed = run_once(_DEMO)
+    rows = [re.split(r"  +", line.strip()) for line in printed.splitlines()]
     written = "team-a:orders 1, team-a:orders 2"
     assert ["team-a:orders", written, "team-a..orders"] in rows
     assert ["colon", "team-a:orders", written] in rows
@@ -35,13 +31,12 @@ def test_once_ends_after_the_tour() -> None:
     assert ["broker", "team-a..orders", written] in rows
     listed = {row[0]: row[1] for row in rows if len(row) == 3}
     assert listed["home"] == "orders"
-    assert re.findall(r"^bootstrap\.servers=\S+:\d+  # \w.*$", ended.stdout, re.MULTILINE)
+    assert re.findall(r"^bootstrap\.servers=\S+:\d+  # \w.*$", printed, re.MULTILINE)
 
 
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[ManagedProcess]:
-    with ManagedProcess("demo", _DEMO, tmp_path / "log", cwd=PROJECT_ROOT) as demo:
-        wait_until(lambda: _ended(demo) or "Serving until" in demo.tail(), "the demo", 400)
+    with serving_demo(_DEMO, tmp_path / "log") as demo:
         yield demo
 
 
@@ -50,7 +45,7 @@ def test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing(serving: ManagedProce
     assert any("kafka.Kafka" in process.cmdline() for process in family)
     text = serving.log_path.read_text()
     lines = text.partition("To paste into another terminal:\n")[2].splitlines()[:3]
-    confluent, aiokafka, topics = (_paste(line) for line in lines)
+    confluent, aiokafka, topics = (paste(line) for line in lines)
     assert confluent == "0 left to send\n"
     assert "team-a:orders 1" in aiokafka
     assert "Topic: team-a..orders" in topics
@@ -58,21 +53,3 @@ def test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing(serving: ManagedProce
     wait_until(lambda: not serving.running, "the end of the demo", 120)
     assert serving.returncode == 0, serving.tail()
     assert not [process for process in family if process.is_running()]
-
-
-def _paste(line: str) -> str:
-    ended = subprocess.run(
-        ["bash", "-c", line],
-        capture_output=True,
-        text=True,
-        cwd=PROJECT_ROOT,
-        timeout=240,
-        check=False,
-    )
-    assert ended.returncode == 0, f"{line}\n{ended.stdout}\n{ended.stderr}"
-    return ended.stdout
-
-
-def _ended(demo: ManagedProcess) -> bool:
-    assert demo.running, demo.tail()
-    return False

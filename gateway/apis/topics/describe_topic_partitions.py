@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any
 
 from gateway.apis import generic
 from gateway.apis.topics import namespace_listing
@@ -24,15 +24,13 @@ from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.names import flat_prefix
 from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
+from gateway.rules.volume_pages import page_limit
 from protocol import messages
 from protocol.messages import element_class, make
 from protocol.splice import Edit
 
 _REQUEST = "DescribeTopicPartitionsRequest"
 _RESPONSE = "DescribeTopicPartitionsResponse"
-
-MAX_PARTITIONS: Final = 2_000
-"""Partitions of a page at most (Kafka's default of max.request.partition.size.limit)."""
 
 _NO_LEADER = -1
 _NO_EPOCH = -1
@@ -152,9 +150,9 @@ def request_by_name(requested: Any, names: Iterable[str]) -> bytes | None:
 
 def page(requested: Any) -> Page:
     """The page that a request asks for."""
-    limit = max(1, min(requested.response_partition_limit, MAX_PARTITIONS))
     cursor = None if requested.cursor is None else requested.cursor.topic_name
-    return Page(cursor, limit, {topic.name: at for at, topic in enumerate(requested.topics)})
+    order = {topic.name: at for at, topic in enumerate(requested.topics)}
+    return Page(cursor, page_limit(requested), order)
 
 
 def with_cursor_among(

@@ -106,8 +106,8 @@ def login_file(directory: Path, user: str, password: str, mechanism: str = "PLAI
     return path
 
 
-class RunningConsumer:
-    """RegexConsumer.java while it runs."""
+class RunningProgram:
+    """A Java program of this directory while it runs; it prints an event in a line, as JSON."""
 
     def __init__(self, process: ManagedProcess) -> None:
         self._process = process
@@ -117,6 +117,10 @@ class RunningConsumer:
         """The events that it has printed so far."""
         lines = self._process.log_path.read_text().splitlines(keepends=True)
         return [json.loads(line) for line in lines if line.startswith("{") and line[-1] == "\n"]
+
+
+class RunningConsumer(RunningProgram):
+    """RegexConsumer.java while it runs."""
 
     def topics(self, event: str) -> list[str]:
         """The topics of the events of one kind (``assigned``, ``revoked``, ``record``)."""

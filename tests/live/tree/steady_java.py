@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from devkit import java
-from devkit.process import ManagedProcess
 from devkit.waiting import wait_until
 from tests.live.support import clients, java_tools
 
 
-class JavaProducer:
-    """Its output, which is in a file."""
-
-    def __init__(self, process: ManagedProcess) -> None:
-        self._process = process
-
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        """All that it has printed so far."""
-        lines = self._process.log_path.read_text().splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.startswith("{") and line[-1] == "\n"]
+class JavaProducer(java_tools.RunningProgram):
+    """The producer, and the records that it has had acknowledged."""
 
     @property
     def failed(self) -> list[dict[str, Any]]:
