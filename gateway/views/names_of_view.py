@@ -133,11 +133,7 @@ class Names:
             return settings.volume
         owner = spelling.volume_of(settings, spelled.decode(errors="replace"))
         found = settings.listener_volume if owner is None else owner.path
-        if len(spelled) <= MAX_SPELLED:
-            if len(self._volumes) >= CACHE_LIMIT:
-                self._volumes.clear()
-            self._volumes[spelled] = found
-        return found
+        return _cached(self._volumes, spelled, found)
 
     def volume_of_group(self, client_id: bytes) -> str:
         """The mount of the volume that a group or transactional id is of."""
@@ -149,11 +145,7 @@ class Names:
         if settings.mounts is None:
             return settings.volume
         found = absolute.parse_id(settings, settings.mounts, client_id)[0]
-        if len(client_id) <= MAX_SPELLED:
-            if len(self._volumes_of_ids) >= CACHE_LIMIT:
-                self._volumes_of_ids.clear()
-            self._volumes_of_ids[client_id] = found
-        return found
+        return _cached(self._volumes_of_ids, client_id, found)
 
     # -- groups and transactional ids -----------------------------------------------------------
 
@@ -213,3 +205,12 @@ class Names:
         if is_reserved(shown):
             return Denied(code, f"{what} '{shown}' is reserved for the gateway.", "reserved")
         return broker_id
+
+
+def _cached(volumes: dict[bytes, str], name: bytes, volume: str) -> str:
+    """The ``volume`` of a name or an id, from now on cached unless the name is too long."""
+    if len(name) <= MAX_SPELLED:
+        if len(volumes) >= CACHE_LIMIT:
+            volumes.clear()
+        volumes[name] = volume
+    return volume

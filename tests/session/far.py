@@ -31,6 +31,8 @@ NUMBERS = {LA: 1, NY: 2}
 CLICKS_ID = UUID("00112233-4455-6677-8899-aabbccddeeff")
 CLICKS = "__kafka_gateway_far.2.ABEiM0RVZneImaq7zN3u_w"
 """The shadow of ``:ny:search:clicks``, its id as Kafka's Uuid prints it."""
+FOREIGN = ":ny:search:clicks"
+SPELLED = [FOREIGN, "/ny/search/clicks", "..ny.search..clicks"]
 
 
 class ReachableCluster(FakeCluster):
@@ -158,3 +160,8 @@ class FarPair(Pair):
 def message(name: str, version: int, **values: object) -> Any:
     """A request or response entity; what is left out is zero."""
     return entity(messages.message_class(name, version), values)
+
+
+def codes(response: Any, field: str = "error_code") -> list[int]:
+    """The error codes of a response's partitions, in their order."""
+    return [getattr(part, field) for topic in response.topics for part in topic.partitions]
